@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# Finds nvcc when CUDA modules are wanted. Without it everything else is built, and -device cuda says what is missing.
+set(HSI_HAVE_CUDA OFF)
+if(HSI_CUDA)
+  include(CheckLanguage)
+  if(NOT CMAKE_CUDA_COMPILER AND EXISTS /usr/local/cuda/bin/nvcc)
+    set(CMAKE_CUDA_COMPILER /usr/local/cuda/bin/nvcc)
+  endif()
+  check_language(CUDA)
+  if(CMAKE_CUDA_COMPILER)
+    # Machine code for current data-centre and desktop chips, PTX for newer ones. -DCMAKE_CUDA_ARCHITECTURES=90 builds faster.
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit 12 REQUIRED)
+    set(CMAKE_CUDA_STANDARD 17)
+    set(CMAKE_CUDA_STANDARD_REQUIRED ON)
+    set(HSI_HAVE_CUDA ON)
+  else()
+    message(STATUS "No CUDA compiler: the CUDA modules are not built")
+  endif()
+endif()

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: MIT
+# hsi_room(core SOURCES a.cpp b.cpp DEPENDS hsi_x PRIVATE_DEPENDS GDAL::GDAL): a static library hsi_core. Headers are
+# included as "core/rect.h"; what a room may include is what it links (and tests/architecture checks the rest).
+function(hsi_room name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;PRIVATE_DEPENDS" ${ARGN})
+  add_library(hsi_${name} STATIC ${ARG_SOURCES})
+  target_include_directories(hsi_${name} PUBLIC ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/plugins)
+  target_link_libraries(hsi_${name} PUBLIC ${ARG_DEPENDS} PRIVATE hsi_warnings ${ARG_PRIVATE_DEPENDS})
+endfunction()
+
+# hsi_cuda_module(spp SOURCES spp_cuda.cu LIBRARIES CUDA::cudart DEPENDS hsi_spp): lib/hsi/hsi_cuda_spp.so, loaded at
+# run time by the tool that wants a GPU. Nothing is built without nvcc.
+function(hsi_cuda_module name)
+  if(NOT HSI_HAVE_CUDA)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES;DEPENDS" ${ARGN})
+  add_library(hsi_cuda_${name} MODULE ${ARG_SOURCES})
+  target_include_directories(hsi_cuda_${name} PRIVATE ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/plugins)
+  target_link_libraries(hsi_cuda_${name} PRIVATE hsi_cuda ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  set_target_properties(hsi_cuda_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hsi
+    CUDA_VISIBILITY_PRESET hidden)
+  install(TARGETS hsi_cuda_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hsi)
+endfunction()

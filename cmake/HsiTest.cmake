@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+# hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp]): a GoogleTest executable from
+# tests/core/tile_plan_test.cpp; every TEST is a ctest case.
+function(hsi_test path)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
+  string(REPLACE "/" "_" name ${path})
+  add_executable(${name} ${path}.cpp ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE hsi_warnings ${ARG_DEPENDS} GTest::gtest_main)
+  target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+  target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  set(properties TIMEOUT 300)
+  if(ARG_LABELS)
+    list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  gtest_discover_tests(${name} TEST_PREFIX "${path}." PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
+endfunction()

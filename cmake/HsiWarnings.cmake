@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+# Warnings and sanitizers for every target of ours.
+option(HSI_WERROR "Treat warnings as errors" OFF)
+set(HSI_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined or thread")
+
+add_library(hsi_warnings INTERFACE)
+target_compile_options(hsi_warnings INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wconversion
+  -Wno-sign-conversion -Wno-psabi $<$<BOOL:${HSI_WERROR}>:-Werror>>)
+if(HSI_SANITIZE)
+  target_compile_options(hsi_warnings INTERFACE
+    $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${HSI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)
+  target_link_options(hsi_warnings INTERFACE -fsanitize=${HSI_SANITIZE})
+endif()

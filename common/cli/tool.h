@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// The frame of every tool: options as GDAL utilities have them, help, exit codes, signals, progress, run report.
+//
+//   int main(int argc, char** argv) {
+//       hsi::cli::Tool tool("gdal_hsi_spp", "Spatial preprocessing ...");
+//       tool.add_source(); tool.add_destination(); tool.add_compute();
+//       int window = 5;
+//       tool.app().add_option("--ws", window, "window size")->capture_default_str();
+//       return tool.run(argc, argv, [&](hsi::cli::Run& run) { ... });
+//   }
+//
+// Single-dash long options (-ws) and double-dash ones (--ws) mean the same. Exit codes: 0 done, 1 the work failed,
+// 2 the command line was wrong. Errors go to stderr: "ERROR: what is wrong", then what to do.
+#pragma once
+
+#include "core/cancel.h"
+#include "core/device_choice.h"
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+#include "stream/pipeline.h"
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::cli {
+
+/// The shared options, parsed and checked; no file was opened yet.
+struct CommonOptions {
+    raster::OpenOptions source;
+    raster::OutputOptions destination;
+    DeviceChoice device;
+    uint64_t memory = 0;        ///< -memory in bytes: ceiling for buffers, GDAL's block cache counted in
+    uint64_t device_memory = 0; ///< -device-memory in bytes; 0: 80 % of free device memory
+    int threads = 1;
+    int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: choose
+    std::string report;                       ///< -report FILE.json
+    bool dry_run = false;
+    bool quiet = false;
+};
+
+/// What the body of a tool works with.
+class Run {
+  public:
+    ~Run();
+    const CommonOptions& options() const;
+
+    /// Opens src; gives GDAL's block cache its share of -memory.
+    std::shared_ptr<raster::RasterSource> open_source();
+    /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress that
+    /// covers the next `share` of the whole bar (shares of all passes add up to 1).
+    stream::PassOptions pass(const std::string& name, double share);
+    /// Memory for tile buffers: -memory less GDAL's block cache.
+    uint64_t buffer_memory() const;
+    /// OutputOptions for a further output (alpha, map ...) with the destination's format rules and overwrite flag.
+    raster::OutputOptions side_output(const std::string& path) const;
+
+    void note(const std::string& text);  ///< stdout, unless -q
+    void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
+    void print(const std::string& text); ///< a result that the user asked for: stdout, also with -q
+    void add_pass(const stream::PassReport& pass);
+    nlohmann::json& report(); ///< the tool's own entries
+    const CancelFlag& cancel() const;
+
+  private:
+    friend class Tool;
+    struct Impl;
+    explicit Run(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> m;
+};
+
+class Tool {
+  public:
+    Tool(std::string name, std::string summary, std::string epilog = {});
+    ~Tool();
+    CLI::App& app();         ///< for the tool's own options
+    void add_source();       ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
+    void add_destination();  ///< dst, -of, -co, -ot, -dstnodata, -overwrite
+    void add_compute();      ///< -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q
+    /// Called after parsing and before any file is opened: throw UsageError when options contradict one another.
+    void check(std::function<void(const CommonOptions&)> checker);
+    int run(int argc, char** argv, const std::function<void(Run&)>& body);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> m;
+};
+
+/// Reads "1-30,45" into 1-based band numbers; throws UsageError naming -b.
+std::vector<int> parse_band_list(const std::vector<std::string>& texts);
+
+} // namespace hsi::cli

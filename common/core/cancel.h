@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+
+namespace hsi {
+
+/// Set from a signal handler or a progress callback; polled by the pipeline between tiles.
+class CancelFlag {
+  public:
+    void request() noexcept { m_flag.store(true, std::memory_order_relaxed); }
+    bool requested() const noexcept { return m_flag.load(std::memory_order_relaxed); }
+
+  private:
+    std::atomic<bool> m_flag{false};
+};
+
+} // namespace hsi

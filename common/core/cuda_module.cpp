@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "core/cuda_module.h"
+
+#include "core/error.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <mutex>
+
+#ifndef HSI_INSTALLED_MODULES
+#define HSI_INSTALLED_MODULES ""
+#endif
+
+namespace hsi {
+namespace {
+
+// A GPU takes about half a second to start; below this many bytes of cube the CPU is done by then.
+constexpr uint64_t automatic_minimum = uint64_t{512} << 20;
+
+std::vector<CudaDevice> probe() {
+    std::vector<CudaDevice> found;
+    void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver) return found;
+    const auto symbol = [&](const char* name) { return dlsym(driver, name); };
+    const auto init = reinterpret_cast<int (*)(unsigned)>(symbol("cuInit"));
+    const auto count = reinterpret_cast<int (*)(int*)>(symbol("cuDeviceGetCount"));
+    const auto get = reinterpret_cast<int (*)(int*, int)>(symbol("cuDeviceGet"));
+    const auto name = reinterpret_cast<int (*)(char*, int, int)>(symbol("cuDeviceGetName"));
+    const auto attribute = reinterpret_cast<int (*)(int*, int, int)>(symbol("cuDeviceGetAttribute"));
+    const auto memory = reinterpret_cast<int (*)(size_t*, int)>(symbol("cuDeviceTotalMem_v2"));
+    int n = 0;
+    if (!init || !count || !get || !name || !attribute || !memory || init(0) != 0 || count(&n) != 0) return found;
+    for (int i = 0; i < n; ++i) {
+        int device = 0, major = 0, minor = 0;
+        char text[128] = {};
+        size_t bytes = 0;
+        constexpr int capability_major = 75, capability_minor = 76; // CUdevice_attribute
+        if (get(&device, i) == 0 && name(text, sizeof text - 1, device) == 0 && memory(&bytes, device) == 0 &&
+            attribute(&major, capability_major, device) == 0 && attribute(&minor, capability_minor, device) == 0)
+            found.push_back(CudaDevice{i, text, major * 10 + minor, bytes});
+    }
+    return found; // the driver stays loaded: the CUDA runtime wants it next
+}
+
+std::vector<std::filesystem::path> module_folders() {
+    std::vector<std::filesystem::path> folders;
+    if (const char* env = std::getenv("HSI_MODULE_PATH"); env && *env) folders.emplace_back(env);
+    char exe[4096];
+    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
+    if (n > 0) {
+        exe[n] = 0;
+        const auto bin = std::filesystem::path(exe).parent_path();
+        folders.push_back(bin.parent_path() / "lib" / "hsi");
+        folders.push_back(bin / "lib" / "hsi");
+    }
+    if (*HSI_INSTALLED_MODULES) folders.emplace_back(HSI_INSTALLED_MODULES);
+    return folders;
+}
+
+std::filesystem::path module_file(const std::string& algorithm) {
+    for (const auto& folder : module_folders()) {
+        auto file = folder / ("hsi_cuda_" + algorithm + ".so");
+        std::error_code ec;
+        if (std::filesystem::exists(file, ec)) return file;
+    }
+    return {};
+}
+
+} // namespace
+
+const std::vector<CudaDevice>& cuda_devices() {
+    static const std::vector<CudaDevice> devices = probe();
+    return devices;
+}
+
+bool cuda_module_present(const std::string& algorithm) { return !module_file(algorithm).empty(); }
+
+void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
+    const auto file = module_file(algorithm);
+    if (file.empty()) {
+        std::string places;
+        for (const auto& folder : module_folders()) places += (places.empty() ? "" : ", ") + folder.string();
+        throw Error("the CUDA module hsi_cuda_" + algorithm + ".so was not found (looked in " + places + ")",
+                    "Build with nvcc, set HSI_MODULE_PATH, or use -device cpu.");
+    }
+    void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (!handle) {
+        const char* why = dlerror();
+        throw Error("cannot load the CUDA module: " + std::string(why ? why : "unknown reason"),
+                    "Put the CUDA libraries on LD_LIBRARY_PATH, or use -device cpu.");
+    }
+    void* address = dlsym(handle, symbol);
+    if (!address)
+        throw Error(file.string() + " has no " + symbol + ": it is from another version",
+                    "Install tools and modules from the same build.");
+    return address;
+}
+
+std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm, uint64_t work_bytes) {
+    if (choice.kind == DeviceChoice::Kind::cpu) return {};
+    const bool wanted = choice.kind == DeviceChoice::Kind::cuda;
+    if (!wanted && (work_bytes < automatic_minimum || !cuda_module_present(algorithm))) return {};
+    const auto& all = cuda_devices();
+    if (!wanted) return all.empty() ? std::vector<CudaDevice>{} : std::vector<CudaDevice>{all.front()};
+    if (all.empty())
+        throw Error("-device cuda: no CUDA device was found",
+                    "Check the driver with nvidia-smi, or use -device auto or -device cpu.");
+    if (!cuda_module_present(algorithm)) cuda_module_symbol(algorithm, ""); // throws, saying where it looked
+    if (choice.devices.empty()) return {all.front()};
+    std::vector<CudaDevice> chosen;
+    for (int ordinal : choice.devices) {
+        if (ordinal >= static_cast<int>(all.size()))
+            throw Error("-device cuda:" + std::to_string(ordinal) + ": there are only " + std::to_string(all.size()) +
+                            " CUDA devices (0.." + std::to_string(all.size() - 1) + ")",
+                        "Use one of them.");
+        chosen.push_back(all[static_cast<size_t>(ordinal)]);
+    }
+    return chosen;
+}
+
+} // namespace hsi

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#include "core/host_memory.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+
+#include <sys/mman.h>
+
+namespace hsi {
+namespace {
+
+class PagedAllocator final : public HostAllocator {
+  public:
+    void* allocate(size_t bytes) override {
+        void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED)
+            throw Error("cannot allocate " + format_byte_size(bytes) + " of memory", "Use a smaller -memory or -tile.");
+        madvise(p, bytes, MADV_HUGEPAGE);
+        return p;
+    }
+    void release(void* p, size_t bytes) noexcept override { munmap(p, bytes); }
+};
+
+} // namespace
+
+std::shared_ptr<HostAllocator> paged_allocator() {
+    static const auto allocator = std::make_shared<PagedAllocator>();
+    return allocator;
+}
+
+} // namespace hsi

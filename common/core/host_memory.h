@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// Large host buffers: page-aligned, on huge pages where the kernel gives them; a backend may supply pinned memory.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+namespace hsi {
+
+class HostAllocator {
+  public:
+    virtual ~HostAllocator() = default;
+    virtual void* allocate(size_t bytes) = 0; ///< aligned to at least 64 bytes; throws Error when there is none
+    virtual void release(void* p, size_t bytes) noexcept = 0;
+};
+
+/// Ordinary memory, advised to use huge pages.
+std::shared_ptr<HostAllocator> paged_allocator();
+
+/// One owner of one block of T from an allocator. Contents start undefined.
+template <class T>
+class HostBuffer {
+  public:
+    HostBuffer() = default;
+    HostBuffer(std::shared_ptr<HostAllocator> from, size_t count)
+        : m_from(std::move(from)), m_count(count),
+          m_data(count ? static_cast<T*>(m_from->allocate(count * sizeof(T))) : nullptr) {}
+    explicit HostBuffer(size_t count) : HostBuffer(paged_allocator(), count) {}
+    HostBuffer(HostBuffer&& o) noexcept
+        : m_from(std::move(o.m_from)), m_count(std::exchange(o.m_count, 0)), m_data(std::exchange(o.m_data, nullptr)) {}
+    HostBuffer& operator=(HostBuffer&& o) noexcept {
+        std::swap(m_from, o.m_from);
+        std::swap(m_count, o.m_count);
+        std::swap(m_data, o.m_data);
+        return *this;
+    }
+    ~HostBuffer() {
+        if (m_data) m_from->release(m_data, m_count * sizeof(T));
+    }
+    T* data() const { return m_data; }
+    size_t size() const { return m_count; }
+    T& operator[](size_t i) const { return m_data[i]; }
+
+  private:
+    std::shared_ptr<HostAllocator> m_from;
+    size_t m_count = 0;
+    T* m_data = nullptr;
+};
+
+} // namespace hsi

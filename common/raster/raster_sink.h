@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// A georeferenced output raster as a stream::CubeSink. The file is written under a temporary name beside its
+// destination and renamed by commit(): the destination appears complete or not at all, and an old one stays as it was
+// until then. Without commit() the destructor removes every file it made. Signals are safe: the tool unwinds.
+#pragma once
+
+#include "raster/raster_source.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+struct OutputOptions {
+    std::string path;
+    std::string format;                        ///< -of; empty: from the extension, GTiff when there is none
+    std::vector<std::string> creation_options; ///< -co; GTiff adds TILED=YES, BIGTIFF=IF_SAFER when not given
+    std::string type;                          ///< -ot; empty: OutputSpec::type
+    std::optional<double> nodata;              ///< -dstnodata
+    bool overwrite = false;
+    std::string history;                       ///< the command line, for the metadata item HSI_HISTORY
+};
+
+struct BandSpec {
+    std::string description;                     ///< "PC1", "Alunite"
+    std::map<std::string, std::string> metadata; ///< band metadata items
+};
+
+struct OutputSpec {
+    stream::CubeShape shape;
+    std::string type = "Float32";
+    bool same_bands = false;      ///< the bands are those of the like source: all their metadata travel
+    std::vector<BandSpec> bands;  ///< for derived bands (same_bands = false); may be empty
+    bool holes = false;           ///< some pixels have no value: a nodata tag is set even when the source has none
+    std::map<std::string, std::string> metadata; ///< further dataset metadata items
+    std::vector<std::string> categories;         ///< class names of band 1
+    std::vector<std::array<uint8_t, 4>> colours; ///< colour table of band 1 (red, green, blue, alpha)
+};
+
+class RasterSink final : public stream::CubeSink {
+  public:
+    /// Everything that can be refused before work is done: an existing destination without overwrite, an unknown
+    /// extension or driver, a driver that cannot hold the bands, the type or the creation options, a folder that does
+    /// not exist or cannot be written, a destination that is the source. Throws Error or UsageError.
+    static void check(const OutputOptions& options, const OutputSpec& spec);
+
+    /// check(), then creates the temporary file. `like` (may be null) gives georeference and metadata.
+    static std::unique_ptr<RasterSink> create(const OutputOptions& options, const OutputSpec& spec,
+                                              const RasterSource* like);
+    ~RasterSink() override;
+
+    stream::CubeShape shape() const override;
+    bool concurrent() const override;
+    void write(const Rect& core, const CubeView<float>& src) override;
+    uint64_t stored_bytes_per_pixel() const override;
+
+    bool raw_access() const;      ///< pwrite instead of RasterIO
+    uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants
+    std::string driver() const;
+
+    /// Flushes, closes, checks for errors and renames. Throws Error; the destination is then untouched.
+    void commit();
+
+  private:
+    struct Impl;
+    explicit RasterSink(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> m;
+};
+
+} // namespace hsi::raster

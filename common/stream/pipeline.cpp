@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: MIT
+#include "stream/pipeline.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace hsi::stream {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+std::string where(const Rect& r) {
+    return "tile at sample " + std::to_string(r.x) + ", line " + std::to_string(r.y) + " (" + std::to_string(r.w) +
+           "x" + std::to_string(r.h) + ")";
+}
+
+TileLimits limits_of(const TilePlan& plan) {
+    return TileLimits{plan.max_window_samples(), plan.max_window_lines(), plan.max_core_samples(),
+                      plan.max_core_lines()};
+}
+
+uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, const TileLimits& t) {
+    uint64_t bytes = static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
+    for (int bands : outputs)
+        bytes += static_cast<uint64_t>(t.core_samples * t.core_lines) * static_cast<uint64_t>(bands) * 4;
+    return bytes;
+}
+
+/// Lets tiles through in order, one at a time.
+class Turnstile {
+  public:
+    /// Waits until every earlier tile has left. False when the run was aborted meanwhile.
+    bool enter(int64_t position) {
+        std::unique_lock lock(m_mutex);
+        m_changed.wait(lock, [&] { return m_next == position || m_aborted; });
+        return !m_aborted;
+    }
+    void leave() {
+        const std::lock_guard lock(m_mutex);
+        ++m_next;
+        m_changed.notify_all();
+    }
+    void abort() {
+        const std::lock_guard lock(m_mutex);
+        m_aborted = true;
+        m_changed.notify_all();
+    }
+
+  private:
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    int64_t m_next = 0;
+    bool m_aborted = false;
+};
+
+class Run {
+  public:
+    Run(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks, const TilePlan& plan,
+        const PassOptions& options)
+        : m_source(source), m_operation(operation), m_sinks(sinks), m_plan(plan), m_options(options),
+          m_outputs(operation.output_bands()), m_limits(limits_of(plan)),
+          m_count(options.only ? static_cast<int64_t>(options.only->size()) : plan.size()),
+          m_ordered(std::any_of(sinks.begin(), sinks.end(), [](CubeSink* s) { return !s->concurrent(); })) {
+        if (m_outputs.size() != sinks.size()) throw Error("internal: an operation's outputs and sinks differ in number");
+    }
+
+    PassReport execute() {
+        const auto begin = Clock::now();
+        const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
+        m_workers.resize(static_cast<size_t>(lanes));
+        if (m_options.progress) m_options.progress(0.0);
+        {
+            std::vector<std::thread> threads;
+            for (int lane = 1; lane < lanes; ++lane)
+                threads.emplace_back([this, lane] { guarded_lane(lane); });
+            guarded_lane(0);
+            for (auto& t : threads) t.join();
+        }
+        if (m_error) std::rethrow_exception(m_error);
+        for (auto& worker : m_workers)
+            if (worker) m_operation.stop(*worker);
+        if (m_options.progress) m_options.progress(1.0);
+
+        m_report.name = m_options.name;
+        m_report.tiles = m_count;
+        m_report.tile_samples = m_plan.max_core_samples();
+        m_report.tile_lines = m_plan.max_core_lines();
+        m_report.halo = m_plan.halo();
+        m_report.lanes = lanes;
+        m_report.buffer_bytes = plan_bytes(m_source, m_operation, m_plan);
+        m_report.seconds = seconds_since(begin);
+        return m_report;
+    }
+
+  private:
+    void guarded_lane(int lane) {
+        try {
+            run_lane(lane);
+        } catch (...) {
+            const std::lock_guard lock(m_mutex);
+            if (!m_error) m_error = std::current_exception();
+            m_stop.store(true);
+            m_turnstile.abort();
+        }
+    }
+
+    void run_lane(int lane) {
+        const size_t bands = static_cast<size_t>(m_source.shape().bands);
+        const auto reader = m_source.open_reader();
+        const auto allocator = m_operation.allocator();
+        HostBuffer<float> in(allocator, bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines));
+        std::vector<HostBuffer<float>> out;
+        for (int b : m_outputs)
+            out.emplace_back(allocator, static_cast<size_t>(b) *
+                                            static_cast<size_t>(m_limits.core_samples * m_limits.core_lines));
+        auto& worker = m_workers[static_cast<size_t>(lane)];
+        worker = m_operation.start(lane, m_limits);
+
+        PassReport mine;
+        std::vector<CubeView<float>> out_views(m_outputs.size());
+        for (int64_t position = m_next.fetch_add(1); position < m_count; position = m_next.fetch_add(1)) {
+            if (m_options.cancel && m_options.cancel->requested()) throw Cancelled();
+            if (m_stop.load()) return;
+            const Tile tile = tile_at(position);
+            if (position + m_plan.lanes() < m_count) reader->prefetch(tile_at(position + m_plan.lanes()).window);
+
+            auto t0 = Clock::now();
+            const auto in_view =
+                CubeView<float>::packed(in.data(), static_cast<int>(bands), tile.window.h, tile.window.w);
+            try {
+                reader->read(tile.window, in_view);
+            } catch (const Cancelled&) {
+                throw;
+            } catch (const Error& e) {
+                throw Error(std::string(e.what()) + ", " + where(tile.window), e.advice());
+            }
+            mine.read_seconds += seconds_since(t0);
+            mine.bytes_read += static_cast<uint64_t>(tile.window.area()) * m_source.stored_bytes_per_pixel();
+
+            t0 = Clock::now();
+            for (size_t k = 0; k < out.size(); ++k)
+                out_views[k] = CubeView<float>::packed(out[k].data(), m_outputs[k], tile.core.h, tile.core.w);
+            worker->process(tile, in_view, out_views);
+            mine.compute_seconds += seconds_since(t0);
+
+            if (!m_sinks.empty()) {
+                if (m_ordered && !m_turnstile.enter(position)) return;
+                t0 = Clock::now();
+                for (size_t k = 0; k < m_sinks.size(); ++k) {
+                    try {
+                        m_sinks[k]->write(tile.core, out_views[k]);
+                    } catch (const Error& e) {
+                        throw Error(std::string(e.what()) + ", " + where(tile.core), e.advice());
+                    }
+                    mine.bytes_written +=
+                        static_cast<uint64_t>(tile.core.area()) * m_sinks[k]->stored_bytes_per_pixel();
+                }
+                mine.write_seconds += seconds_since(t0);
+                if (m_ordered) m_turnstile.leave();
+            }
+            tick();
+        }
+        const std::lock_guard lock(m_mutex);
+        m_report.bytes_read += mine.bytes_read;
+        m_report.bytes_written += mine.bytes_written;
+        m_report.read_seconds += mine.read_seconds;
+        m_report.compute_seconds += mine.compute_seconds;
+        m_report.write_seconds += mine.write_seconds;
+    }
+
+    Tile tile_at(int64_t position) const {
+        return m_plan.tile(m_options.only ? (*m_options.only)[static_cast<size_t>(position)] : position);
+    }
+
+    void tick() {
+        const std::lock_guard lock(m_mutex);
+        ++m_done;
+        if (m_options.progress) m_options.progress(static_cast<double>(m_done) / static_cast<double>(m_count));
+    }
+
+    const CubeSource& m_source;
+    Operation& m_operation;
+    const std::vector<CubeSink*>& m_sinks;
+    const TilePlan& m_plan;
+    const PassOptions& m_options;
+    const std::vector<int> m_outputs;
+    const TileLimits m_limits;
+    const int64_t m_count;
+    const bool m_ordered;
+    Turnstile m_turnstile;
+    std::atomic<int64_t> m_next{0};
+    std::atomic<bool> m_stop{false};
+    std::mutex m_mutex; ///< guards what follows
+    std::exception_ptr m_error;
+    PassReport m_report;
+    int64_t m_done = 0;
+    std::vector<std::unique_ptr<Worker>> m_workers; ///< a slot a lane, each touched by its own lane only
+};
+
+} // namespace
+
+TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options) {
+    const CubeShape shape = source.shape();
+    const BlockLayout layout = source.layout();
+    const std::vector<int> outputs = operation.output_bands();
+    TileRequest request;
+    request.samples = shape.samples;
+    request.lines = shape.lines;
+    request.block_samples = layout.block_samples;
+    request.block_lines = layout.block_lines;
+    request.halo = operation.halo();
+    request.lanes = options.lanes;
+    request.budget = options.memory;
+    request.preferred = operation.preferred_bytes();
+    request.align_samples = operation.align_samples();
+    request.align_lines = operation.align_lines();
+    request.forced_samples = options.tile_samples;
+    request.forced_lines = options.tile_lines;
+    request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+        const TileLimits limits{ws, wl, cs, cl};
+        const uint64_t host = buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
+        if (options.device_memory == 0) return host;
+        // Two ceilings, one cost: scale device bytes so that both budgets are met by meeting the host's.
+        const double scale = static_cast<double>(options.memory) / static_cast<double>(options.device_memory);
+        return std::max(host, static_cast<uint64_t>(static_cast<double>(operation.device_bytes(limits)) * scale));
+    };
+    return plan_tiles(request);
+}
+
+uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan) {
+    const TileLimits limits = limits_of(plan);
+    return static_cast<uint64_t>(plan.lanes()) *
+           (buffer_bytes(source.shape(), operation.output_bands(), limits) + operation.scratch_bytes(limits));
+}
+
+PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
+                    const TilePlan& plan, const PassOptions& options) {
+    return Run(source, operation, sinks, plan, options).execute();
+}
+
+PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
+                    const PassOptions& options) {
+    return run_pass(source, operation, sinks, plan_pass(source, operation, options), options);
+}
+
+} // namespace hsi::stream

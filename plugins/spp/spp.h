@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// SPP, spatial preprocessing for endmember identification.
+//
+// J. Delgado, G. Martin, J. Plaza, L. I. Jimenez, A. Plaza: Fast Spatial Preprocessing for Spectral Unmixing of
+// Hyperspectral Data on Graphics Processing Units, IEEE JSTARS 9(2), 2016, equations 1 to 5:
+//   alpha(i,j) = sum beta gamma / sum beta over the valid neighbours in the window, beta(a,b) = 1/(a^2+b^2),
+//   gamma the spectral angle in radians; rho = (1 + sqrt(alpha))^2; y' = (y - c)/rho + c, c the mean of the scene.
+// At the scene's border and beside invalid pixels the weights are renormalised over the neighbours that exist; a pixel
+// without any has alpha 0. Invalid pixels come out as NaN.
+#pragma once
+
+#include "core/cuda_module.h"
+#include "stream/band_statistics.h"
+#include "stream/operation.h"
+
+#include <memory>
+#include <vector>
+
+namespace hsi::spp {
+
+inline constexpr int min_window = 3, max_window = 63;
+
+struct Options {
+    int window = 5;     ///< ws = 2d+1, odd, min_window..max_window
+    bool cube = true;   ///< output: y' (all bands)
+    bool alpha = false; ///< output: alpha in radians (one band)
+    bool rho = false;   ///< output: rho (one band)
+};
+
+/// Outputs in this order, as far as they are on: y', alpha, rho. Halo d.
+/// The single-precision angle is 2 asin(|u - v|/2) on unit vectors u, v; where alpha comes out below
+/// double_below, alpha is computed anew in double precision: the square root in rho magnifies rounding there.
+inline constexpr float double_below = 2e-3f;
+
+/// The CPU backend (SIMD chosen at run time). `centroid`: c, a value a band, in the data's unit.
+std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
+
+/// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
+const char* simd_target();
+
+/// What hsi_cuda_spp.so offers, through its symbol hsi_cuda_spp (a function CudaBackend* (*)(), the object is static).
+class CudaBackend {
+  public:
+    virtual std::unique_ptr<stream::BandStatisticsScan> make_statistics(const std::vector<CudaDevice>& devices,
+                                                                        int bands) = 0;
+    virtual std::unique_ptr<stream::Operation> make_displacement(const std::vector<CudaDevice>& devices,
+                                                                 const Options& options,
+                                                                 std::vector<double> centroid) = 0;
+    /// Free memory of the device in bytes.
+    virtual uint64_t free_memory(const CudaDevice& device) = 0;
+
+  protected:
+    ~CudaBackend() = default;
+};
+inline constexpr const char* cuda_symbol = "hsi_cuda_spp";
+
+} // namespace hsi::spp
