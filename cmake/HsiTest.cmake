@@ -4,7 +4,7 @@
 function(hsi_test path)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
   string(REPLACE "/" "_" name ${path})
-  add_executable(${name} ${path}.cpp ${ARG_SOURCES})
+  add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/${path}.cpp ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE hsi_warnings ${ARG_DEPENDS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")

@@ -22,12 +22,18 @@ uint64_t parse_byte_size(std::string_view text, uint64_t whole, std::string_view
         if (!std::isspace(static_cast<unsigned char>(*p)))
             unit += static_cast<char>(std::toupper(static_cast<unsigned char>(*p)));
     double factor = 0;
-    if (unit.empty() || unit == "B") factor = 1;
-    else if (unit == "K" || unit == "KB" || unit == "KIB") factor = 1024.0;
-    else if (unit == "M" || unit == "MB" || unit == "MIB") factor = 1024.0 * 1024;
-    else if (unit == "G" || unit == "GB" || unit == "GIB") factor = 1024.0 * 1024 * 1024;
-    else if (unit == "T" || unit == "TB" || unit == "TIB") factor = 1024.0 * 1024 * 1024 * 1024;
-    else if (unit == "%") factor = static_cast<double>(whole) / 100.0;
+    if (unit.empty() || unit == "B")
+        factor = 1;
+    else if (unit == "K" || unit == "KB" || unit == "KIB")
+        factor = 1024.0;
+    else if (unit == "M" || unit == "MB" || unit == "MIB")
+        factor = 1024.0 * 1024;
+    else if (unit == "G" || unit == "GB" || unit == "GIB")
+        factor = 1024.0 * 1024 * 1024;
+    else if (unit == "T" || unit == "TB" || unit == "TIB")
+        factor = 1024.0 * 1024 * 1024 * 1024;
+    else if (unit == "%")
+        factor = static_cast<double>(whole) / 100.0;
     const double bytes = value * factor;
     if (end == s.c_str() || factor == 0 || !(bytes >= 1) || bytes > 9e18 || (unit == "%" && value > 100))
         throw UsageError(std::string(option) + ": '" + s + "' is not a memory size",
@@ -49,7 +55,8 @@ std::string format_byte_size(uint64_t bytes) {
 }
 
 uint64_t usable_ram() {
-    uint64_t ram = static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+    uint64_t ram =
+        static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
     for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
         std::ifstream file(path);
         uint64_t limit = 0;

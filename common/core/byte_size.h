@@ -8,8 +8,8 @@
 
 namespace hsi {
 
-/// Parses "512MB", "2GB", "1.5GiB", "800000", "25%" (of `whole`). Suffixes are binary (1 MB = 2^20 bytes) as in
-/// GDAL_CACHEMAX. Throws UsageError naming `option` when the text is not a positive size.
+/// Parses "512MB", "2GB", "1.5GiB", "800000", "25%" (of `whole`). Suffixes are binary (1 MB = 2^20 bytes) as
+/// in GDAL_CACHEMAX. Throws UsageError naming `option` when the text is not a positive size.
 uint64_t parse_byte_size(std::string_view text, uint64_t whole, std::string_view option);
 
 /// "1.5 GB", "300 MB", "12 kB": for messages.

@@ -32,14 +32,16 @@ std::vector<CudaDevice> probe() {
     const auto attribute = reinterpret_cast<int (*)(int*, int, int)>(symbol("cuDeviceGetAttribute"));
     const auto memory = reinterpret_cast<int (*)(size_t*, int)>(symbol("cuDeviceTotalMem_v2"));
     int n = 0;
-    if (!init || !count || !get || !name || !attribute || !memory || init(0) != 0 || count(&n) != 0) return found;
+    if (!init || !count || !get || !name || !attribute || !memory || init(0) != 0 || count(&n) != 0)
+        return found;
     for (int i = 0; i < n; ++i) {
         int device = 0, major = 0, minor = 0;
         char text[128] = {};
         size_t bytes = 0;
         constexpr int capability_major = 75, capability_minor = 76; // CUdevice_attribute
         if (get(&device, i) == 0 && name(text, sizeof text - 1, device) == 0 && memory(&bytes, device) == 0 &&
-            attribute(&major, capability_major, device) == 0 && attribute(&minor, capability_minor, device) == 0)
+            attribute(&major, capability_major, device) == 0 &&
+            attribute(&minor, capability_minor, device) == 0)
             found.push_back(CudaDevice{i, text, major * 10 + minor, bytes});
     }
     return found; // the driver stays loaded: the CUDA runtime wants it next
@@ -82,7 +84,8 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
     const auto file = module_file(algorithm);
     if (file.empty()) {
         std::string places;
-        for (const auto& folder : module_folders()) places += (places.empty() ? "" : ", ") + folder.string();
+        for (const auto& folder : module_folders())
+            places += (places.empty() ? "" : ", ") + folder.string();
         throw Error("the CUDA module hsi_cuda_" + algorithm + ".so was not found (looked in " + places + ")",
                     "Build with nvcc, set HSI_MODULE_PATH, or use -device cpu.");
     }
@@ -99,7 +102,8 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
     return address;
 }
 
-std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm, uint64_t work_bytes) {
+std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm,
+                                       uint64_t work_bytes) {
     if (choice.kind == DeviceChoice::Kind::cpu) return {};
     const bool wanted = choice.kind == DeviceChoice::Kind::cuda;
     if (!wanted && (work_bytes < automatic_minimum || !cuda_module_present(algorithm))) return {};
@@ -113,8 +117,9 @@ std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::st
     std::vector<CudaDevice> chosen;
     for (int ordinal : choice.devices) {
         if (ordinal >= static_cast<int>(all.size()))
-            throw Error("-device cuda:" + std::to_string(ordinal) + ": there are only " + std::to_string(all.size()) +
-                            " CUDA devices (0.." + std::to_string(all.size() - 1) + ")",
+            throw Error("-device cuda:" + std::to_string(ordinal) + ": there are only " +
+                            std::to_string(all.size()) + " CUDA devices (0.." +
+                            std::to_string(all.size() - 1) + ")",
                         "Use one of them.");
         chosen.push_back(all[static_cast<size_t>(ordinal)]);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Finding a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at run time, so that a program that does not use a GPU
-// neither loads nor needs CUDA. No CUDA header here.
+// Finding a GPU and the CUDA modules (hsi_cuda_<algorithm>.so) at run time, so that a program that does not
+// use a GPU neither loads nor needs CUDA. No CUDA header here.
 #pragma once
 
 #include "core/device_choice.h"
@@ -13,9 +13,9 @@ namespace hsi {
 
 struct CudaDevice {
     int ordinal = 0;
-    std::string name;            ///< "NVIDIA H200"
-    int capability = 0;          ///< 90 for compute capability 9.0
-    uint64_t memory = 0;         ///< bytes on the device
+    std::string name;    ///< "NVIDIA H200"
+    int capability = 0;  ///< 90 for compute capability 9.0
+    uint64_t memory = 0; ///< bytes on the device
 };
 
 /// The GPUs that the driver shows; empty without a driver. Starts the driver (about 0.1 s) on the first call.
@@ -24,13 +24,15 @@ const std::vector<CudaDevice>& cuda_devices();
 /// True when the module's file is there (nothing is loaded).
 bool cuda_module_present(const std::string& algorithm);
 
-/// Loads hsi_cuda_<algorithm>.so from $HSI_MODULE_PATH, lib/hsi beside the executable's folder, or the installed place,
-/// and returns the symbol. Throws Error saying where it looked, or what the loader said.
+/// Loads hsi_cuda_<algorithm>.so from $HSI_MODULE_PATH, lib/hsi beside the executable's folder, or the
+/// installed place, and returns the symbol. Throws Error saying where it looked, or what the loader said.
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol);
 
-/// Decides where to compute. cpu: none. cuda: the devices asked for (the first one by default); throws Error when there
-/// is no such GPU or no module. automatic: the first GPU when there is one, its module is there, and the work
+/// Decides where to compute. cpu: none. cuda: the devices asked for (the first one by default); throws Error
+/// when there is no such GPU or no module. automatic: the first GPU when there is one, its module is there,
+/// and the work
 /// (`work_bytes` of cube data) is worth starting a GPU for; else none.
-std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm, uint64_t work_bytes);
+std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm,
+                                       uint64_t work_bytes);
 
 } // namespace hsi

@@ -14,7 +14,8 @@ class PagedAllocator final : public HostAllocator {
     void* allocate(size_t bytes) override {
         void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (p == MAP_FAILED)
-            throw Error("cannot allocate " + format_byte_size(bytes) + " of memory", "Use a smaller -memory or -tile.");
+            throw Error("cannot allocate " + format_byte_size(bytes) + " of memory",
+                        "Use a smaller -memory or -tile.");
         madvise(p, bytes, MADV_HUGEPAGE);
         return p;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Large host buffers: page-aligned, on huge pages where the kernel gives them; a backend may supply pinned memory.
+// Large host buffers: page-aligned, on huge pages where the kernel gives them; a backend may supply pinned
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,8 @@ namespace hsi {
 class HostAllocator {
   public:
     virtual ~HostAllocator() = default;
-    virtual void* allocate(size_t bytes) = 0; ///< aligned to at least 64 bytes; throws Error when there is none
+    virtual void*
+    allocate(size_t bytes) = 0; ///< aligned to at least 64 bytes; throws Error when there is none
     virtual void release(void* p, size_t bytes) noexcept = 0;
 };
 
@@ -28,7 +30,8 @@ class HostBuffer {
           m_data(count ? static_cast<T*>(m_from->allocate(count * sizeof(T))) : nullptr) {}
     explicit HostBuffer(size_t count) : HostBuffer(paged_allocator(), count) {}
     HostBuffer(HostBuffer&& o) noexcept
-        : m_from(std::move(o.m_from)), m_count(std::exchange(o.m_count, 0)), m_data(std::exchange(o.m_data, nullptr)) {}
+        : m_from(std::move(o.m_from)), m_count(std::exchange(o.m_count, 0)),
+          m_data(std::exchange(o.m_data, nullptr)) {}
     HostBuffer& operator=(HostBuffer&& o) noexcept {
         std::swap(m_from, o.m_from);
         std::swap(m_count, o.m_count);

@@ -18,24 +18,28 @@ uint64_t cost(const TileRequest& r, int64_t tile_samples, int64_t tile_lines) {
     return r.lane_bytes(std::min(cs + 2 * r.halo, r.samples), std::min(cl + 2 * r.halo, r.lines), cs, cl);
 }
 
-/// Largest multiple of `unit` in [unit, limit] whose cost stays within `bytes`; 0 when not even one unit fits.
+/// Largest multiple of `unit` in [unit, limit] whose cost stays within `bytes`; 0 when not even one unit
+/// fits.
 template <class Cost>
 int64_t largest_fitting(int64_t unit, int64_t limit, uint64_t bytes, const Cost& cost_of) {
     int64_t lo = 0, hi = std::max<int64_t>(1, ceil_div(limit, unit));
     while (lo < hi) {
         const int64_t mid = lo + (hi - lo + 1) / 2;
-        if (cost_of(mid * unit) <= bytes) lo = mid;
-        else hi = mid - 1;
+        if (cost_of(mid * unit) <= bytes)
+            lo = mid;
+        else
+            hi = mid - 1;
     }
     return lo * unit;
 }
 
 } // namespace
 
-TilePlan::TilePlan(int64_t samples, int64_t lines, int64_t tile_samples, int64_t tile_lines, int64_t halo, int lanes)
+TilePlan::TilePlan(int64_t samples, int64_t lines, int64_t tile_samples, int64_t tile_lines, int64_t halo,
+                   int lanes)
     : m_samples(samples), m_lines(lines), m_tile_samples(std::max<int64_t>(1, tile_samples)),
-      m_tile_lines(std::max<int64_t>(1, tile_lines)), m_halo(halo), m_across(ceil_div(samples, m_tile_samples)),
-      m_down(ceil_div(lines, m_tile_lines)),
+      m_tile_lines(std::max<int64_t>(1, tile_lines)), m_halo(halo),
+      m_across(ceil_div(samples, m_tile_samples)), m_down(ceil_div(lines, m_tile_lines)),
       m_lanes(static_cast<int>(std::clamp<int64_t>(lanes, 1, std::max<int64_t>(1, m_across * m_down)))) {}
 
 Tile TilePlan::tile(int64_t index) const {
@@ -52,15 +56,16 @@ int64_t TilePlan::max_window_samples() const { return std::min(max_core_samples(
 int64_t TilePlan::max_window_lines() const { return std::min(max_core_lines() + 2 * m_halo, m_lines); }
 
 std::string TilePlan::describe() const {
-    return std::to_string(size()) + (size() == 1 ? " tile of " : " tiles of ") + std::to_string(max_core_samples()) +
-           "x" + std::to_string(max_core_lines()) + ", halo " + std::to_string(m_halo) + ", " +
-           std::to_string(m_lanes) + " at a time";
+    return std::to_string(size()) + (size() == 1 ? " tile of " : " tiles of ") +
+           std::to_string(max_core_samples()) + "x" + std::to_string(max_core_lines()) + ", halo " +
+           std::to_string(m_halo) + ", " + std::to_string(m_lanes) + " at a time";
 }
 
 TilePlan plan_tiles(const TileRequest& r) {
     const auto fitting_lanes = [&](uint64_t one) {
-        return static_cast<int>(std::min<uint64_t>(static_cast<uint64_t>(std::max(1, r.lanes)),
-                                                   one == 0 ? static_cast<uint64_t>(r.lanes) : r.budget / one));
+        return static_cast<int>(
+            std::min<uint64_t>(static_cast<uint64_t>(std::max(1, r.lanes)),
+                               one == 0 ? static_cast<uint64_t>(r.lanes) : r.budget / one));
     };
     if (r.forced_samples > 0 && r.forced_lines > 0) {
         const int64_t ts = round_up(r.forced_samples, r.align_samples);
@@ -68,9 +73,10 @@ TilePlan plan_tiles(const TileRequest& r) {
         const uint64_t one = cost(r, ts, tl);
         const int lanes = fitting_lanes(one);
         if (lanes < 1)
-            throw UsageError("-tile " + std::to_string(r.forced_samples) + " " + std::to_string(r.forced_lines) +
-                                 " needs " + format_byte_size(one) + " for buffers, more than the " +
-                                 format_byte_size(r.budget) + " that -memory leaves",
+            throw UsageError("-tile " + std::to_string(r.forced_samples) + " " +
+                                 std::to_string(r.forced_lines) + " needs " + format_byte_size(one) +
+                                 " for buffers, more than the " + format_byte_size(r.budget) +
+                                 " that -memory leaves",
                              "Use a smaller -tile or a larger -memory.");
         return TilePlan(r.samples, r.lines, ts, tl, r.halo, lanes);
     }
@@ -85,19 +91,21 @@ TilePlan plan_tiles(const TileRequest& r) {
     int lanes = std::max(1, r.lanes);
     const uint64_t smallest = cost(r, min_x, min_y);
     if (smallest > r.budget)
-        throw Error("one tile of " + std::to_string(min_x) + "x" + std::to_string(min_y) + " pixels with halo " +
-                        std::to_string(r.halo) + " needs " + format_byte_size(smallest) + ", more than the " +
-                        format_byte_size(r.budget) + " that -memory leaves for buffers",
+        throw Error("one tile of " + std::to_string(min_x) + "x" + std::to_string(min_y) +
+                        " pixels with halo " + std::to_string(r.halo) + " needs " +
+                        format_byte_size(smallest) + ", more than the " + format_byte_size(r.budget) +
+                        " that -memory leaves for buffers",
                     "Use a larger -memory.");
     lanes = std::min(lanes, fitting_lanes(smallest));
-    // A block of the file that does not fit on every lane is worth a lane or two: reading it in pieces decodes it
-    // again for every piece.
+    // A block of the file that does not fit on every lane is worth a lane or two: reading it in pieces
+    // decodes it again for every piece.
     const uint64_t block = cost(r, unit_x, unit_y);
     if (block <= r.budget) lanes = std::min(lanes, std::max(1, fitting_lanes(block)));
     const uint64_t share = r.budget / static_cast<uint64_t>(lanes);
 
     uint64_t target = r.preferred ? std::min(share, r.preferred) : share;
-    // A window should not be much larger than its core: when the halo would dominate, spend up to the whole share.
+    // A window should not be much larger than its core: when the halo would dominate, spend up to the whole
+    // share.
     const int64_t roomy = 8 * r.halo;
     if (roomy > 0) target = std::min(share, std::max(target, cost(r, r.samples, std::min(r.lines, roomy))));
 
@@ -107,8 +115,8 @@ TilePlan plan_tiles(const TileRequest& r) {
                       largest_fitting(unit_y, r.lines, target, [&](int64_t n) { return cost(r, ts, n); }));
     } else {
         // Whole lines do not fit: tiles as near to square as the halo wants, in units of the file's blocks.
-        const int64_t want_y = std::max(unit_y, std::min(round_up(std::max<int64_t>(1, 4 * r.halo), unit_y),
-                                                         round_up(r.lines, unit_y)));
+        const int64_t want_y = std::max(
+            unit_y, std::min(round_up(std::max<int64_t>(1, 4 * r.halo), unit_y), round_up(r.lines, unit_y)));
         for (int64_t y : {want_y, unit_y, std::max(min_y, round_up(16, r.align_lines)), min_y}) {
             for (int64_t x : {unit_x, min_x}) {
                 ts = largest_fitting(x, r.samples, std::max(target, std::min(share, cost(r, unit_x, y))),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// How a scene is cut into tiles: the core of a tile is what it produces, its window is what it reads (core + halo,
-// cut at the scene's border). Cores are disjoint and cover the scene.
+// How a scene is cut into tiles: the core of a tile is what it produces, its window is what it reads (core +
+// halo, cut at the scene's border). Cores are disjoint and cover the scene.
 #pragma once
 
 #include "core/rect.h"
@@ -20,7 +20,8 @@ struct Tile {
 class TilePlan {
   public:
     TilePlan() = default;
-    TilePlan(int64_t samples, int64_t lines, int64_t tile_samples, int64_t tile_lines, int64_t halo, int lanes);
+    TilePlan(int64_t samples, int64_t lines, int64_t tile_samples, int64_t tile_lines, int64_t halo,
+             int lanes);
 
     int64_t size() const { return m_across * m_down; }
     Tile tile(int64_t index) const; ///< row by row
@@ -44,21 +45,23 @@ struct TileRequest {
     int64_t samples = 0, lines = 0;             ///< the scene
     int64_t block_samples = 0, block_lines = 1; ///< the file's blocks; block_samples = 0 means whole lines
     int64_t halo = 0;
-    int lanes = 1;             ///< wanted; fewer when memory is short
-    uint64_t budget = 0;       ///< bytes for all lanes together
-    uint64_t preferred = 0;    ///< bytes of one lane that suit the caches or the device; 0: as large as the budget allows
+    int lanes = 1;       ///< wanted; fewer when memory is short
+    uint64_t budget = 0; ///< bytes for all lanes together
+    uint64_t preferred =
+        0; ///< bytes of one lane that suit the caches or the device; 0: as large as the budget allows
     int64_t align_samples = 1; ///< tile sizes are multiples of these (statistics blocks)
     int64_t align_lines = 1;
     int64_t forced_samples = 0, forced_lines = 0; ///< -tile; 0: choose
     /// Bytes that one lane needs for a tile whose window is (window_samples x window_lines) and whose core is
     /// (core_samples x core_lines): input, outputs and scratch.
-    std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples, int64_t core_lines)>
+    std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples,
+                           int64_t core_lines)>
         lane_bytes;
 };
 
-/// Chooses the tile size: along the file's blocks, whole lines when they fit, near `preferred`, enough tiles for all
-/// lanes, and a halo that costs little. Throws Error naming -memory when not even the smallest tile fits, and
-/// UsageError naming -tile when the forced size does not.
+/// Chooses the tile size: along the file's blocks, whole lines when they fit, near `preferred`, enough tiles
+/// for all lanes, and a halo that costs little. Throws Error naming -memory when not even the smallest tile
+/// fits, and UsageError naming -tile when the forced size does not.
 TilePlan plan_tiles(const TileRequest& request);
 
 } // namespace hsi

@@ -6,7 +6,8 @@
 namespace hsi::math {
 
 namespace {
-constexpr int base_exponent = -1088; // of digit 0; a multiple of 32 below the smallest subnormal 2^-1074
+constexpr int base_exponent =
+    -1152; // of digit 0; a multiple of 32, 53 bits and more below the smallest subnormal
 constexpr int64_t radix = int64_t{1} << 32;
 } // namespace
 
@@ -34,7 +35,8 @@ void ExactSum::add(double x) {
 void ExactSum::add(const ExactSum& other) {
     ExactSum tidy = other;
     tidy.normalise();
-    for (size_t i = 0; i < m_digit.size(); ++i) m_digit[i] += tidy.m_digit[i];
+    for (size_t i = 0; i < m_digit.size(); ++i)
+        m_digit[i] += tidy.m_digit[i];
     m_special += other.m_special;
     if (++m_pending >= 1 << 28) normalise();
 }
@@ -58,7 +60,8 @@ double ExactSum::value() const {
     tidy.normalise();
     const bool negative = tidy.m_digit.back() < 0;
     if (negative) {
-        for (auto& d : tidy.m_digit) d = -d;
+        for (auto& d : tidy.m_digit)
+            d = -d;
         tidy.normalise();
     }
     double result = 0;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Where cubes come from and go to, as the tile pipeline sees it. No GDAL here: tests feed the pipeline from memory.
+// Where cubes come from and go to, as the tile pipeline sees it. No GDAL here: tests feed the pipeline from
+// memory.
 #pragma once
 
 #include "core/cube_view.h"
@@ -15,7 +16,9 @@ struct CubeShape {
     int64_t lines = 0;
     int bands = 0;
     int64_t pixels() const { return samples * lines; }
-    uint64_t float_bytes() const { return static_cast<uint64_t>(pixels()) * static_cast<uint64_t>(bands) * 4; }
+    uint64_t float_bytes() const {
+        return static_cast<uint64_t>(pixels()) * static_cast<uint64_t>(bands) * 4;
+    }
 };
 
 /// The storage units of a file, so that tiles follow them. block_samples = 0: whole lines.
@@ -30,9 +33,9 @@ class CubeReader {
     virtual ~CubeReader() = default;
     /// Reads `window` (scene coordinates, inside the scene) of every band of the source into `dst`
     /// (dst.bands/lines/samples equal to the shape's bands and the window's size).
-    /// A value that is nodata or masked out arrives as NaN; NaN and infinities of the file stay what they are. So
-    /// "valid" needs no second buffer: a pixel is valid when all its values are finite and not all of them are zero.
-    /// Throws Error when the file cannot be read.
+    /// A value that is nodata or masked out arrives as NaN; NaN and infinities of the file stay what they
+    /// are. So "valid" needs no second buffer: a pixel is valid when all its values are finite and not all of
+    /// them are zero. Throws Error when the file cannot be read.
     virtual void read(const Rect& window, const CubeView<float>& dst) = 0;
     /// A hint that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
@@ -54,8 +57,8 @@ class CubeSink {
   public:
     virtual ~CubeSink() = default;
     virtual CubeShape shape() const = 0;
-    /// True: write() may be called from several threads at once, in any order. False: the pipeline calls it from one
-    /// thread at a time, tiles in order.
+    /// True: write() may be called from several threads at once, in any order. False: the pipeline calls it
+    /// from one thread at a time, tiles in order.
     virtual bool concurrent() const = 0;
     /// Writes the tile; `src` may be changed by the call (conversion in place). Throws Error (disk full ...).
     virtual void write(const Rect& core, const CubeView<float>& src) = 0;

@@ -22,20 +22,22 @@ struct TileLimits {
 class Worker {
   public:
     virtual ~Worker() = default;
-    /// in: the tile's window, all bands; out[k]: the tile's core for output k, to be filled completely (NaN where
-    /// there is no value). Scans have no outputs.
-    virtual void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) = 0;
+    /// in: the tile's window, all bands; out[k]: the tile's core for output k, to be filled completely (NaN
+    /// where there is no value). Scans have no outputs.
+    virtual void process(const Tile& tile, const CubeView<float>& in,
+                         const std::vector<CubeView<float>>& out) = 0;
 };
 
-/// A computation over tiles: start (a worker a lane), process (a tile), stop (merge what a worker has gathered).
-/// Results must not depend on how the scene is cut, nor on which worker saw which tile.
+/// A computation over tiles: start (a worker a lane), process (a tile), stop (merge what a worker has
+/// gathered). Results must not depend on how the scene is cut, nor on which worker saw which tile.
 class Operation {
   public:
     virtual ~Operation() = default;
     virtual int64_t halo() const { return 0; }
     /// Bands of every output, in the order of the sinks; empty for a scan.
     virtual std::vector<int> output_bands() const { return {}; }
-    /// Tile sizes must be multiples of these: scans that sum over fixed blocks anchored at the scene's origin.
+    /// Tile sizes must be multiples of these: scans that sum over fixed blocks anchored at the scene's
+    /// origin.
     virtual int64_t align_samples() const { return 1; }
     virtual int64_t align_lines() const { return 1; }
     /// Host bytes that a worker allocates beside its tile buffers.

@@ -19,8 +19,8 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
 std::string where(const Rect& r) {
-    return "tile at sample " + std::to_string(r.x) + ", line " + std::to_string(r.y) + " (" + std::to_string(r.w) +
-           "x" + std::to_string(r.h) + ")";
+    return "tile at sample " + std::to_string(r.x) + ", line " + std::to_string(r.y) + " (" +
+           std::to_string(r.w) + "x" + std::to_string(r.h) + ")";
 }
 
 TileLimits limits_of(const TilePlan& plan) {
@@ -29,7 +29,8 @@ TileLimits limits_of(const TilePlan& plan) {
 }
 
 uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, const TileLimits& t) {
-    uint64_t bytes = static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
+    uint64_t bytes =
+        static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
     for (int bands : outputs)
         bytes += static_cast<uint64_t>(t.core_samples * t.core_lines) * static_cast<uint64_t>(bands) * 4;
     return bytes;
@@ -64,13 +65,14 @@ class Turnstile {
 
 class Run {
   public:
-    Run(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks, const TilePlan& plan,
-        const PassOptions& options)
+    Run(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
+        const TilePlan& plan, const PassOptions& options)
         : m_source(source), m_operation(operation), m_sinks(sinks), m_plan(plan), m_options(options),
           m_outputs(operation.output_bands()), m_limits(limits_of(plan)),
           m_count(options.only ? static_cast<int64_t>(options.only->size()) : plan.size()),
           m_ordered(std::any_of(sinks.begin(), sinks.end(), [](CubeSink* s) { return !s->concurrent(); })) {
-        if (m_outputs.size() != sinks.size()) throw Error("internal: an operation's outputs and sinks differ in number");
+        if (m_outputs.size() != sinks.size())
+            throw Error("internal: an operation's outputs and sinks differ in number");
     }
 
     PassReport execute() {
@@ -83,7 +85,8 @@ class Run {
             for (int lane = 1; lane < lanes; ++lane)
                 threads.emplace_back([this, lane] { guarded_lane(lane); });
             guarded_lane(0);
-            for (auto& t : threads) t.join();
+            for (auto& t : threads)
+                t.join();
         }
         if (m_error) std::rethrow_exception(m_error);
         for (auto& worker : m_workers)
@@ -117,7 +120,8 @@ class Run {
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
         const auto allocator = m_operation.allocator();
-        HostBuffer<float> in(allocator, bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines));
+        HostBuffer<float> in(allocator,
+                             bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines));
         std::vector<HostBuffer<float>> out;
         for (int b : m_outputs)
             out.emplace_back(allocator, static_cast<size_t>(b) *
@@ -131,7 +135,8 @@ class Run {
             if (m_options.cancel && m_options.cancel->requested()) throw Cancelled();
             if (m_stop.load()) return;
             const Tile tile = tile_at(position);
-            if (position + m_plan.lanes() < m_count) reader->prefetch(tile_at(position + m_plan.lanes()).window);
+            if (position + m_plan.lanes() < m_count)
+                reader->prefetch(tile_at(position + m_plan.lanes()).window);
 
             auto t0 = Clock::now();
             const auto in_view =
@@ -184,7 +189,8 @@ class Run {
     void tick() {
         const std::lock_guard lock(m_mutex);
         ++m_done;
-        if (m_options.progress) m_options.progress(static_cast<double>(m_done) / static_cast<double>(m_count));
+        if (m_options.progress)
+            m_options.progress(static_cast<double>(m_done) / static_cast<double>(m_count));
     }
 
     const CubeSource& m_source;
@@ -231,7 +237,8 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
         if (options.device_memory == 0) return host;
         // Two ceilings, one cost: scale device bytes so that both budgets are met by meeting the host's.
         const double scale = static_cast<double>(options.memory) / static_cast<double>(options.device_memory);
-        return std::max(host, static_cast<uint64_t>(static_cast<double>(operation.device_bytes(limits)) * scale));
+        return std::max(host,
+                        static_cast<uint64_t>(static_cast<double>(operation.device_bytes(limits)) * scale));
     };
     return plan_tiles(request);
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // The tile pipeline: lanes of read -> compute -> write that overlap one another.
 //
-// A lane is a thread with its own reader, tile buffers and worker, all made once. Lanes take tiles in order; while
-// one lane reads, another computes and a third writes, so the slowest of file, device and processor sets the pace
-// without queues between stages, and memory in use is lanes x one tile, known before the first byte is read. Sinks
-// that cannot take tiles from several threads get them one at a time, in tile order, so their files come out the
-// same byte for byte.
+// A lane is a thread with its own reader, tile buffers and worker, all made once. Lanes take tiles in order;
+// while one lane reads, another computes and a third writes, so the slowest of file, device and processor
+// sets the pace without queues between stages, and memory in use is lanes x one tile, known before the first
+// byte is read. Sinks that cannot take tiles from several threads get them one at a time, in tile order, so
+// their files come out the same byte for byte.
 #pragma once
 
 #include "core/cancel.h"
@@ -23,18 +23,18 @@ struct PassReport {
     int64_t tiles = 0;
     int64_t tile_samples = 0, tile_lines = 0, halo = 0;
     int lanes = 0;
-    uint64_t bytes_read = 0, bytes_written = 0; ///< as stored in the files
-    uint64_t buffer_bytes = 0;                  ///< host memory planned for all lanes
-    double seconds = 0;                         ///< wall clock of the pass
+    uint64_t bytes_read = 0, bytes_written = 0;                      ///< as stored in the files
+    uint64_t buffer_bytes = 0;                                       ///< host memory planned for all lanes
+    double seconds = 0;                                              ///< wall clock of the pass
     double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over lanes
 };
 
 struct PassOptions {
-    std::string name;                           ///< "centroid": for reports and errors
-    int lanes = 1;                              ///< wanted
-    uint64_t memory = uint64_t{1} << 30;        ///< host bytes for all lanes
-    uint64_t device_memory = 0;                 ///< device bytes for all lanes; 0: no limit
-    int64_t tile_samples = 0, tile_lines = 0;   ///< forced tile size, 0: choose
+    std::string name;                         ///< "centroid": for reports and errors
+    int lanes = 1;                            ///< wanted
+    uint64_t memory = uint64_t{1} << 30;      ///< host bytes for all lanes
+    uint64_t device_memory = 0;               ///< device bytes for all lanes; 0: no limit
+    int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress;       ///< share of the tiles done, called by one thread at a time
     const std::vector<int64_t>* only = nullptr; ///< tiles to visit (indices of the plan); all when null
@@ -46,8 +46,8 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
 /// Host bytes that the plan needs for all lanes.
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan);
 
-/// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any lane; an error while
-/// reading or writing says which tile. Throws Cancelled when options.cancel was set.
+/// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any lane; an error
+/// while reading or writing says which tile. Throws Cancelled when options.cancel was set.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 // SPP, spatial preprocessing for endmember identification.
 //
-// J. Delgado, G. Martin, J. Plaza, L. I. Jimenez, A. Plaza: Fast Spatial Preprocessing for Spectral Unmixing of
-// Hyperspectral Data on Graphics Processing Units, IEEE JSTARS 9(2), 2016, equations 1 to 5:
+// J. Delgado, G. Martin, J. Plaza, L. I. Jimenez, A. Plaza: Fast Spatial Preprocessing for Spectral Unmixing
+// of Hyperspectral Data on Graphics Processing Units, IEEE JSTARS 9(2), 2016, equations 1 to 5:
 //   alpha(i,j) = sum beta gamma / sum beta over the valid neighbours in the window, beta(a,b) = 1/(a^2+b^2),
-//   gamma the spectral angle in radians; rho = (1 + sqrt(alpha))^2; y' = (y - c)/rho + c, c the mean of the scene.
-// At the scene's border and beside invalid pixels the weights are renormalised over the neighbours that exist; a pixel
-// without any has alpha 0. Invalid pixels come out as NaN.
+//   gamma the spectral angle in radians; rho = (1 + sqrt(alpha))^2; y' = (y - c)/rho + c, c the mean of the
+//   scene.
+// At the scene's border and beside invalid pixels the weights are renormalised over the neighbours that
+// exist; a pixel without any has alpha 0. Invalid pixels come out as NaN.
 #pragma once
 
 #include "core/cuda_module.h"
@@ -38,11 +39,12 @@ std::unique_ptr<stream::Operation> make_displacement(const Options& options, std
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// What hsi_cuda_spp.so offers, through its symbol hsi_cuda_spp (a function CudaBackend* (*)(), the object is static).
+/// What hsi_cuda_spp.so offers, through its symbol hsi_cuda_spp (a function CudaBackend* (*)(), the object is
+/// static).
 class CudaBackend {
   public:
-    virtual std::unique_ptr<stream::BandStatisticsScan> make_statistics(const std::vector<CudaDevice>& devices,
-                                                                        int bands) = 0;
+    virtual std::unique_ptr<stream::BandStatisticsScan>
+    make_statistics(const std::vector<CudaDevice>& devices, int bands) = 0;
     virtual std::unique_ptr<stream::Operation> make_displacement(const std::vector<CudaDevice>& devices,
                                                                  const Options& options,
                                                                  std::vector<double> centroid) = 0;

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "spp/spp.h"
+#include "spp/spp_simd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::spp {
+namespace {
+
+constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
+
+struct Offset {
+    int down, right; // half of the window: (0, 1..d) and (1..d, -d..d)
+    float beta;
+};
+
+/// The offsets in the order in which their angles are added. Each unordered pair of pixels belongs to one of
+/// them.
+std::vector<Offset> half_window(int d) {
+    std::vector<Offset> offsets;
+    for (int a = 0; a <= d; ++a)
+        for (int b = (a == 0 ? 1 : -d); b <= d; ++b)
+            offsets.push_back({a, b, static_cast<float>(1.0 / (a * a + b * b))});
+    return offsets;
+}
+
+/// alpha of the pixel at (line, sample) of the window, in double precision from the stored values.
+class DoubleAngle {
+  public:
+    DoubleAngle(int bands, int d) : m_d(d), m_unit(static_cast<size_t>(bands)) {}
+
+    double alpha(const CubeView<float>& in, int64_t line, int64_t sample) {
+        if (!normalise(in, line, sample)) return 0;
+        double num = 0, den = 0;
+        for (int a = -m_d; a <= m_d; ++a) {
+            const int64_t l = line + a;
+            if (l < 0 || l >= in.lines) continue;
+            for (int b = -m_d; b <= m_d; ++b) {
+                const int64_t s = sample + b;
+                if (s < 0 || s >= in.samples || (a == 0 && b == 0)) continue;
+                double angle = 0;
+                if (!angle_to(in, l, s, angle)) continue;
+                const double beta = 1.0 / (a * a + b * b);
+                num += beta * angle;
+                den += beta;
+            }
+        }
+        return den > 0 ? num / den : 0;
+    }
+
+  private:
+    static double squared_norm(const CubeView<float>& in, const float* p) {
+        double sum = 0;
+        for (int b = 0; b < in.bands; ++b) {
+            const auto v = static_cast<double>(p[b * in.band_stride]);
+            sum += v * v;
+        }
+        return sum;
+    }
+    static bool is_valid(double squared_norm) { return squared_norm > 0 && squared_norm <= 1e300; }
+
+    bool normalise(const CubeView<float>& in, int64_t line, int64_t sample) {
+        m_centre = in.row(0, line) + sample;
+        const double n = squared_norm(in, m_centre);
+        if (!is_valid(n)) return false;
+        const double inverse = 1.0 / std::sqrt(n);
+        for (int b = 0; b < in.bands; ++b)
+            m_unit[static_cast<size_t>(b)] = static_cast<double>(m_centre[b * in.band_stride]) * inverse;
+        return true;
+    }
+    bool angle_to(const CubeView<float>& in, int64_t line, int64_t sample, double& angle) const {
+        const float* p = in.row(0, line) + sample;
+        int b = 0;
+        while (b < in.bands && p[b * in.band_stride] == m_centre[b * in.band_stride])
+            ++b;
+        if (b == in.bands) { // the same spectrum; its validity is the centre's
+            angle = 0;
+            return true;
+        }
+        const double n = squared_norm(in, p);
+        if (!is_valid(n)) return false;
+        const double inverse = 1.0 / std::sqrt(n);
+        double sum = 0;
+        for (b = 0; b < in.bands; ++b) {
+            const double difference =
+                m_unit[static_cast<size_t>(b)] - static_cast<double>(p[b * in.band_stride]) * inverse;
+            sum += difference * difference;
+        }
+        angle = 2.0 * std::asin(std::min(1.0, 0.5 * std::sqrt(sum)));
+        return true;
+    }
+
+    int m_d;
+    std::vector<double> m_unit;
+    const float* m_centre = nullptr;
+};
+
+int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+/// Columns of a tile that are processed together: few enough that d+1 lines of their unit vectors stay in the
+/// second-level cache, many enough that halo columns and short rows cost little.
+int64_t strip_width(int bands, int d) {
+    constexpr int64_t cache = 384 << 10;
+    const int64_t fitting = cache / (int64_t{4} * bands * (d + 1)) - 4 * d;
+    return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(2 * d, 16)), 512);
+}
+
+/// One row of a strip holds its core, d halo columns on each side whose angles are needed, and d more so that
+/// neighbours of those are addressable (as invalid).
+struct Strip {
+    int64_t core; ///< columns that are produced
+    int64_t pitch;
+    static Strip make(int64_t core_samples, int bands, int d) {
+        Strip s{};
+        s.core = std::min(strip_width(bands, d), round_up(core_samples, 16));
+        s.pitch = round_up(s.core + 4 * d, 16) + row_slack;
+        return s;
+    }
+    uint64_t floats(int bands, int d) const {
+        const auto p = static_cast<uint64_t>(pitch);
+        return p * static_cast<uint64_t>(bands) * static_cast<uint64_t>(d + 1); // unit vectors
+    }
+    uint64_t bytes(int bands, int d) const {
+        const auto p = static_cast<uint64_t>(pitch), rows = static_cast<uint64_t>(d + 1);
+        return 4 * floats(bands, d) + p * (rows * (4 + 8 + 8) + 8 + 4 * (max_group + 2) + 8) +
+               static_cast<uint64_t>(bands) * 12;
+    }
+};
+
+class DisplacementWorker final : public stream::Worker {
+  public:
+    DisplacementWorker(const Options& options, const std::vector<double>& centroid,
+                       const stream::TileLimits& limits)
+        : m_simd(simd_kernels()), m_options(options), m_d(options.window / 2),
+          m_bands(static_cast<int>(centroid.size())), m_offsets(half_window(m_d)),
+          m_strip(Strip::make(limits.core_samples, m_bands, m_d)), m_unit(m_strip.floats(m_bands, m_d)),
+          m_mask(rows() * pitch()), m_num(rows() * pitch()), m_den(rows() * pitch()), m_norm(pitch()),
+          m_squared(max_group * pitch()), m_angle(pitch()), m_weight(pitch()), m_inverse_rho(pitch()),
+          m_rho(pitch()), m_exact(m_bands, m_d) {
+        for (double c : centroid)
+            m_centroid.push_back(static_cast<float>(c));
+        std::fill_n(m_unit.data(), m_unit.size(), 0.0f);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        size_t k = 0;
+        m_out_cube = m_options.cube ? &out[k++] : nullptr;
+        m_out_alpha = m_options.alpha ? &out[k++] : nullptr;
+        m_out_rho = m_options.rho ? &out[k++] : nullptr;
+        for (int64_t x = tile.core.x; x < tile.core.right(); x += m_strip.core)
+            process_strip(tile, in, x, std::min(m_strip.core, tile.core.right() - x));
+    }
+
+  private:
+    size_t pitch() const { return static_cast<size_t>(m_strip.pitch); }
+    size_t rows() const { return static_cast<size_t>(m_d + 1); }
+    size_t slot(int64_t line) const { return static_cast<size_t>(line % (m_d + 1)) * pitch(); }
+    float* unit(int64_t line) { return m_unit.data() + slot(line) * static_cast<size_t>(m_bands); }
+
+    // Column k of a strip row is scene sample x0 - 2d + k.
+    void process_strip(const Tile& tile, const CubeView<float>& in, int64_t x0, int64_t width) {
+        const Rect& window = tile.window;
+        const int64_t origin = x0 - 2 * m_d;
+        const int64_t first_centre = std::max(window.y, tile.core.y - m_d);
+        int64_t next_line = first_centre; // the next line whose unit vectors are to be made
+        std::fill(m_num.begin(), m_num.end(), 0.0);
+        std::fill(m_den.begin(), m_den.end(), 0.0);
+        for (int64_t line = first_centre; line < tile.core.bottom(); ++line) {
+            const int64_t last_line = std::min(line + m_d, window.bottom() - 1);
+            for (; next_line <= last_line; ++next_line)
+                make_units(in, window, next_line, origin, x0, width);
+            add_angles(line, last_line, m_d, width + 2 * m_d);
+            if (line >= tile.core.y) finish_line(tile, in, line, x0, width);
+            // The slot serves line + d + 1 from now on.
+            std::fill_n(m_num.begin() + static_cast<ptrdiff_t>(slot(line)), pitch(), 0.0);
+            std::fill_n(m_den.begin() + static_cast<ptrdiff_t>(slot(line)), pitch(), 0.0);
+        }
+    }
+
+    void make_units(const CubeView<float>& in, const Rect& window, int64_t line, int64_t origin, int64_t x0,
+                    int64_t width) {
+        const int64_t from = std::max(window.x, x0 - m_d), to = std::min(window.right(), x0 + width + m_d);
+        float* const mask = m_mask.data() + slot(line);
+        std::fill_n(mask, pitch(), 0.0f); // columns outside the window take no part
+        const int64_t at = from - origin;
+        m_simd.unit_row(in.row(0, line - window.y) + (from - window.x), in.band_stride, m_bands, to - from,
+                        unit(line) + at, m_strip.pitch, mask + at, m_norm.data());
+    }
+
+    /// Adds the angles between the pixels of `line` (columns [first, first+count)) and their neighbours to
+    /// the right and below, to both pixels of every pair. The order of additions to a pixel depends on its
+    /// own position in the scene only: line by line, offset by offset, its own term first.
+    void add_angles(int64_t line, int64_t last_line, int64_t first, int64_t count) {
+        const size_t present = static_cast<size_t>(
+            std::partition_point(m_offsets.begin(), m_offsets.end(),
+                                 [&](const Offset& o) { return line + o.down <= last_line; }) -
+            m_offsets.begin());
+        for (size_t begin = 0; begin < present; begin += max_group) {
+            const int group = static_cast<int>(std::min<size_t>(max_group, present - begin));
+            const float* neighbour[max_group];
+            for (int k = 0; k < group; ++k) {
+                const Offset& o = m_offsets[begin + static_cast<size_t>(k)];
+                neighbour[k] = unit(line + o.down) + first + o.right;
+            }
+            m_simd.squared_distances(unit(line) + first, neighbour, group, m_strip.pitch, m_bands, count,
+                                     m_squared.data(), m_strip.pitch);
+            for (int k = 0; k < group; ++k) {
+                const Offset& o = m_offsets[begin + static_cast<size_t>(k)];
+                const size_t own = slot(line) + static_cast<size_t>(first);
+                const size_t other = slot(line + o.down) + static_cast<size_t>(first + o.right);
+                m_simd.weighted_angles(m_squared.data() + static_cast<size_t>(k) * pitch(),
+                                       m_mask.data() + own, m_mask.data() + other, o.beta, count,
+                                       m_angle.data(), m_weight.data());
+                m_simd.accumulate(m_angle.data(), count, m_num.data() + own);
+                m_simd.accumulate(m_weight.data(), count, m_den.data() + own);
+                m_simd.accumulate(m_angle.data(), count, m_num.data() + other);
+                m_simd.accumulate(m_weight.data(), count, m_den.data() + other);
+            }
+        }
+    }
+
+    void finish_line(const Tile& tile, const CubeView<float>& in, int64_t line, int64_t x0, int64_t width) {
+        const size_t at = slot(line) + static_cast<size_t>(2 * m_d);
+        const int64_t out_line = line - tile.core.y, out_sample = x0 - tile.core.x;
+        const int64_t in_line = line - tile.window.y, in_sample = x0 - tile.window.x;
+        for (int64_t i = 0; i < width; ++i) {
+            const size_t k = at + static_cast<size_t>(i);
+            double alpha = no_value;
+            if (m_mask[k] != 0.0f) {
+                alpha = m_den[k] > 0 ? m_num[k] / m_den[k] : 0.0;
+                if (alpha < static_cast<double>(double_below) && m_den[k] > 0)
+                    alpha = m_exact.alpha(in, in_line, in_sample + i);
+            }
+            const double root = 1.0 + std::sqrt(alpha);
+            m_rho[static_cast<size_t>(i)] = static_cast<float>(root * root);
+            m_inverse_rho[static_cast<size_t>(i)] = static_cast<float>(1.0 / (root * root));
+            if (m_out_alpha) m_out_alpha->row(0, out_line)[out_sample + i] = static_cast<float>(alpha);
+        }
+        if (m_out_rho) std::copy_n(m_rho.data(), width, m_out_rho->row(0, out_line) + out_sample);
+        if (m_out_cube)
+            m_simd.displace_row(in.row(0, in_line) + in_sample, in.band_stride, m_inverse_rho.data(),
+                                m_centroid.data(), m_bands, width, m_out_cube->row(0, out_line) + out_sample,
+                                m_out_cube->band_stride);
+    }
+
+    const SimdKernels& m_simd;
+    const Options m_options;
+    const int m_d, m_bands;
+    const std::vector<Offset> m_offsets;
+    const Strip m_strip;
+    std::vector<float> m_centroid;
+    HostBuffer<float> m_unit;         ///< [line mod (d+1)][band][column]
+    std::vector<float> m_mask;        ///< [line mod (d+1)][column]
+    std::vector<double> m_num, m_den; ///< likewise: sums of beta gamma and of beta
+    std::vector<double> m_norm;
+    std::vector<float> m_squared, m_angle, m_weight, m_inverse_rho, m_rho;
+    DoubleAngle m_exact;
+    const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr;
+};
+
+class Displacement final : public stream::Operation {
+  public:
+    Displacement(const Options& options, std::vector<double> centroid)
+        : m_options(options), m_centroid(std::move(centroid)) {
+        if (options.window < min_window || options.window > max_window || options.window % 2 == 0)
+            throw UsageError("-ws: " + std::to_string(options.window) + " is not a window size",
+                             "Use an odd number from 3 to 63.");
+    }
+    int64_t halo() const override { return m_options.window / 2; }
+    std::vector<int> output_bands() const override {
+        std::vector<int> bands;
+        if (m_options.cube) bands.push_back(static_cast<int>(m_centroid.size()));
+        if (m_options.alpha) bands.push_back(1);
+        if (m_options.rho) bands.push_back(1);
+        return bands;
+    }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        const int bands = static_cast<int>(m_centroid.size()), d = m_options.window / 2;
+        return Strip::make(limits.core_samples, bands, d).bytes(bands, d);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        return std::make_unique<DisplacementWorker>(m_options, m_centroid, limits);
+    }
+
+  private:
+    Options m_options;
+    std::vector<double> m_centroid;
+};
+
+} // namespace
+
+std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid) {
+    return std::make_unique<Displacement>(options, std::move(centroid));
+}
+
+const char* simd_target() { return simd_kernels().target; }
+
+} // namespace hsi::spp

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+#include "spp/spp_simd.h"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "spp/spp_simd.cpp"
+#include <hwy/foreach_target.h> // must come before highway.h
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace hsi::spp {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using FloatTag = hn::ScalableTag<float>;
+using DoubleTag = hn::ScalableTag<double>;
+using HalfTag = hn::Rebind<float, DoubleTag>; // as many floats as a vector has doubles
+
+void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, float* unit,
+              ptrdiff_t unit_stride, float* mask, double* norm) {
+    const DoubleTag dd;
+    const HalfTag dh;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
+    const int64_t whole = count - count % lanes;
+    for (int64_t i = 0; i < count; ++i)
+        norm[i] = 0;
+    // The norm in double precision: its rounding would turn into an angle between parallel spectra.
+    for (int b = 0; b < bands; ++b) {
+        const float* HWY_RESTRICT x = in + b * in_stride;
+        int64_t i = 0;
+        for (; i < whole; i += lanes) {
+            const auto v = hn::PromoteTo(dd, hn::LoadU(dh, x + i));
+            hn::StoreU(hn::MulAdd(v, v, hn::LoadU(dd, norm + i)), dd, norm + i);
+        }
+        for (; i < count; ++i) {
+            // As in the vectors (fused only where they are): a pixel's value must not depend on where its
+            // tile begins.
+            const auto v = hn::Set(dd, static_cast<double>(x[i]));
+            norm[i] = hn::GetLane(hn::MulAdd(v, v, hn::Set(dd, norm[i])));
+        }
+    }
+    bool all_valid = true;
+    for (int64_t i = 0; i < count; ++i) {
+        const bool valid = norm[i] > 0 && norm[i] <= 1e300; // false for NaN; finite floats stay below 1e82
+        mask[i] = valid ? 1.0f : 0.0f;
+        norm[i] = valid ? 1.0 / std::sqrt(norm[i]) : 0.0;
+        all_valid = all_valid && valid;
+    }
+    for (int b = 0; b < bands; ++b) {
+        const float* HWY_RESTRICT x = in + b * in_stride;
+        float* HWY_RESTRICT u = unit + b * unit_stride;
+        int64_t i = 0;
+        for (; i < whole; i += lanes) {
+            const auto v = hn::PromoteTo(dd, hn::LoadU(dh, x + i));
+            hn::StoreU(hn::DemoteTo(dh, hn::Mul(v, hn::LoadU(dd, norm + i))), dh, u + i);
+        }
+        for (; i < count; ++i)
+            u[i] = static_cast<float>(static_cast<double>(x[i]) * norm[i]);
+        if (!all_valid)
+            for (int64_t j = 0; j < count; ++j)
+                if (mask[j] == 0.0f) u[j] = 0.0f; // NaN times zero is NaN
+    }
+}
+
+template <int K>
+void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride,
+                  int bands, int64_t count, float* HWY_RESTRICT result, ptrdiff_t result_stride) {
+    const FloatTag d;
+    using V = hn::Vec<FloatTag>;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const float* HWY_RESTRICT row[K];
+    for (int k = 0; k < K; ++k)
+        row[k] = neighbour[k];
+    for (int64_t i = 0; i < count; i += lanes) {
+        V sum[K];
+        for (int k = 0; k < K; ++k)
+            sum[k] = hn::Zero(d);
+        ptrdiff_t at = i;
+        for (int b = 0; b < bands; ++b, at += stride) {
+            const V c = hn::LoadU(d, centre + at);
+#pragma GCC unroll 12
+            for (int k = 0; k < K; ++k) {
+                const V difference = hn::Sub(c, hn::LoadU(d, row[k] + at));
+                sum[k] = hn::MulAdd(difference, difference, sum[k]);
+            }
+        }
+        for (int k = 0; k < K; ++k)
+            hn::StoreU(sum[k], d, result + k * result_stride + i);
+    }
+}
+
+void squared_distances(const float* centre, const float* const* neighbour, int group, ptrdiff_t stride,
+                       int bands, int64_t count, float* result, ptrdiff_t result_stride) {
+    switch (group) {
+#define HSI_GROUP(K)                                                                                         \
+    case K:                                                                                                  \
+        return distances_of<K>(centre, neighbour, stride, bands, count, result, result_stride)
+        HSI_GROUP(1);
+        HSI_GROUP(2);
+        HSI_GROUP(3);
+        HSI_GROUP(4);
+        HSI_GROUP(5);
+        HSI_GROUP(6);
+        HSI_GROUP(7);
+        HSI_GROUP(8);
+        HSI_GROUP(9);
+        HSI_GROUP(10);
+        HSI_GROUP(11);
+        HSI_GROUP(12);
+#undef HSI_GROUP
+    default:
+        return;
+    }
+}
+
+void weighted_angles(const float* squared, const float* mask_a, const float* mask_b, float beta,
+                     int64_t count, float* angle, float* weight) {
+    const FloatTag d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const auto half = hn::Set(d, 0.5f), one = hn::Set(d, 1.0f), two = hn::Set(d, 2.0f),
+               vbeta = hn::Set(d, beta);
+    for (int64_t i = 0; i < count; i += lanes) {
+        const auto sine = hn::Min(one, hn::Mul(half, hn::Sqrt(hn::LoadU(d, squared + i))));
+        const auto w = hn::Mul(vbeta, hn::Mul(hn::LoadU(d, mask_a + i), hn::LoadU(d, mask_b + i)));
+        hn::StoreU(hn::Mul(w, hn::Mul(two, hn::Asin(d, sine))), d, angle + i);
+        hn::StoreU(w, d, weight + i);
+    }
+}
+
+void accumulate(const float* term, int64_t count, double* sum) {
+    const DoubleTag dd;
+    const HalfTag dh;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes)
+        hn::StoreU(hn::Add(hn::LoadU(dd, sum + i), hn::PromoteTo(dd, hn::LoadU(dh, term + i))), dd, sum + i);
+    for (; i < count; ++i)
+        sum[i] += static_cast<double>(term[i]);
+}
+
+void displace_row(const float* in, ptrdiff_t in_stride, const float* inverse_rho, const float* centroid,
+                  int bands, int64_t count, float* out, ptrdiff_t out_stride) {
+    const FloatTag d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (int b = 0; b < bands; ++b) {
+        const float* HWY_RESTRICT x = in + b * in_stride;
+        float* HWY_RESTRICT y = out + b * out_stride;
+        const auto c = hn::Set(d, centroid[b]);
+        int64_t i = 0;
+        for (; i + lanes <= count; i += lanes)
+            hn::StoreU(hn::MulAdd(hn::Sub(hn::LoadU(d, x + i), c), hn::LoadU(d, inverse_rho + i), c), d,
+                       y + i);
+        for (; i < count; ++i)
+            y[i] = hn::GetLane(hn::MulAdd(hn::Sub(hn::Set(d, x[i]), c), hn::Set(d, inverse_rho[i]), c));
+    }
+}
+
+const SimdKernels& kernels() {
+    static const SimdKernels table{unit_row,   squared_distances, weighted_angles,
+                                   accumulate, displace_row,      hwy::TargetName(HWY_TARGET)};
+    return table;
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace hsi::spp
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hsi::spp {
+HWY_EXPORT(kernels);
+
+const SimdKernels& simd_kernels() { return HWY_DYNAMIC_DISPATCH(kernels)(); }
+
+} // namespace hsi::spp
+#endif

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The inner loops of the CPU backend; each is compiled for every instruction set and dispatched at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hsi::spp {
+
+/// Offsets that one call of squared_distances() handles: their accumulators, the centre and a temporary fill
+/// the 16 registers of AVX2.
+inline constexpr int max_group = 12;
+/// Rows may be read and written this many floats past their length.
+inline constexpr int64_t row_slack = 16;
+
+struct SimdKernels {
+    /// One line of unit vectors. in: `count` samples, bands `in_stride` apart; unit: bands `unit_stride`
+    /// apart. mask[i] = 1 for a valid pixel, else 0 and the unit vector is zero. norm: scratch of count +
+    /// row_slack doubles.
+    void (*unit_row)(const float* in, ptrdiff_t in_stride, int bands, int64_t count, float* unit,
+                     ptrdiff_t unit_stride, float* mask, double* norm);
+    /// result[k * result_stride + i] = sum over bands (centre - neighbour[k])^2 at sample i, for k < group <=
+    /// max_group. All rows have their bands `stride` apart. Works in whole vectors: reads and writes up to
+    /// row_slack more.
+    void (*squared_distances)(const float* centre, const float* const* neighbour, int group, ptrdiff_t stride,
+                              int bands, int64_t count, float* result, ptrdiff_t result_stride);
+    /// angle[i] = 2 asin(sqrt(squared[i])/2) in radians; weight[i] = beta * mask_a[i] * mask_b[i]; angle is
+    /// multiplied by it.
+    void (*weighted_angles)(const float* squared, const float* mask_a, const float* mask_b, float beta,
+                            int64_t count, float* angle, float* weight);
+    /// sum[i] += term[i]
+    void (*accumulate)(const float* term, int64_t count, double* sum);
+    /// out = (in - c) * inverse_rho + c for every band; NaN in inverse_rho gives NaN.
+    void (*displace_row)(const float* in, ptrdiff_t in_stride, const float* inverse_rho,
+                         const float* centroid, int bands, int64_t count, float* out, ptrdiff_t out_stride);
+    const char* target;
+};
+
+const SimdKernels& simd_kernels();
+
+} // namespace hsi::spp

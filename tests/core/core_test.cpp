@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#include "core/byte_size.h"
+#include "core/cuda_module.h"
+#include "core/device_choice.h"
+#include "core/error.h"
+#include "core/tile_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace hsi {
+namespace {
+
+TEST(ByteSize, ReadsWhatUsersWrite) {
+    constexpr uint64_t mb = uint64_t{1} << 20;
+    EXPECT_EQ(parse_byte_size("512MB", 0, "-memory"), 512 * mb);
+    EXPECT_EQ(parse_byte_size("2 GB", 0, "-memory"), 2048 * mb);
+    EXPECT_EQ(parse_byte_size("1.5GiB", 0, "-memory"), 1536 * mb);
+    EXPECT_EQ(parse_byte_size("800000", 0, "-memory"), 800000u);
+    EXPECT_EQ(parse_byte_size("25%", 1000 * mb, "-memory"), 250 * mb);
+    for (const char* bad : {"", "GB", "-1GB", "0", "12XB", "101%", "nan", "1e30GB"})
+        EXPECT_THROW(parse_byte_size(bad, 1000, "-memory"), UsageError) << bad;
+}
+
+TEST(ByteSize, NamesTheOption) {
+    try {
+        parse_byte_size("lots", 1, "-device-memory");
+        FAIL() << "no error";
+    } catch (const UsageError& e) {
+        EXPECT_NE(std::string(e.what()).find("-device-memory"), std::string::npos);
+        EXPECT_NE(std::string(e.what()).find("lots"), std::string::npos);
+        EXPECT_FALSE(e.advice().empty());
+    }
+}
+
+TEST(Device, ReadsWhatUsersWrite) {
+    EXPECT_EQ(parse_device("auto").kind, DeviceChoice::Kind::automatic);
+    EXPECT_EQ(parse_device("cpu").kind, DeviceChoice::Kind::cpu);
+    EXPECT_EQ(parse_device("cuda").kind, DeviceChoice::Kind::cuda);
+    EXPECT_EQ(parse_device("cuda:0,2").devices, (std::vector<int>{0, 2}));
+    for (const char* bad : {"", "gpu", "cuda:", "cuda:x", "cuda:0,", "cuda:-1", "cuda:0,0", "cuda0", "cpu:1"})
+        EXPECT_THROW(parse_device(bad), UsageError) << bad;
+}
+
+TEST(Device, TheProcessorNeedsNoModule) {
+    EXPECT_TRUE(choose_devices(parse_device("cpu"), "no_such_algorithm", uint64_t{1} << 40).empty());
+    EXPECT_TRUE(choose_devices(parse_device("auto"), "no_such_algorithm", uint64_t{1} << 40).empty());
+    EXPECT_THROW(choose_devices(parse_device("cuda"), "no_such_algorithm", 1), Error);
+}
+
+TileRequest request(int64_t samples, int64_t lines, int64_t bands, int64_t halo, uint64_t budget) {
+    TileRequest r;
+    r.samples = samples;
+    r.lines = lines;
+    r.halo = halo;
+    r.budget = budget;
+    r.lanes = 2;
+    r.preferred = uint64_t{24} << 20;
+    r.lane_bytes = [bands](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+        return static_cast<uint64_t>((ws * wl + cs * cl) * bands * 4);
+    };
+    return r;
+}
+
+void expect_sound(const TileRequest& r) {
+    SCOPED_TRACE(testing::Message() << r.samples << "x" << r.lines << " halo " << r.halo << " budget "
+                                    << r.budget << " blocks " << r.block_samples << "x" << r.block_lines);
+    const TilePlan plan = plan_tiles(r);
+    // Cores cover the scene once, windows hold them and stay inside.
+    int64_t covered = 0;
+    const Rect scene{0, 0, r.samples, r.lines};
+    for (int64_t i = 0; i < plan.size(); ++i) {
+        const Tile t = plan.tile(i);
+        EXPECT_EQ(t.index, i);
+        EXPECT_FALSE(t.core.empty());
+        EXPECT_TRUE(scene.contains(t.window));
+        EXPECT_TRUE(t.window.contains(t.core));
+        EXPECT_EQ(t.window, intersect(grow(t.core, r.halo), scene));
+        EXPECT_LE(t.window.w, plan.max_window_samples());
+        EXPECT_LE(t.window.h, plan.max_window_lines());
+        EXPECT_EQ(t.core.x % r.align_samples, 0);
+        EXPECT_EQ(t.core.y % r.align_lines, 0);
+        covered += t.core.area();
+    }
+    EXPECT_EQ(covered, scene.area());
+    const uint64_t lane = r.lane_bytes(plan.max_window_samples(), plan.max_window_lines(),
+                                       plan.max_core_samples(), plan.max_core_lines());
+    EXPECT_LE(lane * static_cast<uint64_t>(plan.lanes()), r.budget);
+    EXPECT_GE(plan.lanes(), 1);
+    EXPECT_LE(plan.lanes(), r.lanes);
+}
+
+TEST(TilePlan, CoversTheSceneWithinTheBudget) {
+    for (int64_t samples : {1, 10, 614, 5000, 40000})
+        for (int64_t lines : {1, 37, 512, 9000})
+            for (int64_t halo : {0, 2, 31, 79})
+                for (uint64_t budget : {uint64_t{256} << 20, uint64_t{2} << 30})
+                    for (int64_t block : {0, 256}) {
+                        TileRequest r = request(samples, lines, 64, halo, budget);
+                        r.block_samples = block;
+                        r.block_lines = block ? block : 1;
+                        expect_sound(r);
+                        r.align_samples = 128;
+                        r.align_lines = 16;
+                        expect_sound(r);
+                    }
+}
+
+TEST(TilePlan, ReadsWholeLinesOfStripedFiles) {
+    const TilePlan plan = plan_tiles(request(614, 512, 224, 2, uint64_t{4} << 30));
+    EXPECT_EQ(plan.max_core_samples(), 614);
+    EXPECT_EQ(plan.lanes(), 2);
+    EXPECT_GE(plan.size(), 6);
+}
+
+TEST(TilePlan, FollowsTheBlocksOfTiledFiles) {
+    TileRequest r = request(10000, 8000, 224, 2, uint64_t{2} << 30);
+    r.block_samples = r.block_lines = 256;
+    const TilePlan plan = plan_tiles(r);
+    EXPECT_EQ(plan.tile_samples() % 256, 0);
+    EXPECT_EQ(plan.tile_lines() % 256, 0);
+}
+
+TEST(TilePlan, HonoursAForcedSizeOrRefusesIt) {
+    TileRequest r = request(614, 512, 224, 2, uint64_t{1} << 30);
+    r.forced_samples = 37;
+    r.forced_lines = 11;
+    EXPECT_EQ(plan_tiles(r).tile_samples(), 37);
+    EXPECT_EQ(plan_tiles(r).tile_lines(), 11);
+    r.budget = 1 << 18;
+    EXPECT_THROW(plan_tiles(r), UsageError);
+}
+
+TEST(TilePlan, SaysWhenMemoryIsTooShort) {
+    EXPECT_THROW(plan_tiles(request(614, 512, 224, 31, 1 << 20)), Error);
+}
+
+} // namespace
+} // namespace hsi

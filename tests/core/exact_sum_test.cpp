@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "math/exact_sum.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+namespace hsi::math {
+namespace {
+
+double sum_of(const std::vector<double>& terms) {
+    ExactSum s;
+    for (double t : terms)
+        s.add(t);
+    return s.value();
+}
+
+TEST(ExactSum, GivesSimpleSums) {
+    EXPECT_EQ(sum_of({}), 0.0);
+    EXPECT_EQ(sum_of({1.5, 2.25, -0.75}), 3.0);
+    EXPECT_EQ(sum_of({-1.5}), -1.5);
+    EXPECT_EQ(sum_of({1e300, 1.0, -1e300}), 1.0);
+    EXPECT_EQ(sum_of({1e16, 1.0, -1e16, 1e-30}), 1.0 + 1e-30);
+    EXPECT_EQ(sum_of({-1e300, -1.0, 1e300}), -1.0);
+}
+
+TEST(ExactSum, HoldsTheWholeRange) {
+    const double tiny = std::numeric_limits<double>::denorm_min(), huge = std::numeric_limits<double>::max();
+    EXPECT_EQ(sum_of({tiny}), tiny);
+    EXPECT_EQ(sum_of({-tiny, -tiny}), -2 * tiny);
+    EXPECT_EQ(sum_of({huge}), huge);
+    EXPECT_EQ(sum_of({huge, huge, -huge, tiny, -huge}), tiny);
+}
+
+TEST(ExactSum, DoesNotDependOnOrderOrGrouping) {
+    std::mt19937_64 random(7);
+    std::uniform_real_distribution<double> mantissa(-1, 1);
+    std::uniform_int_distribution<int> exponent(-60, 60);
+    std::vector<double> terms;
+    for (int i = 0; i < 5000; ++i)
+        terms.push_back(std::ldexp(mantissa(random), exponent(random)));
+    const double want = sum_of(terms);
+    for (int round = 0; round < 10; ++round) {
+        std::shuffle(terms.begin(), terms.end(), random);
+        ExactSum parts[3];
+        for (size_t i = 0; i < terms.size(); ++i)
+            parts[i % 3].add(terms[i]);
+        parts[0].add(parts[2]);
+        parts[0].add(parts[1]);
+        EXPECT_EQ(parts[0].value(), want);
+    }
+    long double witness = 0;
+    for (double t : terms)
+        witness += t;
+    EXPECT_NEAR(want, static_cast<double>(witness), 1e-12 * std::fabs(want) + 1e-2);
+}
+
+TEST(ExactSum, AddsManyTermsWithoutDrift) {
+    ExactSum s;
+    for (int i = 0; i < 3000000; ++i)
+        s.add(0.1);
+    EXPECT_NEAR(s.value(), 0.1 * 3e6, 1e-10);
+    for (int i = 0; i < 3000000; ++i)
+        s.add(-0.1);
+    EXPECT_EQ(s.value(), 0.0);
+}
+
+TEST(ExactSum, KeepsNonFiniteTerms) {
+    EXPECT_TRUE(std::isnan(sum_of({1.0, std::nan("")})));
+    EXPECT_TRUE(std::isinf(sum_of({1.0, HUGE_VAL})));
+}
+
+} // namespace
+} // namespace hsi::math

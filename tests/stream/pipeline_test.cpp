@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+#include "stream/pipeline.h"
+
+#include "stream/band_statistics.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <mutex>
+
+namespace hsi::test {
+namespace {
+
+/// out = in + mean of the 3x3 neighbourhood of band 0 (needs a halo of 1); a second output with the line
+/// number.
+class Neighbours final : public stream::Operation {
+  public:
+    explicit Neighbours(int bands) : m_bands(bands) {}
+    int64_t halo() const override { return 1; }
+    std::vector<int> output_bands() const override { return {m_bands, 1}; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        ++started;
+        return std::make_unique<Work>();
+    }
+    void stop(stream::Worker&) override { ++stopped; }
+    std::atomic<int> started{0}, stopped{0};
+
+  private:
+    class Work final : public stream::Worker {
+      public:
+        void process(const Tile& t, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            for (int64_t l = 0; l < t.core.h; ++l)
+                for (int64_t s = 0; s < t.core.w; ++s) {
+                    const int64_t y = l + t.core.y - t.window.y, x = s + t.core.x - t.window.x;
+                    float sum = 0;
+                    for (int64_t i = std::max<int64_t>(0, y - 1); i <= std::min(in.lines - 1, y + 1); ++i)
+                        for (int64_t j = std::max<int64_t>(0, x - 1); j <= std::min(in.samples - 1, x + 1);
+                             ++j)
+                            sum += in.at(0, i, j);
+                    for (int b = 0; b < in.bands; ++b)
+                        out[0].at(b, l, s) = in.at(b, y, x) + sum;
+                    out[1].at(0, l, s) = static_cast<float>(t.core.y + l);
+                }
+        }
+    };
+    int m_bands;
+};
+
+stream::PassOptions tiles(int64_t samples, int64_t lines, int lanes) {
+    stream::PassOptions o;
+    o.name = "test";
+    o.tile_samples = samples;
+    o.tile_lines = lines;
+    o.lanes = lanes;
+    return o;
+}
+
+TEST(Pipeline, GivesTheSameForEveryTilingAndNumberOfLanes) {
+    const Cube scene = random_scene(53, 41, 4);
+    const MemorySource source(scene);
+    Cube whole;
+    for (const auto& o :
+         {tiles(53, 41, 1), tiles(8, 8, 3), tiles(53, 1, 2), tiles(7, 41, 4), tiles(1, 1, 2)}) {
+        for (bool concurrent : {true, false}) {
+            Neighbours operation(4);
+            MemorySink a(53, 41, 4, concurrent), b(53, 41, 1, true);
+            const auto report = stream::run_pass(source, operation, {&a, &b}, o);
+            if (whole.values.empty()) whole = a.cube;
+            EXPECT_TRUE(identical(whole, a.cube));
+            for (int64_t l = 0; l < 41; ++l)
+                EXPECT_EQ(b.cube.at(0, l, 5), static_cast<float>(l));
+            EXPECT_EQ(report.bytes_written, uint64_t{53} * 41 * 5 * 4);
+            EXPECT_GE(report.bytes_read, uint64_t{53} * 41 * 4 * 4);
+            EXPECT_EQ(operation.started, operation.stopped);
+            EXPECT_EQ(operation.started, report.lanes);
+        }
+    }
+}
+
+TEST(Pipeline, WritesInOrderToSinksThatAreNotConcurrent) {
+    const Cube scene = random_scene(40, 64, 2);
+    const MemorySource source(scene);
+    Neighbours operation(2);
+    MemorySink a(40, 64, 2, false), b(40, 64, 1, true);
+    int64_t last = -1;
+    std::atomic<int> inside{0};
+    a.on_write = [&](const Rect& r) {
+        EXPECT_EQ(inside.fetch_add(1), 0);
+        EXPECT_GT(r.y, last);
+        last = r.y;
+        --inside;
+    };
+    stream::run_pass(source, operation, {&a, &b}, tiles(40, 2, 4));
+    EXPECT_EQ(last, 62);
+}
+
+TEST(Pipeline, ReportsTheTileOfAReadError) {
+    const Cube scene = random_scene(20, 60, 2);
+    MemorySource source(scene);
+    source.on_read = [](const Rect& r) {
+        if (r.y >= 30) throw Error("the disk is gone", "Find it.");
+    };
+    Neighbours operation(2);
+    MemorySink a(20, 60, 2, false), b(20, 60, 1, false);
+    try {
+        stream::run_pass(source, operation, {&a, &b}, tiles(20, 5, 3));
+        FAIL() << "no error";
+    } catch (const Error& e) {
+        EXPECT_NE(std::string(e.what()).find("the disk is gone, tile at sample 0, line "), std::string::npos)
+            << e.what();
+        EXPECT_EQ(e.advice(), "Find it.");
+    }
+    EXPECT_EQ(operation.stopped, 0);
+}
+
+TEST(Pipeline, ReportsAWriteErrorAndEndsAllLanes) {
+    const Cube scene = random_scene(20, 200, 2);
+    const MemorySource source(scene);
+    for (bool concurrent : {true, false}) {
+        Neighbours operation(2);
+        MemorySink a(20, 200, 2, concurrent), b(20, 200, 1, concurrent);
+        a.on_write = [](const Rect& r) {
+            if (r.y == 20) throw Error("No space left on device");
+        };
+        EXPECT_THROW(stream::run_pass(source, operation, {&a, &b}, tiles(20, 5, 4)), Error);
+    }
+}
+
+TEST(Pipeline, CanBeCancelled) {
+    const Cube scene = random_scene(20, 200, 2);
+    const MemorySource source(scene);
+    Neighbours operation(2);
+    MemorySink a(20, 200, 2), b(20, 200, 1);
+    CancelFlag cancel;
+    std::atomic<int> written{0};
+    a.on_write = [&](const Rect&) {
+        if (++written == 3) cancel.request();
+    };
+    auto o = tiles(20, 1, 2);
+    o.cancel = &cancel;
+    EXPECT_THROW(stream::run_pass(source, operation, {&a, &b}, o), Cancelled);
+    EXPECT_LT(written, 10);
+}
+
+TEST(Pipeline, ShowsProgressFromZeroToOne) {
+    const Cube scene = random_scene(20, 40, 2);
+    const MemorySource source(scene);
+    Neighbours operation(2);
+    MemorySink a(20, 40, 2), b(20, 40, 1);
+    std::vector<double> seen;
+    auto o = tiles(20, 4, 3);
+    o.progress = [&](double share) { seen.push_back(share); };
+    stream::run_pass(source, operation, {&a, &b}, o);
+    EXPECT_EQ(seen.front(), 0.0);
+    EXPECT_EQ(seen.back(), 1.0);
+    EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
+    EXPECT_EQ(seen.size(), 12u);
+}
+
+TEST(Pipeline, VisitsChosenTilesOnly) {
+    const Cube scene = random_scene(20, 40, 2);
+    MemorySource source(scene);
+    std::mutex mutex;
+    std::vector<int64_t> lines;
+    source.on_read = [&](const Rect& r) {
+        const std::lock_guard lock(mutex);
+        lines.push_back(r.y);
+    };
+    stream::BandStatisticsScan scan(2);
+    auto o = tiles(128, 16, 1);
+    const std::vector<int64_t> only{2};
+    o.only = &only;
+    stream::run_pass(source, scan, {}, o);
+    EXPECT_EQ(lines, (std::vector<int64_t>{32}));
+    EXPECT_EQ(scan.result().valid_pixels, 20 * 8);
+}
+
+TEST(BandStatistics, AgreesWithAPlainSumAndCountsInvalidPixels) {
+    Cube scene = random_scene(300, 70, 5, 3, 0.1, 1000.0);
+    make_invalid(scene, 3, 4, 2);
+    make_invalid(scene, 69, 299, 0, -std::numeric_limits<float>::infinity());
+    make_invalid(scene, 50, 130, 1, 3e38f); // large, and valid
+    make_invalid(scene, 50, 130, 2, 3e38f);
+    for (int b = 0; b < 5; ++b)
+        make_invalid(scene, 40, 200, b, 0.0f);
+    std::vector<long double> sum(5);
+    for (int b = 0; b < 5; ++b)
+        for (int64_t l = 0; l < 70; ++l)
+            for (int64_t s = 0; s < 300; ++s)
+                if (!(l == 3 && s == 4) && !(l == 69 && s == 299))
+                    sum[static_cast<size_t>(b)] += scene.at(b, l, s);
+    const MemorySource source(scene);
+    std::vector<double> first;
+    for (const auto& o : {tiles(300, 70, 1), tiles(128, 16, 2), tiles(1, 1, 3), tiles(256, 32, 2)}) {
+        stream::BandStatisticsScan scan(5);
+        stream::run_pass(source, scan, {}, o);
+        const auto r = scan.result();
+        EXPECT_EQ(r.valid_pixels, 300 * 70 - 3);
+        EXPECT_EQ(r.invalid_pixels, 3);
+        EXPECT_EQ(r.finite[2], 300 * 70 - 1);
+        EXPECT_EQ(r.finite[4], 300 * 70);
+        for (size_t b = 0; b < 5; ++b) {
+            const double want = static_cast<double>(sum[b]) / (300 * 70 - 3);
+            EXPECT_NEAR(r.mean[b], want, 1e-12 * std::fabs(want));
+        }
+        if (first.empty()) first = r.mean;
+        EXPECT_EQ(r.mean, first);
+    }
+}
+
+TEST(BandStatistics, NamesBandsWithoutAnyValue) {
+    Cube scene = random_scene(20, 20, 4);
+    for (int64_t l = 0; l < 20; ++l)
+        for (int64_t s = 0; s < 20; ++s)
+            make_invalid(scene, l, s, 2);
+    const MemorySource source(scene);
+    stream::BandStatisticsScan scan(4);
+    stream::run_pass(source, scan, {}, tiles(20, 16, 1));
+    EXPECT_EQ(scan.result().empty_bands(), (std::vector<int>{2}));
+    EXPECT_EQ(scan.result().valid_pixels, 0);
+}
+
+} // namespace
+} // namespace hsi::test
