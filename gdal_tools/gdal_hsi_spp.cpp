@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_spp: spatial preprocessing, scene to scene. Two passes over the scene: the mean spectrum of its valid pixels,
+// then angles and displacement tile by tile.
+#include "cli/tool.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "spp/spp.h"
+
+#include <algorithm>
+
+namespace {
+
+using namespace hsi;
+
+struct Settings {
+    spp::Options spp;
+    std::string alpha_file, rho_file;
+};
+
+/// Where to compute: the CPU, or devices through the CUDA module.
+class Backend {
+  public:
+    Backend(cli::Run& run, uint64_t cube_bytes)
+        : m_devices(choose_devices(run.options().device, "spp", cube_bytes)) {
+        if (!m_devices.empty() && !load(run)) m_devices.clear();
+        std::string text = "CPU, " + std::to_string(run.options().threads) +
+                           (run.options().threads == 1 ? " thread, " : " threads, ") + spp::simd_target();
+        if (!m_devices.empty()) {
+            text = "CUDA";
+            for (const auto& d : m_devices) text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
+        }
+        run.report()["device"] = text;
+        run.note("Device: " + text);
+    }
+
+    std::unique_ptr<stream::BandStatisticsScan> statistics(int bands) const {
+        return m_cuda ? m_cuda->make_statistics(m_devices, bands) : std::make_unique<stream::BandStatisticsScan>(bands);
+    }
+    std::unique_ptr<stream::Operation> displacement(const spp::Options& options, std::vector<double> centroid) const {
+        return m_cuda ? m_cuda->make_displacement(m_devices, options, std::move(centroid))
+                      : spp::make_displacement(options, std::move(centroid));
+    }
+    /// Device bytes for all lanes; 0 on the CPU.
+    uint64_t device_memory(const cli::CommonOptions& options) const {
+        if (!m_cuda) return 0;
+        uint64_t free = UINT64_MAX;
+        for (const auto& d : m_devices) free = std::min(free, m_cuda->free_memory(d));
+        if (options.device_memory > 0) return options.device_memory;
+        return free / 5 * 4;
+    }
+
+  private:
+    bool load(cli::Run& run) {
+        try {
+            m_cuda = reinterpret_cast<spp::CudaBackend* (*)()>(cuda_module_symbol("spp", spp::cuda_symbol))();
+            return true;
+        } catch (const Error& e) {
+            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
+            run.warn(std::string(e.what()) + "; computing on the CPU");
+            return false;
+        }
+    }
+
+    std::vector<CudaDevice> m_devices;
+    spp::CudaBackend* m_cuda = nullptr;
+};
+
+std::string list(const std::vector<int>& numbers) {
+    std::string text;
+    for (size_t i = 0; i < numbers.size(); ++i) text += (i ? "," : "") + std::to_string(numbers[i]);
+    return text;
+}
+
+void check_scene(const raster::RasterSource& source, int window) {
+    const auto shape = source.shape();
+    if (shape.bands < 2)
+        throw UsageError("-b: " + std::to_string(shape.bands) + " band of " + source.path() +
+                             " is no spectrum: SPP needs at least 2 bands",
+                         "Give more bands with -b, or keep bad ones with -bbl ignore.");
+    const int64_t largest = std::max(shape.samples, shape.lines);
+    if (window > largest)
+        throw UsageError("-ws: " + std::to_string(window) + " is larger than the scene (" +
+                             std::to_string(shape.samples) + "x" + std::to_string(shape.lines) + ")",
+                         "Use an odd number from 3 to " + std::to_string(largest - (largest + 1) % 2) + ".");
+}
+
+/// One raster for each output of the operation, in its order: y', alpha, rho.
+class Outputs {
+  public:
+    Outputs(const cli::Run& run, const Settings& settings, const raster::RasterSource& source, bool holes) {
+        const auto shape = source.shape();
+        raster::OutputSpec cube;
+        cube.shape = shape;
+        cube.same_bands = true;
+        cube.holes = holes;
+        cube.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
+        m_planned.push_back({run.options().destination, cube});
+        const auto single = [&](const std::string& path, const char* name, const char* unit) {
+            if (path.empty()) return;
+            raster::OutputSpec spec;
+            spec.shape = {shape.samples, shape.lines, 1};
+            spec.holes = holes;
+            spec.bands = {{name, {{"unit", unit}}}};
+            spec.metadata = cube.metadata;
+            m_planned.push_back({run.side_output(path), spec});
+        };
+        single(settings.alpha_file, "SPP alpha", "radian");
+        single(settings.rho_file, "SPP rho", "1");
+        for (const auto& [options, spec] : m_planned) raster::RasterSink::check(options, spec);
+    }
+
+    void create(const raster::RasterSource& source) {
+        for (const auto& [options, spec] : m_planned)
+            m_made.push_back(raster::RasterSink::create(options, spec, &source));
+    }
+    std::vector<stream::CubeSink*> sinks() const {
+        std::vector<stream::CubeSink*> list;
+        for (const auto& sink : m_made) list.push_back(sink.get());
+        return list;
+    }
+    void commit() {
+        for (const auto& sink : m_made) sink->commit();
+    }
+
+  private:
+    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
+    std::vector<std::unique_ptr<raster::RasterSink>> m_made;
+};
+
+void run_spp(cli::Run& run, const Settings& settings) {
+    auto source = run.open_source();
+    check_scene(*source, settings.spp.window);
+    Outputs(run, settings, *source, true); // refuses what can be refused before any work
+    const Backend backend(run, source->shape().float_bytes());
+    const uint64_t device_memory = backend.device_memory(run.options());
+    const auto pass = [&](const char* name, double share) {
+        auto options = run.pass(name, share);
+        options.device_memory = device_memory;
+        return options;
+    };
+
+    if (run.options().dry_run) {
+        const auto scan = backend.statistics(source->shape().bands);
+        const auto operation =
+            backend.displacement(settings.spp, std::vector<double>(static_cast<size_t>(source->shape().bands)));
+        for (const auto& [name, op] : {std::pair<const char*, const stream::Operation*>{"centroid", scan.get()},
+                                       {"displacement", operation.get()}}) {
+            const auto plan = stream::plan_pass(*source, *op, pass(name, 0.5));
+            const uint64_t bytes = stream::plan_bytes(*source, *op, plan);
+            run.print(std::string("Pass ") + name + ": " + plan.describe() + ", " + format_byte_size(bytes) +
+                      " of buffers");
+            run.report()["plan"][name] = {{"tiles", plan.size()},
+                                          {"tile_samples", plan.max_core_samples()},
+                                          {"tile_lines", plan.max_core_lines()},
+                                          {"halo", plan.halo()},
+                                          {"lanes", plan.lanes()},
+                                          {"buffer_bytes", bytes}};
+        }
+        return;
+    }
+
+    stream::BandStatistics statistics;
+    for (;;) {
+        const auto scan = backend.statistics(source->shape().bands);
+        run.add_pass(stream::run_pass(*source, *scan, {}, pass("centroid", 0.3)));
+        statistics = scan->result();
+        const auto empty = statistics.empty_bands();
+        if (statistics.valid_pixels > 0 || empty.empty()) break;
+        if (static_cast<int>(empty.size()) == source->shape().bands) break;
+        std::vector<int> numbers;
+        for (int b : empty) numbers.push_back(source->bands()[static_cast<size_t>(b)]);
+        run.warn("no valid value in band " + list(numbers) + ": left out");
+        run.report()["bands_without_values"] = numbers;
+        source = source->without_bands(empty);
+        check_scene(*source, settings.spp.window);
+    }
+    if (statistics.valid_pixels == 0)
+        throw Error(source->path() + ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
+                                     "bands are zero)",
+                    "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+    run.report()["valid_pixels"] = statistics.valid_pixels;
+    run.report()["invalid_pixels"] = statistics.invalid_pixels;
+    if (statistics.invalid_pixels > 0)
+        run.note(std::to_string(statistics.invalid_pixels) + " of " + std::to_string(source->shape().pixels()) +
+                 " pixels are invalid (nodata, masked, NaN or all zero) and stay without a value");
+
+    Outputs outputs(run, settings, *source, statistics.invalid_pixels > 0);
+    const auto operation = backend.displacement(settings.spp, statistics.mean);
+    outputs.create(*source);
+    run.add_pass(stream::run_pass(*source, *operation, outputs.sinks(), pass("displacement", 0.7)));
+    outputs.commit();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    cli::Tool tool("gdal_hsi_spp",
+                   "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the more so the "
+                   "less it resembles its neighbours, so that endmembers are found in homogeneous areas.",
+                   "Examples:\n"
+                   "  gdal_hsi_spp scene.img scene_spp.tif\n"
+                   "  gdal_hsi_spp -ws 9 -alpha alpha.tif -memory 512MB flightline.dat spp.dat -of ENVI\n");
+    tool.add_source();
+    tool.add_destination();
+    tool.add_compute();
+    Settings settings;
+    tool.app()
+        .add_option("--ws", settings.spp.window, "Window size: an odd number of pixels, 3 to 63")
+        ->capture_default_str();
+    tool.app().add_option("--alpha", settings.alpha_file,
+                          "Also write alpha, the weighted mean angle to the neighbours in radians, to this file");
+    tool.app().add_option("--rho", settings.rho_file, "Also write rho = (1 + sqrt(alpha))^2 to this file");
+    tool.check([&](const cli::CommonOptions&) {
+        if (settings.spp.window < spp::min_window || settings.spp.window > spp::max_window ||
+            settings.spp.window % 2 == 0)
+            throw UsageError("-ws: " + std::to_string(settings.spp.window) + " is not a window size",
+                             "Use an odd number from 3 to 63.");
+        settings.spp.alpha = !settings.alpha_file.empty();
+        settings.spp.rho = !settings.rho_file.empty();
+        if (settings.spp.alpha && settings.alpha_file == settings.rho_file)
+            throw UsageError("-alpha and -rho name the same file", "Give them different names.");
+    });
+    return tool.run(argc, argv, [&](cli::Run& run) { run_spp(run, settings); });
+}
