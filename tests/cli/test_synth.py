@@ -86,7 +86,10 @@ def test_labels_are_the_dominant_material(out):
     names = [e["name"] for e in truth["endmembers"]]
     band = dataset.GetRasterBand(1)
     assert band.DataType == gdal.GDT_Byte
-    assert band.GetCategoryNames() == ["Unclassified"] + names
+    # GDAL 3.6's Python returns None for category names, gdalinfo knows them.
+    info = gdal.Info(str(out / "labels.tif"))
+    for label, name in enumerate(["Unclassified"] + names):
+        assert f" {label}: {name}\n" in info
     colours = [band.GetColorTable().GetColorEntry(k) for k in range(9)]
     assert len(set(colours)) == 9
     assert dataset.GetGeoTransform() == gdal.Open(str(out / "a.tif")).GetGeoTransform()
