@@ -43,24 +43,30 @@ std::string one_line(std::string text) {
     return text;
 }
 
-/// "-of", "-q": the spelling for messages and help.
+/// "-of", "-q, -quiet": the spellings of an option for the help.
 std::string spelling(const CLI::Option& option) {
-    if (!option.get_lnames().empty() && option.get_snames().empty()) return "-" + option.get_lnames().front();
-    if (!option.get_snames().empty()) return "-" + option.get_snames().front();
-    return option.get_name();
+    std::string text;
+    for (const auto* names : {&option.get_snames(), &option.get_lnames()})
+        for (const std::string& name : *names)
+            text += (text.empty() ? "-" : ", -") + name;
+    return text;
 }
 
-/// What stands for the value: "FORMAT", "N", "osp|gs"; and the limits, if any: "in [3 - 63]".
+/// What stands for the value: "FORMAT", "N", "osp|gs"; and the limits, if any: "3 to 63".
 struct ValueText {
     std::string name, limits;
 };
 ValueText value_text(const CLI::Option& option) {
     if (option.get_items_expected_min() == 0) return {};
-    const std::string type = option.get_type_name();
-    const size_t colon = type.find(':');
-    ValueText text{type.substr(0, colon), colon == std::string::npos ? "" : type.substr(colon + 1)};
-    for (const char* number : {"INT ", "UINT ", "FLOAT "})
-        if (text.limits.rfind(number, 0) == 0) text.limits.erase(0, std::string(number).size());
+    const std::string type = option.get_type_name(); // "INT:INT in [3 - 63]", "TEXT:{osp,gs}", "cpu|cuda[:I]"
+    const size_t colon = type.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ ");
+    ValueText text{type, ""};
+    if (colon != std::string::npos && type[colon] == ':')
+        text = {type.substr(0, colon), type.substr(colon + 1)};
+    const size_t open = text.limits.find(" in ["), between = text.limits.find(" - ");
+    if (open != std::string::npos && between != std::string::npos && text.limits.back() == ']')
+        text.limits = text.limits.substr(open + 5, between - open - 5) + " to " +
+                      text.limits.substr(between + 3, text.limits.size() - between - 4);
     if (text.limits.size() > 2 && text.limits.front() == '{' && text.limits.back() == '}') {
         text.name = text.limits.substr(1, text.limits.size() - 2);
         std::replace(text.name.begin(), text.name.end(), ',', '|');
@@ -127,12 +133,20 @@ std::string parser_message(const CLI::App& app, const CLI::ParseError& error) {
                        (allowed.name == "N" ? "a whole number"
                         : number            ? "a number"
                                             : allowed.name) +
-                       (allowed.limits.empty() ? "" : " " + allowed.limits);
+                       (allowed.limits.empty() ? ""
+                        : number               ? " from " + allowed.limits
+                                               : " " + allowed.limits);
             }
         }
     } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
         const size_t end = text.find(" is required");
         if (end != std::string::npos) text = text.substr(0, end) + " is missing";
+    } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+        // A value too many: only an option that is given twice gets here, normalize() counts the rest.
+        const size_t colon = text.find(": ");
+        if (const std::string name = text.substr(0, colon);
+            colon != std::string::npos && app.get_option_no_throw(name) && app.count(name) > 1)
+            text = name + " is given " + std::to_string(app.count(name)) + " times";
     } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
         const size_t colon = text.find(": ");
         if (colon != std::string::npos) text = "unexpected argument: " + text.substr(colon + 2);
@@ -446,7 +460,7 @@ void Tool::add_source() {
     m->has_source = true;
     auto& o = m->options.source;
     const std::string group = "Input";
-    m->add("src", o.path, "", "the scene: anything that GDAL opens", "")->required();
+    m->add("src", o.path, "", "the scene: anything that GDAL opens", "Arguments")->required();
     m->add("-b", m->bands, "LIST", "bands, counted from 1: -b 1-30,45; may be repeated [all good ones]",
            group);
     m->add("--bbl", m->bad_bands, "use|ignore",
@@ -463,7 +477,7 @@ void Tool::add_destination() {
     m->has_destination = true;
     auto& o = m->options.destination;
     const std::string group = "Output";
-    m->add("dst", o.path, "", "the output; it appears when it is complete", "")->required();
+    m->add("dst", o.path, "", "the output; it appears when it is complete", "Arguments")->required();
     m->add("--of", o.format, "FORMAT", "output format [from the extension of dst, else GTiff]", group);
     m->add("--co", o.creation_options, "NAME=VALUE",
            "creation option; may be repeated [for GTiff: TILED=YES, BIGTIFF=IF_SAFER]", group);
@@ -472,15 +486,17 @@ void Tool::add_destination() {
     m->add_flag("--overwrite", o.overwrite, "replace dst when it is there", group);
 }
 
-void Tool::add_compute() {
+void Tool::add_compute(bool device) {
     m->has_compute = true;
     auto& o = m->options;
     const std::string group = "Computing";
-    m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)->default_str("auto");
+    if (device)
+        m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)->default_str("auto");
     m->add("--memory", m->memory, "SIZE", "ceiling on host memory: 2GB, 500MB, 25% (of the RAM)", group)
         ->default_str("25%");
-    m->add("--device-memory", m->device_memory, "SIZE", "ceiling on device memory [80 % of what is free]",
-           group);
+    if (device)
+        m->add("--device-memory", m->device_memory, "SIZE", "ceiling on device memory [80 % of what is free]",
+               group);
     m->add("--threads", m->threads, "N|ALL_CPUS", "worker threads", group)->default_str("ALL_CPUS");
     m->add("--tile", m->tile, "XSIZE YSIZE", "force a tile size [chosen from memory, file layout and halo]",
            group);
