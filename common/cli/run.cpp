@@ -293,7 +293,9 @@ void Run::reserve_cache(uint64_t bytes) {
 }
 
 uint64_t Run::buffer_memory() const {
-    const uint64_t left = m->options.memory - m->cache();
+    // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making, in GDAL's
+    // buffers of a large block. It is left free for that, up to half of the whole.
+    const uint64_t left = m->options.memory - std::clamp(m->cache_wanted, m->cache(), m->options.memory / 2);
     if (left < least_buffers)
         throw Error("-memory: " + format_byte_size(m->options.memory) + " leaves no room for tile buffers",
                     "Give more, for example -memory 64MB.");
