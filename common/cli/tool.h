@@ -56,6 +56,11 @@ class Run {
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.
     void reserve_cache(uint64_t bytes);
+    /// The source itself, or one that keeps what its first pass reads: when reading it again would cost (compressed,
+    /// tiled, remote) and it fits in half of the memory that is left. Call seal() after the pass.
+    std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source);
+    /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
+    static void seal(stream::CubeSource& source);
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
@@ -69,6 +74,8 @@ class Run {
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
     void print(const std::string& text); ///< a result that the user asked for: stdout, also with -q
+    /// From now on stdout carries print() alone, as -q has it: for results that another program reads.
+    void only_print();
     void add_pass(const stream::PassReport& pass);
     nlohmann::json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
@@ -87,7 +94,9 @@ class Tool {
     CLI::App& app();        ///< for the tool's own options
     void add_source();      ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
     void add_destination(); ///< dst, -of, -co, -ot, -dstnodata, -overwrite
-    void add_compute();     ///< -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q
+    /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that computes on
+    /// the CPU alone has no -device and no -device-memory.
+    void add_compute(bool device = true);
     /// Called after parsing and before any file is opened: throw UsageError when options contradict one
     /// another.
     void check(std::function<void(const CommonOptions&)> checker);

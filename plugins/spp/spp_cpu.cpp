@@ -13,19 +13,32 @@ namespace {
 
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
-struct Offset {
-    int down, right; // half of the window: (0, 1..d) and (1..d, -d..d)
-    float beta;
+/// Neighbours whose distances are computed together: `rows` lines from `down` on, `columns` columns from
+/// `right` on.
+struct Group {
+    int down, right, rows, columns;
 };
 
-/// The offsets in the order in which their angles are added. Each unordered pair of pixels belongs to one of
-/// them.
-std::vector<Offset> half_window(int d) {
-    std::vector<Offset> offsets;
-    for (int a = 0; a <= d; ++a)
-        for (int b = (a == 0 ? 1 : -d); b <= d; ++b)
-            offsets.push_back({a, b, static_cast<float>(1.0 / (a * a + b * b))});
-    return offsets;
+/// The neighbours to the right and below, (0, 1..d) and (1..d, -d..d): each unordered pair of pixels is met
+/// once. Line by line, left to right: the order in which angles are added.
+std::vector<Group> half_window(int d) {
+    std::vector<Group> groups;
+    const auto add_line = [&](int down, int from, int to) {
+        const int count = to - from + 1, parts = (count + max_group - 1) / max_group;
+        for (int p = 0; p < parts; ++p) {
+            const int begin = count * p / parts, end = count * (p + 1) / parts;
+            groups.push_back({down, from + begin, 1, end - begin});
+        }
+    };
+    add_line(0, 1, d);
+    for (int a = 1; a <= d; ++a) {
+        if (d == 2) { // both lines at once
+            groups.push_back({a, -d, 2, 2 * d + 1});
+            break;
+        }
+        add_line(a, -d, d);
+    }
+    return groups;
 }
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -35,7 +48,7 @@ int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit;
 int64_t strip_width(int bands, int d) {
     constexpr int64_t cache = 384 << 10;
     const int64_t fitting = cache / (int64_t{4} * bands * (d + 1)) - 4 * d;
-    return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(2 * d, 16)), 512);
+    return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(6 * d, 16)), 512);
 }
 
 /// One row of a strip holds its core, d halo columns on each side whose angles are needed, and d more so that
@@ -66,7 +79,7 @@ class DisplacementWorker final : public stream::Worker {
     DisplacementWorker(const Options& options, const std::vector<double>& centroid,
                        const stream::TileLimits& limits)
         : m_simd(simd_kernels()), m_options(options), m_d(options.window / 2),
-          m_bands(static_cast<int>(centroid.size())), m_offsets(half_window(m_d)),
+          m_bands(static_cast<int>(centroid.size())), m_groups(half_window(m_d)),
           m_strip(Strip::make(limits.core_samples, m_bands, m_d)), m_unit(m_strip.floats(m_bands, m_d)),
           m_mask(rows() * pitch()), m_num(rows() * pitch()), m_den(rows() * pitch()),
           m_inverse(static_cast<size_t>(2 * m_d + 1) * pitch()), m_squared(max_group * pitch()),
@@ -129,32 +142,31 @@ class DisplacementWorker final : public stream::Worker {
     /// the right and below, to both pixels of every pair. The order of additions to a pixel depends on its
     /// own position in the scene only: line by line, offset by offset, its own term first.
     void add_angles(int64_t line, int64_t last_line, int64_t first, int64_t count) {
-        const size_t present = static_cast<size_t>(
-            std::partition_point(m_offsets.begin(), m_offsets.end(),
-                                 [&](const Offset& o) { return line + o.down <= last_line; }) -
-            m_offsets.begin());
-        for (size_t begin = 0; begin < present; begin += max_group) {
-            const int group = static_cast<int>(std::min<size_t>(max_group, present - begin));
-            const float* neighbour[max_group];
-            for (int k = 0; k < group; ++k) {
-                const Offset& o = m_offsets[begin + static_cast<size_t>(k)];
-                neighbour[k] = unit(line + o.down) + first + o.right;
-            }
-            m_simd.squared_distances(unit(line) + first, neighbour, group, m_strip.pitch, m_bands, count,
-                                     m_squared.data(), m_strip.pitch);
-            for (int k = 0; k < group; ++k) {
-                const Offset& o = m_offsets[begin + static_cast<size_t>(k)];
-                const size_t own = slot(line) + static_cast<size_t>(first);
-                const size_t other = slot(line + o.down) + static_cast<size_t>(first + o.right);
-                m_simd.weighted_angles(m_squared.data() + static_cast<size_t>(k) * pitch(),
-                                       m_mask.data() + own, m_mask.data() + other, o.beta, count,
-                                       m_angle.data(), m_weight.data());
-                m_simd.accumulate(m_angle.data(), count, m_num.data() + own);
-                m_simd.accumulate(m_weight.data(), count, m_den.data() + own);
-                m_simd.accumulate(m_angle.data(), count, m_num.data() + other);
-                m_simd.accumulate(m_weight.data(), count, m_den.data() + other);
-            }
+        for (const Group& g : m_groups) {
+            const int rows = static_cast<int>(std::min<int64_t>(g.rows, last_line - line - g.down + 1));
+            if (rows <= 0) break;
+            // A window's last line may have one line below it where a group has two.
+            const float* neighbour[2] = {};
+            for (int r = 0; r < rows; ++r)
+                neighbour[r] = unit(line + g.down + r) + first + g.right;
+            m_simd.squared_distances(unit(line) + first, neighbour, rows, g.columns, m_strip.pitch, m_bands,
+                                     count, m_squared.data(), m_strip.pitch);
+            for (int k = 0; k < rows * g.columns; ++k)
+                add_pairs(line, g.down + k / g.columns, g.right + k % g.columns, first, count,
+                          m_squared.data() + static_cast<size_t>(k) * pitch());
         }
+    }
+
+    void add_pairs(int64_t line, int down, int right, int64_t first, int64_t count, const float* squared) {
+        const size_t own = slot(line) + static_cast<size_t>(first);
+        const size_t other = slot(line + down) + static_cast<size_t>(first + right);
+        const auto beta = static_cast<float>(1.0 / (down * down + right * right));
+        m_simd.weighted_angles(squared, m_mask.data() + own, m_mask.data() + other, beta, count,
+                               m_angle.data(), m_weight.data());
+        m_simd.accumulate(m_angle.data(), count, m_num.data() + own);
+        m_simd.accumulate(m_weight.data(), count, m_den.data() + own);
+        m_simd.accumulate(m_angle.data(), count, m_num.data() + other);
+        m_simd.accumulate(m_weight.data(), count, m_den.data() + other);
     }
 
     void finish_line(const Tile& tile, const CubeView<float>& in, int64_t line, int64_t x0, int64_t width) {
@@ -209,7 +221,7 @@ class DisplacementWorker final : public stream::Worker {
     const SimdKernels& m_simd;
     const Options m_options;
     const int m_d, m_bands;
-    const std::vector<Offset> m_offsets;
+    const std::vector<Group> m_groups;
     const Strip m_strip;
     std::vector<float> m_centroid;
     HostBuffer<float> m_unit;         ///< [line mod (d+1)][band][column]

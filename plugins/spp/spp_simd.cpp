@@ -67,54 +67,67 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
     }
 }
 
-template <int K>
+constexpr int bands_at_once = 16;
+
+/// ROWS lines of COLUMNS neighbours side by side: one pointer a line, the columns are constants in the
+/// addresses (twelve pointers would not fit in the registers).
+template <int ROWS, int COLUMNS>
 void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride,
                   int bands, int64_t count, float* HWY_RESTRICT result, ptrdiff_t result_stride) {
     const FloatTag d;
     using V = hn::Vec<FloatTag>;
+    constexpr int K = ROWS * COLUMNS;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const float* HWY_RESTRICT row[K];
-    for (int k = 0; k < K; ++k)
-        row[k] = neighbour[k];
-    for (int64_t i = 0; i < count; i += lanes) {
-        V sum[K];
-        for (int k = 0; k < K; ++k)
-            sum[k] = hn::Zero(d);
-        ptrdiff_t at = i;
-        for (int b = 0; b < bands; ++b, at += stride) {
-            const V c = hn::LoadU(d, centre + at);
+    // A few bands at a time: their rows stay in the first-level cache while the vectors of the run pass over
+    // them.
+    for (int from = 0; from < bands; from += bands_at_once) {
+        const int to = std::min(bands, from + bands_at_once);
+        for (int64_t i = 0; i < count; i += lanes) {
+            V sum[K];
+            for (int k = 0; k < K; ++k)
+                sum[k] = from == 0 ? hn::Zero(d) : hn::LoadU(d, result + k * result_stride + i);
+            ptrdiff_t at = i + from * stride;
+            for (int b = from; b < to; ++b, at += stride) {
+                const V c = hn::LoadU(d, centre + at);
+#pragma GCC unroll 2
+                for (int r = 0; r < ROWS; ++r) {
+                    const float* HWY_RESTRICT row = neighbour[r] + at;
 #pragma GCC unroll 12
-            for (int k = 0; k < K; ++k) {
-                const V difference = hn::Sub(c, hn::LoadU(d, row[k] + at));
-                sum[k] = hn::MulAdd(difference, difference, sum[k]);
+                    for (int k = 0; k < COLUMNS; ++k) {
+                        const V difference = hn::Sub(c, hn::LoadU(d, row + k));
+                        sum[r * COLUMNS + k] = hn::MulAdd(difference, difference, sum[r * COLUMNS + k]);
+                    }
+                }
             }
+            for (int k = 0; k < K; ++k)
+                hn::StoreU(sum[k], d, result + k * result_stride + i);
         }
-        for (int k = 0; k < K; ++k)
-            hn::StoreU(sum[k], d, result + k * result_stride + i);
     }
 }
 
-void squared_distances(const float* centre, const float* const* neighbour, int group, ptrdiff_t stride,
-                       int bands, int64_t count, float* result, ptrdiff_t result_stride) {
-    switch (group) {
-#define HSI_GROUP(K)                                                                                         \
-    case K:                                                                                                  \
-        return distances_of<K>(centre, neighbour, stride, bands, count, result, result_stride)
-        HSI_GROUP(1);
-        HSI_GROUP(2);
-        HSI_GROUP(3);
-        HSI_GROUP(4);
-        HSI_GROUP(5);
-        HSI_GROUP(6);
-        HSI_GROUP(7);
-        HSI_GROUP(8);
-        HSI_GROUP(9);
-        HSI_GROUP(10);
-        HSI_GROUP(11);
-        HSI_GROUP(12);
+void squared_distances(const float* centre, const float* const* neighbour, int rows, int columns,
+                       ptrdiff_t stride, int bands, int64_t count, float* result, ptrdiff_t result_stride) {
+    switch (16 * rows + columns) {
+#define HSI_GROUP(ROWS, COLUMNS)                                                                             \
+    case 16 * ROWS + COLUMNS:                                                                                \
+        return distances_of<ROWS, COLUMNS>(centre, neighbour, stride, bands, count, result, result_stride)
+        HSI_GROUP(1, 1);
+        HSI_GROUP(1, 2);
+        HSI_GROUP(1, 3);
+        HSI_GROUP(1, 4);
+        HSI_GROUP(1, 5);
+        HSI_GROUP(1, 6);
+        HSI_GROUP(1, 7);
+        HSI_GROUP(1, 8);
+        HSI_GROUP(1, 9);
+        HSI_GROUP(1, 10);
+        HSI_GROUP(1, 11);
+        HSI_GROUP(1, 12);
+        HSI_GROUP(2, 3);
+        HSI_GROUP(2, 5);
 #undef HSI_GROUP
     default:
-        return;
+        HWY_ABORT("a group of %d x %d neighbours", rows, columns);
     }
 }
 

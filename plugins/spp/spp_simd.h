@@ -29,11 +29,13 @@ struct SimdKernels {
     /// row_slack doubles.
     void (*unit_row)(const float* in, ptrdiff_t in_stride, int bands, int64_t count, float* unit,
                      ptrdiff_t unit_stride, float* mask, double* norm);
-    /// result[k * result_stride + i] = sum over bands (centre - neighbour[k])^2 at sample i, for k < group <=
-    /// max_group. All rows have their bands `stride` apart. Works in whole vectors: reads and writes up to
-    /// row_slack more.
-    void (*squared_distances)(const float* centre, const float* const* neighbour, int group, ptrdiff_t stride,
-                              int bands, int64_t count, float* result, ptrdiff_t result_stride);
+    /// The distances of a run of pixels to `rows` x `columns` neighbours: result[(r * columns + k) *
+    /// result_stride + i] = sum over bands (centre[i] - neighbour[r][i + k])^2. One row of 1 to max_group
+    /// columns, or two of 3 or 5. All rows have their bands `stride` apart. Works in whole vectors: reads and
+    /// writes up to row_slack more.
+    void (*squared_distances)(const float* centre, const float* const* neighbour, int rows, int columns,
+                              ptrdiff_t stride, int bands, int64_t count, float* result,
+                              ptrdiff_t result_stride);
     /// angle[i] = 2 asin(sqrt(squared[i])/2) in radians; weight[i] = beta * mask_a[i] * mask_b[i]; angle is
     /// multiplied by it.
     void (*weighted_angles)(const float* squared, const float* mask_a, const float* mask_b, float beta,
