@@ -64,7 +64,7 @@ class Run {
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
-    /// Memory for tile buffers: -memory less GDAL's block cache.
+    /// Memory for tile buffers: -memory less what was reserved, at least half of it.
     uint64_t buffer_memory() const;
     /// OutputOptions for a further output (alpha, map ...): the destination's -overwrite and -dstnodata; its
     /// -of and -co when the file's extension is the destination's or missing, else the extension says the

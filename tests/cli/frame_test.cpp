@@ -402,6 +402,7 @@ TEST(Memory, IsSharedWithGdalsCache) {
             EXPECT_EQ(run.buffer_memory() + cache(), 400 * mb);
             run.reserve_cache(50 * mb);
             EXPECT_EQ(cache(), 50 * mb);
+            EXPECT_EQ(run.buffer_memory(), 350 * mb);
             run.reserve_cache(1000 * mb);
             EXPECT_EQ(cache(), 100 * mb);
             EXPECT_EQ(run.buffer_memory(), 300 * mb);
