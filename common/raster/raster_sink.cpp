@@ -509,7 +509,7 @@ struct RasterSink::Impl {
                 return;
             }
         }
-        blocks = std::make_unique<BlockWriter>(*dataset, rule);
+        blocks = std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
     }
 
     /// The ENVI driver's header lacks most of what the source told, and its side file repeats the rest.
@@ -611,9 +611,9 @@ uint64_t RasterSink::stored_bytes_per_pixel() const {
 
 bool RasterSink::raw_access() const { return m->raw != nullptr; }
 
-uint64_t RasterSink::cache_bytes() const {
-    return m->raw ? 0 : std::min(m->blocks->row_bytes(), usable_ram() / 4);
-}
+uint64_t RasterSink::cache_bytes() const { return m->raw ? 0 : m->blocks->wanted_bytes(); }
+
+stream::BlockLayout RasterSink::layout() const { return m->raw ? stream::BlockLayout{} : m->blocks->layout(); }
 
 std::string RasterSink::driver() const { return m->target.driver->GetDescription(); }
 
