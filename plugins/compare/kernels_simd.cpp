@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "compare/kernels_simd.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "compare/kernels_simd.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include <cmath>
+#include <cstring>
+
+HWY_BEFORE_NAMESPACE();
+namespace hsi::compare::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::ScalableTag<double>;
+using F = hn::Rebind<float, D>;
+
+/// n floats as doubles, zero beyond the run.
+HWY_INLINE hn::Vec<D> load(const float* p, size_t left) {
+    const D d;
+    const F f;
+    const size_t n = hn::Lanes(d);
+    if (left >= n) return hn::PromoteTo(d, hn::LoadU(f, p));
+    HWY_ALIGN float part[HWY_MAX_BYTES / sizeof(float)] = {};
+    std::memcpy(part, p, left * sizeof(float));
+    return hn::PromoteTo(d, hn::Load(f, part));
+}
+
+void First(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
+    const D d;
+    const size_t n = hn::Lanes(d);
+    for (size_t i = 0; i < pixels; i += n) {
+        const auto zero = hn::Zero(d);
+        hn::Store(zero, d, out.sum + i);
+        hn::Store(zero, d, out.absolute + i);
+        hn::Store(zero, d, out.square_s + i);
+        hn::Store(zero, d, out.square_t + i);
+        hn::Store(zero, d, out.difference + i);
+        hn::Store(zero, d, out.largest + i);
+    }
+    for (int b = 0; b < bands; ++b) {
+        const float* sb = s + b * stride;
+        const float* tb = t + b * stride;
+        for (size_t i = 0; i < pixels; i += n) {
+            const auto sv = load(sb + i, pixels - i), tv = load(tb + i, pixels - i);
+            const auto gap = hn::Sub(tv, sv);
+            hn::Store(hn::Add(hn::Load(d, out.sum + i), sv), d, out.sum + i);
+            hn::Store(hn::Add(hn::Load(d, out.absolute + i), hn::Abs(sv)), d, out.absolute + i);
+            hn::Store(hn::Add(hn::Load(d, out.square_s + i), hn::Mul(sv, sv)), d, out.square_s + i);
+            hn::Store(hn::Add(hn::Load(d, out.square_t + i), hn::Mul(tv, tv)), d, out.square_t + i);
+            hn::Store(hn::Add(hn::Load(d, out.difference + i), hn::Mul(gap, gap)), d, out.difference + i);
+            hn::Store(hn::Max(hn::Load(d, out.largest + i), hn::Abs(gap)), d, out.largest + i);
+        }
+    }
+}
+
+void Second(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
+    const D d;
+    const size_t n = hn::Lanes(d);
+    HWY_ALIGN double mean[run_pixels], scale_s[run_pixels], scale_t[run_pixels];
+    const auto one = hn::Set(d, 1.0), count = hn::Set(d, static_cast<double>(bands));
+    for (size_t i = 0; i < pixels; i += n) {
+        hn::Store(hn::Div(hn::Load(d, out.sum + i), count), d, mean + i);
+        hn::Store(hn::Div(one, hn::Sqrt(hn::Load(d, out.square_s + i))), d, scale_s + i);
+        hn::Store(hn::Div(one, hn::Sqrt(hn::Load(d, out.square_t + i))), d, scale_t + i);
+        const auto zero = hn::Zero(d);
+        hn::Store(zero, d, out.centred + i);
+        hn::Store(zero, d, out.minus + i);
+        hn::Store(zero, d, out.plus + i);
+    }
+    for (int b = 0; b < bands; ++b) {
+        const float* sb = s + b * stride;
+        const float* tb = t + b * stride;
+        for (size_t i = 0; i < pixels; i += n) {
+            const auto sv = load(sb + i, pixels - i), tv = load(tb + i, pixels - i);
+            const auto c = hn::Sub(sv, hn::Load(d, mean + i));
+            const auto u = hn::Mul(sv, hn::Load(d, scale_s + i)), v = hn::Mul(tv, hn::Load(d, scale_t + i));
+            const auto apart = hn::Sub(u, v), along = hn::Add(u, v);
+            hn::Store(hn::Add(hn::Load(d, out.centred + i), hn::Mul(c, c)), d, out.centred + i);
+            hn::Store(hn::Add(hn::Load(d, out.minus + i), hn::Mul(apart, apart)), d, out.minus + i);
+            hn::Store(hn::Add(hn::Load(d, out.plus + i), hn::Mul(along, along)), d, out.plus + i);
+        }
+    }
+}
+
+void Correlate(const double* HWY_RESTRICT in, ptrdiff_t stride, const double* taps, size_t n,
+               double* HWY_RESTRICT out) {
+    const D d;
+    const size_t lanes = hn::Lanes(d);
+    size_t i = 0;
+    for (; i + lanes <= n; i += lanes) {
+        const double* at = in + i;
+        auto sum = hn::Mul(hn::Set(d, taps[ssim_radius]), hn::LoadU(d, at + ssim_radius * stride));
+        for (int k = 0; k < ssim_radius; ++k) {
+            const auto both =
+                hn::Add(hn::LoadU(d, at + k * stride), hn::LoadU(d, at + (2 * ssim_radius - k) * stride));
+            sum = hn::Add(sum, hn::Mul(hn::Set(d, taps[k]), both));
+        }
+        hn::StoreU(sum, d, out + i);
+    }
+    for (; i < n; ++i) {
+        const double* at = in + i;
+        double sum = taps[ssim_radius] * at[ssim_radius * stride];
+        for (int k = 0; k < ssim_radius; ++k)
+            sum = sum + taps[k] * (at[k * stride] + at[(2 * ssim_radius - k) * stride]);
+        out[i] = sum;
+    }
+}
+
+void SsimValues(const double* const planes[6], double middle, double c1, double c2, size_t n,
+                double* HWY_RESTRICT out) {
+    const D d;
+    const size_t lanes = hn::Lanes(d);
+    HWY_ALIGN double part[HWY_MAX_BYTES / sizeof(double)];
+    const auto two = hn::Set(d, 2.0), zero = hn::Zero(d), one = hn::Set(d, 1.0);
+    const auto k1 = hn::Set(d, c1), k2 = hn::Set(d, c2), shift = hn::Set(d, middle);
+    for (size_t i = 0; i < n; i += lanes) {
+        const size_t count = n - i < lanes ? n - i : lanes;
+        const auto get = [&](int p) {
+            if (count == lanes) return hn::LoadU(d, planes[p] + i);
+            std::memcpy(part, planes[p] + i, count * sizeof(double));
+            for (size_t k = count; k < lanes; ++k)
+                part[k] = 1;
+            return hn::Load(d, part);
+        };
+        const auto share = hn::Div(one, get(0));
+        const auto ds = hn::Mul(get(1), share), dt = hn::Mul(get(2), share);
+        const auto vs = hn::Max(zero, hn::Sub(hn::Mul(get(3), share), hn::Mul(ds, ds)));
+        const auto vt = hn::Max(zero, hn::Sub(hn::Mul(get(4), share), hn::Mul(dt, dt)));
+        const auto covariance = hn::Sub(hn::Mul(get(5), share), hn::Mul(ds, dt));
+        const auto ms = hn::Add(ds, shift), mt = hn::Add(dt, shift);
+        const auto above =
+            hn::Mul(hn::Add(hn::Mul(two, hn::Mul(ms, mt)), k1), hn::Add(hn::Mul(two, covariance), k2));
+        const auto below =
+            hn::Mul(hn::Add(hn::Add(hn::Mul(ms, ms), hn::Mul(mt, mt)), k1), hn::Add(hn::Add(vs, vt), k2));
+        // 0/0: both flat and alike
+        const auto value = hn::IfThenElse(hn::Eq(below, zero), one, hn::Div(above, below));
+        if (count == lanes) {
+            hn::StoreU(value, d, out + i);
+        } else {
+            hn::Store(value, d, part);
+            std::memcpy(out + i, part, count * sizeof(double));
+        }
+    }
+}
+
+} // namespace hsi::compare::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hsi::compare {
+
+HWY_EXPORT(First);
+HWY_EXPORT(Second);
+HWY_EXPORT(Correlate);
+HWY_EXPORT(SsimValues);
+
+void first_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
+    HWY_DYNAMIC_DISPATCH(First)(s, t, stride, bands, pixels, out);
+}
+void second_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
+    HWY_DYNAMIC_DISPATCH(Second)(s, t, stride, bands, pixels, out);
+}
+void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out) {
+    HWY_DYNAMIC_DISPATCH(Correlate)(in, stride, taps, n, out);
+}
+void ssim_values(const double* const planes[6], double middle, double c1, double c2, size_t n, double* out) {
+    HWY_DYNAMIC_DISPATCH(SsimValues)(planes, middle, c1, c2, n, out);
+}
+
+} // namespace hsi::compare
+#endif
