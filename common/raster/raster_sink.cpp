@@ -314,14 +314,6 @@ std::string real_destination(const std::string& path) {
     return out;
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-    struct stat ia {
-    }, ib{};
-    if (is_local(a) && is_local(b) && ::stat(a.c_str(), &ia) == 0 && ::stat(b.c_str(), &ib) == 0)
-        return ia.st_dev == ib.st_dev && ia.st_ino == ib.st_ino;
-    return a == b;
-}
-
 /// Files that belong to the raster that stands at `path` now.
 std::vector<std::string> old_side_files(const std::string& path) {
     VSIStatBufL info;
