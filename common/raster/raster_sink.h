@@ -62,6 +62,9 @@ class RasterSink final : public stream::CubeSink {
     bool raw_access() const;      ///< pwrite instead of RasterIO
     uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants
     std::string driver() const;
+    /// What NaN becomes: -dstnodata, the source's value, or one chosen for an output with holes (NaN for floats, the
+    /// lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats NaN.
+    std::optional<double> nodata() const;
 
     /// Flushes, closes, checks for errors and renames. Throws Error; the destination is then untouched.
     void commit();
