@@ -5,8 +5,8 @@
 // Classification Algorithm for Hyperspectral Image Analysis, IEEE GRSL 10(2), 2013, Algorithms 1 and 2.
 //
 // First target: the valid pixel of greatest Euclidean norm. Then, with q_k the orthonormalised targets,
-//   OSP  the pixel of greatest ||P x||^2 = ||x||^2 - sum_k (q_k.x)^2      (the explicit projector is not needed)
-//   GS   the pixel of greatest |p.x|, p = 1 - sum_k (q_k.1) q_k, 1 the vector of ones (the paper's w)
+//   OSP  the pixel of greatest ||P x||^2 = ||x||^2 - sum_k (q_k.x)^2      (the explicit projector is not
+//   needed) GS   the pixel of greatest |p.x|, p = 1 - sum_k (q_k.1) q_k, 1 the vector of ones (the paper's w)
 // Ties go to the smallest line, then the smallest sample. Every decision is that of the scores which basis.h
 // defines in double precision, whatever the tiles, threads and device.
 #pragma once
@@ -22,8 +22,8 @@
 namespace hsi::atdca {
 
 enum class Method { osp, gs };
-/// GS only. absolute: the greatest |p.x|; sign: the greatest p.x, as the paper's Algorithm 2 is printed; targets
-/// already chosen are then left out, and it ends when no p.x is positive.
+/// GS only. absolute: the greatest |p.x|; sign: the greatest p.x, as the paper's Algorithm 2 is printed;
+/// targets already chosen are then left out, and it ends when no p.x is positive.
 enum class Score { absolute, sign };
 
 struct Options {
@@ -37,20 +37,20 @@ inline constexpr double rank_limit = 1e-6;
 
 struct Target {
     int64_t line = 0, sample = 0;
-    /// OSP: ||P x||^2 when it was chosen. GS: |p.x| (or p.x); the first target's is ||x||^2 in both. In the data's
-    /// unit squared, or in its unit.
+    /// OSP: ||P x||^2 when it was chosen. GS: |p.x| (or p.x); the first target's is ||x||^2 in both. In the
+    /// data's unit squared, or in its unit.
     double score = 0;
     std::vector<float> spectrum; ///< as stored in the scene that was searched, a value a band
 };
 
 /// What the search cost. A full scan looks at every tile once; the plain algorithm makes one for each target.
 struct Economy {
-    bool in_memory = false;     ///< the scene was kept in host or device memory: the file was read once
-    int passes = 0;             ///< passes over the scene, the first reading included; some visit a part only
-    int64_t tiles = 0;          ///< of a full scan
-    int64_t tile_visits = 0;    ///< tiles read from the source
-    double scan_equivalents = 0;///< pixels looked at in all passes, by the scene's number of pixels
-    int64_t pool = 0;           ///< spectra in the pool of candidates at the end
+    bool in_memory = false;  ///< the scene was kept in host or device memory: the file was read once
+    int passes = 0;          ///< passes over the scene, the first reading included; some visit a part only
+    int64_t tiles = 0;       ///< of a full scan
+    int64_t tile_visits = 0; ///< tiles read from the source
+    double scan_equivalents = 0; ///< pixels looked at in all passes, by the scene's number of pixels
+    int64_t pool = 0;            ///< spectra in the pool of candidates at the end
 };
 
 struct Detection {
@@ -61,22 +61,27 @@ struct Detection {
     std::vector<stream::PassReport> passes;
 };
 
-/// Finds the targets. `pass` gives lanes, memory (for everything: tile buffers, a kept scene, candidates), forced
-/// tile, cancellation and progress. A scene without a valid pixel gives no target and no error. Throws UsageError
-/// when options.targets < 1, Error when the source cannot be read or memory is too small for a tile.
+/// Finds the targets. `pass` gives lanes, memory (for everything: tile buffers, a kept scene, candidates),
+/// forced tile, cancellation and progress. A scene without a valid pixel gives no target and no error. Throws
+/// UsageError when options.targets < 1, Error when the source cannot be read or memory is too small for a
+/// tile.
 ///
 /// How few looks at the scene suffice. Instead of one scan a target, targets are guessed and then proved:
-///  1. The first reading finds the first target, and in every region of some hundred pixels runs a rough search of
+///  1. The first reading finds the first target, and in every region of some hundred pixels runs a rough
+///  search of
 ///     the same kind; what it finds goes into a pool of candidate spectra.
-///  2. The exact search on the pool alone (plus the targets proved so far) guesses the whole rest of the sequence.
-///  3. One scan applies that sequence to every pixel, and compares its score at each step with the guess's. Where no
-///     pixel beats the guess, the guess is the full scan's choice, by definition: one scan proves many targets. At the
-///     first step where a pixel beats it, the best such pixel is the full scan's choice; it and other strong pixels
-///     join the pool, and the search returns to 2.
-/// OSP skips regions: ||P x||^2 never grows as targets are added (P' = P - q q', so ||P' x||^2 = ||P x||^2 - (q.x)^2),
-/// hence the greatest score of a region under the targets proved so far bounds it for ever after. A region whose bound
-/// is strictly smaller than the smallest score of the guessed sequence cannot hold a pixel that beats, or ties with,
-/// any step, and need not be read; pixels in the pool are re-scored there and do not count towards the bound.
+///  2. The exact search on the pool alone (plus the targets proved so far) guesses the whole rest of the
+///  sequence.
+///  3. One scan applies that sequence to every pixel, and compares its score at each step with the guess's.
+///  Where no
+///     pixel beats the guess, the guess is the full scan's choice, by definition: one scan proves many
+///     targets. At the first step where a pixel beats it, the best such pixel is the full scan's choice; it
+///     and other strong pixels join the pool, and the search returns to 2.
+/// OSP skips regions: ||P x||^2 never grows as targets are added (P' = P - q q', so ||P' x||^2 = ||P x||^2 -
+/// (q.x)^2), hence the greatest score of a region under the targets proved so far bounds it for ever after. A
+/// region whose bound is strictly smaller than the smallest score of the guessed sequence cannot hold a pixel
+/// that beats, or ties with, any step, and need not be read; pixels in the pool are re-scored there and do
+/// not count towards the bound.
 Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
 
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).

@@ -20,18 +20,19 @@ namespace hsi::atdca {
 namespace {
 
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
-constexpr int64_t smallest_region = 512;   ///< pixels: 224 bands of them fill a second-level cache
+constexpr int64_t smallest_region = 512; ///< pixels: 224 bands of them fill a second-level cache
 constexpr int64_t largest_region = 1 << 16;
-constexpr size_t joining = 4;              ///< pixels of a region that may join the pool at each step of a scan
+constexpr size_t joining = 4; ///< pixels of a region that may join the pool at each step of a scan
 constexpr uint64_t tile_bytes = uint64_t{8} << 20;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 /// Some hundred pixels that follow one another in a tile (line by line).
 struct Region {
-    float bound = std::numeric_limits<float>::infinity(); ///< OSP: no pixel outside the pool scores more than this
-    double norm = 0;                                      ///< greatest ||x||^2
-    std::vector<uint32_t> pooled;                         ///< pixels of the region that are in the pool
+    float bound =
+        std::numeric_limits<float>::infinity(); ///< OSP: no pixel outside the pool scores more than this
+    double norm = 0;                            ///< greatest ||x||^2
+    std::vector<uint32_t> pooled;               ///< pixels of the region that are in the pool
     bool is_pooled(uint32_t i) const { return std::find(pooled.begin(), pooled.end(), i) != pooled.end(); }
 };
 
@@ -40,9 +41,10 @@ struct Layout {
     stream::CubeShape shape;
     TilePlan plan;
     int64_t region_pixels = smallest_region;
-    size_t region_cap = 0;              ///< pixels of a region that may be in the pool
-    std::vector<int64_t> first_region;  ///< of a tile each, and the total
-    std::vector<int64_t> first_pixel;   ///< of a tile each in the kept scene (tiles padded to whole groups), and total
+    size_t region_cap = 0;             ///< pixels of a region that may be in the pool
+    std::vector<int64_t> first_region; ///< of a tile each, and the total
+    std::vector<int64_t>
+        first_pixel; ///< of a tile each in the kept scene (tiles padded to whole groups), and total
 
     void set_plan(const TilePlan& p) {
         plan = p;
@@ -68,7 +70,8 @@ struct Layout {
     }
 };
 
-/// The scene in memory, in groups: spectra and, for OSP, the score of every pixel with `applied` targets of its group.
+/// The scene in memory, in groups: spectra and, for OSP, the score of every pixel with `applied` targets of
+/// its group.
 struct KeptScene {
     HostBuffer<float> spectra;
     HostBuffer<double> norm;
@@ -102,11 +105,12 @@ class RoughSearch {
   public:
     RoughSearch(const Options& options, int bands, int64_t region_pixels)
         : m_options(options), m_simd(simd_kernels()), m_bands(static_cast<size_t>(bands)),
-          m_limit(std::min(options.targets, bands)), m_q(m_bands * static_cast<size_t>(m_limit)), m_p(m_bands),
-          m_score(static_cast<size_t>(round_up(region_pixels, group))), m_best(m_score.size() / group),
-          m_applied(m_best.size()) {}
+          m_limit(std::min(options.targets, bands)), m_q(m_bands * static_cast<size_t>(m_limit)),
+          m_p(m_bands), m_score(static_cast<size_t>(round_up(region_pixels, group))),
+          m_best(m_score.size() / group), m_applied(m_best.size()) {}
     static uint64_t bytes(const Options& options, int bands, int64_t region_pixels) {
-        return static_cast<uint64_t>(bands) * 4 * static_cast<uint64_t>(std::min(options.targets, bands) + 1) +
+        return static_cast<uint64_t>(bands) * 4 *
+                   static_cast<uint64_t>(std::min(options.targets, bands) + 1) +
                static_cast<uint64_t>(region_pixels) * 5;
     }
 
@@ -173,8 +177,8 @@ class RoughSearch {
             if (m_best[g] <= best) return;
             float* const s = &m_score[g * group];
             for (; m_applied[g] < k; ++m_applied[g]) {
-                m_simd.rough_dots(group_data(g), static_cast<int>(m_bands), &m_q[static_cast<size_t>(m_applied[g]) * m_bands],
-                                  c);
+                m_simd.rough_dots(group_data(g), static_cast<int>(m_bands),
+                                  &m_q[static_cast<size_t>(m_applied[g]) * m_bands], c);
                 for (int i = 0; i < group; ++i)
                     s[i] -= c[i] * c[i];
             }
@@ -187,8 +191,9 @@ class RoughSearch {
                 }
             }
         };
-        visit(static_cast<size_t>(std::max_element(m_best.begin(), m_best.begin() + static_cast<ptrdiff_t>(m_groups)) -
-                                  m_best.begin()));
+        visit(static_cast<size_t>(
+            std::max_element(m_best.begin(), m_best.begin() + static_cast<ptrdiff_t>(m_groups)) -
+            m_best.begin()));
         for (size_t g = 0; g < m_groups; ++g)
             visit(g);
         return at;
@@ -209,7 +214,8 @@ class RoughSearch {
                 }
             }
         }
-        if (at != none && std::find(m_picks.begin(), m_picks.end(), at) != m_picks.end()) return none; // rounding
+        if (at != none && std::find(m_picks.begin(), m_picks.end(), at) != m_picks.end())
+            return none; // rounding
         return at;
     }
 
@@ -224,16 +230,19 @@ class RoughSearch {
     size_t m_groups = 0;
 };
 
-/// Where a region's spectra and norms are while it is worked on: in the kept scene, or in a lane's own buffer.
+/// Where a region's spectra and norms are while it is worked on: in the kept scene, or in a lane's own
+/// buffer.
 class RegionBuffer {
   public:
     RegionBuffer(const Layout& layout, KeptScene* kept) : m_layout(layout), m_kept(kept) {
         if (kept) return;
-        m_spectra = HostBuffer<float>(static_cast<size_t>(layout.region_pixels) * static_cast<size_t>(layout.shape.bands));
+        m_spectra = HostBuffer<float>(static_cast<size_t>(layout.region_pixels) *
+                                      static_cast<size_t>(layout.shape.bands));
         m_norm.resize(static_cast<size_t>(layout.region_pixels));
     }
     static uint64_t bytes(const Layout& layout) {
-        return static_cast<uint64_t>(layout.region_pixels) * (static_cast<uint64_t>(layout.shape.bands) * 4 + 8);
+        return static_cast<uint64_t>(layout.region_pixels) *
+               (static_cast<uint64_t>(layout.shape.bands) * 4 + 8);
     }
     /// Packs the region's pixels from the tile; returns the number of valid ones.
     int64_t load(const Tile& tile, const CubeView<float>& in, int64_t first, int64_t count) {
@@ -285,7 +294,8 @@ class ReadingWorker final : public stream::Worker {
             for (size_t k = 0; k < std::min(picks.size(), m_layout.region_cap); ++k) {
                 region.pooled.push_back(picks[k]);
                 found.add(Layout::position(tile.core, first + picks[k]),
-                          m_buffer.spectra + picks[k] / group * group * static_cast<uint32_t>(m_layout.shape.bands),
+                          m_buffer.spectra +
+                              picks[k] / group * group * static_cast<uint32_t>(m_layout.shape.bands),
                           picks[k] % group, m_layout.shape.bands);
             }
         }
@@ -312,7 +322,8 @@ class Reading final : public stream::Operation {
     uint64_t preferred_bytes() const override { return tile_bytes; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         // Room for the proofs, too: they run with the same plan.
-        return RegionBuffer::bytes(m_layout) + RoughSearch::bytes(m_options, m_layout.shape.bands, m_layout.region_pixels) +
+        return RegionBuffer::bytes(m_layout) +
+               RoughSearch::bytes(m_options, m_layout.shape.bands, m_layout.region_pixels) +
                static_cast<uint64_t>(m_layout.region_pixels) * 5 * static_cast<uint64_t>(m_options.targets);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
@@ -323,7 +334,8 @@ class Reading final : public stream::Operation {
         valid += w.valid;
         if (before(w.best.score, w.best.position, best.score, best.position)) best = w.best;
         for (size_t i = 0; i < w.found.position.size(); ++i)
-            m_pool.add(w.found.position[i], w.found.spectra.data() + i * static_cast<size_t>(m_layout.shape.bands));
+            m_pool.add(w.found.position[i],
+                       w.found.spectra.data() + i * static_cast<size_t>(m_layout.shape.bands));
         w.found = Found();
     }
     int64_t valid = 0;
@@ -340,8 +352,8 @@ class Reading final : public stream::Operation {
 /// What the proof of a sequence works on and comes to.
 struct Proof {
     Proof(const Options& o, const Sequence& s, const Layout& l, std::vector<Region>& r)
-        : options(o), sequence(s), layout(l), regions(r), steps(s.steps.size()), smallest(s.smallest_score()), best(steps),
-          bounds(static_cast<size_t>(l.regions()) * steps, -1.0f) {
+        : options(o), sequence(s), layout(l), regions(r), steps(s.steps.size()), smallest(s.smallest_score()),
+          best(steps), bounds(static_cast<size_t>(l.regions()) * steps, -1.0f) {
         for (size_t j = 0; j < steps; ++j) {
             best[j].score = s.steps[j].score;
             best[j].position = s.steps[j].position;
@@ -371,10 +383,10 @@ class Prover {
           m_greatest(proof.steps * static_cast<size_t>(proof.layout.region_pixels / group)),
           m_active(static_cast<size_t>(proof.layout.region_pixels / group)) {}
 
-    /// score: ||x||^2 less the squares of the first applied[g] targets; brought up to the proved targets where that is
-    /// needed. Null `applied`: none was applied, and nothing is kept.
-    void region(int64_t id, const Rect& core, int64_t first, int64_t count, const float* spectra, const double* norm,
-                double* score, uint16_t* applied) {
+    /// score: ||x||^2 less the squares of the first applied[g] targets; brought up to the proved targets
+    /// where that is needed. Null `applied`: none was applied, and nothing is kept.
+    void region(int64_t id, const Rect& core, int64_t first, int64_t count, const float* spectra,
+                const double* norm, double* score, uint16_t* applied) {
         m_region = &m_proof.regions[static_cast<size_t>(id)];
         m_id = id;
         m_core = core;
@@ -460,8 +472,8 @@ class Prover {
             m_simd.dots(data(g), m_bands, p, static_cast<int>(count), c);
             for (size_t j = 0; j < count; ++j, ++step) {
                 const double error = gs_error(m_bands, sequence.p_squared[step], m_region->norm);
-                const double most = m_simd.projections(c + j * group, norm, m_proof.options.score == Score::sign, error, f,
-                                                       up(step, g));
+                const double most = m_simd.projections(
+                    c + j * group, norm, m_proof.options.score == Score::sign, error, f, up(step, g));
                 check(step, g, f, most, error);
             }
         }
@@ -477,7 +489,8 @@ class Prover {
     /// One step of one group: does any pixel disprove it?
     void check(size_t step, size_t g, const double* scores, double most, double error) {
         m_active[g] = step + 1;
-        greatest(step, g) = static_cast<float>(most > 0 ? (most + error) * (1 + 0x1p-22) + 0x1p-120 : error * 2 + 0x1p-120);
+        greatest(step, g) =
+            static_cast<float>(most > 0 ? (most + error) * (1 + 0x1p-22) + 0x1p-120 : error * 2 + 0x1p-120);
         Best& best = m_best[step];
         if (most + error < best.score) return;
         for (uint32_t i = 0; i < group; ++i) {
@@ -524,12 +537,13 @@ class Prover {
                 if (m_region->pooled.size() >= m_proof.layout.region_cap) break;
                 const uint32_t pixel = m_strong[k].second;
                 m_region->pooled.push_back(pixel);
-                found.add(Layout::position(m_core, m_first + pixel), m_spectra + pixel / group * group * bands, pixel % group,
-                          m_bands);
+                found.add(Layout::position(m_core, m_first + pixel),
+                          m_spectra + pixel / group * group * bands, pixel % group, m_bands);
             }
         }
         if (m_proof.options.method == Method::gs) return;
-        // Groups without a pooled pixel are bounded by their greatest score; in the others the pooled ones are left out.
+        // Groups without a pooled pixel are bounded by their greatest score; in the others the pooled ones
+        // are left out.
         m_holds_pooled.assign(m_groups, 0);
         for (uint32_t pixel : m_region->pooled)
             m_holds_pooled[pixel / group] = 1;
@@ -574,7 +588,9 @@ class StreamedProof final : public stream::Operation {
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<Lane>(m_proof);
     }
-    void stop(stream::Worker& worker) override { finish(static_cast<Lane&>(worker).prover, m_pool, m_proof.layout.shape.bands); }
+    void stop(stream::Worker& worker) override {
+        finish(static_cast<Lane&>(worker).prover, m_pool, m_proof.layout.shape.bands);
+    }
     static void finish(Prover& prover, CandidatePool& pool, int bands) {
         prover.merge();
         for (size_t i = 0; i < prover.found.position.size(); ++i)
@@ -585,7 +601,8 @@ class StreamedProof final : public stream::Operation {
   private:
     struct Lane final : stream::Worker {
         explicit Lane(Proof& p) : proof(p), prover(p), buffer(p.layout, nullptr) {}
-        void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>&) override {
             const auto t = static_cast<size_t>(tile.index);
             for (int64_t id = proof.layout.first_region[t]; id < proof.layout.first_region[t + 1]; ++id) {
                 if (!proof.needs(id)) continue;
@@ -607,7 +624,8 @@ class Detector {
     Detector(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass)
         : m_source(source), m_options(options), m_pass(pass), m_pool(source.shape().bands) {
         if (options.targets < 1)
-            throw UsageError("-t: " + std::to_string(options.targets) + " is not a number of targets", "Use 1 or more.");
+            throw UsageError("-t: " + std::to_string(options.targets) + " is not a number of targets",
+                             "Use 1 or more.");
         m_layout.shape = source.shape();
     }
 
@@ -628,7 +646,8 @@ class Detector {
     /// Divides the memory: the kept scene if it fits beside the rest, the pool, the lanes' tiles.
     void plan() {
         const auto shape = m_layout.shape;
-        const uint64_t each = CandidatePool::bytes_each(shape.bands), pixels = static_cast<uint64_t>(shape.pixels());
+        const uint64_t each = CandidatePool::bytes_each(shape.bands),
+                       pixels = static_cast<uint64_t>(shape.pixels());
         const uint64_t scene = pixels * KeptScene::bytes_per_pixel(shape.bands);
         const uint64_t all_pool = std::min<uint64_t>(pixels, uint64_t{1} << 17) * each;
         for (const bool keep : {true, false}) {
@@ -641,10 +660,13 @@ class Detector {
             const auto capacity = static_cast<int64_t>(pool / each);
             const int64_t wanted = 3 * std::min<int64_t>(m_options.targets, shape.bands);
             m_layout.region_pixels = smallest_region;
-            const auto regions = [&] { return (shape.pixels() + m_layout.region_pixels - 1) / m_layout.region_pixels; };
+            const auto regions = [&] {
+                return (shape.pixels() + m_layout.region_pixels - 1) / m_layout.region_pixels;
+            };
             while (regions() * wanted > capacity && m_layout.region_pixels < largest_region)
                 m_layout.region_pixels *= 2;
-            m_layout.region_cap = static_cast<size_t>(std::clamp<int64_t>(capacity / regions(), 1, 2 * wanted));
+            m_layout.region_cap =
+                static_cast<size_t>(std::clamp<int64_t>(capacity / regions(), 1, 2 * wanted));
             const uint64_t fixed = pool + static_cast<uint64_t>(regions()) * 200 + (keep ? scene : 0);
             if (fixed >= m_pass.memory) continue;
             auto options = m_pass;
@@ -658,8 +680,10 @@ class Detector {
                 throw;
             }
             m_layout.set_plan(tiles);
-            const uint64_t kept = static_cast<uint64_t>(m_layout.first_pixel.back()) * KeptScene::bytes_per_pixel(shape.bands);
-            if (keep && kept + fixed - scene + stream::plan_bytes(m_source, reading, tiles) > m_pass.memory) continue;
+            const uint64_t kept =
+                static_cast<uint64_t>(m_layout.first_pixel.back()) * KeptScene::bytes_per_pixel(shape.bands);
+            if (keep && kept + fixed - scene + stream::plan_bytes(m_source, reading, tiles) > m_pass.memory)
+                continue;
             m_keep = keep;
             m_regions.resize(static_cast<size_t>(m_layout.regions()));
             return;
@@ -700,7 +724,8 @@ class Detector {
         };
         // The brightest pixel of every region is in the pool, so the first target is.
         for (int64_t i = 0; i < m_pool.size() && found.empty(); ++i)
-            if (m_pool.position(i) == m_first.position) take(m_first.position, m_first.score, m_pool.spectrum(i));
+            if (m_pool.position(i) == m_first.position)
+                take(m_first.position, m_first.score, m_pool.spectrum(i));
         const double limit = rank_limit * m_first.score;
         while (static_cast<int>(found.size()) < m_options.targets) {
             const Sequence sequence = m_pool.guess(basis, found, m_options, m_first.score);
@@ -714,16 +739,19 @@ class Detector {
             while (held < proof.steps && proof.best[held].region < 0)
                 ++held;
             for (int64_t id = 0; id < m_layout.regions(); ++id) {
-                const float bound = proof.bounds[static_cast<size_t>(id) * proof.steps + std::min(held, proof.steps - 1)];
+                const float bound =
+                    proof.bounds[static_cast<size_t>(id) * proof.steps + std::min(held, proof.steps - 1)];
                 Region& region = m_regions[static_cast<size_t>(id)];
                 if (bound >= 0) region.bound = std::min(region.bound, bound);
             }
             for (size_t j = 0; j < held; ++j) {
                 const Step& step = sequence.steps[j];
                 if (step.ends) {
-                    warn(step.candidate < 0 && m_options.method == Method::gs && m_options.score == Score::sign
+                    warn(step.candidate < 0 && m_options.method == Method::gs &&
+                                 m_options.score == Score::sign
                              ? "no other pixel projects to a positive value"
-                             : "what is left of the best other pixel is under 1e-6 of the first target's squared norm");
+                             : "what is left of the best other pixel is under 1e-6 of the first target's "
+                               "squared norm");
                     return;
                 }
                 take(step.position, step.score, m_pool.spectrum(step.candidate));
@@ -736,7 +764,8 @@ class Detector {
                     m_pool.add(best.position, best.spectrum.data());
                 }
                 if (basis.squared_residual(best.spectrum.data()) < limit) {
-                    warn("what is left of the best other pixel is under 1e-6 of the first target's squared norm");
+                    warn("what is left of the best other pixel is under 1e-6 of the first target's squared "
+                         "norm");
                     return;
                 }
                 take(best.position, best.score, std::move(best.spectrum));
@@ -831,8 +860,8 @@ class Detector {
     }
 
     void warn(const std::string& why) {
-        m_result.warning = "only " + std::to_string(m_result.targets.size()) + " of " + std::to_string(m_options.targets) +
-                           " targets: " + why;
+        m_result.warning = "only " + std::to_string(m_result.targets.size()) + " of " +
+                           std::to_string(m_options.targets) + " targets: " + why;
     }
 
     const stream::CubeSource& m_source;

@@ -124,12 +124,15 @@ HWY_INLINE void store_up(hn::Vec<DoubleTag> value, hn::Vec<DoubleTag> error, flo
     const DoubleTag dd;
     const HalfTag dh;
     const auto zero = hn::Zero(dd);
-    // Rounding to nearest errs by 2^-24 of the value at most; a float's smallest numbers are far below any error.
-    const auto raised = hn::MulAdd(hn::Max(value, zero), hn::Set(dd, 1.0 + 0x1p-22), hn::Add(error, hn::Set(dd, 0x1p-120)));
+    // Rounding to nearest errs by 2^-24 of the value at most; a float's smallest numbers are far below any
+    // error.
+    const auto raised =
+        hn::MulAdd(hn::Max(value, zero), hn::Set(dd, 1.0 + 0x1p-22), hn::Add(error, hn::Set(dd, 0x1p-120)));
     hn::StoreU(hn::DemoteTo(dh, hn::Add(raised, hn::Mul(error, hn::Set(dd, 0x1p-22)))), dh, to);
 }
 
-double subtract_squares(const double* HWY_RESTRICT c, double error, double* HWY_RESTRICT s, float* HWY_RESTRICT up) {
+double subtract_squares(const double* HWY_RESTRICT c, double error, double* HWY_RESTRICT s,
+                        float* HWY_RESTRICT up) {
     const DoubleTag dd;
     constexpr int lanes = static_cast<int>(hn::MaxLanes(DoubleTag()));
     const auto verror = hn::Set(dd, error);
@@ -201,7 +204,7 @@ float rough_dot(const float* a, const float* b, int count) {
 }
 
 const SimdKernels& kernels() {
-    static const SimdKernels table{pack,       dots,      subtract_squares, projections,
+    static const SimdKernels table{pack,       dots,      subtract_squares,           projections,
                                    rough_dots, rough_dot, hwy::TargetName(HWY_TARGET)};
     return table;
 }

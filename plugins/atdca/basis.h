@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The scores that decide, in double precision and in a fixed order of operations: one rounding a step, no fused
-// multiply and add. All backends screen as they like and let these functions decide among what is near.
+// The scores that decide, in double precision and in a fixed order of operations: one rounding a step, no
+// fused multiply and add. All backends screen as they like and let these functions decide among what is near.
 #pragma once
 
 #include "atdca/atdca.h"
@@ -33,7 +33,9 @@ class Basis {
     int bands() const { return m_bands; }
     int size() const { return m_size; }
     /// q_k, a value a band.
-    const double* q(int k) const { return m_q.data() + static_cast<size_t>(k) * static_cast<size_t>(m_bands); }
+    const double* q(int k) const {
+        return m_q.data() + static_cast<size_t>(k) * static_cast<size_t>(m_bands);
+    }
     /// p = 1 - sum_k (q_k.1) q_k for the present size.
     const std::vector<double>& p() const { return m_p; }
     double p_squared() const { return m_p_squared; }
@@ -56,10 +58,10 @@ class Basis {
     double m_p_squared = 0;
 };
 
-/// Bounds of |screened - decisive score|, for any order of summation and any fusing, when both work in double:
-/// a dot product of n terms errs by at most n u |a||b| (1 + small), u = 2^-53; twice that for two of them.
-/// OSP with k targets: 2 n u ||x||^2 for the norm and 4 n u |q_k.x| ||x|| for each square, sum_k |q_k.x| <=
-/// sqrt(k) ||x||, plus a rounding of ||x||^2 for each subtraction. Taken generously.
+/// Bounds of |screened - decisive score|, for any order of summation and any fusing, when both work in
+/// double: a dot product of n terms errs by at most n u |a||b| (1 + small), u = 2^-53; twice that for two of
+/// them. OSP with k targets: 2 n u ||x||^2 for the norm and 4 n u |q_k.x| ||x|| for each square, sum_k
+/// |q_k.x| <= sqrt(k) ||x||, plus a rounding of ||x||^2 for each subtraction. Taken generously.
 double osp_error(int bands, int targets, double squared_norm);
 /// GS: |p.x|
 double gs_error(int bands, double p_squared, double squared_norm);

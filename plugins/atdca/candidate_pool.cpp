@@ -37,8 +37,8 @@ std::vector<float> CandidatePool::spectrum(int64_t i) const {
     return x;
 }
 
-/// Screened scores of every candidate. OSP's are kept as they were when last needed: an old one bounds the present
-/// one, so groups that stay below the best need no work.
+/// Screened scores of every candidate. OSP's are kept as they were when last needed: an old one bounds the
+/// present one, so groups that stay below the best need no work.
 struct CandidatePool::Search {
     Search(const CandidatePool& owner, const Options& chosen)
         : pool(owner), options(chosen), simd(simd_kernels()), groups(owner.m_norm.size() / group),
@@ -84,7 +84,8 @@ struct CandidatePool::Search {
 
     /// The candidate that is chosen with this basis, by the decisive scores; -1 when there is none.
     Step choose(const Basis& basis, const std::vector<Position>& excluded) {
-        double floor = -std::numeric_limits<double>::infinity(); // some candidate's decisive score is at least this
+        double floor =
+            -std::numeric_limits<double>::infinity(); // some candidate's decisive score is at least this
         const auto visit = [&](size_t g) {
             if (options.method == Method::osp && best[g] + error(basis, norm[g]) < floor) return;
             refresh(g, basis);
@@ -94,7 +95,8 @@ struct CandidatePool::Search {
             visit(static_cast<size_t>(std::max_element(best.begin(), best.end()) - best.begin()));
         for (size_t g = 0; g < groups; ++g)
             visit(g);
-        if (!excluded.empty()) floor = -std::numeric_limits<double>::infinity(); // it may be an excluded one's
+        if (!excluded.empty())
+            floor = -std::numeric_limits<double>::infinity(); // it may be an excluded one's
 
         Step step;
         step.score = floor;

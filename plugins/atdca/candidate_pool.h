@@ -20,12 +20,13 @@ struct Step {
 
 struct Sequence {
     explicit Sequence(const Basis& proved) : basis(proved), first(proved.size()) {}
-    Basis basis;             ///< the proved targets, then the guessed ones (the last step's not needed)
-    int first;               ///< targets proved so far: steps[0] chooses the target of that index
+    Basis basis; ///< the proved targets, then the guessed ones (the last step's not needed)
+    int first;   ///< targets proved so far: steps[0] chooses the target of that index
     std::vector<Step> steps;
     std::vector<std::vector<double>> p; ///< the paper's p at each step (GS only)
     std::vector<double> p_squared;
-    bool p_vanishes = false; ///< GS: after the steps p is zero but for rounding; the search ends without a scan
+    bool p_vanishes =
+        false; ///< GS: after the steps p is zero but for rounding; the search ends without a scan
     /// The last target of index i has q_i = basis.q(i).
     double smallest_score() const;
 };

@@ -48,12 +48,14 @@ Options options_of(int targets, Method method = Method::osp, Score score = Score
 }
 
 void expect_reference(const Cube& scene, const Options& options, const Detection& got) {
-    const auto want = atdca_reference(scene, options.targets, options.method == Method::gs, options.score == Score::sign);
+    const auto want =
+        atdca_reference(scene, options.targets, options.method == Method::gs, options.score == Score::sign);
     EXPECT_EQ(pixels(scene, got), want.pixels);
     ASSERT_EQ(got.targets.size(), want.scores.size());
     for (size_t k = 0; k < want.scores.size(); ++k) {
         const auto& t = got.targets[k];
-        const double scale = options.method == Method::osp || k == 0 ? want.scores[0] : std::sqrt(want.scores[0]);
+        const double scale =
+            options.method == Method::osp || k == 0 ? want.scores[0] : std::sqrt(want.scores[0]);
         EXPECT_NEAR(t.score, want.scores[k], 1e-11 * scale) << "target " << k;
         for (int b = 0; b < scene.shape.bands; ++b)
             EXPECT_EQ(t.spectrum[static_cast<size_t>(b)], scene.at(b, t.line, t.sample));
@@ -62,7 +64,8 @@ void expect_reference(const Cube& scene, const Options& options, const Detection
 }
 
 const std::vector<Options> all_methods(int targets) {
-    return {options_of(targets), options_of(targets, Method::gs), options_of(targets, Method::gs, Score::sign)};
+    return {options_of(targets), options_of(targets, Method::gs),
+            options_of(targets, Method::gs, Score::sign)};
 }
 
 TEST(AtdcaCpu, FindsTheReferencesTargetsInItsOrder) {
@@ -70,8 +73,9 @@ TEST(AtdcaCpu, FindsTheReferencesTargetsInItsOrder) {
         for (double noise : {0.001, 0.02, 0.3}) {
             const Cube scene = random_scene(61, 47, 40, seed, noise);
             for (const Options& options : all_methods(30)) {
-                SCOPED_TRACE(testing::Message() << "seed " << seed << ", noise " << noise << ", method "
-                                                << static_cast<int>(options.method) << static_cast<int>(options.score));
+                SCOPED_TRACE(testing::Message()
+                             << "seed " << seed << ", noise " << noise << ", method "
+                             << static_cast<int>(options.method) << static_cast<int>(options.score));
                 expect_reference(scene, options, run(scene, options));
             }
         }
@@ -87,8 +91,8 @@ TEST(AtdcaCpu, FindsTheSameForEveryTilingThreadsAndMemory) {
         for (const Cut& cut : {Cut{150, 7, 1, 1 << 30}, Cut{64, 64, 2, 1 << 30}, Cut{17, 13, 3, 700 << 10},
                                Cut{1, 61, 2, 1 << 30}, Cut{150, 1, 4, 1 << 30}, Cut{0, 0, 2, 400 << 10},
                                Cut{64, 16, 2, 600 << 10}}) {
-            SCOPED_TRACE(testing::Message() << "method " << static_cast<int>(options.method) << ", tiles " << cut.samples
-                                            << "x" << cut.lines << ", memory " << cut.memory);
+            SCOPED_TRACE(testing::Message() << "method " << static_cast<int>(options.method) << ", tiles "
+                                            << cut.samples << "x" << cut.lines << ", memory " << cut.memory);
             const Detection tiled = run(scene, options, cut);
             EXPECT_EQ(pixels(scene, tiled), pixels(scene, whole));
             EXPECT_EQ(tiled.economy.in_memory, cut.memory > (1 << 20));
@@ -118,7 +122,8 @@ TEST(AtdcaCpu, BreaksTiesByLineThenSample) {
 }
 
 TEST(AtdcaCpu, DecidesNearTiesThatSinglePrecisionCannotSee) {
-    // Many copies of one spectrum, one of them longer by the last bit of one band: the first target is that one.
+    // Many copies of one spectrum, one of them longer by the last bit of one band: the first target is that
+    // one.
     Cube scene(64, 64, 50, 1.0f);
     for (int b = 0; b < 50; ++b)
         for (int64_t l = 0; l < 64; ++l)
@@ -139,8 +144,9 @@ TEST(AtdcaCpu, StopsAtTheRank) {
     for (int64_t l = 0; l < 40; ++l)
         for (int64_t s = 0; s < 50; ++s)
             for (int b = 0; b < 30; ++b) {
-                const double mix[4] = {0.1 + static_cast<double>((l * 7 + s) % 11), static_cast<double>((l + s * 3) % 7),
-                                       static_cast<double>((l * s) % 5), static_cast<double>((l + 2 * s) % 3)};
+                const double mix[4] = {0.1 + static_cast<double>((l * 7 + s) % 11),
+                                       static_cast<double>((l + s * 3) % 7), static_cast<double>((l * s) % 5),
+                                       static_cast<double>((l + 2 * s) % 3)};
                 double v = 0;
                 for (int m = 0; m < 4; ++m)
                     v += mix[m] * static_cast<double>(part.at(b, 0, m));
@@ -165,7 +171,8 @@ TEST(AtdcaCpu, StopsAtTheNumberOfBandsAndOfPixels) {
 }
 
 TEST(AtdcaCpu, SignedScoreEndsWhenNothingIsPositive) {
-    // Two orthogonal materials; after both, and after p has turned against the rest, nothing projects positively.
+    // Two orthogonal materials; after both, and after p has turned against the rest, nothing projects
+    // positively.
     Cube scene(4, 1, 3);
     const float spectra[4][3] = {{9, 0, 0}, {0, 5, 0}, {1, 1, -3}, {2, 2, -1}};
     for (int s = 0; s < 4; ++s)
@@ -192,9 +199,11 @@ TEST(AtdcaCpu, EndsWhenTheVectorOfOnesIsSpanned) {
 TEST(AtdcaCpu, LeavesInvalidPixelsOut) {
     Cube scene = random_scene(40, 33, 20, 9, 0.1);
     const auto before_holes = atdca_reference(scene, 3);
-    for (int64_t pixel : before_holes.pixels) make_invalid(scene, pixel / 40, pixel % 40, 7);
+    for (int64_t pixel : before_holes.pixels)
+        make_invalid(scene, pixel / 40, pixel % 40, 7);
     make_invalid(scene, 20, 20, 3, std::numeric_limits<float>::infinity());
-    for (int b = 0; b < 20; ++b) scene.at(b, 25, 8) = 0;
+    for (int b = 0; b < 20; ++b)
+        scene.at(b, 25, 8) = 0;
     for (const Options& options : all_methods(15)) {
         const Detection got = run(scene, options, {16, 16, 2});
         expect_reference(scene, options, got);
