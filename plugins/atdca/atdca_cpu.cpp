@@ -22,7 +22,9 @@ namespace {
 constexpr double minus_infinity = -std::numeric_limits<double>::infinity();
 constexpr int64_t smallest_region = 512; ///< pixels: 224 bands of them fill a second-level cache
 constexpr int64_t largest_region = 1 << 16;
-constexpr size_t joining = 4; ///< pixels of a region that may join the pool at each step of a scan
+/// Pixels of a region that may join the pool at each step of a scan. GS has no bounds: candidates are all it
+/// has.
+constexpr size_t osp_joining = 2, gs_joining = 6;
 constexpr uint64_t tile_bytes = uint64_t{8} << 20;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
@@ -86,8 +88,10 @@ struct Found {
     std::vector<float> spectra; ///< band after band
     void add(const Position& p, const float* group_data, int64_t lane, int bands) {
         position.push_back(p);
+        const size_t at = spectra.size();
+        spectra.resize(at + static_cast<size_t>(bands));
         for (int b = 0; b < bands; ++b)
-            spectra.push_back(group_data[b * group + lane]);
+            spectra[at + static_cast<size_t>(b)] = group_data[b * group + lane];
     }
 };
 
@@ -381,7 +385,8 @@ class Prover {
         : m_proof(proof), m_simd(simd_kernels()), m_bands(proof.layout.shape.bands), m_best(proof.best),
           m_up(proof.steps * static_cast<size_t>(proof.layout.region_pixels)),
           m_greatest(proof.steps * static_cast<size_t>(proof.layout.region_pixels / group)),
-          m_active(static_cast<size_t>(proof.layout.region_pixels / group)) {}
+          m_active(static_cast<size_t>(proof.layout.region_pixels / group)),
+          m_pooled(static_cast<size_t>(proof.layout.region_pixels)) {}
 
     /// score: ||x||^2 less the squares of the first applied[g] targets; brought up to the proved targets
     /// where that is needed. Null `applied`: none was applied, and nothing is kept.
@@ -393,6 +398,9 @@ class Prover {
         m_first = first;
         m_groups = static_cast<size_t>(round_up(count, group)) / group;
         m_spectra = spectra;
+        std::fill(m_pooled.begin(), m_pooled.end(), 0);
+        for (uint32_t pixel : m_region->pooled)
+            m_pooled[pixel] = 1;
         m_proof.pixels.fetch_add(count, std::memory_order_relaxed);
         for (size_t g = 0; g < m_groups; ++g) {
             m_active[g] = 0;
@@ -496,7 +504,7 @@ class Prover {
         for (uint32_t i = 0; i < group; ++i) {
             if (scores[i] + error < best.score || scores[i] == minus_infinity) continue;
             const auto pixel = static_cast<uint32_t>(g * group) + i;
-            if (m_region->is_pooled(pixel)) continue; // the guess is the best of the pool
+            if (m_pooled[pixel]) continue; // the guess is the best of the pool
             std::vector<float> x(static_cast<size_t>(m_bands));
             for (size_t b = 0; b < x.size(); ++b)
                 x[b] = data(g)[b * group + i];
@@ -517,7 +525,8 @@ class Prover {
 
     /// The region's strongest pixels at every step join the pool; the rest is bounded.
     void fill_pool() {
-        const double share = m_proof.options.method == Method::osp ? 0.5 : 0.8;
+        const size_t joining = m_proof.options.method == Method::osp ? osp_joining : gs_joining;
+        const double share = m_proof.options.method == Method::osp ? 0.7 : 0.8;
         const auto bands = static_cast<size_t>(m_bands);
         for (size_t step = 0; step < m_proof.steps; ++step) {
             const auto cut = static_cast<float>(share * m_proof.sequence.steps[step].score);
@@ -527,16 +536,18 @@ class Prover {
                 for (uint32_t i = 0; i < group; ++i)
                     if (up(step, g)[i] > cut) {
                         const auto pixel = static_cast<uint32_t>(g * group) + i;
-                        if (!m_region->is_pooled(pixel)) m_strong.emplace_back(up(step, g)[i], pixel);
+                        if (!m_pooled[pixel]) m_strong.emplace_back(up(step, g)[i], pixel);
                     }
             }
             if (m_strong.size() > joining)
-                std::nth_element(m_strong.begin(), m_strong.begin() + joining, m_strong.end(),
+                std::nth_element(m_strong.begin(), m_strong.begin() + static_cast<ptrdiff_t>(joining),
+                                 m_strong.end(),
                                  [](const auto& a, const auto& b) { return a.first > b.first; });
             for (size_t k = 0; k < std::min(joining, m_strong.size()); ++k) {
                 if (m_region->pooled.size() >= m_proof.layout.region_cap) break;
                 const uint32_t pixel = m_strong[k].second;
                 m_region->pooled.push_back(pixel);
+                m_pooled[pixel] = 1;
                 found.add(Layout::position(m_core, m_first + pixel),
                           m_spectra + pixel / group * group * bands, pixel % group, m_bands);
             }
@@ -557,8 +568,7 @@ class Prover {
                     continue;
                 }
                 for (uint32_t i = 0; i < group; ++i)
-                    if (up(step, g)[i] > bound && !m_region->is_pooled(static_cast<uint32_t>(g * group) + i))
-                        bound = up(step, g)[i];
+                    if (up(step, g)[i] > bound && !m_pooled[g * group + i]) bound = up(step, g)[i];
             }
             bounds[step] = bound;
         }
@@ -571,6 +581,7 @@ class Prover {
     std::vector<float> m_up;       ///< [step][pixel]: at least the score, where the group was still active
     std::vector<float> m_greatest; ///< [step][group]
     std::vector<size_t> m_active;  ///< steps that were computed for a group
+    std::vector<char> m_pooled;    ///< a pixel each: it is in the pool
     std::vector<char> m_holds_pooled;
     std::vector<std::pair<float, uint32_t>> m_strong;
     std::vector<Basis> m_bases;
