@@ -119,7 +119,7 @@ raster::OutputSpec cube_spec(const Settings& s, const synth::Scene& scene) {
         good[static_cast<size_t>(b)] = 0;
     for (size_t b = 0; b < bands; ++b) {
         raster::BandSpec band;
-        band.description = "Band " + std::to_string(b + 1) + " (" + number(scene.wavelengths()[b]) + " nm)";
+        band.description = "Band " + std::to_string(b + 1);
         band.metadata["wavelength"] = number(scene.wavelengths()[b]);
         band.metadata["wavelength_units"] = "Nanometers";
         band.metadata["fwhm"] = number(scene.fwhm()[b]);

@@ -6,6 +6,7 @@
 #include "raster/atomic_file.h"
 #include "raster/block_writer.h"
 #include "raster/gdal_errors.h"
+#include "raster/made_scene.h"
 #include "raster/raw_writer.h"
 #include "raster/scene_metadata.h"
 #include "raster/source_impl.h"
@@ -166,6 +167,7 @@ NodataValue invented_nodata(GDALDataType type) {
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type) {
     if (options.nodata) return fitting(*options.nodata, type);
+    if (spec.nodata) return fitting(*spec.nodata, type);
     bool holes = spec.holes;
     if (scene != nullptr) {
         holes |= scene->masked;
@@ -576,8 +578,12 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
             throw Error("internal: an output with the bands of its source has another number of them");
     }
     impl->spec.same_bands = spec.same_bands && like != nullptr;
+    if (like == nullptr) {
+        impl->scene = made_scene(spec);
+        impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
+    }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
-    impl->rule = StoreRule(impl->target.type, impl->nodata);
+    impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
     impl->file = std::make_unique<AtomicFile>(real_destination(options.path));
     impl->make();
     return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
