@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The frame of every tool: options as GDAL utilities have them, help, exit codes, signals, progress, run report.
+// The frame of every tool: options as GDAL utilities have them, help, exit codes, signals, progress, run
+// report.
 //
 //   int main(int argc, char** argv) {
 //       hsi::cli::Tool tool("gdal_hsi_spp", "Spatial preprocessing ...");
@@ -9,8 +10,8 @@
 //       return tool.run(argc, argv, [&](hsi::cli::Run& run) { ... });
 //   }
 //
-// Single-dash long options (-ws) and double-dash ones (--ws) mean the same. Exit codes: 0 done, 1 the work failed,
-// 2 the command line was wrong. Errors go to stderr: "ERROR: what is wrong", then what to do.
+// Single-dash long options (-ws) and double-dash ones (--ws) mean the same. Exit codes: 0 done, 1 the work
+// failed, 2 the command line was wrong. Errors go to stderr: "ERROR: what is wrong", then what to do.
 #pragma once
 
 #include "core/cancel.h"
@@ -51,12 +52,18 @@ class Run {
 
     /// Opens src; gives GDAL's block cache its share of -memory.
     std::shared_ptr<raster::RasterSource> open_source();
-    /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress that
-    /// covers the next `share` of the whole bar (shares of all passes add up to 1).
+    /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
+    /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
+    /// source.
+    void reserve_cache(uint64_t bytes);
+    /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
+    /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
     /// Memory for tile buffers: -memory less GDAL's block cache.
     uint64_t buffer_memory() const;
-    /// OutputOptions for a further output (alpha, map ...) with the destination's format rules and overwrite flag.
+    /// OutputOptions for a further output (alpha, map ...): the destination's -overwrite and -dstnodata; its
+    /// -of and -co when the file's extension is the destination's or missing, else the extension says the
+    /// format; the type is the output's own. Throws UsageError when the path is dst.
     raster::OutputOptions side_output(const std::string& path) const;
 
     void note(const std::string& text);  ///< stdout, unless -q
@@ -77,11 +84,12 @@ class Tool {
   public:
     Tool(std::string name, std::string summary, std::string epilog = {});
     ~Tool();
-    CLI::App& app();         ///< for the tool's own options
-    void add_source();       ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
-    void add_destination();  ///< dst, -of, -co, -ot, -dstnodata, -overwrite
-    void add_compute();      ///< -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q
-    /// Called after parsing and before any file is opened: throw UsageError when options contradict one another.
+    CLI::App& app();        ///< for the tool's own options
+    void add_source();      ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
+    void add_destination(); ///< dst, -of, -co, -ot, -dstnodata, -overwrite
+    void add_compute();     ///< -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q
+    /// Called after parsing and before any file is opened: throw UsageError when options contradict one
+    /// another.
     void check(std::function<void(const CommonOptions&)> checker);
     int run(int argc, char** argv, const std::function<void(Run&)>& body);
 

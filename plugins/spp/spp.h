@@ -31,7 +31,7 @@ struct Options {
 /// Outputs in this order, as far as they are on: y', alpha, rho. Halo d.
 /// The single-precision angle is 2 asin(|u - v|/2) on unit vectors u, v; where alpha comes out below
 /// double_below, alpha is computed anew in double precision: the square root in rho magnifies rounding there.
-inline constexpr float double_below = 2e-3f;
+inline constexpr double double_below = 2e-3;
 
 /// The CPU backend (SIMD chosen at run time). `centroid`: c, a value a band, in the data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);

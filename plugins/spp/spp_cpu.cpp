@@ -13,91 +13,33 @@ namespace {
 
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
-struct Offset {
-    int down, right; // half of the window: (0, 1..d) and (1..d, -d..d)
-    float beta;
+/// Neighbours whose distances are computed together: `rows` lines from `down` on, `columns` columns from
+/// `right` on.
+struct Group {
+    int down, right, rows, columns;
 };
 
-/// The offsets in the order in which their angles are added. Each unordered pair of pixels belongs to one of
-/// them.
-std::vector<Offset> half_window(int d) {
-    std::vector<Offset> offsets;
-    for (int a = 0; a <= d; ++a)
-        for (int b = (a == 0 ? 1 : -d); b <= d; ++b)
-            offsets.push_back({a, b, static_cast<float>(1.0 / (a * a + b * b))});
-    return offsets;
+/// The neighbours to the right and below, (0, 1..d) and (1..d, -d..d): each unordered pair of pixels is met
+/// once. Line by line, left to right: the order in which angles are added.
+std::vector<Group> half_window(int d) {
+    std::vector<Group> groups;
+    const auto add_line = [&](int down, int from, int to) {
+        const int count = to - from + 1, parts = (count + max_group - 1) / max_group;
+        for (int p = 0; p < parts; ++p) {
+            const int begin = count * p / parts, end = count * (p + 1) / parts;
+            groups.push_back({down, from + begin, 1, end - begin});
+        }
+    };
+    add_line(0, 1, d);
+    for (int a = 1; a <= d; ++a) {
+        if (d == 2) { // both lines at once
+            groups.push_back({a, -d, 2, 2 * d + 1});
+            break;
+        }
+        add_line(a, -d, d);
+    }
+    return groups;
 }
-
-/// alpha of the pixel at (line, sample) of the window, in double precision from the stored values.
-class DoubleAngle {
-  public:
-    DoubleAngle(int bands, int d) : m_d(d), m_unit(static_cast<size_t>(bands)) {}
-
-    double alpha(const CubeView<float>& in, int64_t line, int64_t sample) {
-        if (!normalise(in, line, sample)) return 0;
-        double num = 0, den = 0;
-        for (int a = -m_d; a <= m_d; ++a) {
-            const int64_t l = line + a;
-            if (l < 0 || l >= in.lines) continue;
-            for (int b = -m_d; b <= m_d; ++b) {
-                const int64_t s = sample + b;
-                if (s < 0 || s >= in.samples || (a == 0 && b == 0)) continue;
-                double angle = 0;
-                if (!angle_to(in, l, s, angle)) continue;
-                const double beta = 1.0 / (a * a + b * b);
-                num += beta * angle;
-                den += beta;
-            }
-        }
-        return den > 0 ? num / den : 0;
-    }
-
-  private:
-    static double squared_norm(const CubeView<float>& in, const float* p) {
-        double sum = 0;
-        for (int b = 0; b < in.bands; ++b) {
-            const auto v = static_cast<double>(p[b * in.band_stride]);
-            sum += v * v;
-        }
-        return sum;
-    }
-    static bool is_valid(double squared_norm) { return squared_norm > 0 && squared_norm <= 1e300; }
-
-    bool normalise(const CubeView<float>& in, int64_t line, int64_t sample) {
-        m_centre = in.row(0, line) + sample;
-        const double n = squared_norm(in, m_centre);
-        if (!is_valid(n)) return false;
-        const double inverse = 1.0 / std::sqrt(n);
-        for (int b = 0; b < in.bands; ++b)
-            m_unit[static_cast<size_t>(b)] = static_cast<double>(m_centre[b * in.band_stride]) * inverse;
-        return true;
-    }
-    bool angle_to(const CubeView<float>& in, int64_t line, int64_t sample, double& angle) const {
-        const float* p = in.row(0, line) + sample;
-        int b = 0;
-        while (b < in.bands && p[b * in.band_stride] == m_centre[b * in.band_stride])
-            ++b;
-        if (b == in.bands) { // the same spectrum; its validity is the centre's
-            angle = 0;
-            return true;
-        }
-        const double n = squared_norm(in, p);
-        if (!is_valid(n)) return false;
-        const double inverse = 1.0 / std::sqrt(n);
-        double sum = 0;
-        for (b = 0; b < in.bands; ++b) {
-            const double difference =
-                m_unit[static_cast<size_t>(b)] - static_cast<double>(p[b * in.band_stride]) * inverse;
-            sum += difference * difference;
-        }
-        angle = 2.0 * std::asin(std::min(1.0, 0.5 * std::sqrt(sum)));
-        return true;
-    }
-
-    int m_d;
-    std::vector<double> m_unit;
-    const float* m_centre = nullptr;
-};
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
@@ -106,7 +48,7 @@ int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit;
 int64_t strip_width(int bands, int d) {
     constexpr int64_t cache = 384 << 10;
     const int64_t fitting = cache / (int64_t{4} * bands * (d + 1)) - 4 * d;
-    return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(2 * d, 16)), 512);
+    return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(6 * d, 16)), 512);
 }
 
 /// One row of a strip holds its core, d halo columns on each side whose angles are needed, and d more so that
@@ -126,7 +68,8 @@ struct Strip {
     }
     uint64_t bytes(int bands, int d) const {
         const auto p = static_cast<uint64_t>(pitch), rows = static_cast<uint64_t>(d + 1);
-        return 4 * floats(bands, d) + p * (rows * (4 + 8 + 8) + 8 + 4 * (max_group + 2) + 8) +
+        return 4 * floats(bands, d) +
+               p * (rows * (4 + 8 + 8) + 8 * (2 * rows - 1) + 4 * (max_group + 2) + 16) +
                static_cast<uint64_t>(bands) * 12;
     }
 };
@@ -136,11 +79,12 @@ class DisplacementWorker final : public stream::Worker {
     DisplacementWorker(const Options& options, const std::vector<double>& centroid,
                        const stream::TileLimits& limits)
         : m_simd(simd_kernels()), m_options(options), m_d(options.window / 2),
-          m_bands(static_cast<int>(centroid.size())), m_offsets(half_window(m_d)),
+          m_bands(static_cast<int>(centroid.size())), m_groups(half_window(m_d)),
           m_strip(Strip::make(limits.core_samples, m_bands, m_d)), m_unit(m_strip.floats(m_bands, m_d)),
-          m_mask(rows() * pitch()), m_num(rows() * pitch()), m_den(rows() * pitch()), m_norm(pitch()),
-          m_squared(max_group * pitch()), m_angle(pitch()), m_weight(pitch()), m_inverse_rho(pitch()),
-          m_rho(pitch()), m_exact(m_bands, m_d) {
+          m_mask(rows() * pitch()), m_num(rows() * pitch()), m_den(rows() * pitch()),
+          m_inverse(static_cast<size_t>(2 * m_d + 1) * pitch()), m_squared(max_group * pitch()),
+          m_angle(pitch()), m_weight(pitch()), m_inverse_rho(pitch()), m_rho(pitch()), m_alpha(pitch()),
+          m_exact_row(static_cast<size_t>(2 * m_d + 1)), m_exact_inverse(m_exact_row.size()) {
         for (double c : centroid)
             m_centroid.push_back(static_cast<float>(c));
         std::fill_n(m_unit.data(), m_unit.size(), 0.0f);
@@ -160,6 +104,7 @@ class DisplacementWorker final : public stream::Worker {
     size_t pitch() const { return static_cast<size_t>(m_strip.pitch); }
     size_t rows() const { return static_cast<size_t>(m_d + 1); }
     size_t slot(int64_t line) const { return static_cast<size_t>(line % (m_d + 1)) * pitch(); }
+    size_t inverse_slot(int64_t line) const { return static_cast<size_t>(line % (2 * m_d + 1)) * pitch(); }
     float* unit(int64_t line) { return m_unit.data() + slot(line) * static_cast<size_t>(m_bands); }
 
     // Column k of a strip row is scene sample x0 - 2d + k.
@@ -186,61 +131,65 @@ class DisplacementWorker final : public stream::Worker {
                     int64_t width) {
         const int64_t from = std::max(window.x, x0 - m_d), to = std::min(window.right(), x0 + width + m_d);
         float* const mask = m_mask.data() + slot(line);
+        double* const inverse = m_inverse.data() + inverse_slot(line);
         std::fill_n(mask, pitch(), 0.0f); // columns outside the window take no part
         const int64_t at = from - origin;
         m_simd.unit_row(in.row(0, line - window.y) + (from - window.x), in.band_stride, m_bands, to - from,
-                        unit(line) + at, m_strip.pitch, mask + at, m_norm.data());
+                        unit(line) + at, m_strip.pitch, mask + at, inverse + at);
     }
 
     /// Adds the angles between the pixels of `line` (columns [first, first+count)) and their neighbours to
     /// the right and below, to both pixels of every pair. The order of additions to a pixel depends on its
     /// own position in the scene only: line by line, offset by offset, its own term first.
     void add_angles(int64_t line, int64_t last_line, int64_t first, int64_t count) {
-        const size_t present = static_cast<size_t>(
-            std::partition_point(m_offsets.begin(), m_offsets.end(),
-                                 [&](const Offset& o) { return line + o.down <= last_line; }) -
-            m_offsets.begin());
-        for (size_t begin = 0; begin < present; begin += max_group) {
-            const int group = static_cast<int>(std::min<size_t>(max_group, present - begin));
-            const float* neighbour[max_group];
-            for (int k = 0; k < group; ++k) {
-                const Offset& o = m_offsets[begin + static_cast<size_t>(k)];
-                neighbour[k] = unit(line + o.down) + first + o.right;
-            }
-            m_simd.squared_distances(unit(line) + first, neighbour, group, m_strip.pitch, m_bands, count,
-                                     m_squared.data(), m_strip.pitch);
-            for (int k = 0; k < group; ++k) {
-                const Offset& o = m_offsets[begin + static_cast<size_t>(k)];
-                const size_t own = slot(line) + static_cast<size_t>(first);
-                const size_t other = slot(line + o.down) + static_cast<size_t>(first + o.right);
-                m_simd.weighted_angles(m_squared.data() + static_cast<size_t>(k) * pitch(),
-                                       m_mask.data() + own, m_mask.data() + other, o.beta, count,
-                                       m_angle.data(), m_weight.data());
-                m_simd.accumulate(m_angle.data(), count, m_num.data() + own);
-                m_simd.accumulate(m_weight.data(), count, m_den.data() + own);
-                m_simd.accumulate(m_angle.data(), count, m_num.data() + other);
-                m_simd.accumulate(m_weight.data(), count, m_den.data() + other);
-            }
+        for (const Group& g : m_groups) {
+            const int rows = static_cast<int>(std::min<int64_t>(g.rows, last_line - line - g.down + 1));
+            if (rows <= 0) break;
+            // A window's last line may have one line below it where a group has two.
+            const float* neighbour[2] = {};
+            for (int r = 0; r < rows; ++r)
+                neighbour[r] = unit(line + g.down + r) + first + g.right;
+            m_simd.squared_distances(unit(line) + first, neighbour, rows, g.columns, m_strip.pitch, m_bands,
+                                     count, m_squared.data(), m_strip.pitch);
+            for (int k = 0; k < rows * g.columns; ++k)
+                add_pairs(line, g.down + k / g.columns, g.right + k % g.columns, first, count,
+                          m_squared.data() + static_cast<size_t>(k) * pitch());
         }
+    }
+
+    void add_pairs(int64_t line, int down, int right, int64_t first, int64_t count, const float* squared) {
+        const size_t own = slot(line) + static_cast<size_t>(first);
+        const size_t other = slot(line + down) + static_cast<size_t>(first + right);
+        const auto beta = static_cast<float>(1.0 / (down * down + right * right));
+        m_simd.weighted_angles(squared, m_mask.data() + own, m_mask.data() + other, beta, count,
+                               m_angle.data(), m_weight.data());
+        m_simd.accumulate(m_angle.data(), count, m_num.data() + own);
+        m_simd.accumulate(m_weight.data(), count, m_den.data() + own);
+        m_simd.accumulate(m_angle.data(), count, m_num.data() + other);
+        m_simd.accumulate(m_weight.data(), count, m_den.data() + other);
     }
 
     void finish_line(const Tile& tile, const CubeView<float>& in, int64_t line, int64_t x0, int64_t width) {
         const size_t at = slot(line) + static_cast<size_t>(2 * m_d);
         const int64_t out_line = line - tile.core.y, out_sample = x0 - tile.core.x;
         const int64_t in_line = line - tile.window.y, in_sample = x0 - tile.window.x;
+        bool small = false;
         for (int64_t i = 0; i < width; ++i) {
             const size_t k = at + static_cast<size_t>(i);
-            double alpha = no_value;
-            if (m_mask[k] != 0.0f) {
-                alpha = m_den[k] > 0 ? m_num[k] / m_den[k] : 0.0;
-                if (alpha < static_cast<double>(double_below) && m_den[k] > 0)
-                    alpha = m_exact.alpha(in, in_line, in_sample + i);
-            }
-            const double root = 1.0 + std::sqrt(alpha);
+            double& alpha = m_alpha[static_cast<size_t>(i)];
+            alpha = m_mask[k] == 0.0f ? no_value : m_den[k] > 0 ? m_num[k] / m_den[k] : 0.0;
+            small = small || alpha < double_below;
+        }
+        if (small) compute_exactly(tile.window, in, line, x0, width);
+        for (int64_t i = 0; i < width; ++i) {
+            const double root = 1.0 + std::sqrt(m_alpha[static_cast<size_t>(i)]);
             m_rho[static_cast<size_t>(i)] = static_cast<float>(root * root);
             m_inverse_rho[static_cast<size_t>(i)] = static_cast<float>(1.0 / (root * root));
-            if (m_out_alpha) m_out_alpha->row(0, out_line)[out_sample + i] = static_cast<float>(alpha);
         }
+        if (m_out_alpha)
+            for (int64_t i = 0; i < width; ++i)
+                m_out_alpha->row(0, out_line)[out_sample + i] =
+                    static_cast<float>(m_alpha[static_cast<size_t>(i)]);
         if (m_out_rho) std::copy_n(m_rho.data(), width, m_out_rho->row(0, out_line) + out_sample);
         if (m_out_cube)
             m_simd.displace_row(in.row(0, in_line) + in_sample, in.band_stride, m_inverse_rho.data(),
@@ -248,18 +197,41 @@ class DisplacementWorker final : public stream::Worker {
                                 m_out_cube->band_stride);
     }
 
+    /// Replaces the alphas of a line that single precision is too coarse for.
+    void compute_exactly(const Rect& window, const CubeView<float>& in, int64_t line, int64_t x0,
+                         int64_t width) {
+        for (int a = -m_d; a <= m_d; ++a) {
+            const int64_t l = line + a;
+            const bool exists = l >= window.y && l < window.bottom();
+            const auto k = static_cast<size_t>(a + m_d);
+            m_exact_row[k] = exists ? in.row(0, l - window.y) + (x0 - window.x) : nullptr;
+            m_exact_inverse[k] = exists ? m_inverse.data() + inverse_slot(l) + 2 * m_d : nullptr;
+        }
+        ExactWindow w;
+        w.d = m_d;
+        w.bands = m_bands;
+        w.band_stride = in.band_stride;
+        w.row = m_exact_row.data();
+        w.inverse = m_exact_inverse.data();
+        w.left = x0 - std::max(window.x, x0 - m_d);
+        w.right = std::min(window.right(), x0 + width + m_d) - x0;
+        m_simd.exact_alpha(w, width, double_below, m_alpha.data());
+    }
+
     const SimdKernels& m_simd;
     const Options m_options;
     const int m_d, m_bands;
-    const std::vector<Offset> m_offsets;
+    const std::vector<Group> m_groups;
     const Strip m_strip;
     std::vector<float> m_centroid;
     HostBuffer<float> m_unit;         ///< [line mod (d+1)][band][column]
     std::vector<float> m_mask;        ///< [line mod (d+1)][column]
     std::vector<double> m_num, m_den; ///< likewise: sums of beta gamma and of beta
-    std::vector<double> m_norm;
+    std::vector<double> m_inverse;    ///< [line mod (2d+1)][column]: 1/|y|, 0 where invalid
     std::vector<float> m_squared, m_angle, m_weight, m_inverse_rho, m_rho;
-    DoubleAngle m_exact;
+    std::vector<double> m_alpha; ///< of the line being finished
+    std::vector<const float*> m_exact_row;
+    std::vector<const double*> m_exact_inverse;
     const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr;
 };
 

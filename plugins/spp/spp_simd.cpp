@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "spp/spp_simd.h"
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -20,33 +21,34 @@ using DoubleTag = hn::ScalableTag<double>;
 using HalfTag = hn::Rebind<float, DoubleTag>; // as many floats as a vector has doubles
 
 void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, float* unit,
-              ptrdiff_t unit_stride, float* mask, double* norm) {
+              ptrdiff_t unit_stride, float* mask, double* inverse) {
     const DoubleTag dd;
     const HalfTag dh;
     const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
     const int64_t whole = count - count % lanes;
     for (int64_t i = 0; i < count; ++i)
-        norm[i] = 0;
+        inverse[i] = 0;
     // The norm in double precision: its rounding would turn into an angle between parallel spectra.
     for (int b = 0; b < bands; ++b) {
         const float* HWY_RESTRICT x = in + b * in_stride;
         int64_t i = 0;
         for (; i < whole; i += lanes) {
             const auto v = hn::PromoteTo(dd, hn::LoadU(dh, x + i));
-            hn::StoreU(hn::MulAdd(v, v, hn::LoadU(dd, norm + i)), dd, norm + i);
+            hn::StoreU(hn::MulAdd(v, v, hn::LoadU(dd, inverse + i)), dd, inverse + i);
         }
         for (; i < count; ++i) {
             // As in the vectors (fused only where they are): a pixel's value must not depend on where its
             // tile begins.
             const auto v = hn::Set(dd, static_cast<double>(x[i]));
-            norm[i] = hn::GetLane(hn::MulAdd(v, v, hn::Set(dd, norm[i])));
+            inverse[i] = hn::GetLane(hn::MulAdd(v, v, hn::Set(dd, inverse[i])));
         }
     }
     bool all_valid = true;
     for (int64_t i = 0; i < count; ++i) {
-        const bool valid = norm[i] > 0 && norm[i] <= 1e300; // false for NaN; finite floats stay below 1e82
+        const bool valid =
+            inverse[i] > 0 && inverse[i] <= 1e300; // false for NaN; finite floats stay below 1e82
         mask[i] = valid ? 1.0f : 0.0f;
-        norm[i] = valid ? 1.0 / std::sqrt(norm[i]) : 0.0;
+        inverse[i] = valid ? 1.0 / std::sqrt(inverse[i]) : 0.0;
         all_valid = all_valid && valid;
     }
     for (int b = 0; b < bands; ++b) {
@@ -55,64 +57,77 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
         int64_t i = 0;
         for (; i < whole; i += lanes) {
             const auto v = hn::PromoteTo(dd, hn::LoadU(dh, x + i));
-            hn::StoreU(hn::DemoteTo(dh, hn::Mul(v, hn::LoadU(dd, norm + i))), dh, u + i);
+            hn::StoreU(hn::DemoteTo(dh, hn::Mul(v, hn::LoadU(dd, inverse + i))), dh, u + i);
         }
         for (; i < count; ++i)
-            u[i] = static_cast<float>(static_cast<double>(x[i]) * norm[i]);
+            u[i] = static_cast<float>(static_cast<double>(x[i]) * inverse[i]);
         if (!all_valid)
             for (int64_t j = 0; j < count; ++j)
                 if (mask[j] == 0.0f) u[j] = 0.0f; // NaN times zero is NaN
     }
 }
 
-template <int K>
+constexpr int bands_at_once = 16;
+
+/// ROWS lines of COLUMNS neighbours side by side: one pointer a line, the columns are constants in the
+/// addresses (twelve pointers would not fit in the registers).
+template <int ROWS, int COLUMNS>
 void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride,
                   int bands, int64_t count, float* HWY_RESTRICT result, ptrdiff_t result_stride) {
     const FloatTag d;
     using V = hn::Vec<FloatTag>;
+    constexpr int K = ROWS * COLUMNS;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const float* HWY_RESTRICT row[K];
-    for (int k = 0; k < K; ++k)
-        row[k] = neighbour[k];
-    for (int64_t i = 0; i < count; i += lanes) {
-        V sum[K];
-        for (int k = 0; k < K; ++k)
-            sum[k] = hn::Zero(d);
-        ptrdiff_t at = i;
-        for (int b = 0; b < bands; ++b, at += stride) {
-            const V c = hn::LoadU(d, centre + at);
+    // A few bands at a time: their rows stay in the first-level cache while the vectors of the run pass over
+    // them.
+    for (int from = 0; from < bands; from += bands_at_once) {
+        const int to = std::min(bands, from + bands_at_once);
+        for (int64_t i = 0; i < count; i += lanes) {
+            V sum[K];
+            for (int k = 0; k < K; ++k)
+                sum[k] = from == 0 ? hn::Zero(d) : hn::LoadU(d, result + k * result_stride + i);
+            ptrdiff_t at = i + from * stride;
+            for (int b = from; b < to; ++b, at += stride) {
+                const V c = hn::LoadU(d, centre + at);
+#pragma GCC unroll 2
+                for (int r = 0; r < ROWS; ++r) {
+                    const float* HWY_RESTRICT row = neighbour[r] + at;
 #pragma GCC unroll 12
-            for (int k = 0; k < K; ++k) {
-                const V difference = hn::Sub(c, hn::LoadU(d, row[k] + at));
-                sum[k] = hn::MulAdd(difference, difference, sum[k]);
+                    for (int k = 0; k < COLUMNS; ++k) {
+                        const V difference = hn::Sub(c, hn::LoadU(d, row + k));
+                        sum[r * COLUMNS + k] = hn::MulAdd(difference, difference, sum[r * COLUMNS + k]);
+                    }
+                }
             }
+            for (int k = 0; k < K; ++k)
+                hn::StoreU(sum[k], d, result + k * result_stride + i);
         }
-        for (int k = 0; k < K; ++k)
-            hn::StoreU(sum[k], d, result + k * result_stride + i);
     }
 }
 
-void squared_distances(const float* centre, const float* const* neighbour, int group, ptrdiff_t stride,
-                       int bands, int64_t count, float* result, ptrdiff_t result_stride) {
-    switch (group) {
-#define HSI_GROUP(K)                                                                                         \
-    case K:                                                                                                  \
-        return distances_of<K>(centre, neighbour, stride, bands, count, result, result_stride)
-        HSI_GROUP(1);
-        HSI_GROUP(2);
-        HSI_GROUP(3);
-        HSI_GROUP(4);
-        HSI_GROUP(5);
-        HSI_GROUP(6);
-        HSI_GROUP(7);
-        HSI_GROUP(8);
-        HSI_GROUP(9);
-        HSI_GROUP(10);
-        HSI_GROUP(11);
-        HSI_GROUP(12);
+void squared_distances(const float* centre, const float* const* neighbour, int rows, int columns,
+                       ptrdiff_t stride, int bands, int64_t count, float* result, ptrdiff_t result_stride) {
+    switch (16 * rows + columns) {
+#define HSI_GROUP(ROWS, COLUMNS)                                                                             \
+    case 16 * ROWS + COLUMNS:                                                                                \
+        return distances_of<ROWS, COLUMNS>(centre, neighbour, stride, bands, count, result, result_stride)
+        HSI_GROUP(1, 1);
+        HSI_GROUP(1, 2);
+        HSI_GROUP(1, 3);
+        HSI_GROUP(1, 4);
+        HSI_GROUP(1, 5);
+        HSI_GROUP(1, 6);
+        HSI_GROUP(1, 7);
+        HSI_GROUP(1, 8);
+        HSI_GROUP(1, 9);
+        HSI_GROUP(1, 10);
+        HSI_GROUP(1, 11);
+        HSI_GROUP(1, 12);
+        HSI_GROUP(2, 3);
+        HSI_GROUP(2, 5);
 #undef HSI_GROUP
     default:
-        return;
+        HWY_ABORT("a group of %d x %d neighbours", rows, columns);
     }
 }
 
@@ -158,9 +173,92 @@ void displace_row(const float* in, ptrdiff_t in_stride, const float* inverse_rho
     }
 }
 
+/// alpha of hn::Lanes(dd) pixels from column i of the run on. Every lane does the same operations in the same
+/// order as a single pixel would, so that it does not matter how pixels are grouped. Columns outside the
+/// scene are left out; with more than one lane, there must be none.
+template <class D>
+void exact_pixels(D dd, const ExactWindow& w, int64_t i, double* alpha) {
+    using V = hn::Vec<D>;
+    const hn::Rebind<float, D> df;
+    constexpr int group = 12;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
+    const float* const centre = w.row[w.d] + i;
+    const V centre_inverse = hn::LoadU(dd, w.inverse[w.d] + i);
+    HWY_ALIGN double square[group][HWY_MAX_BYTES / sizeof(double)];
+    double num[HWY_MAX_BYTES / sizeof(double)] = {}, den[HWY_MAX_BYTES / sizeof(double)] = {};
+
+    const float* pixel[group];
+    const double* inverse[group];
+    double beta[group];
+    int filled = 0;
+    const auto flush = [&] {
+        V sum[group], scale[group];
+        for (int k = 0; k < filled; ++k) {
+            sum[k] = hn::Zero(dd);
+            scale[k] = hn::LoadU(dd, inverse[k]);
+        }
+        for (int b = 0; b < w.bands; ++b) {
+            const ptrdiff_t at = b * w.band_stride;
+            const V u = hn::Mul(hn::PromoteTo(dd, hn::LoadU(df, centre + at)), centre_inverse);
+            for (int k = 0; k < filled; ++k) {
+                const V v = hn::Mul(hn::PromoteTo(dd, hn::LoadU(df, pixel[k] + at)), scale[k]);
+                const V difference = hn::Sub(u, v);
+                sum[k] = hn::MulAdd(difference, difference, sum[k]);
+            }
+        }
+        for (int k = 0; k < filled; ++k) {
+            hn::StoreU(sum[k], dd, square[k]);
+            for (int64_t j = 0; j < lanes; ++j)
+                if (inverse[k][j] > 0) {
+                    num[j] += beta[k] * (2.0 * std::asin(std::min(1.0, 0.5 * std::sqrt(square[k][j]))));
+                    den[j] += beta[k];
+                }
+        }
+        filled = 0;
+    };
+    for (int a = -w.d; a <= w.d; ++a) {
+        const float* const row = w.row[a + w.d];
+        if (!row) continue;
+        for (int b = -w.d; b <= w.d; ++b) {
+            if ((a == 0 && b == 0) || i + b < -w.left || i + b >= w.right) continue;
+            pixel[filled] = row + i + b;
+            inverse[filled] = w.inverse[a + w.d] + i + b;
+            beta[filled] = 1.0 / (a * a + b * b);
+            if (++filled == group) flush();
+        }
+    }
+    flush();
+    for (int64_t j = 0; j < lanes; ++j)
+        alpha[j] = den[j] > 0 ? num[j] / den[j] : 0.0;
+}
+
+void exact_alpha(const ExactWindow& w, int64_t count, double below, double* alpha) {
+    const DoubleTag dd;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
+    for (int64_t i = 0; i < count; i += lanes) {
+        const int64_t n = std::min(lanes, count - i);
+        double chosen[HWY_MAX_BYTES / sizeof(double)];
+        bool any = false;
+        for (int64_t j = 0; j < n; ++j) {
+            chosen[j] = alpha[i + j];
+            any = any || alpha[i + j] < below;
+        }
+        if (!any) continue;
+        if (n == lanes && i - w.d >= -w.left && i + lanes + w.d <= w.right) {
+            exact_pixels(dd, w, i, chosen);
+        } else {
+            for (int64_t j = 0; j < n; ++j)
+                if (alpha[i + j] < below) exact_pixels(hn::CappedTag<double, 1>(), w, i + j, chosen + j);
+        }
+        for (int64_t j = 0; j < n; ++j)
+            if (alpha[i + j] < below) alpha[i + j] = chosen[j];
+    }
+}
+
 const SimdKernels& kernels() {
-    static const SimdKernels table{unit_row,   squared_distances, weighted_angles,
-                                   accumulate, displace_row,      hwy::TargetName(HWY_TARGET)};
+    static const SimdKernels table{
+        unit_row,    squared_distances,          weighted_angles, accumulate, displace_row,
+        exact_alpha, hwy::TargetName(HWY_TARGET)};
     return table;
 }
 

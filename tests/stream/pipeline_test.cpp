@@ -2,6 +2,7 @@
 #include "stream/pipeline.h"
 
 #include "stream/band_statistics.h"
+#include "stream/resident_source.h"
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
@@ -176,6 +177,26 @@ TEST(Pipeline, VisitsChosenTilesOnly) {
     stream::run_pass(source, scan, {}, o);
     EXPECT_EQ(lines, (std::vector<int64_t>{32}));
     EXPECT_EQ(scan.result().valid_pixels, 20 * 8);
+}
+
+TEST(ResidentSource, ReadsTheFileOnceAndGivesTheSameTiles) {
+    const Cube scene = random_scene(70, 50, 3);
+    auto behind = std::make_shared<MemorySource>(scene);
+    std::atomic<int64_t> read{0};
+    behind->on_read = [&](const Rect& r) { read += r.area(); };
+    stream::ResidentSource kept(behind);
+    EXPECT_THROW(kept.seal(), Error);
+    stream::BandStatisticsScan scan(3);
+    stream::run_pass(kept, scan, {}, tiles(128, 16, 2));
+    kept.seal();
+    Neighbours direct(3), again(3);
+    MemorySink a(70, 50, 3), b(70, 50, 1), c(70, 50, 3), d(70, 50, 1);
+    const auto report = stream::run_pass(kept, again, {&a, &b}, tiles(17, 9, 2));
+    EXPECT_EQ(read, 70 * 50);
+    EXPECT_EQ(report.bytes_read, 0u);
+    const MemorySource plain(scene);
+    stream::run_pass(plain, direct, {&c, &d}, tiles(70, 50, 1));
+    EXPECT_TRUE(identical(a.cube, c.cube));
 }
 
 TEST(BandStatistics, AgreesWithAPlainSumAndCountsInvalidPixels) {

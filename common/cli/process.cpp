@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "cli/process.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+
+#include <csignal>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+
+namespace hsi::cli {
+namespace {
+
+constexpr size_t max_kept_messages = 100; // a damaged file can fail at every block
+
+std::atomic<CancelFlag*> g_flag{nullptr};
+static_assert(std::atomic<CancelFlag*>::is_always_lock_free, "the signal handler must not lock");
+constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP};
+
+extern "C" void hsi_cancel(int) {
+    if (CancelFlag* flag = g_flag.load()) flag->request();
+    for (const int number : cancelling) {
+        struct sigaction plain {};
+        plain.sa_handler = SIG_DFL;
+        sigaction(number, &plain, nullptr);
+    }
+}
+
+std::atomic<GdalMessages*> g_messages{nullptr};
+
+extern "C" void hsi_gdal_message(CPLErr severity, CPLErrorNum number, const char* text) {
+    GdalMessages* messages = g_messages.load();
+    const bool debugging = CPLTestBool(CPLGetConfigOption("CPL_DEBUG", "NO"));
+    if (severity == CE_Debug || severity == CE_Fatal || !messages || debugging)
+        CPLDefaultErrorHandler(severity, number, text);
+    if (messages && (severity == CE_Failure || severity == CE_Warning))
+        messages->receive(severity == CE_Failure, text);
+}
+
+} // namespace
+
+struct SignalGuard::Saved {
+    int number = 0;
+    struct sigaction action {};
+};
+
+SignalGuard::SignalGuard(CancelFlag& flag) {
+    g_flag.store(&flag);
+    const auto install = [&](int number, void (*handler)(int)) {
+        Saved saved{number, {}};
+        sigaction(number, nullptr, &saved.action);
+        if (saved.action.sa_handler == SIG_IGN) return;
+        struct sigaction action {};
+        action.sa_handler = handler;
+        action.sa_flags = SA_RESTART; // a read in progress goes on; the flag is seen after the tile
+        sigemptyset(&action.sa_mask);
+        sigaction(number, &action, nullptr);
+        m_saved.push_back(saved);
+    };
+    for (const int number : cancelling)
+        install(number, hsi_cancel);
+    for (const int number : {SIGPIPE, SIGXFSZ})
+        install(number, SIG_IGN);
+}
+
+SignalGuard::~SignalGuard() {
+    for (const Saved& saved : m_saved)
+        sigaction(saved.number, &saved.action, nullptr);
+    g_flag.store(nullptr);
+}
+
+GdalMessages::GdalMessages(std::function<void(const std::string&)> on_warning)
+    : m_on_warning(std::move(on_warning)) {
+    g_messages.store(this);
+    CPLSetErrorHandler(hsi_gdal_message);
+}
+
+GdalMessages::~GdalMessages() {
+    CPLSetErrorHandler(CPLDefaultErrorHandler);
+    g_messages.store(nullptr);
+}
+
+std::vector<std::string> GdalMessages::failures() const {
+    const std::lock_guard lock(m_mutex);
+    return m_failures;
+}
+
+void GdalMessages::receive(bool failure, const std::string& text) {
+    {
+        const std::lock_guard lock(m_mutex);
+        auto& list = failure ? m_failures : m_warnings;
+        if (list.size() >= max_kept_messages || std::find(list.begin(), list.end(), text) != list.end())
+            return;
+        list.push_back(text);
+    }
+    if (!failure) m_on_warning(text);
+}
+
+} // namespace hsi::cli

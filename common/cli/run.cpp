@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: MIT
+#include "cli/run_impl.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+
+#include <cpl_conv.h>
+#include <cpl_progress.h>
+#include <gdal.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+namespace hsi::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+// Enough for GDAL's own bookkeeping and for one row of blocks of an ordinary file.
+constexpr uint64_t least_cache = uint64_t{16} << 20;
+// Less than this holds no line of any scene worth a pass.
+constexpr uint64_t least_buffers = uint64_t{64} << 10;
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+/// JSON has no NaN and no infinities: these become strings, so that they are not lost.
+Json number_or_text(const std::optional<double>& value) {
+    if (!value) return nullptr;
+    if (std::isnan(*value)) return "nan";
+    if (std::isinf(*value)) return *value > 0 ? "inf" : "-inf";
+    return *value;
+}
+
+std::string device_text(const DeviceChoice& choice) {
+    if (choice.kind == DeviceChoice::Kind::automatic) return "auto";
+    if (choice.kind == DeviceChoice::Kind::cpu) return "cpu";
+    std::string text = "cuda";
+    for (size_t i = 0; i < choice.devices.size(); ++i)
+        text += (i ? "," : ":") + std::to_string(choice.devices[i]);
+    return text;
+}
+
+Json describe(const CommonOptions& o) {
+    const auto& w = o.source.window;
+    return Json{
+        {"oo", o.source.open_options},
+        {"if", o.source.drivers},
+        {"b", o.source.bands},
+        {"bbl", o.source.use_bbl ? "use" : "ignore"},
+        {"srcwin", w ? Json{w->x, w->y, w->w, w->h} : Json()},
+        {"srcnodata", number_or_text(o.source.nodata)},
+        {"of", o.destination.format},
+        {"co", o.destination.creation_options},
+        {"ot", o.destination.type},
+        {"dstnodata", number_or_text(o.destination.nodata)},
+        {"overwrite", o.destination.overwrite},
+        {"device", device_text(o.device)},
+        {"memory", o.memory},
+        {"device_memory", o.device_memory ? Json(o.device_memory) : Json()},
+        {"threads", o.threads},
+        {"tile", o.tile_samples ? Json{o.tile_samples, o.tile_lines} : Json()},
+        {"report", o.report},
+        {"dry_run", o.dry_run},
+        {"quiet", o.quiet},
+    };
+}
+
+Json describe(const stream::PassReport& p) {
+    return Json{
+        {"name", p.name},
+        {"tiles", p.tiles},
+        {"tile_samples", p.tile_samples},
+        {"tile_lines", p.tile_lines},
+        {"halo", p.halo},
+        {"lanes", p.lanes},
+        {"bytes_read", p.bytes_read},
+        {"bytes_written", p.bytes_written},
+        {"buffer_bytes", p.buffer_bytes},
+        {"seconds", p.seconds},
+        {"read_seconds", p.read_seconds},
+        {"compute_seconds", p.compute_seconds},
+        {"write_seconds", p.write_seconds},
+    };
+}
+
+std::string temporary_name(const std::string& path) {
+    return path + ".tmp-" + std::to_string(static_cast<long>(getpid()));
+}
+
+Error cannot_write_report(const std::string& path, int reason) {
+    return Error("cannot write the report '" + path + "': " + std::strerror(reason),
+                 "Give -report a file in a folder that exists and that you may write to.");
+}
+
+/// "1-3,7" for messages about bands.
+std::string band_ranges(const std::vector<int>& bands) {
+    std::string text;
+    for (size_t i = 0; i < bands.size();) {
+        size_t last = i;
+        while (last + 1 < bands.size() && bands[last + 1] == bands[last] + 1)
+            ++last;
+        if (!text.empty()) text += ',';
+        text += std::to_string(bands[i]);
+        if (last > i) text += '-' + std::to_string(bands[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
+} // namespace
+
+const char* project_version() { return HSI_PROJECT_VERSION; }
+
+// --- Run::Impl
+// -------------------------------------------------------------------------------------------------------
+
+void Run::Impl::start() {
+    begin = std::chrono::steady_clock::now();
+    started = utc_now();
+    set_cache();
+}
+
+uint64_t Run::Impl::cache() const {
+    return std::min(std::max(cache_wanted, least_cache), options.memory / 4);
+}
+
+void Run::Impl::set_cache() { GDALSetCacheMax64(static_cast<GIntBig>(cache())); }
+
+void Run::Impl::progress(double done) {
+    if (options.quiet || options.dry_run || stdout_is_output) return;
+    const std::lock_guard lock(mutex);
+    bar_position =
+        done > 1 - 1e-9 ? 1.0 : std::max(done, bar_position); // shares that were added up are rarely 1
+    bar_open = bar_position < 1;
+    GDALTermProgress(bar_position, nullptr, nullptr);
+}
+
+void Run::Impl::end_bar() {
+    const std::lock_guard lock(mutex);
+    if (!bar_open) return;
+    std::fputc('\n', stdout);
+    std::fflush(stdout);
+    bar_open = false;
+}
+
+void Run::Impl::warn(const std::string& text) {
+    end_bar();
+    const std::lock_guard lock(mutex);
+    warnings.push_back(text);
+    std::fprintf(stderr, "Warning: %s\n", text.c_str());
+}
+
+void Run::Impl::finish() {
+    if (bar_position > 0 && bar_position < 1) progress(1.0);
+    end_bar();
+    if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && printed)
+        throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
+}
+
+nlohmann::json Run::Impl::make_report(const Failure* failure) {
+    Json root = report;
+    root["tool"] = tool;
+    root["version"] = project_version();
+    root["gdal"] = GDALVersionInfo("RELEASE_NAME");
+    root["command"] = command;
+    root["started"] = started;
+    root["options"] = describe(options);
+    root["options"].update(own_options);
+    if (!root.contains("device")) root["device"] = nullptr;
+    root["source"] = source;
+    if (!options.destination.path.empty()) root["destination"] = options.destination.path;
+    Json list = Json::array();
+    stream::PassReport total;
+    for (const auto& pass : passes) {
+        list.push_back(describe(pass));
+        total.bytes_read += pass.bytes_read;
+        total.bytes_written += pass.bytes_written;
+        total.buffer_bytes = std::max(total.buffer_bytes, pass.buffer_bytes);
+        total.seconds += pass.seconds;
+        total.read_seconds += pass.read_seconds;
+        total.compute_seconds += pass.compute_seconds;
+        total.write_seconds += pass.write_seconds;
+    }
+    root["passes"] = std::move(list);
+    root["totals"] = Json{{"passes", passes.size()},
+                          {"bytes_read", total.bytes_read},
+                          {"bytes_written", total.bytes_written},
+                          {"buffer_bytes", total.buffer_bytes},
+                          {"pass_seconds", total.seconds},
+                          {"read_seconds", total.read_seconds},
+                          {"compute_seconds", total.compute_seconds},
+                          {"write_seconds", total.write_seconds}};
+    root["block_cache_bytes"] = cache();
+    root["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    root["peak_resident_bytes"] = peak_resident();
+    {
+        const std::lock_guard lock(mutex);
+        root["warnings"] = warnings;
+    }
+    if (failure)
+        root["error"] =
+            Json{{"message", failure->what}, {"advice", failure->advice}, {"exit_code", failure->code}};
+    return root;
+}
+
+void Run::Impl::check_report() const {
+    if (options.report.empty()) return;
+    struct stat facts {};
+    if (stat(options.report.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
+        throw cannot_write_report(options.report, EISDIR);
+    const std::string probe = temporary_name(options.report);
+    const int file = open(probe.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (file < 0) throw cannot_write_report(options.report, errno);
+    close(file);
+    unlink(probe.c_str());
+}
+
+void Run::Impl::write_report(const Failure* failure) {
+    if (options.report.empty()) return;
+    const std::string text = make_report(failure).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+    const std::string temporary = temporary_name(options.report);
+    std::FILE* file = std::fopen(temporary.c_str(), "we");
+    if (!file) throw cannot_write_report(options.report, errno);
+    bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+    int reason = errno;
+    if (std::fclose(file) != 0) {
+        if (good) reason = errno;
+        good = false;
+    }
+    if (good && std::rename(temporary.c_str(), options.report.c_str()) != 0) {
+        reason = errno;
+        good = false;
+    }
+    if (good) return;
+    unlink(temporary.c_str());
+    throw cannot_write_report(options.report, reason);
+}
+
+// --- Run
+// -------------------------------------------------------------------------------------------------------------
+
+Run::Run(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
+Run::~Run() = default;
+
+const CommonOptions& Run::options() const { return m->options; }
+nlohmann::json& Run::report() { return m->report; }
+const CancelFlag& Run::cancel() const { return m->cancel; }
+void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
+void Run::warn(const std::string& text) { m->warn(text); }
+
+std::shared_ptr<raster::RasterSource> Run::open_source() {
+    const auto source = raster::RasterSource::open(m->options.source);
+    reserve_cache(source->cache_bytes());
+    if (m->source.is_null()) {
+        const auto shape = source->shape();
+        m->source = Json{
+            {"path", source->path()},
+            {"driver", source->driver()},
+            {"samples", shape.samples},
+            {"lines", shape.lines},
+            {"bands", shape.bands},
+            {"band_numbers", source->bands()},
+            {"bad_bands", source->bad_bands()},
+            {"type", source->type_name()},
+            {"access", source->raw_access() ? "raw" : "gdal"},
+            {"nodata", number_or_text(source->nodata())},
+        };
+        if (const auto bad = source->bad_bands(); !bad.empty())
+            note("Bands " + band_ranges(bad) +
+                 " are marked bad in the file and left out (-bbl ignore takes them, too).");
+    }
+    return source;
+}
+
+void Run::reserve_cache(uint64_t bytes) {
+    m->cache_wanted += bytes;
+    m->set_cache();
+}
+
+uint64_t Run::buffer_memory() const {
+    const uint64_t left = m->options.memory - m->cache();
+    if (left < least_buffers)
+        throw Error("-memory: " + format_byte_size(m->options.memory) + " leaves no room for tile buffers",
+                    "Give more, for example -memory 64MB.");
+    return left;
+}
+
+stream::PassOptions Run::pass(const std::string& name, double share) {
+    stream::PassOptions pass;
+    pass.name = name;
+    pass.lanes = m->options.threads;
+    pass.memory = buffer_memory();
+    pass.device_memory = m->options.device_memory;
+    pass.tile_samples = m->options.tile_samples;
+    pass.tile_lines = m->options.tile_lines;
+    pass.cancel = &m->cancel;
+    const double from = m->share_done;
+    share = std::min(share, 1 - from); // a pass that had to be repeated takes from the last ones
+    m->share_done += share;
+    pass.progress = [state = m.get(), from, share](double done) { state->progress(from + share * done); };
+    return pass;
+}
+
+raster::OutputOptions Run::side_output(const std::string& path) const {
+    const raster::OutputOptions& main = m->options.destination;
+    if (path == main.path)
+        throw UsageError("'" + path + "' is named for two outputs", "Give every output a file of its own.");
+    raster::OutputOptions side;
+    side.path = path;
+    side.nodata = main.nodata;
+    side.overwrite = main.overwrite;
+    side.history = main.history;
+    // An extension of its own says the format; one like the destination's, or none, means "as there".
+    const std::string extension = CPLGetExtension(path.c_str());
+    const bool alike = EQUAL(extension.c_str(), CPLGetExtension(main.path.c_str()));
+    if (alike || extension.empty()) {
+        side.format = main.format;
+        if (alike || !main.format.empty()) side.creation_options = main.creation_options;
+    }
+    return side;
+}
+
+void Run::note(const std::string& text) {
+    if (m->options.quiet || m->stdout_is_output) return;
+    m->end_bar();
+    std::printf("%s\n", text.c_str());
+    std::fflush(stdout);
+}
+
+void Run::print(const std::string& text) {
+    m->end_bar();
+    m->printed = true;
+    std::FILE* stream = m->stdout_is_output ? stderr : stdout;
+    std::fputs(text.c_str(), stream);
+    if (text.empty() || text.back() != '\n') std::fputc('\n', stream);
+}
+
+} // namespace hsi::cli

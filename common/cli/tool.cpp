@@ -1,0 +1,612 @@
+// SPDX-License-Identifier: MIT
+#include "cli/tool.h"
+
+#include "cli/arguments.h"
+#include "cli/process.h"
+#include "cli/run_impl.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <gdal.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <limits>
+#include <set>
+#include <sstream>
+
+namespace hsi::cli {
+namespace {
+
+constexpr int max_threads = 1024;
+constexpr int max_band = 65536; // GDAL's own ceiling
+constexpr size_t text_width = 100, option_column = 34;
+
+/// Takes dashes as GDAL users write them: "--ws" in the option parser's messages becomes "-ws".
+std::string single_dashes(std::string text) {
+    for (size_t at = text.find("--"); at != std::string::npos; at = text.find("--", at + 1))
+        if ((at == 0 || text[at - 1] == ' ' || text[at - 1] == ',') && at + 2 < text.size() &&
+            text[at + 2] != ' ')
+            text.erase(at, 1);
+    return text;
+}
+
+std::string one_line(std::string text) {
+    for (char& c : text)
+        if (c == '\n' || c == '\r') c = ' ';
+    while (!text.empty() && text.back() == ' ')
+        text.pop_back();
+    return text;
+}
+
+/// "-of", "-q, -quiet": the spellings of an option for the help.
+std::string spelling(const CLI::Option& option) {
+    std::string text;
+    for (const auto* names : {&option.get_snames(), &option.get_lnames()})
+        for (const std::string& name : *names)
+            text += (text.empty() ? "-" : ", -") + name;
+    return text;
+}
+
+/// What stands for the value: "FORMAT", "N", "osp|gs"; and the limits, if any: "3 to 63".
+struct ValueText {
+    std::string name, limits;
+};
+ValueText value_text(const CLI::Option& option) {
+    if (option.get_items_expected_min() == 0) return {};
+    const std::string type = option.get_type_name(); // "INT:INT in [3 - 63]", "TEXT:{osp,gs}", "cpu|cuda[:I]"
+    const size_t colon = type.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZ ");
+    ValueText text{type, ""};
+    if (colon != std::string::npos && type[colon] == ':')
+        text = {type.substr(0, colon), type.substr(colon + 1)};
+    const size_t open = text.limits.find(" in ["), between = text.limits.find(" - ");
+    if (open != std::string::npos && between != std::string::npos && text.limits.back() == ']')
+        text.limits = text.limits.substr(open + 5, between - open - 5) + " to " +
+                      text.limits.substr(between + 3, text.limits.size() - between - 4);
+    if (text.limits.size() > 2 && text.limits.front() == '{' && text.limits.back() == '}') {
+        text.name = text.limits.substr(1, text.limits.size() - 2);
+        std::replace(text.name.begin(), text.name.end(), ',', '|');
+        text.limits.clear();
+    }
+    if (text.name == "INT" || text.name == "UINT") text.name = "N";
+    if (text.name == "FLOAT") text.name = "V";
+    return text;
+}
+
+double number_of(const std::string& text, const std::string& option, const std::string& allowed) {
+    const auto value = parse_number(text);
+    if (!value) throw UsageError(option + ": '" + text + "' is not a number", allowed);
+    return *value;
+}
+
+int64_t integer_of(const std::string& text, const std::string& option, int64_t least, int64_t greatest,
+                   const std::string& allowed) {
+    const auto value = parse_integer(text);
+    if (!value || *value < least || *value > greatest)
+        throw UsageError(option + ": '" + text + "' is not " + allowed);
+    return *value;
+}
+
+void check_pairs(const std::vector<std::string>& pairs, const std::string& option) {
+    for (const std::string& pair : pairs)
+        if (const size_t equal = pair.find('='); equal == std::string::npos || equal == 0)
+            throw UsageError(option + ": '" + pair + "' is not NAME=VALUE");
+}
+
+/// GDAL's name of a real pixel type, whatever the case it was written in.
+std::string pixel_type(const std::string& text) {
+    if (text.empty()) return text;
+    std::string real;
+    for (int t = GDT_Byte; t < GDT_TypeCount; ++t) {
+        const auto type = static_cast<GDALDataType>(t);
+        const char* name = GDALGetDataTypeName(type);
+        if (!name || GDALDataTypeIsComplex(type)) continue;
+        if (EQUAL(name, text.c_str())) return name;
+        real += (real.empty() ? "" : ", ") + std::string(name);
+    }
+    throw UsageError("-ot: '" + text + "' is not a pixel type for real numbers", "Use one of " + real + ".");
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+    if (a == b) return true;
+    std::error_code ignored;
+    return std::filesystem::equivalent(a, b, ignored);
+}
+
+std::string parser_message(const CLI::App& app, const CLI::ParseError& error) {
+    std::string text = one_line(error.what());
+    if (dynamic_cast<const CLI::ConversionError*>(&error)) {
+        const std::string prefix = "Could not convert: ";
+        const size_t equal = text.find(" = ");
+        if (text.rfind(prefix, 0) == 0 && equal != std::string::npos) {
+            const std::string name = text.substr(prefix.size(), equal - prefix.size());
+            const std::string value = text.substr(equal + 3);
+            text = name + ": '" + value + "' is not a valid value";
+            if (const CLI::Option* option = app.get_option_no_throw(name)) {
+                const ValueText allowed = value_text(*option);
+                const bool number = allowed.name == "N" || allowed.name == "V";
+                text = name + ": '" + value + "' is not " +
+                       (allowed.name == "N" ? "a whole number"
+                        : number            ? "a number"
+                                            : allowed.name) +
+                       (allowed.limits.empty() ? ""
+                        : number               ? " from " + allowed.limits
+                                               : " " + allowed.limits);
+            }
+        }
+    } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+        const size_t end = text.find(" is required");
+        if (end != std::string::npos) text = text.substr(0, end) + " is missing";
+    } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
+        // A value too many: only an option that is given twice gets here, normalize() counts the rest.
+        const size_t colon = text.find(": ");
+        if (const std::string name = text.substr(0, colon);
+            colon != std::string::npos && app.get_option_no_throw(name) && app.count(name) > 1)
+            text = name + " is given " + std::to_string(app.count(name)) + " times";
+    } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+        const size_t colon = text.find(": ");
+        if (colon != std::string::npos) text = "unexpected argument: " + text.substr(colon + 2);
+    }
+    return single_dashes(text);
+}
+
+void append_wrapped(std::string& out, const std::string& text, size_t column, size_t used) {
+    std::istringstream words(text);
+    std::string word;
+    size_t at = used;
+    bool first = true;
+    while (words >> word) {
+        if (!first && at + 1 + word.size() > text_width) {
+            out += '\n' + std::string(column, ' ');
+            at = column;
+        } else if (!first) {
+            out += ' ';
+            ++at;
+        }
+        out += word;
+        at += word.size();
+        first = false;
+    }
+    out += '\n';
+}
+
+void append_entry(std::string& out, const std::string& left, const std::string& right) {
+    out += "  " + left;
+    size_t used = 2 + left.size();
+    if (used + 1 > option_column) {
+        out += '\n';
+        used = 0;
+    }
+    out += std::string(option_column - used, ' ');
+    append_wrapped(out, right, option_column, option_column);
+}
+
+} // namespace
+
+std::vector<int> parse_band_list(const std::vector<std::string>& texts) {
+    static const std::string allowed =
+        "Give band numbers from 1 on, single or as ranges: -b 5, -b 1-30,45, -b 1 -b 2.";
+    std::vector<int> bands;
+    std::set<int> seen;
+    for (const std::string& text : texts) {
+        std::istringstream parts(text + ",");
+        std::string part;
+        while (std::getline(parts, part, ',')) {
+            const size_t dash = part.find('-', 1);
+            const auto first = parse_integer(part.substr(0, dash));
+            const auto last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1));
+            if (!first || !last) throw UsageError("-b: '" + text + "' is not a list of bands", allowed);
+            if (*first < 1 || *last < *first || *last > max_band)
+                throw UsageError("-b: '" + part + "' is not a band or a range of bands", allowed);
+            for (int band = static_cast<int>(*first); band <= static_cast<int>(*last); ++band) {
+                if (!seen.insert(band).second)
+                    throw UsageError("-b: band " + std::to_string(band) + " is named twice",
+                                     "Name every band once.");
+                bands.push_back(band);
+            }
+        }
+    }
+    return bands;
+}
+
+// --- Tool::Impl
+// ------------------------------------------------------------------------------------------------------
+
+struct Tool::Impl {
+    std::string name, summary, epilog;
+    CLI::App app;
+    bool has_source = false, has_destination = false, has_compute = false;
+    std::function<void(const CommonOptions&)> checker;
+    std::set<const CLI::Option*> common; ///< options of the frame; the rest is the tool's own
+
+    // As they stand on the command line; resolve() reads them.
+    std::vector<std::string> bands;
+    std::array<std::string, 4> window;
+    std::array<std::string, 2> tile;
+    std::string bad_bands = "use", source_nodata, nodata;
+    std::string device = "auto", memory = "25%", device_memory, threads = "ALL_CPUS";
+    CommonOptions options;
+
+    Impl(std::string n, std::string s, std::string e)
+        : name(std::move(n)), summary(std::move(s)), epilog(std::move(e)), app(summary, name) {
+        app.set_help_flag(); // normalize() finds -h and --help, also beside errors
+    }
+
+    template <class T>
+    CLI::Option* add(const std::string& names, T& variable, const std::string& type, const std::string& text,
+                     const std::string& group) {
+        CLI::Option* option = app.add_option(names, variable, text)->type_name(type)->group(group);
+        common.insert(option);
+        return option;
+    }
+    CLI::Option* add_flag(const std::string& names, bool& variable, const std::string& text,
+                          const std::string& group) {
+        CLI::Option* option = app.add_flag(names, variable, text)->group(group);
+        common.insert(option);
+        return option;
+    }
+
+    std::vector<KnownOption> known_options() const {
+        std::vector<KnownOption> known;
+        for (const CLI::Option* option : app.get_options()) {
+            if (!option->nonpositional()) continue;
+            KnownOption one;
+            one.names = option->get_lnames();
+            one.names.insert(one.names.end(), option->get_snames().begin(), option->get_snames().end());
+            one.values = option->get_items_expected_min();
+            known.push_back(std::move(one));
+        }
+        return known;
+    }
+
+    std::string help() const;
+    void parse(const std::vector<std::string>& words);
+    void resolve();
+    nlohmann::json own_options() const;
+    /// Serves --version, --formats and the like; true when that was all that was asked for.
+    bool general_options(std::vector<std::string>& words);
+};
+
+std::string Tool::Impl::help() const {
+    std::string usage = "Usage: " + name + " [options]";
+    std::string positionals, groups, entries;
+    std::vector<std::string> order;
+    for (const CLI::Option* option : app.get_options()) {
+        if (!option->nonpositional()) {
+            const std::string word = option->get_name(true);
+            usage += option->get_required() ? " " + word : " [" + word + "]";
+            append_entry(positionals, word, option->get_description());
+        } else if (!option->get_group().empty() &&
+                   std::find(order.begin(), order.end(), option->get_group()) == order.end()) {
+            order.push_back(option->get_group());
+        }
+    }
+    // The tool's own options come first: they are why one reads this.
+    std::stable_partition(order.begin(), order.end(),
+                          [](const std::string& group) { return group == "Options"; });
+    for (const std::string& group : order) {
+        groups += "\n" + group + ":\n";
+        for (const CLI::Option* option : app.get_options()) {
+            if (!option->nonpositional() || option->get_group() != group) continue;
+            const ValueText value = value_text(*option);
+            std::string left = spelling(*option), right = option->get_description();
+            if (!value.name.empty()) left += ' ' + value.name;
+            if (!value.limits.empty()) right += " (" + value.limits + ")";
+            if (!option->get_default_str().empty()) right += " [" + option->get_default_str() + "]";
+            append_entry(groups, left, right);
+        }
+    }
+    append_entry(entries, "-h, --help", "this text");
+    append_entry(entries, "--version", "version of the tool and of GDAL");
+    append_entry(entries, "--formats, --format NAME", "the formats that GDAL knows; one of them in detail");
+    append_entry(entries, "--config KEY VALUE", "a configuration option of GDAL; also KEY=VALUE");
+    append_entry(entries, "--optfile FILE", "take further options from a file");
+    append_entry(entries, "--debug ON|OFF|NAMES", "GDAL's debug messages");
+    append_entry(entries, "--help-general", "GDAL's general options");
+    std::string text = usage + "\n\n";
+    append_wrapped(text, summary, 0, 0);
+    if (!positionals.empty()) text += "\nArguments:\n" + positionals;
+    text += groups + "\nGeneral:\n" + entries;
+    text += "\nOptions may be written with one dash or two (-of, --of); -- ends the options.\n";
+    if (!epilog.empty()) text += "\n" + epilog + (epilog.back() == '\n' ? "" : "\n");
+    if (epilog.find("Example") == std::string::npos && has_source && has_destination) {
+        text += "\nExamples:\n  " + name + " scene.img result.tif\n  " + name +
+                " -b 1-30,45 -of ENVI -overwrite scene.tif result.img\n";
+        if (has_compute)
+            text +=
+                "  " + name + " -device cpu -threads 4 -memory 2GB -report run.json scene.img result.tif\n";
+    }
+    return text;
+}
+
+bool Tool::Impl::general_options(std::vector<std::string>& words) {
+    const auto end = std::find(words.begin(), words.end(), "--");
+    const auto has = [&](const char* word) {
+        return std::find_if(words.begin(), end,
+                            [&](const std::string& w) { return EQUAL(w.c_str(), word); }) != end;
+    };
+    if (has("--version")) {
+        std::printf("%s %s, GDAL %s\n", name.c_str(), project_version(), GDALVersionInfo("RELEASE_NAME"));
+        return true;
+    }
+    const bool drivers = has("--formats") || has("--format") || has("--mempreload");
+    if (!drivers && !has("--help-general") && !has("--license") && !has("--build") && !has("--pause") &&
+        !has("--locale"))
+        return false;
+    if (drivers) GDALAllRegister();
+    CPLStringList given;
+    given.AddString(name.c_str());
+    for (const std::string& word : words)
+        given.AddString(word.c_str());
+    char** processed = given.List(); // replaced by a list of its own
+    CPLErrorReset();
+    const int left = GDALGeneralCmdLineProcessor(given.Count(), &processed, 0);
+    if (left < 0) {
+        const std::string reason = one_line(CPLGetLastErrorMsg());
+        throw UsageError(reason.empty() ? "a general option is wrong" : reason);
+    }
+    if (left == 0) return true;
+    const CPLStringList rest(processed);
+    words.clear();
+    for (int i = 1; i < left; ++i)
+        words.emplace_back(rest[i]);
+    return false;
+}
+
+void Tool::Impl::parse(const std::vector<std::string>& words) {
+    for (CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->nonpositional(); }))
+        option->allow_extra_args(
+            false); // a list option takes one word; the next one is an argument of the tool
+    std::vector<std::string> reversed(words.rbegin(), words.rend());
+    try {
+        app.parse(reversed);
+    } catch (const CLI::ParseError& error) {
+        throw UsageError(parser_message(app, error));
+    }
+}
+
+void Tool::Impl::resolve() {
+    CommonOptions& o = options;
+    if (has_source) {
+        if (o.source.path.empty()) throw UsageError("src is empty");
+        check_pairs(o.source.open_options, "-oo");
+        o.source.bands = parse_band_list(bands);
+        if (bad_bands != "use" && bad_bands != "ignore")
+            throw UsageError("-bbl: '" + bad_bands + "' is neither use nor ignore");
+        o.source.use_bbl = bad_bands == "use";
+        if (app.count("--srcwin")) {
+            constexpr int64_t most = std::numeric_limits<int32_t>::max();
+            int64_t v[4];
+            for (size_t i = 0; i < 4; ++i)
+                v[i] = integer_of(window[i], "-srcwin", i < 2 ? 0 : 1, most,
+                                  i < 2 ? "an offset: a whole number from 0 on"
+                                        : "a size: a whole number from 1 on");
+            o.source.window = Rect{v[0], v[1], v[2], v[3]};
+        }
+        if (app.count("--srcnodata"))
+            o.source.nodata = number_of(source_nodata, "-srcnodata", "Give a number or nan.");
+    }
+    if (has_destination) {
+        if (o.destination.path.empty()) throw UsageError("dst is empty");
+        check_pairs(o.destination.creation_options, "-co");
+        o.destination.type = pixel_type(o.destination.type);
+        if (app.count("--dstnodata"))
+            o.destination.nodata = number_of(nodata, "-dstnodata", "Give a number or nan.");
+    }
+    o.device = parse_device(device);
+    o.memory = parse_byte_size(memory, usable_ram(), "-memory");
+    if (!device_memory.empty()) {
+        if (device_memory.find('%') != std::string::npos)
+            throw UsageError(
+                "-device-memory: '" + device_memory + "' is not a memory size",
+                "Give a size such as 8GB; without the option 80 % of the free device memory is used.");
+        o.device_memory = parse_byte_size(device_memory, 0, "-device-memory");
+    }
+    if (EQUAL(threads.c_str(), "ALL_CPUS"))
+        o.threads = usable_processors();
+    else
+        o.threads = static_cast<int>(
+            integer_of(threads, "-threads", 1, max_threads,
+                       "ALL_CPUS or a whole number from 1 to " + std::to_string(max_threads)));
+    if (has_compute && app.count("--tile")) {
+        constexpr int64_t most = std::numeric_limits<int32_t>::max();
+        const std::string allowed = "a tile size: a whole number from 1 on";
+        o.tile_samples = integer_of(tile[0], "-tile", 1, most, allowed);
+        o.tile_lines = integer_of(tile[1], "-tile", 1, most, allowed);
+    }
+    if (!o.report.empty()) {
+        if (has_source && same_file(o.report, o.source.path)) throw UsageError("-report would overwrite src");
+        if (has_destination && same_file(o.report, o.destination.path))
+            throw UsageError("-report and dst are the same file");
+    }
+}
+
+nlohmann::json Tool::Impl::own_options() const {
+    nlohmann::json own = nlohmann::json::object();
+    for (const CLI::Option* option : app.get_options()) {
+        if (common.count(option)) continue;
+        const std::string key = option->nonpositional() && !option->get_lnames().empty()
+                                    ? option->get_lnames().front()
+                                    : option->get_name();
+        const auto& given = option->results();
+        if (option->get_items_expected_min() == 0)
+            own[key] = option->count() > 0;
+        else if (given.size() > 1)
+            own[key] = given;
+        else if (given.size() == 1)
+            own[key] = given.front();
+        else
+            own[key] = option->get_default_str().empty() ? nlohmann::json()
+                                                         : nlohmann::json(option->get_default_str());
+    }
+    return own;
+}
+
+// --- Tool
+// ------------------------------------------------------------------------------------------------------------
+
+Tool::Tool(std::string name, std::string summary, std::string epilog)
+    : m(std::make_unique<Impl>(std::move(name), std::move(summary), std::move(epilog))) {}
+Tool::~Tool() = default;
+
+CLI::App& Tool::app() { return m->app; }
+void Tool::check(std::function<void(const CommonOptions&)> checker) { m->checker = std::move(checker); }
+
+void Tool::add_source() {
+    m->has_source = true;
+    auto& o = m->options.source;
+    const std::string group = "Input";
+    m->add("src", o.path, "", "the scene: anything that GDAL opens", "Arguments")->required();
+    m->add("-b", m->bands, "LIST", "bands, counted from 1: -b 1-30,45; may be repeated [all good ones]",
+           group);
+    m->add("--bbl", m->bad_bands, "use|ignore",
+           "leave out the bands that the file's bad-band list marks, or not", group)
+        ->default_str("use");
+    m->add("--srcwin", m->window, "XOFF YOFF XSIZE YSIZE", "window of the scene, in pixels [all of it]",
+           group);
+    m->add("--srcnodata", m->source_nodata, "V", "value that means no data, or nan [the file's]", group);
+    m->add("--if", o.drivers, "FORMAT", "let only this driver open src; may be repeated", group);
+    m->add("--oo", o.open_options, "NAME=VALUE", "open option of the driver; may be repeated", group);
+}
+
+void Tool::add_destination() {
+    m->has_destination = true;
+    auto& o = m->options.destination;
+    const std::string group = "Output";
+    m->add("dst", o.path, "", "the output; it appears when it is complete", "Arguments")->required();
+    m->add("--of", o.format, "FORMAT", "output format [from the extension of dst, else GTiff]", group);
+    m->add("--co", o.creation_options, "NAME=VALUE",
+           "creation option; may be repeated [for GTiff: TILED=YES, BIGTIFF=IF_SAFER]", group);
+    m->add("--ot", o.type, "TYPE", "pixel type: Byte, Int16, Float32 ... [the tool's own]", group);
+    m->add("--dstnodata", m->nodata, "V", "value that is written for no data [the source's]", group);
+    m->add_flag("--overwrite", o.overwrite, "replace dst when it is there", group);
+}
+
+void Tool::add_compute() {
+    m->has_compute = true;
+    auto& o = m->options;
+    const std::string group = "Computing";
+    m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)->default_str("auto");
+    m->add("--memory", m->memory, "SIZE", "ceiling on host memory: 2GB, 500MB, 25% (of the RAM)", group)
+        ->default_str("25%");
+    m->add("--device-memory", m->device_memory, "SIZE", "ceiling on device memory [80 % of what is free]",
+           group);
+    m->add("--threads", m->threads, "N|ALL_CPUS", "worker threads", group)->default_str("ALL_CPUS");
+    m->add("--tile", m->tile, "XSIZE YSIZE", "force a tile size [chosen from memory, file layout and halo]",
+           group);
+    m->add("--report", o.report, "FILE.json",
+           "write a record of the run: options, device, plan, passes, seconds", group);
+    m->add_flag("--dry-run", o.dry_run,
+                "check everything, print the plan, make no output (-report is written)", group);
+    m->add_flag("-q,--quiet", o.quiet, "no progress, no notes", group);
+}
+
+namespace {
+
+/// The one ladder from exceptions to exit codes.
+Failure describe_failure(const std::string& tool, bool cancelled) {
+    Failure failure;
+    try {
+        throw;
+    } catch (const UsageError& error) {
+        failure = {2, error.what(), error.advice()};
+        if (!failure.advice.empty()) failure.advice += ' ';
+        failure.advice += "Run '" + tool + " --help' for all options.";
+    } catch (const Error& error) {
+        failure = {1, error.what(), error.advice()};
+    } catch (const std::bad_alloc&) {
+        failure = {1, "out of memory", "Give a smaller -memory, or fewer -threads."};
+    } catch (const std::exception& error) {
+        failure = {1, error.what(), ""};
+    } catch (...) {
+        failure = {1, "an unknown error", ""};
+    }
+    // Once a signal has come, whatever error follows is its echo.
+    if (cancelled && failure.code == 1) failure = {1, Cancelled().what(), Cancelled().advice()};
+    failure.what = one_line(failure.what);
+    return failure;
+}
+
+void print_failure(const Failure& failure, const std::vector<std::string>& gdal_failures) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "ERROR: %s\n", failure.what.c_str());
+    if (!failure.advice.empty()) std::fprintf(stderr, "%s\n", failure.advice.c_str());
+    for (const std::string& text : gdal_failures) {
+        const std::string line = one_line(text);
+        if (failure.what.find(line) == std::string::npos && failure.advice.find(line) == std::string::npos)
+            std::fprintf(stderr, "GDAL: %s\n", line.c_str());
+    }
+}
+
+} // namespace
+
+int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
+    std::unique_ptr<Run> run;
+    const auto warn = [&](const std::string& text) {
+        if (run)
+            run->warn(one_line(text));
+        else
+            std::fprintf(stderr, "Warning: %s\n", one_line(text).c_str());
+    };
+    GdalMessages messages(warn);
+    bool report_possible = false;
+    try {
+        std::vector<std::string> words;
+        for (int i = 1; i < argc; ++i)
+            words.emplace_back(argv[i]);
+        words = expand_option_files(std::move(words));
+        const std::string command = quote_command(m->name, words);
+        for (const auto& [key, value] : take_configuration(words))
+            CPLSetConfigOption(key.c_str(), value.c_str());
+        if (m->general_options(words)) return 0;
+        const Normalized normalized = normalize(words, m->known_options());
+        if (normalized.help) {
+            std::fputs(m->help().c_str(), stdout);
+            return 0;
+        }
+        m->parse(normalized.words);
+        m->resolve();
+        m->options.destination.history = command;
+
+        auto state = std::make_unique<Run::Impl>();
+        state->tool = m->name;
+        state->command = command;
+        state->options = m->options;
+        state->own_options = m->own_options();
+        state->stdout_is_output = m->options.destination.path.rfind("/vsistdout", 0) == 0;
+        state->start();
+        run.reset(new Run(std::move(state)));
+        run->m->check_report();
+        report_possible = true;
+        if (m->checker) m->checker(m->options);
+
+        const SignalGuard signals(run->m->cancel);
+        GDALAllRegister();
+        body(*run);
+        run->m->finish();
+        // The body went on after these: they are not the end of the work, but nothing may be lost silently.
+        for (const std::string& text : messages.failures())
+            run->warn("GDAL: " + one_line(text));
+        report_possible = false;
+        run->m->write_report(nullptr);
+        return 0;
+    } catch (...) {
+        const Failure failure = describe_failure(m->name, run && run->cancel().requested());
+        if (run) run->m->end_bar();
+        print_failure(failure, messages.failures());
+        if (report_possible) {
+            try {
+                run->m->write_report(&failure);
+            } catch (const std::exception& error) {
+                std::fprintf(stderr, "%s\n", error.what());
+            }
+        }
+        return failure.code;
+    }
+}
+
+} // namespace hsi::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Owner of a cuBLAS handle. Only modules that link CUDA::cublas include this.
+#pragma once
+
+#include "core/error.h"
+
+#include <cublas_v2.h>
+
+#include <string>
+#include <utility>
+
+namespace hsi::cuda {
+
+inline void check_cublas(cublasStatus_t status, const char* call, const char* file, int line) {
+    if (status == CUBLAS_STATUS_SUCCESS) return;
+    const std::string path(file);
+    throw Error("cuBLAS: status " + std::to_string(static_cast<int>(status)) + " (" + call + ", " +
+                    path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line) + ")",
+                "Use -device cpu, or check the GPU with nvidia-smi.");
+}
+#define HSI_CUBLAS_CHECK(call) ::hsi::cuda::check_cublas((call), #call, __FILE__, __LINE__)
+
+/// A handle of the current device, bound to one stream. Called from one thread at a time.
+class Cublas {
+  public:
+    explicit Cublas(cudaStream_t stream) {
+        HSI_CUBLAS_CHECK(cublasCreate(&m_handle));
+        const auto status = cublasSetStream(m_handle, stream);
+        if (status != CUBLAS_STATUS_SUCCESS) {
+            cublasDestroy(m_handle);
+            HSI_CUBLAS_CHECK(status);
+        }
+    }
+    Cublas(Cublas&& o) noexcept : m_handle(std::exchange(o.m_handle, nullptr)) {}
+    Cublas& operator=(Cublas&& o) noexcept {
+        std::swap(m_handle, o.m_handle);
+        return *this;
+    }
+    ~Cublas() {
+        if (m_handle) cublasDestroy(m_handle);
+    }
+    cublasHandle_t get() const { return m_handle; }
+
+  private:
+    cublasHandle_t m_handle = nullptr;
+};
+
+} // namespace hsi::cuda

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Owner of a cuSOLVER handle. Only modules that link CUDA::cusolver include this.
+#pragma once
+
+#include "core/error.h"
+
+#include <cusolverDn.h>
+
+#include <string>
+#include <utility>
+
+namespace hsi::cuda {
+
+inline void check_cusolver(cusolverStatus_t status, const char* call, const char* file, int line) {
+    if (status == CUSOLVER_STATUS_SUCCESS) return;
+    const std::string path(file);
+    throw Error("cuSOLVER: status " + std::to_string(static_cast<int>(status)) + " (" + call + ", " +
+                    path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line) + ")",
+                "Use -device cpu, or check the GPU with nvidia-smi.");
+}
+#define HSI_CUSOLVER_CHECK(call) ::hsi::cuda::check_cusolver((call), #call, __FILE__, __LINE__)
+
+/// A handle of the current device, bound to one stream. Called from one thread at a time.
+class Cusolver {
+  public:
+    explicit Cusolver(cudaStream_t stream) {
+        HSI_CUSOLVER_CHECK(cusolverDnCreate(&m_handle));
+        const auto status = cusolverDnSetStream(m_handle, stream);
+        if (status != CUSOLVER_STATUS_SUCCESS) {
+            cusolverDnDestroy(m_handle);
+            HSI_CUSOLVER_CHECK(status);
+        }
+    }
+    Cusolver(Cusolver&& o) noexcept : m_handle(std::exchange(o.m_handle, nullptr)) {}
+    Cusolver& operator=(Cusolver&& o) noexcept {
+        std::swap(m_handle, o.m_handle);
+        return *this;
+    }
+    ~Cusolver() {
+        if (m_handle) cusolverDnDestroy(m_handle);
+    }
+    cusolverDnHandle_t get() const { return m_handle; }
+
+  private:
+    cusolverDnHandle_t m_handle = nullptr;
+};
+
+} // namespace hsi::cuda

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "cuda/check.h"
+
+#include <cstdint>
+
+namespace hsi::cuda {
+
+/// Makes a device the calling thread's current one; gives the old one back at the end of the scope.
+class DeviceGuard {
+  public:
+    explicit DeviceGuard(int ordinal) {
+        HSI_CUDA_CHECK(cudaGetDevice(&m_before));
+        if (m_before != ordinal) HSI_CUDA_CHECK(cudaSetDevice(ordinal));
+        m_changed = m_before != ordinal;
+    }
+    DeviceGuard(const DeviceGuard&) = delete;
+    DeviceGuard& operator=(const DeviceGuard&) = delete;
+    ~DeviceGuard() {
+        if (m_changed) cudaSetDevice(m_before);
+    }
+
+  private:
+    int m_before = 0;
+    bool m_changed = false;
+};
+
+/// Bytes that are free on the device now.
+inline uint64_t free_memory(int ordinal) {
+    const DeviceGuard guard(ordinal);
+    size_t available = 0, total = 0;
+    HSI_CUDA_CHECK(cudaMemGetInfo(&available, &total));
+    return available;
+}
+
+} // namespace hsi::cuda

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// Owners of streams and events. The default stream is never used: it would order the lanes after one another.
+#pragma once
+
+#include "cuda/check.h"
+
+#include <utility>
+
+namespace hsi::cuda {
+
+/// An event on the current device. `Timing::off` events are cheaper; waiting for one lets the thread sleep.
+class Event {
+  public:
+    enum class Timing { on, off };
+    explicit Event(Timing timing = Timing::off) {
+        HSI_CUDA_CHECK(cudaEventCreateWithFlags(
+            &m_event, cudaEventBlockingSync | (timing == Timing::off ? cudaEventDisableTiming : cudaEventDefault)));
+    }
+    Event(Event&& o) noexcept : m_event(std::exchange(o.m_event, nullptr)) {}
+    Event& operator=(Event&& o) noexcept {
+        std::swap(m_event, o.m_event);
+        return *this;
+    }
+    ~Event() {
+        if (m_event) cudaEventDestroy(m_event);
+    }
+    cudaEvent_t get() const { return m_event; }
+    void record(cudaStream_t stream) { HSI_CUDA_CHECK(cudaEventRecord(m_event, stream)); }
+    void wait() { HSI_CUDA_CHECK(cudaEventSynchronize(m_event)); }
+    /// Milliseconds from `start` to this; both with timing, both reached.
+    float milliseconds_since(const Event& start) const {
+        float ms = 0;
+        HSI_CUDA_CHECK(cudaEventElapsedTime(&ms, start.m_event, m_event));
+        return ms;
+    }
+
+  private:
+    cudaEvent_t m_event = nullptr;
+};
+
+/// A stream of the current device that does not wait for the default stream.
+class Stream {
+  public:
+    Stream() { HSI_CUDA_CHECK(cudaStreamCreateWithFlags(&m_stream, cudaStreamNonBlocking)); }
+    Stream(Stream&& o) noexcept : m_stream(std::exchange(o.m_stream, nullptr)) {}
+    Stream& operator=(Stream&& o) noexcept {
+        std::swap(m_stream, o.m_stream);
+        return *this;
+    }
+    ~Stream() {
+        if (m_stream) cudaStreamDestroy(m_stream);
+    }
+    cudaStream_t get() const { return m_stream; }
+    void synchronize() { HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); }
+    /// Work put on this stream from now on starts after the event.
+    void wait_for(const Event& event) { HSI_CUDA_CHECK(cudaStreamWaitEvent(m_stream, event.get(), 0)); }
+
+  private:
+    cudaStream_t m_stream = nullptr;
+};
+
+} // namespace hsi::cuda

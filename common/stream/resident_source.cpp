@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "stream/resident_source.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+
+namespace hsi::stream {
+namespace {
+
+void copy_tile(const CubeView<const float>& from, const CubeView<float>& to) {
+    for (int b = 0; b < to.bands; ++b)
+        for (int64_t l = 0; l < to.lines; ++l)
+            std::copy_n(from.row(b, l), to.samples, to.row(b, l));
+}
+
+} // namespace
+
+class ResidentSource::Reader final : public CubeReader {
+  public:
+    explicit Reader(const ResidentSource& owner)
+        : m_owner(owner), m_behind(owner.sealed() ? nullptr : owner.m_behind->open_reader()) {}
+
+    void read(const Rect& window, const CubeView<float>& dst) override {
+        const CubeShape shape = m_owner.shape();
+        const auto kept =
+            CubeView<float>::packed(m_owner.m_cube.data(), shape.bands, shape.lines, shape.samples)
+                .cut(window.x, window.y, window.w, window.h);
+        if (!m_behind) return copy_tile(kept, dst);
+        m_behind->read(window, dst);
+        copy_tile(dst, kept);
+        m_owner.m_filled.fetch_add(window.area());
+    }
+    void prefetch(const Rect& window) override {
+        if (m_behind) m_behind->prefetch(window);
+    }
+
+  private:
+    const ResidentSource& m_owner;
+    std::unique_ptr<CubeReader> m_behind;
+};
+
+ResidentSource::ResidentSource(std::shared_ptr<const CubeSource> behind)
+    : m_behind(std::move(behind)),
+      m_cube(static_cast<size_t>(m_behind->shape().float_bytes() / sizeof(float))) {}
+
+void ResidentSource::seal() {
+    if (m_filled.load() != shape().pixels())
+        throw Error("internal: a scene was not read completely before it was kept");
+    m_sealed.store(true, std::memory_order_release);
+}
+
+CubeView<const float> ResidentSource::view() const {
+    const CubeShape s = shape();
+    return CubeView<const float>::packed(m_cube.data(), s.bands, s.lines, s.samples);
+}
+
+std::unique_ptr<CubeReader> ResidentSource::open_reader() const { return std::make_unique<Reader>(*this); }
+
+} // namespace hsi::stream

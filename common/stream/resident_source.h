@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// A source that keeps what its first scan reads: for scenes that fit in memory and files that are slow to
+// read again (compressed, remote).
+#pragma once
+
+#include "core/host_memory.h"
+#include "stream/cube_source.h"
+
+#include <atomic>
+#include <memory>
+
+namespace hsi::stream {
+
+/// While filling, tiles are read from the source behind it and kept; after seal() they come from memory
+/// alone. Costs shape().float_bytes() of memory.
+class ResidentSource final : public CubeSource {
+  public:
+    explicit ResidentSource(std::shared_ptr<const CubeSource> behind);
+
+    /// Ends the filling. Every pixel must have been read exactly once (one pass without halo); throws Error
+    /// otherwise.
+    void seal();
+    bool sealed() const { return m_sealed.load(std::memory_order_acquire); }
+    /// The whole cube; complete after seal().
+    CubeView<const float> view() const;
+
+    CubeShape shape() const override { return m_behind->shape(); }
+    /// Follows the file while filling; whole lines afterwards.
+    BlockLayout layout() const override { return sealed() ? BlockLayout{} : m_behind->layout(); }
+    std::unique_ptr<CubeReader> open_reader() const override;
+    /// Nothing is read from the file any more after seal().
+    uint64_t stored_bytes_per_pixel() const override {
+        return sealed() ? 0 : m_behind->stored_bytes_per_pixel();
+    }
+
+  private:
+    class Reader;
+    std::shared_ptr<const CubeSource> m_behind;
+    HostBuffer<float> m_cube;
+    mutable std::atomic<int64_t> m_filled{0};
+    std::atomic<bool> m_sealed{false};
+};
+
+} // namespace hsi::stream

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+// hsi_cuda_spp.so: SPP's passes on GPUs. A lane is a stream with its own device buffers, made once; lanes take turns
+// on the devices, so copies of one lane overlap the kernels of another.
+#include "core/error.h"
+#include "cuda/device.h"
+#include "cuda/device_buffer.h"
+#include "cuda/pinned.h"
+#include "cuda/stream.h"
+#include "spp/spp.h"
+#include "spp/spp_cuda_kernels.cuh"
+
+#include <limits>
+
+namespace hsi::spp {
+namespace {
+
+using cuda::DeviceBuffer;
+using cuda::DeviceGuard;
+using stream::TileLimits;
+
+size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
+
+/// Window and list indices are 32 bit on the device.
+void check_pixels(const TileLimits& limits) {
+    if (limits.window_samples * limits.window_lines > std::numeric_limits<int>::max() / 2)
+        throw Error("a tile of " + std::to_string(limits.window_samples) + "x" + std::to_string(limits.window_lines) +
+                        " pixels is too large for the GPU",
+                    "Use a smaller -tile.");
+}
+
+/// Copies `in` (any strides) to packed device memory.
+void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
+    const auto lines = static_cast<size_t>(in.lines), row = static_cast<size_t>(in.samples) * sizeof(float);
+    if (in.is_packed()) {
+        HSI_CUDA_CHECK(cudaMemcpyAsync(to, in.data, static_cast<size_t>(in.bands) * lines * row,
+                                       cudaMemcpyHostToDevice, stream));
+        return;
+    }
+    for (int b = 0; b < in.bands; ++b)
+        HSI_CUDA_CHECK(cudaMemcpy2DAsync(to + count_of(b, in.lines, in.samples), row, in.row(b, 0),
+                                         static_cast<size_t>(in.line_stride) * sizeof(float), row, lines,
+                                         cudaMemcpyHostToDevice, stream));
+}
+
+void copy_out(const CubeView<float>& out, const float* from, cudaStream_t stream) {
+    const auto lines = static_cast<size_t>(out.lines), row = static_cast<size_t>(out.samples) * sizeof(float);
+    if (out.is_packed()) {
+        HSI_CUDA_CHECK(cudaMemcpyAsync(out.data, from, static_cast<size_t>(out.bands) * lines * row,
+                                       cudaMemcpyDeviceToHost, stream));
+        return;
+    }
+    for (int b = 0; b < out.bands; ++b)
+        HSI_CUDA_CHECK(cudaMemcpy2DAsync(out.row(b, 0), static_cast<size_t>(out.line_stride) * sizeof(float),
+                                         from + count_of(b, out.lines, out.samples), row, row, lines,
+                                         cudaMemcpyDeviceToHost, stream));
+}
+
+// ----------------------------------------------------------------------------------------------- statistics
+
+class StatisticsWorker final : public stream::Worker {
+  public:
+    /// Made while `ordinal` is the current device.
+    StatisticsWorker(int ordinal, int bands, const TileLimits& limits)
+        : sum(count_of(bands)), finite(count_of(bands)), m_ordinal(ordinal), m_bands(bands),
+          m_cube(count_of(bands, limits.window_samples, limits.window_lines)), m_sums(per_band(bands, limits)),
+          m_finite(per_band(bands, limits)), m_valid(blocks(limits)), m_flags(blocks(limits) * gpu::statistics_flags),
+          m_pinned(std::make_shared<cuda::PinnedAllocator>(ordinal)), m_host_sums(m_pinned, m_sums.size()),
+          m_host_finite(m_pinned, m_finite.size()), m_host_valid(m_pinned, m_valid.size()) {}
+
+    static uint64_t device_bytes(int bands, const TileLimits& l) {
+        return uint64_t{4} * count_of(bands, l.window_samples, l.window_lines) + 12 * per_band(bands, l) +
+               blocks(l) * (4 + 8 * gpu::statistics_flags);
+    }
+    static uint64_t host_bytes(int bands, const TileLimits& l) {
+        return 12 * per_band(bands, l) + 4 * blocks(l) +
+               count_of(bands) * (sizeof(math::ExactSum) + sizeof(int64_t));
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        const DeviceGuard guard(m_ordinal);
+        const auto stream = m_stream.get();
+        copy_in(m_cube.data(), in, stream);
+        gpu::StatisticsWork work;
+        work.cube = m_cube.data();
+        work.bands = m_bands;
+        work.samples = static_cast<int>(in.samples);
+        work.lines = static_cast<int>(in.lines);
+        work.sums = m_sums.data();
+        work.finite = m_finite.data();
+        work.valid = m_valid.data();
+        work.flags = m_flags.data();
+        gpu::launch_statistics(work, stream);
+        const int count = gpu::BlockGrid(work.samples, work.lines).count();
+        m_sums.download(m_host_sums.data(), count_of(count, m_bands), stream);
+        m_finite.download(m_host_finite.data(), count_of(count, m_bands), stream);
+        m_valid.download(m_host_valid.data(), count_of(count), stream);
+        m_done.record(stream);
+        m_done.wait();
+        int64_t tile_valid = 0;
+        for (int k = 0; k < count; ++k) {
+            for (int b = 0; b < m_bands; ++b) {
+                const size_t i = count_of(k, m_bands) + count_of(b);
+                sum[count_of(b)].add(m_host_sums[i]);
+                finite[count_of(b)] += m_host_finite[i];
+            }
+            tile_valid += m_host_valid[count_of(k)];
+        }
+        valid += tile_valid;
+        invalid += tile.window.area() - tile_valid;
+    }
+
+    std::vector<math::ExactSum> sum;
+    std::vector<int64_t> finite;
+    int64_t valid = 0, invalid = 0;
+
+  private:
+    static size_t blocks(const TileLimits& l) {
+        return count_of(gpu::BlockGrid(static_cast<int>(l.window_samples), static_cast<int>(l.window_lines)).count());
+    }
+    static size_t per_band(int bands, const TileLimits& l) { return blocks(l) * count_of(bands); }
+
+    int m_ordinal, m_bands;
+    cuda::Stream m_stream;
+    cuda::Event m_done;
+    DeviceBuffer<float> m_cube;
+    DeviceBuffer<double> m_sums;
+    DeviceBuffer<int> m_finite, m_valid;
+    DeviceBuffer<uint64_t> m_flags;
+    std::shared_ptr<HostAllocator> m_pinned;
+    HostBuffer<double> m_host_sums;
+    HostBuffer<int> m_host_finite, m_host_valid;
+};
+
+class Statistics final : public stream::BandStatisticsScan {
+  public:
+    Statistics(std::vector<CudaDevice> devices, int bands)
+        : BandStatisticsScan(bands), m_devices(std::move(devices)), m_bands(bands) {}
+    uint64_t scratch_bytes(const TileLimits& l) const override { return StatisticsWorker::host_bytes(m_bands, l); }
+    uint64_t device_bytes(const TileLimits& l) const override { return StatisticsWorker::device_bytes(m_bands, l); }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& limits) override {
+        check_pixels(limits);
+        const int ordinal = m_devices[count_of(lane) % m_devices.size()].ordinal;
+        const DeviceGuard guard(ordinal);
+        return std::make_unique<StatisticsWorker>(ordinal, m_bands, limits);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const StatisticsWorker&>(worker);
+        merge(w.sum, w.finite, w.valid, w.invalid);
+    }
+
+  private:
+    std::vector<CudaDevice> m_devices;
+    int m_bands;
+};
+
+// --------------------------------------------------------------------------------------------- displacement
+
+class DisplacementWorker final : public stream::Worker {
+  public:
+    /// Made while `ordinal` is the current device.
+    DisplacementWorker(int ordinal, const Options& options, const std::vector<double>& centroid,
+                       const TileLimits& limits)
+        : m_ordinal(ordinal), m_options(options), m_bands(static_cast<int>(centroid.size())),
+          m_sizes(sizes(options, limits)), m_cube(count_of(m_bands, limits.window_samples, limits.window_lines)),
+          m_out(options.cube ? count_of(m_bands, limits.core_samples, limits.core_lines) : 0),
+          m_alpha(count_of(limits.core_samples, limits.core_lines)), m_rho(options.rho ? m_alpha.size() : 0),
+          m_scale(m_alpha.size()), m_inverse(m_sizes.inverse), m_inverse_single(m_sizes.inverse),
+          m_angles(m_sizes.angles), m_numerator(m_sizes.sums), m_denominator(m_sizes.sums), m_list(m_sizes.list),
+          m_count(1), m_weights(m_sizes.weights), m_centroid(centroid.size()) {
+        const std::vector<double> weights = gpu::half_window_weights(options.window);
+        const std::vector<float2> parts = gpu::split_centroid(centroid);
+        m_weights.upload(weights.data(), weights.size(), m_stream.get());
+        m_centroid.upload(parts.data(), parts.size(), m_stream.get());
+        m_stream.synchronize();
+    }
+
+    static uint64_t device_bytes(const Options& options, int bands, const TileLimits& l) {
+        const uint64_t core = count_of(l.core_samples, l.core_lines);
+        return uint64_t{4} * count_of(bands, l.window_samples, l.window_lines) +
+               (options.cube ? 4 * core * static_cast<uint64_t>(bands) : 0) + core * (options.rho ? 12 : 8) +
+               sizes(options, l).bytes() + sizeof(float2) * static_cast<uint64_t>(bands);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+        const DeviceGuard guard(m_ordinal);
+        const auto stream = m_stream.get();
+        copy_in(m_cube.data(), in, stream);
+        gpu::AlphaWork work;
+        work.cube = m_cube.data();
+        work.bands = m_bands;
+        work.shape.samples = static_cast<int>(tile.window.w);
+        work.shape.lines = static_cast<int>(tile.window.h);
+        work.shape.core_x = static_cast<int>(tile.core.x - tile.window.x);
+        work.shape.core_y = static_cast<int>(tile.core.y - tile.window.y);
+        work.shape.core_samples = static_cast<int>(tile.core.w);
+        work.shape.core_lines = static_cast<int>(tile.core.h);
+        work.window = m_options.window;
+        work.alpha = m_alpha.data();
+        work.rho = m_rho.data();
+        work.scale = m_scale.data();
+        work.inverse = m_inverse.data();
+        work.inverse_single = m_inverse_single.data();
+        work.angles = m_angles.data();
+        work.numerator = m_numerator.data();
+        work.denominator = m_denominator.data();
+        work.list = m_list.data();
+        work.count = m_count.data();
+        work.weights = m_weights.data();
+        gpu::launch_alpha(work, stream);
+        size_t k = 0;
+        if (m_options.cube) {
+            gpu::launch_displacement(work.cube, m_bands, work.shape, work.scale, m_centroid.data(), m_out.data(),
+                                     stream);
+            copy_out(out[k++], m_out.data(), stream);
+        }
+        if (m_options.alpha) copy_out(out[k++], m_alpha.data(), stream);
+        if (m_options.rho) copy_out(out[k++], m_rho.data(), stream);
+        m_done.record(stream);
+        m_done.wait();
+    }
+
+  private:
+    static gpu::AlphaSizes sizes(const Options& options, const TileLimits& l) {
+        return gpu::alpha_sizes(options.window, l.window_samples, l.window_lines, l.core_samples * l.core_lines);
+    }
+
+    int m_ordinal;
+    Options m_options;
+    int m_bands;
+    cuda::Stream m_stream;
+    cuda::Event m_done;
+    gpu::AlphaSizes m_sizes;
+    DeviceBuffer<float> m_cube, m_out, m_alpha, m_rho, m_scale;
+    DeviceBuffer<double> m_inverse;
+    DeviceBuffer<float> m_inverse_single, m_angles;
+    DeviceBuffer<double> m_numerator, m_denominator;
+    DeviceBuffer<int> m_list, m_count;
+    DeviceBuffer<double> m_weights;
+    DeviceBuffer<float2> m_centroid;
+};
+
+class Displacement final : public stream::Operation {
+  public:
+    Displacement(std::vector<CudaDevice> devices, const Options& options, std::vector<double> centroid)
+        : m_devices(std::move(devices)), m_options(options), m_centroid(std::move(centroid)) {}
+    int64_t halo() const override { return m_options.window / 2; }
+    std::vector<int> output_bands() const override {
+        std::vector<int> bands;
+        if (m_options.cube) bands.push_back(static_cast<int>(m_centroid.size()));
+        if (m_options.alpha) bands.push_back(1);
+        if (m_options.rho) bands.push_back(1);
+        return bands;
+    }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return DisplacementWorker::device_bytes(m_options, static_cast<int>(m_centroid.size()), l);
+    }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& limits) override {
+        check_pixels(limits);
+        const int ordinal = m_devices[count_of(lane) % m_devices.size()].ordinal;
+        const DeviceGuard guard(ordinal);
+        return std::make_unique<DisplacementWorker>(ordinal, m_options, m_centroid, limits);
+    }
+
+  private:
+    std::vector<CudaDevice> m_devices;
+    Options m_options;
+    std::vector<double> m_centroid;
+};
+
+class Backend final : public CudaBackend {
+  public:
+    std::unique_ptr<stream::BandStatisticsScan> make_statistics(const std::vector<CudaDevice>& devices,
+                                                                int bands) override {
+        return std::make_unique<Statistics>(at_least_one(devices), bands);
+    }
+    std::unique_ptr<stream::Operation> make_displacement(const std::vector<CudaDevice>& devices,
+                                                         const Options& options,
+                                                         std::vector<double> centroid) override {
+        if (options.window < min_window || options.window > max_window || options.window % 2 == 0)
+            throw UsageError("-ws: " + std::to_string(options.window) + " is not a window size",
+                             "Use an odd number from 3 to 63.");
+        return std::make_unique<Displacement>(at_least_one(devices), options, std::move(centroid));
+    }
+    uint64_t free_memory(const CudaDevice& device) override { return cuda::free_memory(device.ordinal); }
+
+  private:
+    static const std::vector<CudaDevice>& at_least_one(const std::vector<CudaDevice>& devices) {
+        if (devices.empty()) throw Error("no CUDA device was chosen", "Use -device cpu.");
+        return devices;
+    }
+};
+
+Backend backend;
+
+} // namespace
+} // namespace hsi::spp
+
+extern "C" __attribute__((visibility("default"))) hsi::spp::CudaBackend* hsi_cuda_spp() {
+    return &hsi::spp::backend;
+}

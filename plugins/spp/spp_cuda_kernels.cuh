@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+// SPP on one GPU, on raw device pointers: what the module, the tests and the benchmark launch.
+//
+// All launches are asynchronous on `stream` and throw Error when they cannot be launched. Cubes are band-sequential and
+// packed: bands x lines x samples, single precision. A pixel's result depends on its window's values only, never on the
+// tile that it lies in: every sum is taken in an order that the band number, the offset in the window or the position
+// in the scene fixes.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::spp::gpu {
+
+/// A tile in its window, in pixels.
+struct TileShape {
+    int samples = 0, lines = 0;           ///< the window
+    int core_x = 0, core_y = 0;           ///< the core's first sample and line in the window
+    int core_samples = 0, core_lines = 0; ///< the core
+
+    int pixels() const { return samples * lines; }
+    int core_pixels() const { return core_samples * core_lines; }
+};
+
+/// How many elements each scratch buffer of launch_alpha() needs, for windows up to the given size.
+struct AlphaSizes {
+    size_t inverse = 0; ///< double, and as many floats: 1/|y| of each pixel of the window
+    size_t angles = 0;  ///< float: angles of the offsets of one batch
+    size_t sums = 0;    ///< double, twice: numerator and denominator of alpha; 0 when one batch is all
+    size_t list = 0;    ///< int: pixels to compute anew in double precision
+    size_t weights = 0; ///< double
+    uint64_t bytes() const { return inverse * 12 + angles * 4 + sums * 16 + list * 4 + weights * 8 + 4; }
+};
+AlphaSizes alpha_sizes(int window, int64_t window_samples, int64_t window_lines, int64_t core_pixels);
+
+/// beta(a,b) = 1/(a^2+b^2) (eq. 3) of the half window: row a = 0..d, column b = -d..d, 0 at the centre.
+std::vector<double> half_window_weights(int window);
+
+/// Which kernel computes the angles; for comparisons. Both give the same bits.
+enum class AngleKernel {
+    automatic,
+    whole, ///< a thread keeps the whole half window of its pixels in registers (ws 3, 5, 7)
+    rows   ///< groups of warps share a tile, each with one row of the half window
+};
+
+struct AlphaWork {
+    const float* cube = nullptr; ///< bands x shape.pixels()
+    int bands = 0;
+    TileShape shape;
+    int window = 5; ///< ws, odd, 3..63
+    AngleKernel kernel = AngleKernel::automatic;
+    // Results, a value for each pixel of the core; NaN where the pixel is invalid.
+    float* alpha = nullptr; ///< radians (eq. 1)
+    float* rho = nullptr;   ///< (eq. 4); may be null
+    float* scale = nullptr; ///< 1/rho
+    // Scratch, see AlphaSizes.
+    double* inverse = nullptr;
+    float* inverse_single = nullptr;
+    float* angles = nullptr;
+    double* numerator = nullptr;
+    double* denominator = nullptr;
+    int* list = nullptr;
+    int* count = nullptr;            ///< one element
+    const double* weights = nullptr; ///< half_window_weights(window)
+};
+
+/// alpha, rho and 1/rho of the core's pixels: the four steps below.
+void launch_alpha(const AlphaWork& work, cudaStream_t stream);
+
+/// inverse = 1/|y|, 0 for an invalid pixel; inverse_single = the same in single precision, NaN where that has not the
+/// range (the pixel's angles are then taken in double precision).
+void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
+                  cudaStream_t stream);
+/// Angles between the window's pixels and weighted sums over them, in single precision; lists pixels that need double.
+void launch_angles(const AlphaWork& work, cudaStream_t stream);
+/// alpha of the listed pixels in double precision from the cube's values.
+void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
+/// rho and 1/rho from alpha.
+void launch_rho(const AlphaWork& work, cudaStream_t stream);
+
+/// y' = (y - c)/rho + c (eq. 5). `centroid`: c as two floats a band, high and low part. `out`: bands x core pixels.
+void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
+                         const float2* centroid, float* out, cudaStream_t stream);
+/// c in two parts.
+std::vector<float2> split_centroid(const std::vector<double>& centroid);
+
+/// Statistics blocks (128 samples x 16 lines, row by row) of a tile that starts at a block's corner.
+struct BlockGrid {
+    int across = 0, down = 0;
+    BlockGrid(int samples, int lines) : across((samples + 127) / 128), down((lines + 15) / 16) {}
+    int count() const { return across * down; }
+};
+struct StatisticsWork {
+    const float* cube = nullptr; ///< bands x lines x samples
+    int bands = 0, samples = 0, lines = 0;
+    double* sums = nullptr;     ///< blocks x bands: sum over valid pixels
+    int* finite = nullptr;      ///< blocks x bands: finite values
+    int* valid = nullptr;       ///< blocks: valid pixels
+    uint64_t* flags = nullptr;  ///< scratch, blocks x statistics_flags
+};
+inline constexpr size_t statistics_flags = 64;
+void launch_statistics(const StatisticsWork& work, cudaStream_t stream);
+
+} // namespace hsi::spp::gpu

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+# What the scripts share. Sourced, after `set -eu`; leaves the shell in the root of the repository.
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+say() { printf '\n== %s\n' "$*"; }
+
+die() {
+    printf 'ERROR: %s\n' "$1" >&2
+    shift
+    if [ $# -gt 0 ]; then printf '%s\n' "$@" >&2; fi
+    exit 1
+}
+
+# The CUDA compiler is optional: found on PATH or in the toolkit's usual place. Prints its path.
+find_nvcc() {
+    if command -v nvcc; then return 0; fi
+    if [ -x /usr/local/cuda/bin/nvcc ]; then
+        echo /usr/local/cuda/bin/nvcc
+        return 0
+    fi
+    return 1
+}
+
+# True when the driver shows at least one GPU.
+have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; }
+
+# A compiler job takes about 1 GB, a job of nvcc more: fewer jobs than cores on a machine with little memory.
+build_jobs() {
+    local cores memory
+    cores=$(nproc)
+    memory=$(awk '/^MemAvailable/ { print int($2 / 1500000) }' /proc/meminfo)
+    [ "$memory" -ge 1 ] || memory=1
+    if [ "$memory" -lt "$cores" ]; then echo "$memory"; else echo "$cores"; fi
+}
+
+# build_preset PRESET [cmake options] [-- targets]: configures and builds into build/PRESET.
+# Further cmake options come from the environment variable HSI_CMAKE_OPTIONS.
+build_preset() {
+    local preset=$1 nvcc options=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != "--" ]; do
+        options+=("$1")
+        shift
+    done
+    if [ "${1:-}" = "--" ]; then shift; fi
+    if command -v ccache >/dev/null; then
+        options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
+    fi
+    if nvcc=$(find_nvcc); then
+        options+=("-DCMAKE_CUDA_COMPILER=$nvcc")
+        # A machine that can run the kernels needs no code for other ones.
+        if have_gpu; then options+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
+    fi
+    # shellcheck disable=SC2086  # a list of options, meant to be split
+    cmake --preset "$preset" "${options[@]}" ${HSI_CMAKE_OPTIONS:-}
+    cmake --build --preset "$preset" --parallel "$(build_jobs)" ${1:+--target "$@"}
+}

@@ -1,0 +1,190 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks the house rules that a compiler does not: who may include whom, and what every source must carry.
+
+    check_rules.py ROOT         prints each breach as file:line: what, and exits with 1 when there is one
+    check_rules.py --self-test  shows that every rule catches its breach
+
+The rules, also told in docs/architecture.md:
+  core <- cuda, math, stream <- raster <- cli; an algorithm (plugins/a) sees core, math, stream and the public header
+  b/b.h of other algorithms; gdal_tools see cli, what is below it, and public headers of algorithms.
+  GDAL's headers: raster, cli, *_pixelfn.cpp, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
+  and .cu and .cuh files. Every source starts with its licence; nothing is fetched while building.
+"""
+import pathlib
+import re
+import sys
+import tempfile
+
+SOURCES = {".cpp", ".h", ".cu", ".cuh"}
+COMMON = {  # room -> the rooms whose headers it may include
+    "core": {"core"},
+    "math": {"core", "math"},
+    "cuda": {"core", "cuda"},
+    "stream": {"core", "math", "stream"},
+    "raster": {"core", "math", "stream", "raster"},
+    "cli": {"core", "math", "stream", "raster", "cli"},
+}
+FOLDERS = ("common", "plugins", "gdal_tools", "tests", "benchmarks")
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
+GDAL = re.compile(r"^(gdal|ogr|cpl_|vrtdataset|memdataset|rawdataset)[^/]*\.h$")
+CUDA = re.compile(r"^(cuda|cu[a-z]+(Lt|Dn|Sp|_v2|Xt)?\.h|cub/|thrust/|cooperative_groups|nvtx|nvrtc|device_launch|mma\.h)")
+FETCH = re.compile(r"FetchContent|ExternalProject|file\s*\(\s*DOWNLOAD|https?://", re.IGNORECASE)
+
+
+def spdx_missing(lines):
+    head = lines[1:2] if lines and lines[0].startswith("#!") else lines[:1]
+    return not (head and "SPDX-License-Identifier: MIT" in head[0])
+
+
+def check_include(root, path, kind, name):
+    """The breach of one include, or None. path: relative to root, as parts."""
+    top, suffix = path.parts[0], path.suffix
+    room = path.parts[1] if len(path.parts) > 2 else None
+    cuda_code = suffix in {".cu", ".cuh"}
+    for_tests = top in {"tests", "benchmarks"}
+
+    if GDAL.match(name):
+        allowed = (for_tests or (top == "common" and room in {"raster", "cli"}) or (top == "plugins" and room == "gdal")
+                   or path.name.endswith("_pixelfn.cpp"))
+        return None if allowed else "GDAL's %s belongs to common/raster, common/cli, pixel functions and tests" % name
+    if kind == "<":
+        if CUDA.match(name) and not (cuda_code or (top == "common" and room == "cuda")):
+            return "CUDA's %s belongs to common/cuda and to .cu and .cuh files" % name
+        return None
+
+    if "/" not in name:
+        if top == "benchmarks" and (root / path.parent / name).is_file():
+            return None  # benchmarks have no rooms
+        return '"%s": headers are included with their room, "room/file.h"' % name
+    target = name.split("/")[0]
+    if not any((root / folder / name).is_file() for folder in ("common", "plugins", "tests")):
+        return '"%s" is none of the headers in common/, plugins/ or tests/' % name
+    if target == "cuda" and not (cuda_code or (top == "common" and room == "cuda")):
+        return '"%s" belongs to common/cuda and to .cu and .cuh files' % name
+    if for_tests:
+        return None
+    if (root / "tests" / name).is_file():
+        return '"%s" is for tests and benchmarks' % name
+    if top == "common":
+        return None if target in COMMON[room] else "%s may not include %s" % (room, target)
+    if target in COMMON:
+        if target == "cuda":
+            return None
+        allowed = {"core", "math", "stream"}
+        if top == "gdal_tools":
+            allowed |= {"raster", "cli"}
+        if top == "plugins" and room == "gdal":
+            allowed |= {"raster"}
+        return None if target in allowed else "%s may not include %s" % (top + ("/" + room if room else ""), target)
+    if target == room or name == "%s/%s.h" % (target, target):
+        return None
+    return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
+
+
+def check_tree(root):
+    """All breaches as (path, line, text), and the number of files seen."""
+    found, seen = [], 0
+    files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
+    files += sorted(p for p in (root / "cmake").glob("*") if p.is_file()) + [root / "CMakeLists.txt"]
+    files += sorted(p for p in (root / "scripts").glob("*") if p.is_file())
+    for file in files:
+        path = file.relative_to(root)
+        source = path.suffix in SOURCES
+        build = path.name == "CMakeLists.txt" or path.suffix == ".cmake"
+        if not (source or build or path.suffix in {".py", ".sh"} or path.parts[0] == "scripts"):
+            continue
+        seen += 1
+        lines = file.read_text(encoding="utf-8").splitlines()
+        if path.name != "CMakeLists.txt" and spdx_missing(lines):
+            found.append((path, 1, "the first line must be the SPDX line of the licence"))
+        if path.suffix in {".h", ".cuh"} and "#pragma once" not in lines:
+            found.append((path, 1, "a header needs #pragma once"))
+        if path.parts[0] == "common" and source and (len(path.parts) < 3 or path.parts[1] not in COMMON):
+            found.append((path, 1, "no room of common/ is known for this file"))
+            continue
+        for number, line in enumerate(lines, 1):
+            if build and FETCH.search(line):
+                found.append((path, number, "nothing is fetched while building"))
+            match = INCLUDE.match(line) if source else None
+            breach = check_include(root, path, *match.groups()) if match else None
+            if breach:
+                found.append((path, number, breach))
+    return found, seen
+
+
+def self_test():
+    good = {
+        "CMakeLists.txt": "",
+        "common/core/rect.h": "#pragma once\n#include <vector>\n",
+        "common/stream/pipeline.h": '#pragma once\n#include "core/rect.h"\n#include <cupid>\n',
+        "common/cuda/buffer.h": "#pragma once\n#include <cuda_runtime.h>\n",
+        "common/raster/source.cpp": '#include <gdal_priv.h>\n#include "stream/pipeline.h"\n',
+        "common/cli/tool.h": "#pragma once\n#include <cpl_error.h>\n",
+        "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n',
+        "plugins/spp/spp_inner.h": '#pragma once\n',
+        "plugins/spp/spp_cuda.cu": '#include "cuda/buffer.h"\n#include "spp/spp_inner.h"\n#include <cublas_v2.h>\n',
+        "plugins/spp/spp_pixelfn.cpp": "#include <gdal.h>\n",
+        "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n',
+        "gdal_tools/gdal_hsi_spp.cpp": '#include "cli/tool.h"\n#include "spp/spp.h"\n',
+        "benchmarks/peers.cuh": "#pragma once\n",
+        "benchmarks/spp_bench.cu": '#include "peers.cuh"\n#include "spp/spp_inner.h"\n',
+        "tests/support/cube.h": "#pragma once\n",
+        "tests/spp/spp_test.cpp": '#include "spp/spp_inner.h"\n#include "support/cube.h"\n#include <gdal.h>\n',
+    }
+    bad = {  # each alone must be found
+        "core sees stream": {"common/core/a.cpp": '#include "stream/pipeline.h"\n'},
+        "stream sees raster": {"common/raster/x.h": "#pragma once\n", "common/stream/a.cpp": '#include "raster/x.h"\n'},
+        "raster sees cli": {"common/raster/a.cpp": '#include "cli/tool.h"\n'},
+        "an algorithm sees raster": {"common/raster/x.h": "#pragma once\n", "plugins/pca/a.cpp": '#include "raster/x.h"\n'},
+        "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_inner.h"\n'},
+        "a tool sees private files": {"gdal_tools/a.cpp": '#include "spp/spp_inner.h"\n'},
+        "GDAL in stream": {"common/stream/a.cpp": "#include <gdal.h>\n"},
+        "GDAL in an algorithm": {"plugins/spp/a.cpp": "#include <ogr_spatialref.h>\n"},
+        "GDAL in a tool": {"gdal_tools/a.cpp": '#include "gdal_priv.h"\n'},
+        "CUDA in a .cpp": {"plugins/spp/a.cpp": "#include <cuda_runtime_api.h>\n"},
+        "cuBLAS in a header": {"plugins/spp/a.h": "#pragma once\n#include <cublas_v2.h>\n"},
+        "common/cuda in a .cpp": {"plugins/spp/a.cpp": '#include "cuda/buffer.h"\n'},
+        "a bare include": {"plugins/spp/a.cpp": '#include "spp_inner.h"\n'},
+        "an unknown header": {"plugins/spp/a.cpp": '#include "spp/none.h"\n'},
+        "test support in a tool": {"gdal_tools/a.cpp": '#include "support/cube.h"\n'},
+        "an unknown room": {"common/misc/a.cpp": "\n"},
+        "no pragma once": {"plugins/spp/a.h": "\n"},
+        "a fetch": {"cmake/X.cmake": "include(FetchContent)\n"},
+    }
+
+    def breaches(files, licence=True):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in files.items():
+                file = root / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                mark = "#" if name.endswith((".txt", ".cmake")) else "//"
+                file.write_text((mark + " SPDX-License-Identifier: MIT\n" if licence else "") + text)
+            return check_tree(root)[0]
+
+    failures = ["clean tree: %s:%d: %s" % b for b in breaches(good)]
+    for what, files in bad.items():
+        if len(breaches({**good, **files})) != 1:
+            failures.append("%s: found %s" % (what, breaches({**good, **files})))
+    if len(breaches({"CMakeLists.txt": "", "common/core/a.cpp": "\n"}, licence=False)) != 1:
+        failures.append("a missing licence line was not found")
+    return failures
+
+
+def main(argument):
+    if argument == "--self-test":
+        failures = self_test()
+        print("\n".join(failures) or "every rule catches its breach")
+        return 1 if failures else 0
+    found, seen = check_tree(pathlib.Path(argument))
+    for path, line, text in found:
+        print("%s:%d: %s" % (path, line, text))
+    print("%d files checked, %d breaches" % (seen, len(found)))
+    return 1 if found or seen == 0 else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))
