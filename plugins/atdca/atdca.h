@@ -45,6 +45,7 @@ struct Target {
 
 /// What the search cost. A full scan looks at every tile once; the plain algorithm makes one for each target.
 struct Economy {
+    bool device = false;     ///< the search ran on a GPU
     bool in_memory = false;  ///< the scene was kept in host or device memory: the file was read once
     int passes = 0;          ///< passes over the scene, the first reading included; some visit a part only
     int64_t tiles = 0;       ///< of a full scan
@@ -84,7 +85,52 @@ struct Detection {
 /// not count towards the bound.
 Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
 
+/// What detect() would do with the memory, for -dry-run.
+struct MemoryPlan {
+    bool in_memory = false;
+    TilePlan tiles;
+    uint64_t scene_bytes = 0;  ///< the kept scene; 0 when it is streamed
+    uint64_t pool_bytes = 0;   ///< ceiling of the pool of candidates
+    uint64_t buffer_bytes = 0; ///< tiles and scratch of all lanes
+};
+MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
+
+/// What classification writes for every pixel x, with targets t_k.
+struct ClassifyOptions {
+    bool map = true; ///< first output: 1 + the index of the target with the smallest spectral angle (the first of
+                     ///< equals), 0 where that angle exceeds max_angle
+    double max_angle = 180; ///< degrees
+    enum class Scores { none, angle, abundance };
+    /// Second output, a band a target. angle: the spectral angle in degrees. abundance: the least-squares abundance,
+    /// (t_k' P x)/(t_k' P t_k) with P the projector onto the complement of the other targets: the detector of
+    /// J. C. Harsanyi, C.-I. Chang, IEEE TGRS 32(4), 1994, scaled to 1 at the target itself.
+    Scores scores = Scores::none;
+};
+
+/// spectra: of the targets, a value for every band of the scene it will run over. Invalid pixels come out as NaN.
+/// Throws Error when abundances are wanted of linearly dependent targets.
+std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
+                                                       const ClassifyOptions& options);
+
+/// Spectral angle in degrees, of n values each; NaN when one of them is zero.
+double spectral_angle(const double* a, const double* b, size_t n);
+
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
+
+/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the object is static).
+class CudaBackend {
+  public:
+    /// As detect(), with the scene on the first of the devices: the same targets in the same order. device_memory:
+    /// bytes that may be used there, 0 for 80 % of what is free. A scene that does not fit is streamed through host
+    /// memory instead, on the CPU: reading it sets the pace then. Detection::economy.device says what was done.
+    virtual Detection detect(const std::vector<CudaDevice>& devices, uint64_t device_memory,
+                             const stream::CubeSource& source, const Options& options,
+                             const stream::PassOptions& pass) = 0;
+
+  protected:
+    ~CudaBackend() = default;
+};
+inline constexpr const char* cuda_symbol = "hsi_cuda_atdca";
 
 } // namespace hsi::atdca

@@ -640,6 +640,20 @@ class Detector {
         m_layout.shape = source.shape();
     }
 
+    MemoryPlan planned() {
+        plan();
+        const Reading reading(m_options, m_layout, m_regions, nullptr, m_pool);
+        MemoryPlan p;
+        p.in_memory = m_keep;
+        p.tiles = m_layout.plan;
+        p.pool_bytes = m_pool_bytes;
+        p.buffer_bytes = stream::plan_bytes(m_source, reading, m_layout.plan);
+        if (m_keep)
+            p.scene_bytes = static_cast<uint64_t>(m_layout.first_pixel.back()) *
+                            KeptScene::bytes_per_pixel(m_layout.shape.bands);
+        return p;
+    }
+
     Detection run() {
         plan();
         read();
@@ -696,6 +710,7 @@ class Detector {
             if (keep && kept + fixed - scene + stream::plan_bytes(m_source, reading, tiles) > m_pass.memory)
                 continue;
             m_keep = keep;
+            m_pool_bytes = pool;
             m_regions.resize(static_cast<size_t>(m_layout.regions()));
             return;
         }
@@ -883,6 +898,7 @@ class Detector {
     CandidatePool m_pool;
     KeptScene m_kept;
     bool m_keep = false;
+    uint64_t m_pool_bytes = 0;
     Best m_first;
     int64_t m_pixels = 0;
     Detection m_result;
@@ -892,6 +908,10 @@ class Detector {
 
 Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass) {
     return Detector(source, options, pass).run();
+}
+
+MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass) {
+    return Detector(source, options, pass).planned();
 }
 
 const char* simd_target() { return simd_kernels().target; }
