@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_atdca: finds targets in a scene and writes them as points. The search reads the scene once when it fits into
-// memory; further passes only for -t auto (covariance), -map and -scores.
+// gdal_hsi_atdca: finds targets in a scene and writes them as points. The search reads the scene once when it
+// fits into memory; further passes only for -t auto (covariance), -map and -scores.
 #include "atdca/atdca.h"
 #include "cli/tool.h"
 #include "core/byte_size.h"
@@ -52,7 +52,8 @@ void check_bands(const raster::RasterSource& source) {
 /// Where to search: the CPU, or a device through the CUDA module.
 class Backend {
   public:
-    Backend(cli::Run& run, uint64_t cube_bytes) : m_devices(choose_devices(run.options().device, "atdca", cube_bytes)) {
+    Backend(cli::Run& run, uint64_t cube_bytes)
+        : m_devices(choose_devices(run.options().device, "atdca", cube_bytes)) {
         if (m_devices.size() > 1) {
             run.warn("the search runs on one device: CUDA " + std::to_string(m_devices.front().ordinal));
             m_devices.resize(1);
@@ -74,7 +75,8 @@ class Backend {
   private:
     bool load(cli::Run& run) {
         try {
-            m_cuda = reinterpret_cast<atdca::CudaBackend* (*)()>(cuda_module_symbol("atdca", atdca::cuda_symbol))();
+            m_cuda = reinterpret_cast<atdca::CudaBackend* (*)()>(
+                cuda_module_symbol("atdca", atdca::cuda_symbol))();
             return true;
         } catch (const Error& e) {
             if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
@@ -160,9 +162,9 @@ class Rasters {
 };
 
 /// How many targets: virtual dimensionality.
-int dimensionality(cli::Run& run, const Settings& s, const raster::RasterSource& source) {
+int dimensionality(cli::Run& run, const Settings& s, const raster::RasterSource& source, double share) {
     stream::CovarianceScan scan(source.shape().bands);
-    run.add_pass(stream::run_pass(source, scan, {}, run.pass("covariance", 0.25)));
+    run.add_pass(stream::run_pass(source, scan, {}, run.pass("covariance", share)));
     const auto scene = scan.result();
     if (scene.valid_pixels == 0) return 1; // the search says what is wrong, or leaves empty bands out
     const auto method = s.vd_method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
@@ -170,7 +172,8 @@ int dimensionality(cli::Run& run, const Settings& s, const raster::RasterSource&
     run.note("Virtual dimensionality (" + s.vd_method + "): " + std::to_string(number));
     run.report()["virtual_dimensionality"] = number;
     if (number < 1)
-        throw Error(source.path() + ": virtual dimensionality found no signal, so -t auto has no number of targets",
+        throw Error(source.path() +
+                        ": virtual dimensionality found no signal, so -t auto has no number of targets",
                     "Give -t a number, or a larger -pf.");
     return number;
 }
@@ -196,24 +199,27 @@ std::vector<std::vector<float>> spectra_at(std::shared_ptr<raster::RasterSource>
         if (empty.empty() || static_cast<int>(empty.size()) == bands) break;
         for (int b : empty)
             numbers.push_back(cube->bands()[static_cast<size_t>(b)]);
-        run.warn("-original " + cube->path() + ": no value at any target in band " + list(numbers) + ": left out");
+        run.warn("-original " + cube->path() + ": no value at any target in band " + list(numbers) +
+                 ": left out");
         cube = cube->without_bands(empty);
     }
     for (size_t k = 0; k < spectra.size(); ++k)
         if (!std::all_of(spectra[k].begin(), spectra[k].end(), [](float v) { return std::isfinite(v); }))
-            throw Error("-original " + cube->path() + " has no value at target " + std::to_string(k + 1) + " (line " +
-                            std::to_string(targets[k].line) + ", sample " + std::to_string(targets[k].sample) + ")",
+            throw Error("-original " + cube->path() + " has no value at target " + std::to_string(k + 1) +
+                            " (line " + std::to_string(targets[k].line) + ", sample " +
+                            std::to_string(targets[k].sample) + ")",
                         "Give the cube that src was made from, or leave out its bad bands.");
     return spectra;
 }
 
 std::string target_name(size_t rank, const atdca::Target& t) {
-    return "Target " + std::to_string(rank) + " (line " + std::to_string(t.line) + " sample " + std::to_string(t.sample) +
-           ")";
+    return "Target " + std::to_string(rank) + " (line " + std::to_string(t.line) + " sample " +
+           std::to_string(t.sample) + ")";
 }
 
 raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectra,
-                                   const std::vector<atdca::Target>& targets, const raster::RasterSource& cube) {
+                                   const std::vector<atdca::Target>& targets,
+                                   const raster::RasterSource& cube) {
     raster::SpectralLibrary library;
     for (size_t k = 0; k < spectra.size(); ++k) {
         library.names.push_back(target_name(k + 1, targets[k]));
@@ -233,22 +239,25 @@ raster::SpectralLibrary fitted(const raster::SpectralLibrary& references, const 
         (a.empty() || b.empty() || std::equal(a.begin(), a.end(), b.begin(), near)))
         return references;
     if (a.empty() || b.empty())
-        throw Error("-reference " + path + " has " + std::to_string(references.bands()) + " bands, the scene " +
-                        std::to_string(targets.bands()) + ", and there are no wavelengths to fit them by",
+        throw Error("-reference " + path + " has " + std::to_string(references.bands()) +
+                        " bands, the scene " + std::to_string(targets.bands()) +
+                        ", and there are no wavelengths to fit them by",
                     "Give a library with the scene's bands, or choose bands with -b.");
     return raster::resampled(references, b);
 }
 
 /// Table I of the paper: for every reference the target that is most similar.
-void compare_with(cli::Run& run, const raster::SpectralLibrary& references, const raster::SpectralLibrary& targets,
-                  const std::string& path) {
+void compare_with(cli::Run& run, const raster::SpectralLibrary& references,
+                  const raster::SpectralLibrary& targets, const std::string& path) {
     const auto fit = fitted(references, path, targets);
     std::vector<size_t> common;
     for (size_t b = 0; b < targets.bands(); ++b)
-        if (std::all_of(fit.spectra.begin(), fit.spectra.end(), [&](const auto& x) { return std::isfinite(x[b]); }))
+        if (std::all_of(fit.spectra.begin(), fit.spectra.end(),
+                        [&](const auto& x) { return std::isfinite(x[b]); }))
             common.push_back(b);
     if (common.size() < 2)
-        throw Error("-reference " + path + ": its wavelengths and the scene's have fewer than 2 bands in common");
+        throw Error("-reference " + path +
+                    ": its wavelengths and the scene's have fewer than 2 bands in common");
     if (common.size() < targets.bands())
         run.note("Compared over " + std::to_string(common.size()) + " of " + std::to_string(targets.bands()) +
                  " bands: the others lie outside the library");
@@ -264,8 +273,8 @@ void compare_with(cli::Run& run, const raster::SpectralLibrary& references, cons
     const auto row = [&](const std::string& name, const std::string& target, double angle) {
         char text[32];
         std::snprintf(text, sizeof text, "%12.4f", angle);
-        run.print(name + std::string(width - name.size(), ' ') + std::string(8 - std::min<size_t>(8, target.size()), ' ') +
-                  target + text);
+        run.print(name + std::string(width - name.size(), ' ') +
+                  std::string(8 - std::min<size_t>(8, target.size()), ' ') + target + text);
     };
     run.print("Reference" + std::string(width - 9, ' ') + "  Target SAD/degree");
     nlohmann::json table = nlohmann::json::array();
@@ -275,13 +284,15 @@ void compare_with(cli::Run& run, const raster::SpectralLibrary& references, cons
         double best = std::numeric_limits<double>::infinity();
         size_t at = 0;
         for (size_t k = 0; k < targets.spectra.size(); ++k) {
-            const double angle = atdca::spectral_angle(reference.data(), cut(targets.spectra[k]).data(), reference.size());
+            const double angle =
+                atdca::spectral_angle(reference.data(), cut(targets.spectra[k]).data(), reference.size());
             if (angle < best) {
                 best = angle;
                 at = k;
             }
         }
-        if (!std::isfinite(best)) throw Error("-reference " + path + ": the spectrum " + fit.names[r] + " is all zero");
+        if (!std::isfinite(best))
+            throw Error("-reference " + path + ": the spectrum " + fit.names[r] + " is all zero");
         row(fit.names[r], std::to_string(at + 1), best);
         table.push_back({{"reference", fit.names[r]}, {"target", at + 1}, {"sad_degrees", best}});
         sum += best;
@@ -301,17 +312,19 @@ raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const ras
     layer.srs_wkt = source.srs_wkt();
     layer.fields = {{"rank", true}, {"line", true}, {"sample", true}, {"score"}, {"lon"}, {"lat"}};
     for (size_t k = 0; k < targets.size(); ++k)
-        layer.points.push_back({places[k].x,
-                                places[k].y,
-                                {static_cast<double>(k + 1), static_cast<double>(targets[k].line),
-                                 static_cast<double>(targets[k].sample), targets[k].score, places[k].lon, places[k].lat}});
+        layer.points.push_back(
+            {places[k].x,
+             places[k].y,
+             {static_cast<double>(k + 1), static_cast<double>(targets[k].line),
+              static_cast<double>(targets[k].sample), targets[k].score, places[k].lon, places[k].lat}});
     return layer;
 }
 
 void tell_economy(cli::Run& run, const atdca::Detection& found, int wanted) {
     const auto& e = found.economy;
     char text[200];
-    std::snprintf(text, sizeof text, "Search: %s; %d passes looked at %.2f times the scene's pixels, %d full scans would at %d",
+    std::snprintf(text, sizeof text,
+                  "Search: %s; %d passes looked at %.2f times the scene's pixels, %d full scans would at %d",
                   e.in_memory ? (e.device ? "scene on the device, read once" : "scene in memory, read once")
                               : "scene streamed",
                   e.passes, e.scan_equivalents, wanted, wanted);
@@ -341,7 +354,8 @@ void run_atdca(cli::Run& run, Settings s) {
         run.reserve_cache(original->cache_bytes());
         const auto a = source->shape(), b = original->shape();
         if (a.samples != b.samples || a.lines != b.lines)
-            throw Error("-original " + s.original + " is " + scene_size(b) + ", " + source->path() + " is " + scene_size(a),
+            throw Error("-original " + s.original + " is " + scene_size(b) + ", " + source->path() + " is " +
+                            scene_size(a),
                         "Give the cube that src was made from.");
     }
     raster::check_vector_output(s.targets);
@@ -361,7 +375,8 @@ void run_atdca(cli::Run& run, Settings s) {
         options.targets = s.number > 0 ? s.number : std::min(source->shape().bands, 50);
         const auto plan = atdca::plan_detection(*source, options, run.pass("search", 1));
         run.print("Search on the CPU: scene " +
-                  (plan.in_memory ? "kept in memory (" + format_byte_size(plan.scene_bytes) + ")" : std::string("streamed")) +
+                  (plan.in_memory ? "kept in memory (" + format_byte_size(plan.scene_bytes) + ")"
+                                  : std::string("streamed")) +
                   ", " + plan.tiles.describe() + ", " + format_byte_size(plan.buffer_bytes) +
                   " of buffers, at most " + format_byte_size(plan.pool_bytes) + " of candidates");
         run.report()["plan"]["search"] = {{"in_memory", plan.in_memory},
@@ -376,10 +391,13 @@ void run_atdca(cli::Run& run, Settings s) {
     }
 
     atdca::Detection found;
-    const double share = (further ? 0.6 : 0.99) * (s.number > 0 ? 1.0 : 0.75);
+    const double share = further ? 0.6 : 1.0; // of the progress, for the search and what it needs
     for (bool first = true;; first = false) {
-        options.targets = s.number > 0 ? s.number : dimensionality(run, s, *source);
-        found = backend.detect(*source, options, run.pass("search", first ? share : 0.0), run.options());
+        options.targets =
+            s.number > 0 ? s.number : dimensionality(run, s, *source, first ? share * 0.25 : 0.0);
+        found = backend.detect(*source, options,
+                               run.pass("search", first ? share * (s.number > 0 ? 1.0 : 0.75) : 0.0),
+                               run.options());
         for (const auto& pass : found.passes)
             run.add_pass(pass);
         if (found.valid_pixels > 0 || !first) break;
@@ -397,8 +415,9 @@ void run_atdca(cli::Run& run, Settings s) {
         check_bands(*source);
     }
     if (found.valid_pixels == 0)
-        throw Error(source->path() + ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
-                                     "all bands are zero)",
+        throw Error(source->path() +
+                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
+                        "all bands are zero)",
                     "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
     run.report()["valid_pixels"] = found.valid_pixels;
     run.report()["invalid_pixels"] = found.invalid_pixels;
@@ -406,7 +425,6 @@ void run_atdca(cli::Run& run, Settings s) {
         run.note(std::to_string(found.invalid_pixels) + " of " + std::to_string(source->shape().pixels()) +
                  " pixels are invalid (nodata, masked, NaN or all zero) and cannot be targets");
     if (!found.warning.empty()) run.warn(found.warning);
-    tell_economy(run, found, options.targets);
 
     const auto& targets = found.targets;
     auto cube = original ? original : source;
@@ -428,12 +446,13 @@ void run_atdca(cli::Run& run, Settings s) {
                                                       : atdca::ClassifyOptions::Scores::abundance;
         const auto operation = atdca::make_classification(spectra, classify);
         rasters.create(run, *cube);
-        run.add_pass(stream::run_pass(*cube, *operation, rasters.sinks(), run.pass("classify", 0.39)));
+        run.add_pass(stream::run_pass(*cube, *operation, rasters.sinks(), run.pass("classify", 0.4)));
         rasters.commit();
     }
     if (!s.spectra.empty()) raster::write_spectral_library(s.spectra, library, s.targets.history);
     raster::write_points(s.targets, layer_of(targets, *source, s.targets.path));
 
+    tell_economy(run, found, options.targets);
     run.note("Rank     Line   Sample           Score");
     nlohmann::json entries = nlohmann::json::array();
     for (size_t k = 0; k < targets.size(); ++k) {
@@ -469,22 +488,25 @@ void check_settings(Settings& s) {
              {"dst", s.targets.path}, {"-spectra", s.spectra}, {"-map", s.map}, {"-scores", s.scores}}) {
         if (path.empty()) continue;
         const auto [at, fresh] = outputs.emplace(path, option);
-        if (!fresh) throw UsageError(at->second + " and " + option + " name the same file", "Give them different names.");
+        if (!fresh)
+            throw UsageError(at->second + " and " + option + " name the same file",
+                             "Give them different names.");
     }
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    cli::Tool tool("gdal_hsi_atdca",
-                   "Automatic target detection and classification (ATDCA): finds the pixels whose spectra differ most "
-                   "from one another, by orthogonal subspace projection (osp) or Gram-Schmidt (gs), and writes them as "
-                   "points.",
-                   "Examples:\n"
-                   "  gdal_hsi_atdca -t 30 scene.img targets.gpkg\n"
-                   "  gdal_hsi_spp scene.img y.tif && gdal_hsi_atdca -t 19 -original scene.img y.tif targets.geojson\n"
-                   "  gdal_hsi_atdca -spectra targets.sli -map nearest.tif -max-angle 5 scene.img targets.gpkg\n"
-                   "  gdal_hsi_atdca -q -reference minerals.sli scene.img targets.gpkg\n");
+    cli::Tool tool(
+        "gdal_hsi_atdca",
+        "Automatic target detection and classification (ATDCA): finds the pixels whose spectra differ most "
+        "from one another, by orthogonal subspace projection (osp) or Gram-Schmidt (gs), and writes them as "
+        "points.",
+        "Examples:\n"
+        "  gdal_hsi_atdca -t 30 scene.img targets.gpkg\n"
+        "  gdal_hsi_spp scene.img y.tif && gdal_hsi_atdca -t 19 -original scene.img y.tif targets.geojson\n"
+        "  gdal_hsi_atdca -spectra targets.sli -map nearest.tif -max-angle 5 scene.img targets.gpkg\n"
+        "  gdal_hsi_atdca -q -reference minerals.sli scene.img targets.gpkg\n");
     tool.add_source();
     tool.add_compute();
     Settings s;
@@ -507,22 +529,30 @@ int main(int argc, char** argv) {
         ->check(CLI::IsMember({"hfc", "nwhfc"}))
         ->type_name("hfc|nwhfc")
         ->capture_default_str();
-    app.add_option("--pf", s.false_alarm, "False-alarm probability of -t auto")->type_name("P")->capture_default_str();
-    app.add_option("--original", s.original,
-                   "Read the targets' spectra in this cube, of which src is a preprocessed one; -map and -scores "
-                   "classify it");
-    app.add_option("--spectra", s.spectra, "Write the spectra: .sli (ENVI library) or .csv")->type_name("FILE");
-    app.add_option("--map", s.map, "Write a map: the nearest target of every pixel, by spectral angle")->type_name("FILE");
-    app.add_option("--max-angle", s.max_angle, "-map: pixels farther than this from every target stay unclassified")
+    app.add_option("--pf", s.false_alarm, "False-alarm probability of -t auto")
+        ->type_name("P")
+        ->capture_default_str();
+    app.add_option(
+        "--original", s.original,
+        "Read the targets' spectra in this cube, of which src is a preprocessed one; -map and -scores "
+        "classify it");
+    app.add_option("--spectra", s.spectra, "Write the spectra: .sli (ENVI library) or .csv")
+        ->type_name("FILE");
+    app.add_option("--map", s.map, "Write a map: the nearest target of every pixel, by spectral angle")
+        ->type_name("FILE");
+    app.add_option("--max-angle", s.max_angle,
+                   "-map: pixels farther than this from every target stay unclassified")
         ->type_name("DEGREES")
         ->capture_default_str();
     app.add_option("--scores", s.scores, "Write detection scores, a band a target")->type_name("FILE");
-    app.add_option("--score-kind", s.score_kind, "-scores: least-squares abundance, or spectral angle in degrees")
+    app.add_option("--score-kind", s.score_kind,
+                   "-scores: least-squares abundance, or spectral angle in degrees")
         ->check(CLI::IsMember({"abundance", "angle"}))
         ->type_name("abundance|angle")
         ->capture_default_str();
-    app.add_option("--reference", s.reference,
-                   "Print the spectral angle of the best target to every spectrum of this library (.sli, .csv)")
+    app.add_option(
+           "--reference", s.reference,
+           "Print the spectral angle of the best target to every spectrum of this library (.sli, .csv)")
         ->type_name("FILE");
     app.add_option("--of", s.targets.format, "Vector format [from the extension of dst, else GPKG]")
         ->type_name("FORMAT")

@@ -66,8 +66,9 @@ void estimate(cli::Run& run, const Settings& settings) {
         check_bands(*source);
     }
     if (scene.valid_pixels == 0)
-        throw Error(source->path() + ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
-                                     "all bands are zero)",
+        throw Error(source->path() +
+                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
+                        "all bands are zero)",
                     "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const auto result = vd::estimate(scene, method, settings.false_alarm);
@@ -97,13 +98,13 @@ void estimate(cli::Run& run, const Settings& settings) {
         run.note(std::to_string(scene.invalid_pixels) + " of " + std::to_string(source->shape().pixels()) +
                  " pixels are invalid (nodata, masked, NaN or all zero) and left out");
     char line[120];
-    std::snprintf(line, sizeof line, "%5s %15s %15s %15s %15s  %s", "no.", "correlation", "covariance", "difference",
-                  "threshold", "signal");
+    std::snprintf(line, sizeof line, "%5s %15s %15s %15s %15s  %s", "no.", "correlation", "covariance",
+                  "difference", "threshold", "signal");
     run.note(line);
     for (size_t i = 0; i < result.test.size(); ++i) {
         const auto& e = result.test[i];
-        std::snprintf(line, sizeof line, "%5zu %15.8g %15.8g %15.8g %15.8g  %s", i + 1, e.correlation, e.covariance,
-                      e.correlation - e.covariance, e.threshold, e.signal ? "yes" : "no");
+        std::snprintf(line, sizeof line, "%5zu %15.8g %15.8g %15.8g %15.8g  %s", i + 1, e.correlation,
+                      e.covariance, e.correlation - e.covariance, e.threshold, e.signal ? "yes" : "no");
         run.note(line);
     }
     run.print("Virtual dimensionality: " + std::to_string(result.number));
@@ -133,7 +134,8 @@ int main(int argc, char** argv) {
     app.add_flag("--json", settings.json, "Print the result as JSON, and nothing else");
     tool.check([&](const cli::CommonOptions&) {
         if (!(settings.false_alarm > 0 && settings.false_alarm < 1))
-            throw UsageError("-pf: " + std::to_string(settings.false_alarm) + " is no false-alarm probability",
+            throw UsageError("-pf: " + std::to_string(settings.false_alarm) +
+                                 " is no false-alarm probability",
                              "Use a number between 0 and 1, for example 1e-3.");
     });
     return tool.run(argc, argv, [&](cli::Run& run) { estimate(run, settings); });

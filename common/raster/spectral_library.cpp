@@ -26,7 +26,8 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
-    throw Error("'" + path + "': " + what, "Give an ENVI spectral library (.sli with its .hdr) or a .csv table.");
+    throw Error("'" + path + "': " + what,
+                "Give an ENVI spectral library (.sli with its .hdr) or a .csv table.");
 }
 
 std::string read_file(const std::string& path) {
@@ -103,14 +104,29 @@ SpectralLibrary read_envi(const std::string& path) {
     size_t width = 0;
     double (*value)(const char*, bool) = nullptr;
     switch (type) {
-    case 1: width = 1, value = element<uint8_t>; break;
-    case 2: width = 2, value = element<int16_t>; break;
-    case 3: width = 4, value = element<int32_t>; break;
-    case 4: width = 4, value = element<float>; break;
-    case 5: width = 8, value = element<double>; break;
-    case 12: width = 2, value = element<uint16_t>; break;
-    case 13: width = 4, value = element<uint32_t>; break;
-    default: refuse(path, "data type " + std::to_string(type) + " is not supported");
+    case 1:
+        width = 1, value = element<uint8_t>;
+        break;
+    case 2:
+        width = 2, value = element<int16_t>;
+        break;
+    case 3:
+        width = 4, value = element<int32_t>;
+        break;
+    case 4:
+        width = 4, value = element<float>;
+        break;
+    case 5:
+        width = 8, value = element<double>;
+        break;
+    case 12:
+        width = 2, value = element<uint16_t>;
+        break;
+    case 13:
+        width = 4, value = element<uint32_t>;
+        break;
+    default:
+        refuse(path, "data type " + std::to_string(type) + " is not supported");
     }
     const auto offset = static_cast<size_t>(header_number(header, "header offset", 0, path));
     const std::string data = read_file(path);
@@ -130,9 +146,9 @@ SpectralLibrary read_envi(const std::string& path) {
     const std::string* units = header.find("wavelength units");
     library.wavelengths_nm = header_list(header, "wavelength", bands);
     library.fwhm_nm = header_list(header, "fwhm", bands);
-    const double guess = library.wavelengths_nm.empty()
-                             ? 0
-                             : *std::max_element(library.wavelengths_nm.begin(), library.wavelengths_nm.end());
+    const double guess = library.wavelengths_nm.empty() ? 0
+                                                        : *std::max_element(library.wavelengths_nm.begin(),
+                                                                            library.wavelengths_nm.end());
     to_nm(library.wavelengths_nm, units ? *units : "", guess);
     to_nm(library.fwhm_nm, units ? *units : "", guess);
     return library;
@@ -145,8 +161,9 @@ SpectralLibrary read_csv(const std::string& path) {
     std::vector<std::vector<double>> columns;
     const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
     for (int i = 0; i < lines.Count(); ++i) {
-        const CPLStringList cells(CSLTokenizeString2(
-            lines[i], ",", CSLT_HONOURSTRINGS | CSLT_ALLOWEMPTYTOKENS | CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
+        const CPLStringList cells(CSLTokenizeString2(lines[i], ",",
+                                                     CSLT_HONOURSTRINGS | CSLT_ALLOWEMPTYTOKENS |
+                                                         CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
         if (i == 0) {
             for (int c = 0; c < cells.Count(); ++c)
                 heads.emplace_back(cells[c]);
@@ -154,8 +171,8 @@ SpectralLibrary read_csv(const std::string& path) {
             continue;
         }
         if (cells.Count() != static_cast<int>(heads.size()))
-            refuse(path, "line " + std::to_string(i + 1) + " has " + std::to_string(cells.Count()) + " columns instead of " +
-                             std::to_string(heads.size()));
+            refuse(path, "line " + std::to_string(i + 1) + " has " + std::to_string(cells.Count()) +
+                             " columns instead of " + std::to_string(heads.size()));
         for (size_t c = 0; c < heads.size(); ++c)
             columns[c].push_back(to_number(cells[static_cast<int>(c)]));
     }
@@ -171,7 +188,8 @@ SpectralLibrary read_csv(const std::string& path) {
             continue;
         }
         for (double v : columns[c])
-            if (!std::isfinite(v)) refuse(path, "the column " + heads[c] + " holds something that is no number");
+            if (!std::isfinite(v))
+                refuse(path, "the column " + heads[c] + " holds something that is no number");
         library.names.push_back(heads[c]);
         library.spectra.push_back(columns[c]);
     }
@@ -220,19 +238,22 @@ SpectralLibrary read_spectral_library(const std::string& path) {
 void check_library_output(const std::string& path, bool overwrite, const std::string& option) {
     const std::string extension = CPLGetExtension(path.c_str());
     if (!EQUAL(extension.c_str(), "sli") && !EQUAL(extension.c_str(), "csv"))
-        throw UsageError(option + " " + path + ": spectra are written as .sli (ENVI spectral library) or .csv");
+        throw UsageError(option + " " + path +
+                         ": spectra are written as .sli (ENVI spectral library) or .csv");
     std::vector<std::string> files{path};
     if (!is_csv(path)) files.push_back(header_of(path));
     // The header beside a library that is not there yet belongs to something else, a scene perhaps.
     const bool own = overwrite && exists(path);
     for (const auto& file : files)
         if (exists(file) && !own)
-            throw Error("'" + file + "' is there already", "Give -overwrite to replace it, or another name for " + option + ".");
+            throw Error("'" + file + "' is there already",
+                        "Give -overwrite to replace it, or another name for " + option + ".");
     if (is_local(path) && !exists(folder_of(path)))
         throw Error("'" + path + "': there is no folder '" + folder_of(path) + "'", "Make the folder first.");
 }
 
-void write_spectral_library(const std::string& path, const SpectralLibrary& library, const std::string& history) {
+void write_spectral_library(const std::string& path, const SpectralLibrary& library,
+                            const std::string& history) {
     const size_t bands = library.bands();
     if (is_csv(path)) {
         std::string text = "band,wavelength";
@@ -290,7 +311,8 @@ void write_spectral_library(const std::string& path, const SpectralLibrary& libr
     AtomicFile file(path);
     const std::string text = header.text();
     write_text(header_of(file.path()), header_of(path), text.data(), text.size());
-    write_text(file.path(), path, reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    write_text(file.path(), path, reinterpret_cast<const char*>(values.data()),
+               values.size() * sizeof(float));
     file.commit({});
 }
 
@@ -298,16 +320,18 @@ SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<doub
     std::vector<size_t> order; // sensors' wavelengths overlap where spectrometers meet
     for (size_t b = 0; b < library.wavelengths_nm.size(); ++b)
         if (std::isfinite(library.wavelengths_nm[b])) order.push_back(b);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return library.wavelengths_nm[a] < library.wavelengths_nm[b]; });
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return library.wavelengths_nm[a] < library.wavelengths_nm[b];
+    });
     SpectralLibrary out;
     out.names = library.names;
     out.wavelengths_nm = wavelengths_nm;
     for (const auto& spectrum : library.spectra) {
         std::vector<double> values;
         for (double w : wavelengths_nm) {
-            const auto above = std::lower_bound(order.begin(), order.end(), w,
-                                                [&](size_t b, double x) { return library.wavelengths_nm[b] < x; });
+            const auto above = std::lower_bound(order.begin(), order.end(), w, [&](size_t b, double x) {
+                return library.wavelengths_nm[b] < x;
+            });
             if (!std::isfinite(w) || above == order.end() ||
                 (above == order.begin() && library.wavelengths_nm[*above] != w)) {
                 values.push_back(unknown);
@@ -318,7 +342,8 @@ SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<doub
                 continue;
             }
             const size_t lo = *(above - 1), hi = *above;
-            const double share = (w - library.wavelengths_nm[lo]) / (library.wavelengths_nm[hi] - library.wavelengths_nm[lo]);
+            const double share =
+                (w - library.wavelengths_nm[lo]) / (library.wavelengths_nm[hi] - library.wavelengths_nm[lo]);
             values.push_back(spectrum[lo] + share * (spectrum[hi] - spectrum[lo]));
         }
         out.spectra.push_back(std::move(values));

@@ -25,7 +25,9 @@ bool has(GDALDriver* driver, const char* capability) {
     return value != nullptr && CPLTestBool(value);
 }
 
-bool writes_vectors(GDALDriver* driver) { return has(driver, GDAL_DCAP_VECTOR) && has(driver, GDAL_DCAP_CREATE); }
+bool writes_vectors(GDALDriver* driver) {
+    return has(driver, GDAL_DCAP_VECTOR) && has(driver, GDAL_DCAP_CREATE);
+}
 
 std::string extension_of(const std::string& path) {
     const std::string name = path.substr(path.rfind('/') + 1);
@@ -39,7 +41,8 @@ GDALDriver* choose_driver(const VectorOptions& options) {
     if (!options.format.empty()) {
         GDALDriver* driver = manager->GetDriverByName(options.format.c_str());
         if (driver == nullptr)
-            throw UsageError("-of " + options.format + ": GDAL has no such driver", "--formats lists the drivers.");
+            throw UsageError("-of " + options.format + ": GDAL has no such driver",
+                             "--formats lists the drivers.");
         if (!writes_vectors(driver))
             throw UsageError("-of " + options.format + ": this driver cannot write vector layers",
                              "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another one that can.");
@@ -55,8 +58,8 @@ GDALDriver* choose_driver(const VectorOptions& options) {
         const CPLStringList extensions(CSLTokenizeString2(list ? list : "", " ", 0));
         if (extensions.FindString(extension.c_str()) >= 0) return driver;
     }
-    throw UsageError("no driver writes vector layers into files with the extension '." + extension + "' of '" +
-                         options.path + "'",
+    throw UsageError("no driver writes vector layers into files with the extension '." + extension +
+                         "' of '" + options.path + "'",
                      "Use .gpkg, .geojson, .csv or .shp, or name a driver with -of.");
 }
 
@@ -88,7 +91,7 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
                                         layer_options.List());
     check(out != nullptr, "the layer cannot be created");
     for (const auto& field : layer.fields) {
-        OGRFieldDefn definition(field.name.c_str(), field.whole ? OFTInteger64 : OFTReal);
+        OGRFieldDefn definition(field.name.c_str(), field.whole ? OFTInteger : OFTReal);
         check(out->CreateField(&definition) == OGRERR_NONE, "the field " + field.name + " cannot be created");
     }
     if (!options.history.empty()) {
@@ -96,19 +99,21 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         const GdalErrors ignored;
         out->SetMetadataItem("HSI_HISTORY", options.history.c_str());
     }
-    const bool transactions = dataset.TestCapability(ODsCTransactions) && dataset.StartTransaction() == OGRERR_NONE;
+    const bool transactions =
+        dataset.TestCapability(ODsCTransactions) && dataset.StartTransaction() == OGRERR_NONE;
     for (const auto& point : layer.points) {
         const std::unique_ptr<OGRFeature> feature(OGRFeature::CreateFeature(out->GetLayerDefn()));
         for (size_t k = 0; k < layer.fields.size(); ++k) {
             const int at = feature->GetFieldIndex(layer.fields[k].name.c_str());
             if (at < 0 || std::isnan(point.values[k])) continue;
             if (layer.fields[k].whole)
-                feature->SetField(at, static_cast<GIntBig>(std::llround(point.values[k])));
+                feature->SetField(at, static_cast<int>(std::lround(point.values[k])));
             else
                 feature->SetField(at, point.values[k]);
         }
         OGRPoint geometry(point.x, point.y);
-        check(feature->SetGeometry(&geometry) == OGRERR_NONE && out->CreateFeature(feature.get()) == OGRERR_NONE,
+        check(feature->SetGeometry(&geometry) == OGRERR_NONE &&
+                  out->CreateFeature(feature.get()) == OGRERR_NONE,
               "a point cannot be written");
     }
     if (transactions) check(dataset.CommitTransaction() == OGRERR_NONE, "the points cannot be written");
@@ -137,7 +142,8 @@ void check_vector_output(const VectorOptions& options) {
     if (VSIStatL(folder.c_str(), &status) != 0 || !VSI_ISDIR(status.st_mode))
         throw Error("'" + options.path + "': there is no folder '" + folder + "'", "Make the folder first.");
     if (access(folder.c_str(), W_OK) != 0)
-        throw Error("'" + options.path + "': the folder '" + folder + "' cannot be written", "Choose another place.");
+        throw Error("'" + options.path + "': the folder '" + folder + "' cannot be written",
+                    "Choose another place.");
 }
 
 void write_points(const VectorOptions& options, const PointLayer& layer) {
@@ -157,11 +163,11 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
     AtomicFile file(options.path);
     {
         const GdalErrors errors;
-        std::unique_ptr<GDALDataset> dataset(
-            driver->Create(file.path().c_str(), 0, 0, 0, GDT_Unknown, list_of(options.dataset_options).List()));
+        std::unique_ptr<GDALDataset> dataset(driver->Create(file.path().c_str(), 0, 0, 0, GDT_Unknown,
+                                                            list_of(options.dataset_options).List()));
         if (!dataset)
-            throw Error("'" + options.path + "' cannot be created by the driver " + driver->GetDescription() + ": " +
-                            errors.text(),
+            throw Error("'" + options.path + "' cannot be created by the driver " + driver->GetDescription() +
+                            ": " + errors.text(),
                         "Check the folder and -dsco.");
         fill(*dataset, driver, options, layer, errors);
         dataset.reset();

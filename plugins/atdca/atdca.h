@@ -93,22 +93,23 @@ struct MemoryPlan {
     uint64_t pool_bytes = 0;   ///< ceiling of the pool of candidates
     uint64_t buffer_bytes = 0; ///< tiles and scratch of all lanes
 };
-MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
+MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options,
+                          const stream::PassOptions& pass);
 
 /// What classification writes for every pixel x, with targets t_k.
 struct ClassifyOptions {
-    bool map = true; ///< first output: 1 + the index of the target with the smallest spectral angle (the first of
-                     ///< equals), 0 where that angle exceeds max_angle
+    bool map = true; ///< first output: 1 + the index of the target with the smallest spectral angle (the
+                     ///< first of equals), 0 where that angle exceeds max_angle
     double max_angle = 180; ///< degrees
     enum class Scores { none, angle, abundance };
-    /// Second output, a band a target. angle: the spectral angle in degrees. abundance: the least-squares abundance,
-    /// (t_k' P x)/(t_k' P t_k) with P the projector onto the complement of the other targets: the detector of
-    /// J. C. Harsanyi, C.-I. Chang, IEEE TGRS 32(4), 1994, scaled to 1 at the target itself.
+    /// Second output, a band a target. angle: the spectral angle in degrees. abundance: the least-squares
+    /// abundance, (t_k' P x)/(t_k' P t_k) with P the projector onto the complement of the other targets: the
+    /// detector of J. C. Harsanyi, C.-I. Chang, IEEE TGRS 32(4), 1994, scaled to 1 at the target itself.
     Scores scores = Scores::none;
 };
 
-/// spectra: of the targets, a value for every band of the scene it will run over. Invalid pixels come out as NaN.
-/// Throws Error when abundances are wanted of linearly dependent targets.
+/// spectra: of the targets, a value for every band of the scene it will run over. Invalid pixels come out as
+/// NaN. Throws Error when abundances are wanted of linearly dependent targets.
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options);
 
@@ -118,12 +119,14 @@ double spectral_angle(const double* a, const double* b, size_t n);
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the object is static).
+/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the
+/// object is static).
 class CudaBackend {
   public:
-    /// As detect(), with the scene on the first of the devices: the same targets in the same order. device_memory:
-    /// bytes that may be used there, 0 for 80 % of what is free. A scene that does not fit is streamed through host
-    /// memory instead, on the CPU: reading it sets the pace then. Detection::economy.device says what was done.
+    /// As detect(), with the scene on the first of the devices: the same targets in the same order.
+    /// device_memory: bytes that may be used there, 0 for 80 % of what is free. A scene that does not fit is
+    /// streamed through host memory instead, on the CPU: reading it sets the pace then.
+    /// Detection::economy.device says what was done.
     virtual Detection detect(const std::vector<CudaDevice>& devices, uint64_t device_memory,
                              const stream::CubeSource& source, const Options& options,
                              const stream::PassOptions& pass) = 0;

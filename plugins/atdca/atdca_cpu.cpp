@@ -910,7 +910,8 @@ Detection detect(const stream::CubeSource& source, const Options& options, const
     return Detector(source, options, pass).run();
 }
 
-MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass) {
+MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options,
+                          const stream::PassOptions& pass) {
     return Detector(source, options, pass).planned();
 }
 

@@ -8,19 +8,21 @@ namespace {
 
 constexpr double unit_roundoff = 0x1p-53;
 
+constexpr int strands = 32; // partial sums: a warp's lanes add them at once
+
 template <class T>
 double dot(const double* a, const T* b, int n) {
-    double sum = 0;
-    for (int i = 0; i < n; ++i)
-        sum += a[i] * static_cast<double>(b[i]);
-    return sum;
-}
-
-/// r -= (q.r) q
-void remove_component(const double* q, double* r, int n) {
-    const double c = dot(q, r, n);
-    for (int i = 0; i < n; ++i)
-        r[i] -= c * q[i];
+    double part[strands] = {};
+    int i = 0;
+    for (; i + strands <= n; i += strands)
+        for (int k = 0; k < strands; ++k)
+            part[k] += a[i + k] * static_cast<double>(b[i + k]);
+    for (int k = 0; i + k < n; ++k)
+        part[k] += a[i + k] * static_cast<double>(b[i + k]);
+    for (int half = strands / 2; half > 0; half /= 2)
+        for (int k = 0; k < half; ++k)
+            part[k] += part[k + half];
+    return part[0];
 }
 
 } // namespace
@@ -29,9 +31,7 @@ Basis::Basis(int bands) : m_bands(bands) { update_p(); }
 
 void Basis::add(const float* spectrum) {
     std::vector<double> r(spectrum, spectrum + m_bands);
-    for (int round = 0; round < 2; ++round) // once leaves components of the size of the cancellation
-        for (int k = 0; k < m_size; ++k)
-            remove_component(q(k), r.data(), m_bands);
+    orthogonalise(r);
     const double norm = std::sqrt(dot(r.data(), r.data(), m_bands));
     for (double v : r)
         m_q.push_back(v / norm);
@@ -39,11 +39,20 @@ void Basis::add(const float* spectrum) {
     update_p();
 }
 
+void Basis::orthogonalise(std::vector<double>& r) const {
+    std::vector<double> c(static_cast<size_t>(m_size));
+    for (int round = 0; round < 2; ++round) { // once leaves components of the size of the cancellation
+        for (int k = 0; k < m_size; ++k)
+            c[static_cast<size_t>(k)] = dot(q(k), r.data(), m_bands);
+        for (int k = 0; k < m_size; ++k)
+            for (int b = 0; b < m_bands; ++b)
+                r[static_cast<size_t>(b)] -= c[static_cast<size_t>(k)] * q(k)[b];
+    }
+}
+
 void Basis::update_p() {
     m_p.assign(static_cast<size_t>(m_bands), 1.0);
-    for (int round = 0; round < 2; ++round)
-        for (int k = 0; k < m_size; ++k)
-            remove_component(q(k), m_p.data(), m_bands);
+    orthogonalise(m_p);
     m_p_squared = dot(m_p.data(), m_p.data(), m_bands);
 }
 

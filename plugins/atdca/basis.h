@@ -26,7 +26,7 @@ inline bool before(double a, const Position& pa, double b, const Position& pb) {
     return a != b ? a > b : pa < pb;
 }
 
-/// The orthonormalised targets so far (modified Gram-Schmidt, two rounds) and the paper's vector p.
+/// The orthonormalised targets so far (classical Gram-Schmidt, two rounds) and the paper's vector p.
 class Basis {
   public:
     explicit Basis(int bands);
@@ -53,6 +53,7 @@ class Basis {
 
   private:
     void update_p();
+    void orthogonalise(std::vector<double>& r) const;
     int m_bands, m_size = 0;
     std::vector<double> m_q, m_p;
     double m_p_squared = 0;

@@ -15,23 +15,27 @@ namespace {
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 constexpr int64_t strip = 32 * group; ///< pixels that are worked on together
 
-double degrees(double cosine) { return std::acos(std::clamp(cosine, -1.0, 1.0)) * (180.0 / std::numbers::pi); }
+double degrees(double cosine) {
+    return std::acos(std::clamp(cosine, -1.0, 1.0)) * (180.0 / std::numbers::pi);
+}
 
 class ClassifyWorker final : public stream::Worker {
   public:
     /// units, weights: a row a target.
     ClassifyWorker(const ClassifyOptions& options, int bands, const std::vector<double>& units,
                    const std::vector<double>& weights)
-        : m_simd(simd_kernels()), m_options(options), m_bands(static_cast<size_t>(bands)), m_units(units), m_weights(weights),
-          m_targets(units.size() / m_bands), m_spectra(static_cast<size_t>(strip) * m_bands), m_norm(strip),
-          m_cosine(m_targets * group), m_abundance(weights.size() / m_bands * group) {}
+        : m_simd(simd_kernels()), m_options(options), m_bands(static_cast<size_t>(bands)), m_units(units),
+          m_weights(weights), m_targets(units.size() / m_bands),
+          m_spectra(static_cast<size_t>(strip) * m_bands), m_norm(strip), m_cosine(m_targets * group),
+          m_abundance(weights.size() / m_bands * group) {}
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
         if (in.line_stride != in.samples) throw Error("internal: the tile is not packed");
         const int64_t pixels = in.lines * in.samples;
         for (int64_t first = 0; first < pixels; first += strip) {
             const int64_t count = std::min(strip, pixels - first);
-            m_simd.pack(in.row(0, 0) + first, in.band_stride, in.bands, count, m_spectra.data(), m_norm.data());
+            m_simd.pack(in.row(0, 0) + first, in.band_stride, in.bands, count, m_spectra.data(),
+                        m_norm.data());
             for (int64_t g = 0; g < count; g += group)
                 classify(g, first + g, std::min<int64_t>(group, count - g), out);
         }
@@ -64,10 +68,11 @@ class ClassifyWorker final : public stream::Worker {
             if (map) {
                 size_t best = 0;
                 for (size_t k = 1; k < m_targets; ++k)
-                    if (m_cosine[k * group + static_cast<size_t>(i)] > m_cosine[best * group + static_cast<size_t>(i)])
+                    if (m_cosine[k * group + static_cast<size_t>(i)] >
+                        m_cosine[best * group + static_cast<size_t>(i)])
                         best = k;
                 const double angle = degrees(m_cosine[best * group + static_cast<size_t>(i)] * inverse);
-                map->row(0, 0)[pixel + i] = !valid                       ? no_value
+                map->row(0, 0)[pixel + i] = !valid                         ? no_value
                                             : angle <= m_options.max_angle ? static_cast<float>(best + 1)
                                                                            : 0.0f;
             }
@@ -96,7 +101,8 @@ class ClassifyWorker final : public stream::Worker {
 class Classification final : public stream::Operation {
   public:
     Classification(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& options)
-        : m_options(options), m_bands(static_cast<int>(spectra.front().size())), m_targets(static_cast<int>(spectra.size())) {
+        : m_options(options), m_bands(static_cast<int>(spectra.front().size())),
+          m_targets(static_cast<int>(spectra.size())) {
         std::vector<double> norms;
         for (const auto& x : spectra) {
             double squared = 0;

@@ -10,8 +10,8 @@
 namespace hsi::vd {
 
 double upper_quantile(double p) {
-    // Q(x) = erfc(x / sqrt 2) / 2 falls strictly: halve an interval that holds every double's p, then stop where
-    // doubles do.
+    // Q(x) = erfc(x / sqrt 2) / 2 falls strictly: halve an interval that holds every double's p, then stop
+    // where doubles do.
     double low = -40, high = 40;
     for (int i = 0; i < 200; ++i) {
         const double middle = 0.5 * (low + high);
