@@ -67,19 +67,17 @@ struct AlphaWork {
     const double* weights = nullptr; ///< half_window_weights(window)
 };
 
-/// alpha, rho and 1/rho of the core's pixels: the four steps below.
+/// alpha, rho and 1/rho of the core's pixels: the three steps below.
 void launch_alpha(const AlphaWork& work, cudaStream_t stream);
 
 /// inverse = 1/|y|, 0 for an invalid pixel; inverse_single = the same in single precision, NaN where that has not the
 /// range (the pixel's angles are then taken in double precision).
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream);
-/// Angles between the window's pixels and weighted sums over them, in single precision; lists pixels that need double.
+/// Angles between the window's pixels and the results from them, in single precision; lists pixels that need double.
 void launch_angles(const AlphaWork& work, cudaStream_t stream);
-/// alpha of the listed pixels in double precision from the cube's values.
+/// The results of the listed pixels in double precision from the cube's values.
 void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
-/// rho and 1/rho from alpha.
-void launch_rho(const AlphaWork& work, cudaStream_t stream);
 
 /// y' = (y - c)/rho + c (eq. 5). `centroid`: c as two floats a band, high and low part. `out`: bands x core pixels.
 void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
