@@ -59,20 +59,28 @@ class Backend {
             m_devices.resize(1);
         }
         if (!m_devices.empty() && !load(run)) m_devices.clear();
-        std::string text = "CPU, " + std::to_string(run.options().threads) +
-                           (run.options().threads == 1 ? " thread, " : " threads, ") + atdca::simd_target();
+        std::string text = cpu_text(run);
         if (m_cuda) text = "CUDA " + std::to_string(m_devices[0].ordinal) + " (" + m_devices[0].name + ")";
         run.report()["device"] = text;
         run.note("Device: " + text);
     }
-    atdca::Detection detect(const stream::CubeSource& source, const atdca::Options& options,
-                            const stream::PassOptions& pass, const cli::CommonOptions& common) const {
-        return m_cuda ? m_cuda->detect(m_devices, common.device_memory, source, options, pass)
-                      : atdca::detect(source, options, pass);
+    atdca::Detection detect(cli::Run& run, const stream::CubeSource& source, const atdca::Options& options,
+                            const stream::PassOptions& pass) const {
+        if (m_cuda && m_cuda->fits(m_devices[0], run.options().device_memory, source.shape(), options))
+            return m_cuda->detect(m_devices[0], source, options, pass);
+        if (m_cuda) {
+            // Reading sets the pace when the scene is streamed, and the CPU keeps up with it.
+            run.note("The scene does not fit into device memory: searching on the CPU");
+            run.report()["device"] = cpu_text(run);
+        }
+        return atdca::detect(source, options, pass);
     }
-    bool cuda() const { return m_cuda != nullptr; }
 
   private:
+    static std::string cpu_text(const cli::Run& run) {
+        return "CPU, " + std::to_string(run.options().threads) +
+               (run.options().threads == 1 ? " thread, " : " threads, ") + atdca::simd_target();
+    }
     bool load(cli::Run& run) {
         try {
             m_cuda = reinterpret_cast<atdca::CudaBackend* (*)()>(
@@ -395,9 +403,7 @@ void run_atdca(cli::Run& run, Settings s) {
     for (bool first = true;; first = false) {
         options.targets =
             s.number > 0 ? s.number : dimensionality(run, s, *source, first ? share * 0.25 : 0.0);
-        found = backend.detect(*source, options,
-                               run.pass("search", first ? share * (s.number > 0 ? 1.0 : 0.75) : 0.0),
-                               run.options());
+        found = backend.detect(run, *source, options, run.pass("search", first ? share * (s.number > 0 ? 1.0 : 0.75) : 0.0));
         for (const auto& pass : found.passes)
             run.add_pass(pass);
         if (found.valid_pixels > 0 || !first) break;

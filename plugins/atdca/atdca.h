@@ -119,16 +119,16 @@ double spectral_angle(const double* a, const double* b, size_t n);
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the
-/// object is static).
+/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the object is
+/// static).
 class CudaBackend {
   public:
-    /// As detect(), with the scene on the first of the devices: the same targets in the same order.
-    /// device_memory: bytes that may be used there, 0 for 80 % of what is free. A scene that does not fit is
-    /// streamed through host memory instead, on the CPU: reading it sets the pace then.
-    /// Detection::economy.device says what was done.
-    virtual Detection detect(const std::vector<CudaDevice>& devices, uint64_t device_memory,
-                             const stream::CubeSource& source, const Options& options,
+    /// True when the scene and what the search needs fit into device_memory bytes (0: 80 % of what is free).
+    virtual bool fits(const CudaDevice& device, uint64_t device_memory, const stream::CubeShape& scene,
+                      const Options& options) = 0;
+    /// As detect(), with the scene on the device, read once: the same targets in the same order, and the same scores to
+    /// the last bit. Throws Error when it does not fit.
+    virtual Detection detect(const CudaDevice& device, const stream::CubeSource& source, const Options& options,
                              const stream::PassOptions& pass) = 0;
 
   protected:

@@ -3,6 +3,7 @@
 #include "atdca/atdca_simd.h"
 #include "atdca/basis.h"
 #include "atdca/candidate_pool.h"
+#include "atdca/ending.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 
@@ -756,7 +757,7 @@ class Detector {
         while (static_cast<int>(found.size()) < m_options.targets) {
             const Sequence sequence = m_pool.guess(basis, found, m_options, m_first.score);
             if (sequence.steps.empty()) {
-                warn("the vector p has vanished: the vector of ones lies in the span of the targets");
+                end(Ending::p_vanished);
                 return;
             }
             Proof proof(m_options, sequence, m_layout, m_regions);
@@ -773,11 +774,9 @@ class Detector {
             for (size_t j = 0; j < held; ++j) {
                 const Step& step = sequence.steps[j];
                 if (step.ends) {
-                    warn(step.candidate < 0 && m_options.method == Method::gs &&
-                                 m_options.score == Score::sign
-                             ? "no other pixel projects to a positive value"
-                             : "what is left of the best other pixel is under 1e-6 of the first target's "
-                               "squared norm");
+                    end(step.candidate < 0 && m_options.method == Method::gs && m_options.score == Score::sign
+                            ? Ending::nothing_positive
+                            : Ending::rank);
                     return;
                 }
                 take(step.position, step.score, m_pool.spectrum(step.candidate));
@@ -790,8 +789,7 @@ class Detector {
                     m_pool.add(best.position, best.spectrum.data());
                 }
                 if (basis.squared_residual(best.spectrum.data()) < limit) {
-                    warn("what is left of the best other pixel is under 1e-6 of the first target's squared "
-                         "norm");
+                    end(Ending::rank);
                     return;
                 }
                 take(best.position, best.score, std::move(best.spectrum));
@@ -885,9 +883,8 @@ class Detector {
         m_pixels += pixels;
     }
 
-    void warn(const std::string& why) {
-        m_result.warning = "only " + std::to_string(m_result.targets.size()) + " of " +
-                           std::to_string(m_options.targets) + " targets: " + why;
+    void end(Ending ending) {
+        m_result.warning = ending_text(ending, m_result.targets.size(), m_options.targets);
     }
 
     const stream::CubeSource& m_source;
