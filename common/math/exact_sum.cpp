@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "math/exact_sum.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 
 namespace hsi::math {
 
@@ -16,15 +18,15 @@ void ExactSum::add(double x) {
         m_special += x;
         return;
     }
-    if (x == 0) return;
-    int exponent = 0;
-    const double fraction = std::frexp(x, &exponent); // x = fraction 2^exponent, |fraction| in [0.5, 1)
-    const auto mantissa = static_cast<int64_t>(std::ldexp(fraction, 53));
-    const int position = exponent - 53 - base_exponent; // bit 0 of the mantissa, counted from digit 0
+    uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    // x = +-magnitude 2^(exponent - 1075); subnormal numbers lack the leading bit and share the lowest exponent.
+    const int stored = static_cast<int>(bits >> 52 & 0x7ff);
+    const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);
+    const int position = std::max(stored, 1) - 1075 - base_exponent; // of bit 0, counted from digit 0
     const int digit = position / 32, shift = position % 32;
-    const uint64_t magnitude = static_cast<uint64_t>(mantissa < 0 ? -mantissa : mantissa);
     const unsigned __int128 wide = static_cast<unsigned __int128>(magnitude) << shift; // at most 85 bits
-    const int64_t sign = mantissa < 0 ? -1 : 1;
+    const int64_t sign = bits >> 63 ? -1 : 1;
     const auto at = static_cast<size_t>(digit);
     m_digit[at] += sign * static_cast<int64_t>(static_cast<uint64_t>(wide) & 0xffffffffu);
     m_digit[at + 1] += sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 32) & 0xffffffffu);

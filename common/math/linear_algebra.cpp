@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "math/linear_algebra.h"
+
+#include "core/error.h"
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#include <Eigen/Cholesky>
+#include <Eigen/Eigenvalues>
+#pragma GCC diagnostic pop
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+namespace hsi::math {
+namespace {
+
+using Matrix = Eigen::MatrixXd; // column-major: of a symmetric matrix the same numbers
+
+Eigen::Map<const Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>>
+checked(const std::vector<double>& matrix, int n) {
+    if (n < 1 || matrix.size() != static_cast<size_t>(n) * static_cast<size_t>(n))
+        throw Error("internal: a matrix of " + std::to_string(matrix.size()) + " entries is not " +
+                    std::to_string(n) + "x" + std::to_string(n));
+    return {matrix.data(), n, n};
+}
+
+template <class Solver>
+void require_success(const Solver& solver) {
+    if (solver.info() != Eigen::Success)
+        throw Error("the eigenproblem could not be solved: the matrix holds values that are not finite",
+                    "Look for extreme values in the scene and leave out the bands that hold them (-b).");
+}
+
+void require_finite(const std::vector<double>& matrix) {
+    if (!std::all_of(matrix.begin(), matrix.end(), [](double x) { return std::isfinite(x); }))
+        throw Error("the eigenproblem could not be solved: the matrix holds values that are not finite",
+                    "Look for extreme values in the scene and leave out the bands that hold them (-b).");
+}
+
+} // namespace
+
+void fix_sign(double* vector, int n) {
+    int largest = 0;
+    for (int i = 1; i < n; ++i)
+        if (std::fabs(vector[i]) > std::fabs(vector[largest])) largest = i;
+    if (vector[largest] < 0)
+        for (int i = 0; i < n; ++i)
+            vector[i] = -vector[i];
+}
+
+SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n) {
+    const Matrix a = checked(matrix, n);
+    require_finite(matrix);
+    const Eigen::SelfAdjointEigenSolver<Matrix> solver(a);
+    require_success(solver);
+    SymmetricEigen result;
+    result.size = n;
+    for (int k = n - 1; k >= 0; --k) { // Eigen sorts in rising order
+        result.values.push_back(solver.eigenvalues()[k]);
+        for (int i = 0; i < n; ++i)
+            result.vectors.push_back(solver.eigenvectors()(i, k));
+        fix_sign(result.vectors.data() + result.vectors.size() - static_cast<size_t>(n), n);
+    }
+    return result;
+}
+
+std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n) {
+    const Matrix a = checked(matrix, n);
+    require_finite(matrix);
+    const Eigen::SelfAdjointEigenSolver<Matrix> solver(a, Eigen::EigenvaluesOnly);
+    require_success(solver);
+    std::vector<double> values(solver.eigenvalues().data(), solver.eigenvalues().data() + n);
+    std::reverse(values.begin(), values.end());
+    return values;
+}
+
+std::vector<double> invert_positive(const std::vector<double>& matrix, int n) {
+    const Matrix a = checked(matrix, n);
+    const Eigen::LLT<Matrix> cholesky(a);
+    if (cholesky.info() != Eigen::Success)
+        throw Error("the matrix of the bands cannot be inverted: bands depend linearly on one another",
+                    "Leave out constant or repeated bands (-b), or use more pixels than bands.");
+    const Matrix inverse = cholesky.solve(Matrix::Identity(n, n));
+    std::vector<double> result(static_cast<size_t>(n) * static_cast<size_t>(n));
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j)
+            result[static_cast<size_t>(i) * static_cast<size_t>(n) + static_cast<size_t>(j)] =
+                0.5 * (inverse(i, j) + inverse(j, i));
+    return result;
+}
+
+} // namespace hsi::math

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Small dense symmetric problems in double precision: sizes of the order of a scene's bands. Matrices are n x
+// n, packed row by row; of a symmetric one only the lower triangle is read.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace hsi::math {
+
+struct SymmetricEigen {
+    int size = 0;
+    std::vector<double> values; ///< in falling order
+    std::vector<double>
+        vectors; ///< row k (size entries) belongs to values[k]: unit length, mutually orthogonal,
+                 ///< signed so that its entry of greatest magnitude is positive (the first of equals)
+    const double* vector(int k) const {
+        return vectors.data() + static_cast<size_t>(k) * static_cast<size_t>(size);
+    }
+};
+
+/// All eigenvalues and eigenvectors. Throws Error when the matrix holds NaN or infinities.
+SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n);
+
+/// The eigenvalues alone, in falling order: cheaper. Throws Error when the matrix holds NaN or infinities.
+std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n);
+
+/// The inverse of a symmetric positive definite matrix, by Cholesky. Throws Error when it is not positive
+/// definite (to rounding): linearly dependent bands.
+std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
+
+/// Turns the sign of a vector of n entries so that its entry of greatest magnitude (the first of equals) is
+/// positive.
+void fix_sign(double* vector, int n);
+
+} // namespace hsi::math

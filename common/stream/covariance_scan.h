@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+// Mean and covariance of the valid pixels of a scene, in one scan.
+//
+// Sums are taken over fixed blocks of pixels anchored at the scene's origin: a block is centred on its own
+// mean, its products are multiplied in single precision and added up in double (every few hundred pixels),
+// and the blocks are added without rounding. The result is the same to the last bit for every tiling and
+// number of threads, and as accurate as double-precision accumulation for any level of the data.
+#pragma once
+
+#include "math/exact_sum.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::stream {
+
+inline constexpr int64_t covariance_block_samples = 128;
+inline constexpr int64_t covariance_block_lines = 64;
+
+struct SceneCovariance {
+    int bands = 0;
+    int64_t valid_pixels = 0;
+    int64_t invalid_pixels = 0;
+    std::vector<double> mean; ///< a band each, over the valid pixels; NaN when there is none
+    std::vector<double>
+        covariance; ///< bands x bands, symmetric, divided by valid_pixels; NaN when there is none
+    std::vector<int64_t> finite; ///< a band each: pixels with a finite value
+
+    /// The matrix of mean products x x', bands x bands (the "correlation matrix" of virtual dimensionality).
+    std::vector<double> mean_products() const;
+    /// Bands (0-based) without a single finite value: the scan must be repeated without them, since they
+    /// leave no pixel valid.
+    std::vector<int> empty_bands() const;
+};
+
+/// Exact sums over blocks.
+struct CovarianceSums {
+    explicit CovarianceSums(int bands);
+    /// Adds a block of `count` valid pixels: sum[b] = sum of x_b; scatter[a * pitch + b], b <= a, = sum of
+    /// (x_a - centre_a)(x_b - centre_b).
+    void add_block(int64_t count, const double* sum, const float* centre, const double* scatter,
+                   int64_t pitch);
+    void add(const CovarianceSums& other);
+    static uint64_t bytes(int bands);
+
+    int bands;
+    int64_t valid = 0, invalid = 0;
+    std::vector<int64_t> finite;
+    std::vector<math::ExactSum> sum;     ///< of x_b
+    std::vector<math::ExactSum> product; ///< of x_a x_b, b <= a, at a (a+1)/2 + b
+};
+
+/// The scan. result() is complete after run_pass().
+class CovarianceScan : public Operation {
+  public:
+    explicit CovarianceScan(int bands) : m_total(bands) {}
+    int64_t align_samples() const override { return covariance_block_samples; }
+    int64_t align_lines() const override { return covariance_block_lines; }
+    uint64_t scratch_bytes(const TileLimits& limits) const override;
+    std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
+    void stop(Worker& worker) override;
+    SceneCovariance result() const;
+
+  protected:
+    /// For other backends: adds what a worker has gathered.
+    void merge(const CovarianceSums& sums) { m_total.add(sums); }
+    int bands() const { return m_total.bands; }
+
+  private:
+    CovarianceSums m_total;
+};
+
+} // namespace hsi::stream

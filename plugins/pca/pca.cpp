@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+#include "pca/pca.h"
+
+#include "core/error.h"
+#include "math/linear_algebra.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace hsi::pca {
+namespace {
+
+std::string number(double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", x);
+    return text;
+}
+
+bool has_wavelengths(const std::vector<double>& wavelengths) {
+    return !wavelengths.empty() && std::all_of(wavelengths.begin(), wavelengths.end(),
+                                               [](double w) { return std::isfinite(w) && w > 0; });
+}
+
+/// Half the distance to the nearest other wavelength of the model, halved again.
+double tolerance(const std::vector<double>& wavelengths, size_t band) {
+    double spacing = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < wavelengths.size(); ++i)
+        if (i != band) spacing = std::min(spacing, std::fabs(wavelengths[i] - wavelengths[band]));
+    return std::isfinite(spacing) ? std::max(0.5, 0.25 * spacing) : 0.5;
+}
+
+double deviation(const Model& model, int component) {
+    return std::sqrt(std::max(0.0, model.eigenvalues[static_cast<size_t>(component)]));
+}
+
+} // namespace
+
+double Model::explained(int component) const {
+    double total = 0;
+    for (double v : eigenvalues)
+        total += std::max(0.0, v);
+    return total > 0 ? std::max(0.0, eigenvalues[static_cast<size_t>(component)]) / total : 0.0;
+}
+
+int Model::rank() const {
+    int rank = 0;
+    while (rank < static_cast<int>(eigenvalues.size()) &&
+           eigenvalues[static_cast<size_t>(rank)] > 1e-12 * eigenvalues.front())
+        ++rank;
+    return rank;
+}
+
+Model fit(const stream::SceneCovariance& statistics, const FitOptions& options) {
+    const int n = statistics.bands;
+    if (options.components < 1 || options.components > n)
+        throw UsageError("-nc: " + std::to_string(options.components) + " components cannot be made from " +
+                             std::to_string(n) + (n == 1 ? " band" : " bands"),
+                         "Use a number from 1 to " + std::to_string(n) + ".");
+    if (statistics.valid_pixels < 1) throw Error("no pixel is valid: there is nothing to find components in");
+    Model model;
+    model.pixels = statistics.valid_pixels;
+    model.mean = statistics.mean;
+    model.whiten = options.whiten;
+    model.components = options.components;
+    const auto size = static_cast<size_t>(n);
+    std::vector<double> matrix = statistics.covariance;
+    const auto count = static_cast<double>(statistics.valid_pixels);
+    const double unbiased = statistics.valid_pixels > 1 ? count / (count - 1) : 1.0;
+    for (auto& v : matrix)
+        v *= unbiased;
+    if (options.scale) {
+        for (size_t b = 0; b < size; ++b) {
+            const double variance = matrix[b * size + b];
+            // A constant band stays as it is: its deviations are zero.
+            model.scale.push_back(variance > 0 ? std::sqrt(variance) : 1.0);
+        }
+        for (size_t a = 0; a < size; ++a)
+            for (size_t b = 0; b < size; ++b)
+                matrix[a * size + b] /= model.scale[a] * model.scale[b];
+    }
+    const auto eigen = math::eigen_symmetric(matrix, n);
+    model.eigenvalues = eigen.values;
+    model.loadings.assign(eigen.vectors.begin(),
+                          eigen.vectors.begin() + static_cast<ptrdiff_t>(options.components) * n);
+    return model;
+}
+
+std::vector<int> match_bands(const Model& model, const std::vector<double>& wavelengths_nm, int bands) {
+    std::vector<int> matched;
+    if (!has_wavelengths(model.wavelengths_nm) || !has_wavelengths(wavelengths_nm)) {
+        if (bands != model.band_count())
+            throw Error("the model was made from " + std::to_string(model.band_count()) +
+                            " bands, the scene has " + std::to_string(bands) +
+                            ", and without wavelengths on both sides they cannot be matched",
+                        "Choose the same bands with -b, or give the scene its wavelengths.");
+        matched.resize(static_cast<size_t>(bands));
+        std::iota(matched.begin(), matched.end(), 0);
+        return matched;
+    }
+    std::vector<char> used(wavelengths_nm.size());
+    for (size_t b = 0; b < model.mean.size(); ++b) {
+        const double want = model.wavelengths_nm[b];
+        size_t best = 0;
+        for (size_t i = 1; i < wavelengths_nm.size(); ++i)
+            if (std::fabs(wavelengths_nm[i] - want) < std::fabs(wavelengths_nm[best] - want)) best = i;
+        if (std::fabs(wavelengths_nm[best] - want) > tolerance(model.wavelengths_nm, b) || used[best])
+            throw Error("the model does not fit the scene: it needs a band at " + number(want) +
+                            " nm, and the nearest " +
+                            (used[best] ? "one that is free is further away"
+                                        : "is at " + number(wavelengths_nm[best]) + " nm"),
+                        "Apply the model to scenes of the same sensor, with the same bad bands.");
+        used[best] = 1;
+        matched.push_back(static_cast<int>(best));
+    }
+    return matched;
+}
+
+Transform projection(const Model& model, int components, const std::vector<int>& matched, int inputs) {
+    Transform t;
+    t.inputs = inputs;
+    t.outputs = components;
+    t.matrix.assign(static_cast<size_t>(components) * static_cast<size_t>(inputs), 0.0);
+    for (int k = 0; k < components; ++k) {
+        double factor = 1;
+        if (model.whiten) factor = k < model.rank() ? 1 / deviation(model, k) : 0.0;
+        double offset = 0;
+        for (size_t b = 0; b < model.mean.size(); ++b) {
+            const double m = factor * model.loading(k)[b] / (model.scale.empty() ? 1.0 : model.scale[b]);
+            t.matrix[static_cast<size_t>(k) * static_cast<size_t>(inputs) + static_cast<size_t>(matched[b])] =
+                m;
+            offset -= m * model.mean[b];
+        }
+        t.offset.push_back(offset);
+    }
+    return t;
+}
+
+Transform reconstruction(const Model& model, int components) {
+    Transform t;
+    t.inputs = components;
+    t.outputs = model.band_count();
+    t.zero_is_invalid = false;
+    for (size_t b = 0; b < model.mean.size(); ++b)
+        for (int k = 0; k < components; ++k)
+            t.matrix.push_back(model.loading(k)[b] * (model.scale.empty() ? 1.0 : model.scale[b]) *
+                               (model.whiten ? deviation(model, k) : 1.0));
+    t.offset = model.mean;
+    return t;
+}
+
+} // namespace hsi::pca

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// PCA, principal components of a scene.
+//
+// A. Accion, F. Arguello, D. B. Heras: Extended Anisotropic Diffusion Profiles in GPU for Hyperspectral
+// Imagery, Algorithms 1 and 3: mean-centred bands, covariance, eigenvectors in order of falling variance. The
+// sign of a loading vector is fixed so that its entry of greatest magnitude is positive.
+#pragma once
+
+#include "core/cuda_module.h"
+#include "stream/covariance_scan.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::pca {
+
+struct FitOptions {
+    int components = 7;  ///< 1..bands
+    bool scale = false;  ///< divide every band by its standard deviation first
+    bool whiten = false; ///< divide every component by its standard deviation
+};
+
+/// What a fit finds, and all that another scene needs to be projected in the same way.
+struct Model {
+    std::string source;                 ///< the scene it was made from
+    int64_t pixels = 0;                 ///< valid pixels behind it
+    std::vector<int> bands;             ///< band numbers (1-based) in that scene
+    std::vector<double> wavelengths_nm; ///< a band each, NaN where unknown; empty when no band has one
+    std::vector<double> mean;           ///< a band each, in the data's unit
+    std::vector<double> scale;          ///< standard deviations that bands were divided by; empty: none
+    bool whiten = false;
+    std::vector<double> eigenvalues; ///< of all bands, falling: variances (divided by pixels - 1)
+    int components = 0;
+    std::vector<double> loadings; ///< components x bands, a row a component, orthonormal
+
+    int band_count() const { return static_cast<int>(mean.size()); }
+    const double* loading(int component) const {
+        return loadings.data() + static_cast<size_t>(component) * mean.size();
+    }
+    /// Share of the whole variance in a component.
+    double explained(int component) const;
+    /// Components whose variance is more than rounding: whitening the others would blow up noise of the
+    /// arithmetic.
+    int rank() const;
+};
+
+/// Solves the eigenproblem. Throws UsageError naming -nc when options.components is not in 1..bands, Error
+/// when the scene has no valid pixel. The caller fills source, bands and wavelengths_nm.
+Model fit(const stream::SceneCovariance& statistics, const FitOptions& options);
+
+/// A readable JSON document; load(save(m)) gives the same numbers to the last bit. Throw Error naming the
+/// file.
+void save_model(const Model& model, const std::string& path);
+Model load_model(const std::string& path);
+std::string to_json(const Model& model);
+Model from_json(const std::string& text, const std::string& name);
+
+/// Which band of a scene (0-based, among `wavelengths_nm` / `bands` of them) stands for every band of the
+/// model: the nearest in wavelength, at most a quarter of the spacing of the model's bands (and never less
+/// than 0.5 nm) away, no band twice; band by band when the model or the scene has no wavelengths. Throws
+/// Error saying what does not fit.
+std::vector<int> match_bands(const Model& model, const std::vector<double>& wavelengths_nm, int bands);
+
+/// An affine map of spectra, y = matrix x + offset, pixel by pixel, in double precision.
+struct Transform {
+    int inputs = 0, outputs = 0;
+    std::vector<double> matrix; ///< outputs x inputs
+    std::vector<double> offset; ///< outputs
+    bool zero_is_invalid =
+        true; ///< a spectrum that is zero throughout has no value (a scene's; not components')
+};
+
+/// Scene to components (the first `components`); input band matched[b] of `inputs` is the model's band b.
+Transform projection(const Model& model, int components, const std::vector<int>& matched, int inputs);
+/// Components (the first `components`) back to the model's bands.
+Transform reconstruction(const Model& model, int components);
+
+/// The operation of a transform: one output of transform.outputs bands; invalid pixels come out as NaN.
+std::unique_ptr<stream::Operation> make_transform(Transform transform);
+
+/// Where the CPU backend's SIMD code was dispatched to.
+const char* simd_target();
+
+/// What hsi_cuda_pca.so offers, through its symbol hsi_cuda_pca (a function CudaBackend* (*)(), the object is
+/// static).
+class CudaBackend {
+  public:
+    virtual std::unique_ptr<stream::CovarianceScan> make_covariance(const std::vector<CudaDevice>& devices,
+                                                                    int bands) = 0;
+    virtual std::unique_ptr<stream::Operation> make_transform(const std::vector<CudaDevice>& devices,
+                                                              Transform transform) = 0;
+    /// Free memory of the device in bytes.
+    virtual uint64_t free_memory(const CudaDevice& device) = 0;
+
+  protected:
+    ~CudaBackend() = default;
+};
+inline constexpr const char* cuda_symbol = "hsi_cuda_pca";
+
+} // namespace hsi::pca

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "pca/pca.h"
+#include "pca/pca_simd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace hsi::pca {
+namespace {
+
+class TransformWorker final : public stream::Worker {
+  public:
+    explicit TransformWorker(const Transform& transform)
+        : m_simd(simd_kernels()), m_transform(transform),
+          m_sum(static_cast<size_t>(transform.outputs) * static_cast<size_t>(block_pixels)),
+          m_magnitude(static_cast<size_t>(block_pixels)),
+          m_tail(static_cast<size_t>(group_inputs * block_pixels)) {}
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        for (int64_t line = 0; line < tile.core.h; ++line)
+            for (int64_t sample = 0; sample < tile.core.w; sample += block_pixels)
+                process_block(in, out[0], line, sample, std::min(block_pixels, tile.core.w - sample));
+    }
+
+  private:
+    void process_block(const CubeView<float>& in, const CubeView<float>& out, int64_t line, int64_t sample,
+                       int64_t count) {
+        const int inputs = m_transform.inputs, outputs = m_transform.outputs;
+        for (int o = 0; o < outputs; ++o)
+            std::fill_n(m_sum.begin() + o * block_pixels, block_pixels,
+                        m_transform.offset[static_cast<size_t>(o)]);
+        std::fill(m_magnitude.begin(), m_magnitude.end(), 0.0f);
+        const int64_t whole = (count + 15) / 16 * 16;
+        for (int b = 0; b < inputs; b += group_inputs) {
+            const int group = std::min(group_inputs, inputs - b);
+            const float* first = in.row(b, line) + sample;
+            ptrdiff_t stride = in.band_stride;
+            if (whole != count) { // vectors must not read past the tile
+                for (int k = 0; k < group; ++k) {
+                    float* const row = m_tail.data() + k * block_pixels;
+                    std::memcpy(row, in.row(b + k, line) + sample,
+                                static_cast<size_t>(count) * sizeof(float));
+                    std::fill(row + count, row + whole, 0.0f);
+                }
+                first = m_tail.data();
+                stride = block_pixels;
+            }
+            m_simd.add_products(first, stride, group, m_transform.matrix.data() + b, inputs, outputs, whole,
+                                m_sum.data(), m_magnitude.data());
+        }
+        for (int64_t i = 0; i < count; ++i) {
+            const float m = m_magnitude[static_cast<size_t>(i)];
+            bool valid = m > 0 || (m == 0 && !m_transform.zero_is_invalid); // false for NaN
+            if (std::isinf(m)) { // an infinity, or an overflow of the sum
+                for (int b = 0; b < inputs && valid; ++b)
+                    valid = std::isfinite(in.at(b, line, sample + i));
+            }
+            if (!valid)
+                for (int o = 0; o < outputs; ++o)
+                    m_sum[static_cast<size_t>(o * block_pixels + i)] =
+                        std::numeric_limits<double>::quiet_NaN();
+        }
+        for (int o = 0; o < outputs; ++o) {
+            const double* const from = m_sum.data() + o * block_pixels;
+            float* const to = out.row(o, line) + sample;
+            for (int64_t i = 0; i < count; ++i)
+                to[i] = static_cast<float>(from[i]);
+        }
+    }
+
+    const SimdKernels& m_simd;
+    const Transform& m_transform;
+    std::vector<double> m_sum;      ///< outputs x block_pixels
+    std::vector<float> m_magnitude; ///< block_pixels
+    std::vector<float> m_tail;      ///< group_inputs x block_pixels
+};
+
+class TransformOperation final : public stream::Operation {
+  public:
+    explicit TransformOperation(Transform transform) : m_transform(std::move(transform)) {
+        const auto in = static_cast<size_t>(m_transform.inputs),
+                   out = static_cast<size_t>(m_transform.outputs);
+        if (m_transform.inputs < 1 || m_transform.outputs < 1 || m_transform.matrix.size() != in * out ||
+            m_transform.offset.size() != out)
+            throw Error("internal: a transform's matrix and offset do not fit together");
+    }
+    std::vector<int> output_bands() const override { return {m_transform.outputs}; }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override {
+        return static_cast<uint64_t>(block_pixels) *
+               (static_cast<uint64_t>(m_transform.outputs) * 8 + 4 + group_inputs * 4);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<TransformWorker>(m_transform);
+    }
+
+  private:
+    const Transform m_transform;
+};
+
+} // namespace
+
+std::unique_ptr<stream::Operation> make_transform(Transform transform) {
+    return std::make_unique<TransformOperation>(std::move(transform));
+}
+
+const char* simd_target() { return simd_kernels().target; }
+
+} // namespace hsi::pca

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// The inner loops of the CPU backend; each is compiled for every instruction set and dispatched at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hsi::pca {
+
+/// Pixels of one call: their inputs (a few bands of them) and sums stay in the first-level cache.
+inline constexpr int64_t block_pixels = 128;
+/// Inputs added in one call.
+inline constexpr int group_inputs = 16;
+
+struct SimdKernels {
+    /// sum[o * block_pixels + i] += sum over the `inputs` <= group_inputs rows b of matrix[o * matrix_stride
+    /// + b] * in[b * in_stride + i], for `count` pixels (a multiple of 16), in double precision. magnitude[i]
+    /// += |in| of every row.
+    void (*add_products)(const float* in, ptrdiff_t in_stride, int inputs, const double* matrix,
+                         int matrix_stride, int outputs, int64_t count, double* sum, float* magnitude);
+    const char* target;
+};
+
+const SimdKernels& simd_kernels();
+
+} // namespace hsi::pca

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "math/linear_algebra.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace hsi::math {
+namespace {
+
+std::vector<double> random_symmetric(int n, uint32_t seed, bool positive) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> normal;
+    const auto size = static_cast<size_t>(n);
+    std::vector<double> g(size * size), a(size * size, 0.0);
+    for (auto& x : g)
+        x = normal(random);
+    for (size_t i = 0; i < size; ++i)
+        for (size_t j = 0; j < size; ++j) {
+            if (positive)
+                for (size_t k = 0; k < size; ++k)
+                    a[i * size + j] += g[i * size + k] * g[j * size + k];
+            else
+                a[i * size + j] = g[i * size + j] + g[j * size + i];
+        }
+    return a;
+}
+
+TEST(LinearAlgebra, EigenvectorsDiagonaliseTheMatrix) {
+    for (int n : {1, 2, 7, 60}) {
+        const auto a = random_symmetric(n, 5, false);
+        const auto e = eigen_symmetric(a, n);
+        const auto values = eigenvalues_symmetric(a, n);
+        for (int k = 0; k < n; ++k) {
+            const double value = e.values[static_cast<size_t>(k)];
+            EXPECT_NEAR(values[static_cast<size_t>(k)], value, 1e-11 * n);
+            if (k > 0) {
+                EXPECT_LE(value, e.values[static_cast<size_t>(k - 1)]);
+            }
+            double largest = 0;
+            for (int i = 0; i < n; ++i) {
+                double product = 0;
+                for (int j = 0; j < n; ++j)
+                    product += a[static_cast<size_t>(i * n + j)] * e.vector(k)[j];
+                EXPECT_NEAR(product, value * e.vector(k)[i], 1e-11 * n);
+                if (std::fabs(e.vector(k)[i]) > std::fabs(largest)) largest = e.vector(k)[i];
+            }
+            EXPECT_GT(largest, 0); // the sign rule
+            for (int m = 0; m <= k; ++m) {
+                double dot = 0;
+                for (int i = 0; i < n; ++i)
+                    dot += e.vector(k)[i] * e.vector(m)[i];
+                EXPECT_NEAR(dot, k == m ? 1.0 : 0.0, 1e-13 * n);
+            }
+        }
+    }
+}
+
+TEST(LinearAlgebra, TheFirstOfEqualEntriesDecidesTheSign) {
+    double v[] = {-0.5, 0.5, -0.5, 0.5};
+    fix_sign(v, 4);
+    EXPECT_EQ(v[0], 0.5);
+    EXPECT_EQ(v[1], -0.5);
+}
+
+TEST(LinearAlgebra, TheInverseTimesTheMatrixIsOne) {
+    const int n = 40;
+    const auto a = random_symmetric(n, 8, true), inverse = invert_positive(a, n);
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j) {
+            double sum = 0;
+            for (int k = 0; k < n; ++k)
+                sum += a[static_cast<size_t>(i * n + k)] * inverse[static_cast<size_t>(k * n + j)];
+            EXPECT_NEAR(sum, i == j ? 1.0 : 0.0, 1e-8);
+        }
+}
+
+TEST(LinearAlgebra, WhatCannotBeSolvedIsAnError) {
+    EXPECT_THROW(invert_positive({1, 1, 1, 1}, 2), Error);
+    EXPECT_THROW(eigen_symmetric({1, std::numeric_limits<double>::quiet_NaN(), 0, 1}, 2), Error);
+    EXPECT_THROW(eigenvalues_symmetric({std::numeric_limits<double>::infinity(), 0, 0, 1}, 2), Error);
+    EXPECT_THROW(eigen_symmetric({1, 2, 3}, 2), Error);
+}
+
+} // namespace
+} // namespace hsi::math

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "stream/covariance_scan.h"
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace hsi::test {
+namespace {
+
+stream::SceneCovariance scan(const Cube& cube, int64_t tile_samples = 0, int64_t tile_lines = 0,
+                             int lanes = 1) {
+    const MemorySource source(cube);
+    stream::PassOptions options;
+    options.lanes = lanes;
+    options.tile_samples = tile_samples;
+    options.tile_lines = tile_lines;
+    stream::CovarianceScan operation(cube.shape.bands);
+    stream::run_pass(source, operation, {}, options);
+    return operation.result();
+}
+
+/// Two passes in long double, straight from the definition.
+stream::SceneCovariance reference(const Cube& cube) {
+    const auto n = static_cast<size_t>(cube.shape.bands);
+    const auto pixels = static_cast<size_t>(cube.shape.pixels());
+    stream::SceneCovariance r;
+    r.finite.assign(n, 0);
+    std::vector<size_t> valid;
+    for (size_t p = 0; p < pixels; ++p) {
+        bool finite = true, zero = true;
+        for (size_t b = 0; b < n; ++b) {
+            const float x = cube.values[b * pixels + p];
+            r.finite[b] += std::isfinite(x);
+            finite = finite && std::isfinite(x);
+            zero = zero && x == 0;
+        }
+        if (finite && !zero) valid.push_back(p);
+    }
+    r.valid_pixels = static_cast<int64_t>(valid.size());
+    r.invalid_pixels = static_cast<int64_t>(pixels - valid.size());
+    const auto count = static_cast<long double>(valid.size());
+    std::vector<long double> mean(n, 0);
+    for (size_t b = 0; b < n; ++b) {
+        for (size_t p : valid)
+            mean[b] += static_cast<long double>(cube.values[b * pixels + p]);
+        mean[b] /= count;
+        r.mean.push_back(static_cast<double>(mean[b]));
+    }
+    for (size_t a = 0; a < n; ++a)
+        for (size_t b = 0; b < n; ++b) {
+            long double sum = 0;
+            for (size_t p : valid)
+                sum += (static_cast<long double>(cube.values[a * pixels + p]) - mean[a]) *
+                       (static_cast<long double>(cube.values[b * pixels + p]) - mean[b]);
+            r.covariance.push_back(static_cast<double>(sum / count));
+        }
+    return r;
+}
+
+void expect_close(const stream::SceneCovariance& got, const stream::SceneCovariance& want, double tolerance) {
+    EXPECT_EQ(got.valid_pixels, want.valid_pixels);
+    EXPECT_EQ(got.invalid_pixels, want.invalid_pixels);
+    EXPECT_EQ(got.finite, want.finite);
+    const size_t n = want.mean.size();
+    for (size_t a = 0; a < n; ++a) {
+        EXPECT_NEAR(got.mean[a], want.mean[a], 1e-12 * std::fabs(want.mean[a]));
+        for (size_t b = 0; b < n; ++b)
+            EXPECT_NEAR(got.covariance[a * n + b], want.covariance[a * n + b],
+                        tolerance * std::sqrt(want.covariance[a * n + a] * want.covariance[b * n + b]))
+                << a << "," << b;
+    }
+}
+
+TEST(CovarianceScan, AgreesWithTheDefinition) {
+    for (int bands : {1, 2, 3, 11, 12, 13, 50}) {
+        const Cube cube = random_scene(150, 70, bands, 3);
+        expect_close(scan(cube), reference(cube), 1e-7);
+    }
+}
+
+TEST(CovarianceScan, AgreesForNarrowAndTinyScenes) {
+    for (auto [samples, lines] : {std::pair{1, 1}, {1, 200}, {200, 1}, {3, 5}, {129, 65}, {17, 300}}) {
+        const Cube cube = random_scene(samples, lines, 9, 4);
+        expect_close(scan(cube), reference(cube), 1e-7);
+    }
+}
+
+TEST(CovarianceScan, KeepsItsDigitsOnAHighLevel) {
+    Cube cube = random_scene(140, 80, 10, 6, 0.02, 1.0);
+    for (auto& x : cube.values)
+        x += 3000.0f; // spread 1e-4 of the level
+    expect_close(scan(cube), reference(cube), 1e-6);
+}
+
+TEST(CovarianceScan, LeavesOutInvalidPixels) {
+    Cube cube = random_scene(150, 70, 14, 7);
+    for (int64_t l = 3; l < 40; ++l)
+        for (int64_t s = 10; s < 60; ++s)
+            make_invalid(cube, l, s, static_cast<int>((l + s) % 14));
+    make_invalid(cube, 69, 149, 2, std::numeric_limits<float>::infinity());
+    make_invalid(cube, 68, 149, 13, -std::numeric_limits<float>::infinity());
+    for (int b = 0; b < 14; ++b)
+        cube.at(b, 66, 100) = 0;
+    expect_close(scan(cube), reference(cube), 1e-7);
+}
+
+TEST(CovarianceScan, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
+    Cube cube = random_scene(300, 201, 20, 8);
+    make_invalid(cube, 100, 200, 5);
+    const auto whole = scan(cube);
+    for (auto [samples, lines, lanes] :
+         {std::tuple{128, 64, 1}, {128, 64, 3}, {300, 64, 2}, {256, 128, 2}, {1, 1, 4}}) {
+        const auto tiled = scan(cube, samples, lines, lanes);
+        EXPECT_EQ(tiled.mean, whole.mean);
+        EXPECT_EQ(tiled.covariance, whole.covariance);
+        EXPECT_EQ(tiled.valid_pixels, whole.valid_pixels);
+    }
+}
+
+TEST(CovarianceScan, FindsEmptyBandsAndEmptyScenes) {
+    Cube cube = random_scene(30, 20, 4, 9);
+    for (int64_t l = 0; l < 20; ++l)
+        for (int64_t s = 0; s < 30; ++s)
+            make_invalid(cube, l, s, 2);
+    const auto r = scan(cube);
+    EXPECT_EQ(r.valid_pixels, 0);
+    EXPECT_EQ(r.empty_bands(), std::vector<int>{2});
+    EXPECT_TRUE(std::isnan(r.mean[0]) && std::isnan(r.covariance[5]));
+}
+
+TEST(CovarianceScan, MeanProductsAddTheMeans) {
+    const Cube cube = random_scene(40, 30, 3, 10);
+    const auto r = scan(cube);
+    const auto products = r.mean_products();
+    double direct = 0;
+    for (int64_t p = 0; p < 1200; ++p)
+        direct += static_cast<double>(cube.values[static_cast<size_t>(p)]) *
+                  static_cast<double>(cube.values[static_cast<size_t>(2400 + p)]);
+    EXPECT_NEAR(products[2], direct / 1200, 1e-7 * direct / 1200);
+    EXPECT_EQ(products[2], products[6]);
+}
+
+} // namespace
+} // namespace hsi::test
