@@ -335,6 +335,8 @@ raster::OutputOptions Run::side_output(const std::string& path) const {
     return side;
 }
 
+void Run::only_print() { m->options.quiet = true; }
+
 void Run::note(const std::string& text) {
     if (m->options.quiet || m->stdout_is_output) return;
     m->end_bar();

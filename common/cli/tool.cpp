@@ -486,15 +486,17 @@ void Tool::add_destination() {
     m->add_flag("--overwrite", o.overwrite, "replace dst when it is there", group);
 }
 
-void Tool::add_compute() {
+void Tool::add_compute(bool device) {
     m->has_compute = true;
     auto& o = m->options;
     const std::string group = "Computing";
-    m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)->default_str("auto");
+    if (device)
+        m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)->default_str("auto");
     m->add("--memory", m->memory, "SIZE", "ceiling on host memory: 2GB, 500MB, 25% (of the RAM)", group)
         ->default_str("25%");
-    m->add("--device-memory", m->device_memory, "SIZE", "ceiling on device memory [80 % of what is free]",
-           group);
+    if (device)
+        m->add("--device-memory", m->device_memory, "SIZE", "ceiling on device memory [80 % of what is free]",
+               group);
     m->add("--threads", m->threads, "N|ALL_CPUS", "worker threads", group)->default_str("ALL_CPUS");
     m->add("--tile", m->tile, "XSIZE YSIZE", "force a tile size [chosen from memory, file layout and halo]",
            group);

@@ -69,6 +69,8 @@ class Run {
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
     void print(const std::string& text); ///< a result that the user asked for: stdout, also with -q
+    /// From now on stdout carries print() alone, as -q has it: for results that another program reads.
+    void only_print();
     void add_pass(const stream::PassReport& pass);
     nlohmann::json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
@@ -87,7 +89,9 @@ class Tool {
     CLI::App& app();        ///< for the tool's own options
     void add_source();      ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
     void add_destination(); ///< dst, -of, -co, -ot, -dstnodata, -overwrite
-    void add_compute();     ///< -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q
+    /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that computes on
+    /// the CPU alone has no -device and no -device-memory.
+    void add_compute(bool device = true);
     /// Called after parsing and before any file is opened: throw UsageError when options contradict one
     /// another.
     void check(std::function<void(const CommonOptions&)> checker);

@@ -40,7 +40,19 @@ struct OutputSpec {
     std::map<std::string, std::string> metadata; ///< further dataset metadata items
     std::vector<std::string> categories;         ///< class names of band 1
     std::vector<std::array<uint8_t, 4>> colours; ///< colour table of band 1 (red, green, blue, alpha)
+
+    std::optional<double> nodata; ///< the nodata tag when -dstnodata does not say it
+    bool keep_nan = false;        ///< the tiles hold nodata values themselves, and NaN stays NaN beside them
+
+    // For an output without a like source; left out of account when there is one. `bands` may then hold the items
+    // wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
+    std::string srs; ///< "EPSG:32633", WKT, PROJ: what GDAL's tools take for -a_srs
+    std::optional<std::array<double, 6>> geotransform; ///< GDAL's order
+    std::map<std::string, std::string> envi; ///< further ENVI header fields: {"default bands", "{30, 20, 10}"}
 };
+
+/// True when positions in this SRS are angles. Throws UsageError when PROJ does not know it.
+bool is_geographic(const std::string& srs);
 
 class RasterSink final : public stream::CubeSink {
   public:
@@ -62,6 +74,9 @@ class RasterSink final : public stream::CubeSink {
     bool raw_access() const;      ///< pwrite instead of RasterIO
     uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants
     std::string driver() const;
+    /// What NaN becomes: -dstnodata, the source's value, or one chosen for an output with holes (NaN for floats, the
+    /// lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats NaN.
+    std::optional<double> nodata() const;
 
     /// Flushes, closes, checks for errors and renames. Throws Error; the destination is then untouched.
     void commit();

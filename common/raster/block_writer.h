@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// Tiles into a GDAL dataset, one at a time and in order.
+#pragma once
+
+#include "core/cube_view.h"
+#include "core/rect.h"
+#include "raster/store_convert.h"
+
+#include <gdal_priv.h>
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Where a format keeps the blocks of each band apart, whole blocks are put together here and handed over
+/// once: GDAL's block cache, which would write a block before it is full when it runs short, is not involved.
+/// Other formats get their tiles through RasterIO, all bands in one call.
+class BlockWriter {
+  public:
+    BlockWriter(GDALDataset& dataset, StoreRule rule);
+
+    void write(const Rect& core, const CubeView<float>& src); ///< throws Error with GDAL's reason
+    void finish();                                            ///< hands over blocks that never became full
+
+    bool assembles() const { return m_assemble; }
+    /// Bytes held for blocks in the making: one row of blocks, when tiles are whole lines.
+    uint64_t row_bytes() const;
+
+  private:
+    /// A row of blocks in the making: block (x, band) at (x * bands + band) * block bytes.
+    struct BlockRow {
+        std::vector<char> bytes;
+        int64_t pixels = 0; ///< filled so far
+    };
+    void write_through(const Rect& core, const CubeView<float>& src);
+    void assemble(const Rect& core, const CubeView<float>& src);
+    void hand_over(int64_t row, BlockRow& blocks);
+    void store(float* values, size_t count, char* to) const;
+
+    GDALDataset& m_dataset;
+    StoreRule m_rule;
+    int m_bands = 0;
+    int64_t m_samples = 0, m_lines = 0, m_block_samples = 1, m_block_lines = 1, m_across = 1;
+    size_t m_block_bytes = 0;
+    bool m_assemble = false;
+    std::map<int64_t, BlockRow> m_rows;
+    std::vector<std::vector<char>> m_spare; ///< buffers of rows that are done
+    std::vector<char> m_scratch;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// GDAL's error texts, collected on this thread instead of printed.
+#pragma once
+
+#include <cpl_error.h>
+
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Registers GDAL's drivers, once.
+void register_drivers();
+
+/// While one of these lives, failures that GDAL reports on this thread land here; warnings go to CPLDebug,
+/// and debug messages where they went before. Instances nest.
+class GdalErrors {
+  public:
+    GdalErrors();
+    ~GdalErrors();
+    GdalErrors(const GdalErrors&) = delete;
+    GdalErrors& operator=(const GdalErrors&) = delete;
+
+    bool any() const { return !m_failures.empty(); }
+    /// The failures on one line; `fallback` when there is none.
+    std::string text(const std::string& fallback = "no reason given") const;
+    /// The warnings likewise.
+    std::string warnings() const;
+    void clear();
+
+  private:
+    static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number, const char* message);
+    std::vector<std::string> m_failures, m_warnings;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// Tiles through GDAL: all bands in one RasterIO, so that a format that stores bands together decodes each
+// block once.
+#include "core/error.h"
+#include "raster/gdal_errors.h"
+#include "raster/source_impl.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace hsi::raster {
+namespace {
+
+/// Scratch for values that must be compared before they become floats.
+constexpr int64_t wide_scratch_bytes = int64_t{16} << 20;
+
+class GdalReader final : public stream::CubeReader {
+  public:
+    explicit GdalReader(std::shared_ptr<const SourceState> source)
+        : m_source(std::move(source)), m_bands(m_source->bands), m_dataset(m_source->pool->take()) {
+        for (size_t k = 0; k < m_bands.size(); ++k) {
+            const GDALDataType type = m_source->scene.bands[k].type;
+            m_wide |= m_source->nodata[k].active && !exact_in_float(type);
+        }
+    }
+    ~GdalReader() override { m_source->pool->give(std::move(m_dataset)); }
+
+    void read(const Rect& window, const CubeView<float>& dst) override {
+        const Rect in_file{window.x + m_source->window().x, window.y + m_source->window().y, window.w,
+                           window.h};
+        const GdalErrors errors;
+        if (m_wide)
+            read_wide(in_file, dst, errors);
+        else
+            read_floats(in_file, dst, errors);
+        if (m_source->mask == MaskKind::dataset) {
+            apply_mask(m_bands.front(), 0, dst.bands, in_file, dst, errors);
+        } else if (m_source->mask == MaskKind::band) {
+            for (int k = 0; k < dst.bands; ++k)
+                apply_mask(m_bands[static_cast<size_t>(k)], k, 1, in_file, dst, errors);
+        }
+    }
+
+  private:
+    void check(CPLErr result, const GdalErrors& errors) const {
+        // Some drivers report a damaged block and still return success.
+        if (result != CE_None || errors.any())
+            throw Error("cannot read " + m_source->name() + ": " + errors.text());
+    }
+
+    void read_floats(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
+        check(m_dataset->RasterIO(GF_Read, static_cast<int>(r.x), static_cast<int>(r.y),
+                                  static_cast<int>(r.w), static_cast<int>(r.h), dst.data,
+                                  static_cast<int>(r.w), static_cast<int>(r.h), GDT_Float32,
+                                  static_cast<int>(m_bands.size()), m_bands.data(), sizeof(float),
+                                  dst.line_stride * static_cast<GSpacing>(sizeof(float)),
+                                  dst.band_stride * static_cast<GSpacing>(sizeof(float)), nullptr),
+              errors);
+        for (int k = 0; k < dst.bands; ++k) {
+            const NodataMatch& nodata = m_source->nodata[static_cast<size_t>(k)];
+            if (!nodata.active) continue;
+            const GDALDataType type = m_source->scene.bands[static_cast<size_t>(k)].type;
+            float value;
+            to_floats(nodata.bytes, 0, type, false, NodataMatch{}, &value, 1);
+            for (int64_t line = 0; line < dst.lines; ++line)
+                blank(dst.row(k, line), static_cast<size_t>(dst.samples), value);
+        }
+    }
+
+    /// Runs of bands of one type are read in that type, some lines at a time.
+    void read_wide(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
+        for (size_t a = 0; a < m_bands.size();) {
+            const GDALDataType type = m_source->scene.bands[a].type;
+            size_t b = a + 1;
+            while (b < m_bands.size() && m_source->scene.bands[b].type == type)
+                ++b;
+            const int64_t size = GDALGetDataTypeSizeBytes(type);
+            const int64_t line_bytes = r.w * size * static_cast<int64_t>(b - a);
+            int64_t lines = std::max<int64_t>(1, wide_scratch_bytes / line_bytes);
+            // Whole rows of blocks, or every block is decoded again and again.
+            lines = std::max(lines / m_source->block_lines, int64_t{1}) * m_source->block_lines;
+            for (int64_t y = 0; y < r.h;) {
+                const int64_t past = (r.y + y + lines) / m_source->block_lines * m_source->block_lines;
+                const int64_t h = std::min(r.h - y, std::max<int64_t>(1, past - (r.y + y)));
+                m_scratch.resize(static_cast<size_t>(line_bytes * h));
+                check(m_dataset->RasterIO(GF_Read, static_cast<int>(r.x), static_cast<int>(r.y + y),
+                                          static_cast<int>(r.w), static_cast<int>(h), m_scratch.data(),
+                                          static_cast<int>(r.w), static_cast<int>(h), type,
+                                          static_cast<int>(b - a), m_bands.data() + a, size, r.w * size,
+                                          r.w * h * size, nullptr),
+                      errors);
+                const char* from = m_scratch.data();
+                for (size_t k = a; k < b; ++k)
+                    for (int64_t line = 0; line < h; ++line, from += r.w * size)
+                        to_floats(from, size, type, false, m_source->nodata[k],
+                                  dst.row(static_cast<int>(k), y + line), static_cast<size_t>(r.w));
+                y += h;
+            }
+            a = b;
+        }
+    }
+
+    /// Blanks bands [first, first + count) where the mask of file band `band` is 0.
+    void apply_mask(int band, int first, int count, const Rect& r, const CubeView<float>& dst,
+                    const GdalErrors& errors) {
+        m_mask.resize(static_cast<size_t>(r.w * r.h));
+        check(m_dataset->GetRasterBand(band)->GetMaskBand()->RasterIO(
+                  GF_Read, static_cast<int>(r.x), static_cast<int>(r.y), static_cast<int>(r.w),
+                  static_cast<int>(r.h), m_mask.data(), static_cast<int>(r.w), static_cast<int>(r.h),
+                  GDT_Byte, 0, 0, nullptr),
+              errors);
+        constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+        for (int k = first; k < first + count; ++k)
+            for (int64_t line = 0; line < r.h; ++line) {
+                float* row = dst.row(k, line);
+                const uint8_t* mask = m_mask.data() + line * r.w;
+                for (int64_t i = 0; i < r.w; ++i)
+                    row[i] = mask[i] == 0 ? nan : row[i];
+            }
+    }
+
+    const std::shared_ptr<const SourceState> m_source;
+    std::vector<int> m_bands; ///< RasterIO wants it changeable
+    DatasetHandle m_dataset;
+    bool m_wide = false;
+    std::vector<char> m_scratch;
+    std::vector<uint8_t> m_mask;
+};
+
+} // namespace
+
+std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source) {
+    return std::make_unique<GdalReader>(std::move(source));
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#include "raster/raster_source.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "raster/gdal_errors.h"
+#include "raster/source_impl.h"
+
+#include <cpl_string.h>
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace hsi::raster {
+namespace {
+
+CPLStringList to_list(const std::vector<std::string>& items) {
+    CPLStringList list;
+    for (const std::string& item : items)
+        list.AddString(item.c_str());
+    return list;
+}
+
+std::string size_text(int64_t w, int64_t h) { return std::to_string(w) + "x" + std::to_string(h); }
+
+/// "'a.nc' has no raster bands", with the subdatasets that may be meant.
+[[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
+    std::string advice;
+    const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
+    for (int i = 1; i <= 8; ++i) {
+        const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
+        if (sub == nullptr) break;
+        advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + std::string(sub);
+    }
+    throw Error(name + " has no raster bands", advice);
+}
+
+void choose_bands(SourceState& s) {
+    const int count = s.scene.file_bands;
+    if (!s.options.bands.empty()) {
+        for (const int b : s.options.bands)
+            if (b < 1 || b > count)
+                throw UsageError("-b " + std::to_string(b) + ": " + s.name() + " has bands 1 to " +
+                                 std::to_string(count));
+        s.bands = s.options.bands;
+        return;
+    }
+    for (const BandMetadata& b : s.scene.bands) {
+        // An alpha band says where the others are valid; it is no part of the spectrum.
+        if (count > 1 && b.interpretation == GCI_AlphaBand) continue;
+        if (s.options.use_bbl && b.bad())
+            s.bad.push_back(b.file_band);
+        else
+            s.bands.push_back(b.file_band);
+    }
+    if (s.bands.empty())
+        throw Error("the bad-band list of " + s.name() + " marks every band as bad",
+                    "Use -bbl ignore, or -b.");
+}
+
+void keep_bands(SourceState& s) {
+    std::vector<BandMetadata> kept;
+    for (const int b : s.bands)
+        kept.push_back(s.scene.bands[static_cast<size_t>(b - 1)]);
+    s.scene.bands = std::move(kept);
+}
+
+void choose_window(SourceState& s) {
+    if (!s.options.window) return;
+    const Rect w = *s.options.window, file = s.scene.window;
+    if (w.empty() || !file.contains(w))
+        throw UsageError("-srcwin " + std::to_string(w.x) + " " + std::to_string(w.y) + " " +
+                         std::to_string(w.w) + " " + std::to_string(w.h) + " does not lie inside " +
+                         s.name() + ", which has " + size_text(file.w, file.h) + " pixels");
+    s.scene.window = w;
+}
+
+void find_mask(SourceState& s, GDALDataset& dataset) {
+    bool same = true;
+    int first = 0;
+    for (size_t k = 0; k < s.bands.size(); ++k) {
+        const int flags = dataset.GetRasterBand(s.bands[k])->GetMaskFlags();
+        // Nodata values of single bands are compared by the readers; a tuple of them for all bands is a mask.
+        int kind = flags & (GMF_ALL_VALID | GMF_PER_DATASET | GMF_ALPHA | GMF_NODATA);
+        const bool nodata_alone = kind == GMF_NODATA, overridden = (kind & GMF_NODATA) && s.options.nodata;
+        if ((flags & GMF_ALL_VALID) || nodata_alone || overridden)
+            kind = 0;
+        else
+            kind = (flags & GMF_PER_DATASET) ? 2 : 1;
+        if (k == 0) first = kind;
+        same &= kind == first;
+        if (kind != 0) s.mask = MaskKind::band;
+    }
+    if (s.mask == MaskKind::band && same && first == 2) s.mask = MaskKind::dataset;
+    s.scene.masked = s.mask != MaskKind::none;
+}
+
+void match_nodata(SourceState& s) {
+    s.nodata.clear();
+    for (BandMetadata& b : s.scene.bands) {
+        if (s.options.nodata) {
+            NodataValue v;
+            v.real = *s.options.nodata;
+            b.nodata = v;
+        }
+        s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, b.type) : NodataMatch{});
+    }
+}
+
+void choose_access(SourceState& s, GDALDataset& dataset) {
+    GDALRasterBand* band = dataset.GetRasterBand(s.bands.front());
+    int bx = 0, by = 0;
+    band->GetBlockSize(&bx, &by);
+    s.block_samples = bx;
+    s.block_lines = std::max(1, by);
+    const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
+    s.band_interleaved_blocks = interleave == nullptr || !EQUAL(interleave, "PIXEL");
+    if (s.mask != MaskKind::none) return;
+    s.raw = raw_layout(dataset);
+    if (!s.raw) return;
+    FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
+    s.file = std::make_shared<const FileHandle>(std::move(file));
+    s.block_samples = 0;
+    s.block_lines = 1;
+    check_raw_span(s);
+}
+
+} // namespace
+
+DatasetHandle open_dataset(const OpenOptions& options) {
+    register_drivers();
+    const CPLStringList drivers = to_list(options.drivers), open_options = to_list(options.open_options);
+    for (const std::string& name : options.drivers)
+        if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
+            throw UsageError("-if " + name + ": GDAL has no such driver",
+                             "gdalinfo --formats lists the drivers.");
+    const GdalErrors errors;
+    DatasetHandle dataset(GDALDataset::FromHandle(
+        GDALOpenEx(options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                   drivers.empty() ? nullptr : drivers.List(), open_options.List(), nullptr)));
+    if (!dataset)
+        throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
+    return dataset;
+}
+
+DatasetHandle DatasetPool::take() {
+    {
+        const std::lock_guard lock(m_mutex);
+        if (!m_idle.empty()) {
+            DatasetHandle dataset = std::move(m_idle.back());
+            m_idle.pop_back();
+            return dataset;
+        }
+    }
+    return open_dataset(m_options);
+}
+
+void DatasetPool::give(DatasetHandle dataset) {
+    const std::lock_guard lock(m_mutex);
+    m_idle.push_back(std::move(dataset));
+}
+
+struct RasterSource::Impl : SourceState {};
+
+RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
+RasterSource::~RasterSource() = default;
+
+std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
+    DatasetHandle dataset = open_dataset(options);
+    auto s = std::make_shared<Impl>();
+    s->options = options;
+    const GdalErrors errors;
+    const int w = dataset->GetRasterXSize(), h = dataset->GetRasterYSize();
+    if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
+    if (w <= 0 || h <= 0) throw Error(s->name() + " has no pixels: its size is " + size_text(w, h));
+    s->scene = read_scene(*dataset);
+    choose_window(*s);
+    choose_bands(*s);
+    keep_bands(*s);
+    for (const BandMetadata& b : s->scene.bands) {
+        if (GDALDataTypeIsComplex(b.type))
+            throw Error("band " + std::to_string(b.file_band) + " of " + s->name() + " is complex (" +
+                            GDALGetDataTypeName(b.type) + "); real values are needed",
+                        "gdal_translate -ot Float32 keeps the real part.");
+        if (!convertible(b.type))
+            throw Error("band " + std::to_string(b.file_band) + " of " + s->name() + " has the type " +
+                        GDALGetDataTypeName(b.type) + ", which is not supported");
+        s->type = s->type == GDT_Unknown ? b.type : GDALDataTypeUnion(s->type, b.type);
+    }
+    match_nodata(*s);
+    find_mask(*s, *dataset);
+    choose_access(*s, *dataset);
+    s->pool = std::make_shared<DatasetPool>(options);
+    // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
+    if (!s->raw) s->pool->give(std::move(dataset));
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
+    auto s = std::make_shared<Impl>(*m);
+    s->bands.clear();
+    s->scene.bands.clear();
+    s->nodata.clear();
+    for (size_t k = 0; k < m->bands.size(); ++k) {
+        if (std::find(indices.begin(), indices.end(), static_cast<int>(k)) != indices.end()) continue;
+        s->bands.push_back(m->bands[k]);
+        s->scene.bands.push_back(m->scene.bands[k]);
+        s->nodata.push_back(m->nodata[k]);
+    }
+    if (s->bands.empty())
+        throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+stream::CubeShape RasterSource::shape() const {
+    return {m->scene.window.w, m->scene.window.h, static_cast<int>(m->bands.size())};
+}
+
+stream::BlockLayout RasterSource::layout() const {
+    stream::BlockLayout layout{m->block_samples, m->block_lines};
+    if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
+    layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
+    return layout;
+}
+
+std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
+    return m->raw ? make_raw_reader(m) : make_gdal_reader(m);
+}
+
+uint64_t RasterSource::stored_bytes_per_pixel() const {
+    uint64_t bytes = 0;
+    for (const BandMetadata& b : m->scene.bands)
+        bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(b.type));
+    return bytes;
+}
+
+const std::string& RasterSource::path() const { return m->options.path; }
+const std::string& RasterSource::driver() const { return m->scene.driver; }
+std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
+bool RasterSource::raw_access() const { return m->raw.has_value(); }
+
+uint64_t RasterSource::cache_bytes() const {
+    constexpr uint64_t least = uint64_t{8} << 20;
+    if (m->raw) return least;
+    // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
+    // file.
+    const Rect w = m->scene.window;
+    const auto blocks_across =
+        static_cast<uint64_t>((w.right() - 1) / m->block_samples - w.x / m->block_samples + 1);
+    const auto block_pixels = static_cast<uint64_t>(m->block_samples * m->block_lines);
+    const uint64_t size =
+        m->band_interleaved_blocks
+            ? stored_bytes_per_pixel()
+            : static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->type) * m->scene.file_bands);
+    const uint64_t wanted = 2 * blocks_across * block_pixels * size;
+    return std::clamp(wanted, least, std::max(least, usable_ram() / 8));
+}
+
+const std::vector<int>& RasterSource::bands() const { return m->bands; }
+std::vector<int> RasterSource::bad_bands() const { return m->bad; }
+
+std::vector<std::string> RasterSource::band_names() const {
+    std::vector<std::string> names;
+    for (const BandMetadata& b : m->scene.bands)
+        names.push_back(b.description.empty() ? "Band " + std::to_string(b.file_band) : b.description);
+    return names;
+}
+
+std::vector<double> RasterSource::wavelengths_nm() const {
+    std::vector<double> out;
+    bool any = false;
+    for (const BandMetadata& b : m->scene.bands) {
+        out.push_back(b.wavelength_nm);
+        any |= !std::isnan(b.wavelength_nm);
+    }
+    return any ? out : std::vector<double>();
+}
+
+std::vector<double> RasterSource::fwhm_nm() const {
+    std::vector<double> out;
+    bool any = false;
+    for (const BandMetadata& b : m->scene.bands) {
+        out.push_back(b.fwhm_nm);
+        any |= !std::isnan(b.fwhm_nm);
+    }
+    return any ? out : std::vector<double>();
+}
+
+std::optional<double> RasterSource::nodata() const {
+    const auto& nodata = m->scene.bands.front().nodata;
+    return nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
+}
+
+bool RasterSource::has_srs() const { return m->scene.srs != nullptr; }
+
+std::string RasterSource::srs_wkt() const {
+    if (!m->scene.srs) return {};
+    char* wkt = nullptr;
+    const char* const options[] = {"FORMAT=WKT2_2019", nullptr};
+    m->scene.srs->exportToWkt(&wkt, options);
+    std::string out = wkt ? wkt : "";
+    CPLFree(wkt);
+    return out;
+}
+
+bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }
+std::vector<std::string> RasterSource::category_names() const { return m->scene.bands.front().categories; }
+const SceneMetadata& RasterSource::metadata() const { return m->scene; }
+
+} // namespace hsi::raster

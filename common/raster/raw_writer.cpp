@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "raster/raw_writer.h"
+
+#include "core/error.h"
+#include "raster/sample_convert.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace hsi::raster {
+namespace {
+
+constexpr size_t scratch_bytes = 256 * 1024;
+
+std::string reason() { return std::strerror(errno); }
+
+} // namespace
+
+RawWriter::RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule)
+    : m_raw(std::move(layout)), m_bands(bands), m_rule(rule),
+      m_pixel_interleaved(bands > 1 && m_raw.band_step < m_raw.pixel_step),
+      m_file(::open(m_raw.path.c_str(), O_WRONLY | O_CLOEXEC)) {
+    if (!m_file) throw Error("cannot write '" + m_raw.path + "': " + reason());
+    const int64_t size = m_raw.at(bands - 1, lines - 1, samples - 1) + m_raw.sample_bytes;
+    int result;
+    do
+        result = ::fallocate(m_file.get(), 0, 0, size);
+    while (result != 0 && errno == EINTR);
+    // Not every file system can claim space; the length is set anyway, and a full disk then shows while
+    // writing.
+    if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) result = ::ftruncate(m_file.get(), size);
+    if (result != 0) throw Error(reason());
+}
+
+void RawWriter::close() {
+    const int fd = m_file.release();
+    if (fd >= 0 && ::close(fd) != 0) throw Error(reason());
+}
+
+void RawWriter::write(const Rect& core, const CubeView<float>& src) {
+    if (m_pixel_interleaved)
+        write_pixels(core, src);
+    else
+        write_rows(core, src);
+}
+
+void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) const {
+    GatherWriter out(m_file.get());
+    const size_t samples = static_cast<size_t>(core.w), row_bytes = samples * m_rule.sample_bytes();
+    const bool direct = m_rule.floats() && !m_raw.swapped;
+    std::vector<char> scratch(direct ? 0 : std::max(row_bytes, scratch_bytes));
+    size_t used = 0;
+    const auto put = [&](int band, int64_t line) {
+        float* row = src.row(band, line);
+        const void* from = row;
+        if (m_rule.floats()) m_rule.finish(row, samples);
+        if (!direct) {
+            if (used + row_bytes > scratch.size()) {
+                out.flush();
+                used = 0;
+            }
+            char* stored = scratch.data() + used;
+            if (m_rule.floats())
+                std::memcpy(stored, row, row_bytes);
+            else
+                m_rule.store(row, samples, stored);
+            if (m_raw.swapped) swap_bytes(stored, m_raw.type, samples);
+            used += row_bytes;
+            from = stored;
+        }
+        out.add(m_raw.at(band, core.y + line, core.x), from, row_bytes);
+    };
+    if (m_raw.band_step > m_raw.line_step) {
+        for (int band = 0; band < m_bands; ++band)
+            for (int64_t line = 0; line < core.h; ++line)
+                put(band, line);
+    } else {
+        for (int64_t line = 0; line < core.h; ++line)
+            for (int band = 0; band < m_bands; ++band)
+                put(band, line);
+    }
+    out.flush();
+}
+
+void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) const {
+    GatherWriter out(m_file.get());
+    const size_t bands = static_cast<size_t>(m_bands), across = static_cast<size_t>(core.w);
+    const size_t chunk = std::clamp<size_t>(scratch_bytes / (bands * sizeof(float)), 1, across);
+    std::vector<float> floats(chunk * bands);
+    std::vector<double> stored(m_rule.floats() ? 0
+                                               : chunk * bands); // wide enough for every type, and aligned
+    std::vector<const float*> rows(bands);
+    for (int64_t line = 0; line < core.h; ++line)
+        for (size_t x = 0; x < across; x += chunk) {
+            const size_t n = std::min(chunk, across - x);
+            for (size_t k = 0; k < bands; ++k) {
+                float* row = src.row(static_cast<int>(k), line) + x;
+                if (m_rule.floats()) m_rule.finish(row, n);
+                rows[k] = row;
+            }
+            rows_to_pixels(rows.data(), bands, n, floats.data(), bands);
+            void* from = floats.data();
+            if (!m_rule.floats()) {
+                m_rule.store(floats.data(), n * bands, stored.data());
+                from = stored.data();
+            }
+            if (m_raw.swapped) swap_bytes(from, m_raw.type, n * bands);
+            out.add(m_raw.at(0, core.y + line, core.x + static_cast<int64_t>(x)), from,
+                    n * bands * m_rule.sample_bytes());
+            out.flush();
+        }
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Tiles straight into an uncompressed file, from any number of threads at once.
+#pragma once
+
+#include "core/cube_view.h"
+#include "core/rect.h"
+#include "raster/raw_file.h"
+#include "raster/store_convert.h"
+
+namespace hsi::raster {
+
+class RawWriter {
+  public:
+    /// Opens the file and claims its whole space, so that a full disk shows before any work is done. Throws
+    /// Error.
+    RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule);
+
+    /// Thread-safe. Changes `src` (nodata in place of NaN).
+    void write(const Rect& core, const CubeView<float>& src);
+    void close(); ///< throws Error when the system could not write everything
+
+  private:
+    void write_rows(const Rect& core, const CubeView<float>& src) const;
+    void write_pixels(const Rect& core, const CubeView<float>& src) const;
+
+    RawLayout m_raw;
+    int m_bands;
+    StoreRule m_rule;
+    bool m_pixel_interleaved;
+    FileHandle m_file;
+};
+
+} // namespace hsi::raster

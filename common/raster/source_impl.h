@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// What a RasterSource and its readers share.
+#pragma once
+
+#include "raster/raster_source.h"
+#include "raster/raw_file.h"
+#include "raster/sample_convert.h"
+#include "raster/scene_metadata.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace hsi::raster {
+
+struct DatasetCloser {
+    void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
+};
+using DatasetHandle = std::unique_ptr<GDALDataset, DatasetCloser>;
+
+/// Opens for reading; throws Error naming the file and what GDAL says.
+DatasetHandle open_dataset(const OpenOptions& options);
+
+/// Handles of one file: one thread uses a handle at a time, and opening is not paid again in every pass.
+class DatasetPool {
+  public:
+    explicit DatasetPool(OpenOptions options) : m_options(std::move(options)) {}
+    DatasetHandle take();
+    void give(DatasetHandle dataset);
+
+  private:
+    const OpenOptions m_options;
+    std::mutex m_mutex;
+    std::vector<DatasetHandle> m_idle;
+};
+
+/// How pixels that the file masks out are found.
+enum class MaskKind { none, dataset, band };
+
+struct SourceState {
+    OpenOptions options;
+    SceneMetadata scene;    ///< its bands are the kept ones
+    std::vector<int> bands; ///< file bands behind them
+    std::vector<int> bad;
+    GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
+    std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
+    MaskKind mask = MaskKind::none;
+    int64_t block_samples = 0, block_lines = 1; ///< of the file
+    bool band_interleaved_blocks = true;        ///< false: decoding a block yields all bands of the file
+    std::optional<RawLayout> raw;
+    std::shared_ptr<const FileHandle> file; ///< with raw
+    std::shared_ptr<DatasetPool> pool;
+
+    Rect window() const { return scene.window; }
+    std::string name() const { return "'" + options.path + "'"; }
+};
+
+std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const SourceState> source);
+std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
+
+/// Throws Error unless every sample of the kept bands and the window lies inside the file.
+void check_raw_span(const SourceState& source);
+
+} // namespace hsi::raster

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Several cubes of one size as one cube, band after band: how an operation reads two scenes in one pass.
+#pragma once
+
+#include "core/error.h"
+#include "stream/cube_source.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace hsi::stream {
+
+class StackedSource final : public CubeSource {
+  public:
+    /// Throws Error when the sources differ in size; there must be at least one.
+    explicit StackedSource(std::vector<std::shared_ptr<const CubeSource>> sources)
+        : m_sources(std::move(sources)) {
+        m_shape = m_sources.at(0)->shape();
+        m_shape.bands = 0;
+        for (const auto& s : m_sources) {
+            const CubeShape shape = s->shape();
+            if (shape.samples != m_shape.samples || shape.lines != m_shape.lines)
+                throw Error("scenes of " + std::to_string(m_shape.samples) + "x" +
+                            std::to_string(m_shape.lines) + " and " + std::to_string(shape.samples) + "x" +
+                            std::to_string(shape.lines) + " pixels cannot be read together");
+            m_shape.bands += shape.bands;
+        }
+    }
+    CubeShape shape() const override { return m_shape; }
+    /// The largest blocks of all sources: reading part of a block decodes it whole, time and again.
+    BlockLayout layout() const override {
+        BlockLayout all = m_sources[0]->layout();
+        for (const auto& s : m_sources) {
+            const BlockLayout one = s->layout();
+            all.block_lines = std::max(all.block_lines, one.block_lines);
+            all.block_samples = all.block_samples <= 0 || one.block_samples <= 0
+                                    ? 0
+                                    : std::max(all.block_samples, one.block_samples);
+        }
+        return all;
+    }
+    std::unique_ptr<CubeReader> open_reader() const override {
+        auto reader = std::make_unique<Reader>();
+        for (const auto& s : m_sources)
+            reader->parts.push_back({s->open_reader(), s->shape().bands});
+        return reader;
+    }
+    uint64_t stored_bytes_per_pixel() const override {
+        uint64_t bytes = 0;
+        for (const auto& s : m_sources)
+            bytes += s->stored_bytes_per_pixel();
+        return bytes;
+    }
+
+  private:
+    struct Reader final : CubeReader {
+        struct Part {
+            std::unique_ptr<CubeReader> reader;
+            int bands;
+        };
+        std::vector<Part> parts;
+        void read(const Rect& window, const CubeView<float>& dst) override {
+            int first = 0;
+            for (const Part& p : parts) {
+                p.reader->read(window, CubeView<float>(dst.row(first, 0), p.bands, dst.lines, dst.samples,
+                                                       dst.line_stride, dst.band_stride));
+                first += p.bands;
+            }
+        }
+        void prefetch(const Rect& window) override {
+            for (const Part& p : parts)
+                p.reader->prefetch(window);
+        }
+    };
+    std::vector<std::shared_ptr<const CubeSource>> m_sources;
+    CubeShape m_shape;
+};
+
+} // namespace hsi::stream

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+#include "compare/compare.h"
+
+#include "compare/kernels_simd.h"
+#include "core/error.h"
+#include "math/exact_sum.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+
+namespace hsi::compare {
+namespace {
+
+constexpr std::array<const char*, 7> names{"nrmse", "maxsde", "sad", "rmse", "maxabs", "ssim", "sr"};
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double degrees = 57.29577951308232;
+
+double ratio(double above, double below) { return above == 0 ? 0 : below == 0 ? infinity : above / below; }
+
+double pixel_metric(Metric metric, const RunSums& r, size_t i, int bands) {
+    switch (metric) {
+    case Metric::nrmse:
+        return std::sqrt(ratio(r.difference[i], r.centred[i]));
+    case Metric::maxsde:
+        return ratio(bands * r.largest[i], r.absolute[i]);
+    case Metric::sad: // good for angles near 0 and 180 degrees too, where the arc cosine of the dot product
+                      // is not
+        return 2 * std::atan2(std::sqrt(r.minus[i]), std::sqrt(r.plus[i])) * degrees;
+    case Metric::rmse:
+        return std::sqrt(r.difference[i] / bands);
+    case Metric::maxabs:
+        return r.largest[i];
+    default:
+        return nan;
+    }
+}
+
+struct Gathered {
+    PixelCounts counts;
+    std::vector<math::ExactSum> sums; ///< a spectral metric each
+    std::vector<Summary> best;        ///< maxima only
+    std::vector<math::ExactSum> ssim; ///< a band each
+    std::vector<uint8_t> infinite;    ///< a spectral metric each
+
+    void resize(size_t metrics, size_t bands) {
+        sums.resize(metrics);
+        best.resize(metrics);
+        infinite.resize(metrics);
+        ssim.resize(bands);
+        for (auto& s : best)
+            s.maximum = -1; // below every metric
+    }
+    static bool better(const Summary& a, const Summary& b) {
+        if (a.maximum != b.maximum) return a.maximum > b.maximum;
+        if (a.line < 0 || b.line < 0) return b.line < 0 && a.line >= 0;
+        return a.line != b.line ? a.line < b.line : a.sample < b.sample;
+    }
+    void add(const Gathered& o) {
+        counts.compared += o.counts.compared;
+        counts.only_first += o.counts.only_first;
+        counts.only_second += o.counts.only_second;
+        counts.neither += o.counts.neither;
+        for (size_t k = 0; k < sums.size(); ++k) {
+            sums[k].add(o.sums[k]);
+            infinite[k] |= o.infinite[k];
+            if (better(o.best[k], best[k])) best[k] = o.best[k];
+        }
+        for (size_t b = 0; b < ssim.size(); ++b)
+            ssim[b].add(o.ssim[b]);
+    }
+};
+
+struct Plan {
+    int bands = 0;
+    std::vector<Metric> metrics, spectral;
+    std::vector<int> spectral_map; ///< map band of each spectral metric
+    int ssim_map = -1;             ///< map band of ssim; -1: not asked for
+    bool map = false, second = false;
+    Ranges ranges;
+};
+
+/// ssim of one tile, a band at a time. Rows of products over the window (with the halo; 0 outside the scene
+/// and where a pixel is invalid) are filtered along lines, then along columns.
+class SsimTile {
+  public:
+    static uint64_t bytes(const stream::TileLimits& t) {
+        const auto width = static_cast<uint64_t>(t.core_samples + 2 * ssim_radius);
+        const auto height = static_cast<uint64_t>(t.core_lines + 2 * ssim_radius);
+        const auto core = static_cast<uint64_t>(t.core_samples);
+        return sizeof(double) *
+                   (width + 6 * height * core + 6 * core + core * static_cast<uint64_t>(t.core_lines)) +
+               width * height;
+    }
+    explicit SsimTile(const stream::TileLimits& t)
+        : m_row(static_cast<size_t>(t.core_samples + 2 * ssim_radius)),
+          m_mask(m_row.size() * static_cast<size_t>(t.core_lines + 2 * ssim_radius)),
+          m_mean(static_cast<size_t>(t.core_samples * t.core_lines)) {
+        for (auto& p : m_planes)
+            p.resize(static_cast<size_t>(t.core_samples * (t.core_lines + 2 * ssim_radius)));
+        for (auto& p : m_filtered)
+            p.resize(static_cast<size_t>(t.core_samples));
+        for (int k = -ssim_radius; k <= ssim_radius; ++k) // exp(-k^2/(2 1.5^2))
+            m_taps[static_cast<size_t>(k + ssim_radius)] = std::exp(-k * k / 4.5);
+    }
+
+    /// valid(x, y): whether the pixel (scene coordinates, inside the window) takes part.
+    template <class Valid>
+    void process(const Plan& plan, const Tile& tile, const CubeView<float>& in, const Valid& valid,
+                 Gathered& to) {
+        const int64_t w = tile.core.w, h = tile.core.h, rows = h + 2 * ssim_radius,
+                      width = w + 2 * ssim_radius;
+        const int64_t x0 = tile.core.x - ssim_radius, y0 = tile.core.y - ssim_radius;
+        for (int64_t y = 0; y < rows; ++y)
+            for (int64_t x = 0; x < width; ++x) {
+                const int64_t sx = x0 + x, sy = y0 + y;
+                const bool inside = sx >= tile.window.x && sx < tile.window.right() && sy >= tile.window.y &&
+                                    sy < tile.window.bottom();
+                m_mask[static_cast<size_t>(y * width + x)] = inside && valid(sx, sy);
+            }
+        along_lines(0, w, rows, width, [&](int64_t, int64_t) { return 1.0; });
+        std::fill(m_mean.begin(), m_mean.end(), 0.0);
+        for (int b = 0; b < plan.bands; ++b) {
+            const auto& range = plan.ranges.first[static_cast<size_t>(b)];
+            const double length = range[1] - range[0];
+            // Values are taken relative to the middle of the range, which keeps the variances' digits.
+            const double middle = 0.5 * (range[0] + range[1]);
+            const auto at = [&](int band, int64_t x, int64_t y) {
+                return double{in.at(band, y0 + y - tile.window.y, x0 + x - tile.window.x)} - middle;
+            };
+            const auto s = [&](int64_t x, int64_t y) { return at(b, x, y); };
+            const auto t = [&](int64_t x, int64_t y) { return at(plan.bands + b, x, y); };
+            along_lines(1, w, rows, width, s);
+            along_lines(2, w, rows, width, t);
+            along_lines(3, w, rows, width, [&](int64_t x, int64_t y) { return s(x, y) * s(x, y); });
+            along_lines(4, w, rows, width, [&](int64_t x, int64_t y) { return t(x, y) * t(x, y); });
+            along_lines(5, w, rows, width, [&](int64_t x, int64_t y) { return s(x, y) * t(x, y); });
+            const double c1 = 0.01 * length * (0.01 * length), c2 = 0.03 * length * (0.03 * length);
+            for (int64_t y = 0; y < h; ++y) {
+                for (size_t p = 0; p < m_planes.size(); ++p)
+                    correlate(m_planes[p].data() + y * w, w, m_taps.data(), static_cast<size_t>(w),
+                              m_filtered[p].data());
+                double sum = 0;
+                for (int64_t x = 0; x < w; ++x) {
+                    if (x > 0 && (tile.core.x + x) % static_cast<int64_t>(run_pixels) == 0) {
+                        to.ssim[static_cast<size_t>(b)].add(sum);
+                        sum = 0;
+                    }
+                    if (!m_mask[static_cast<size_t>((y + ssim_radius) * width + x + ssim_radius)]) continue;
+                    const auto i = static_cast<size_t>(x);
+                    const double weight = m_filtered[0][i];
+                    const double ds = m_filtered[1][i] / weight, dt = m_filtered[2][i] / weight;
+                    const double vs = std::max(0.0, m_filtered[3][i] / weight - ds * ds);
+                    const double vt = std::max(0.0, m_filtered[4][i] / weight - dt * dt);
+                    const double cov = m_filtered[5][i] / weight - ds * dt, ms = ds + middle,
+                                 mt = dt + middle;
+                    const double above = (2 * ms * mt + c1) * (2 * cov + c2);
+                    const double below = (ms * ms + mt * mt + c1) * (vs + vt + c2);
+                    const double value = below == 0 ? 1 : above / below; // 0/0: both flat, alike and zero
+                    sum += value;
+                    m_mean[static_cast<size_t>(y * w + x)] += value / plan.bands;
+                }
+                to.ssim[static_cast<size_t>(b)].add(sum);
+            }
+        }
+    }
+    double mean(int64_t core_samples, int64_t x, int64_t y) const {
+        return m_mean[static_cast<size_t>(y * core_samples + x)];
+    }
+
+  private:
+    template <class Value>
+    void along_lines(size_t plane, int64_t w, int64_t rows, int64_t width, const Value& value) {
+        for (int64_t y = 0; y < rows; ++y) {
+            const uint8_t* mask = m_mask.data() + y * width;
+            for (int64_t x = 0; x < width; ++x)
+                m_row[static_cast<size_t>(x)] = mask[x] ? value(x, y) : 0.0;
+            correlate(m_row.data(), 1, m_taps.data(), static_cast<size_t>(w), m_planes[plane].data() + y * w);
+        }
+    }
+    std::vector<double> m_row;
+    std::vector<uint8_t> m_mask;
+    std::vector<double> m_mean;
+    std::array<std::vector<double>, 6> m_planes, m_filtered;
+    std::array<double, ssim_taps> m_taps{};
+};
+
+class Lane final : public stream::Worker {
+  public:
+    Lane(const Plan& plan, const stream::TileLimits& limits)
+        : m_plan(plan), m_valid(static_cast<size_t>(limits.window_samples * limits.window_lines)) {
+        gathered.resize(plan.spectral.size(), plan.ssim_map >= 0 ? static_cast<size_t>(plan.bands) : 0);
+        if (plan.ssim_map >= 0) m_ssim = std::make_unique<SsimTile>(limits);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        const Rect& core = tile.core;
+        const Rect& window = tile.window;
+        if (m_plan.map)
+            for (int b = 0; b < out[0].bands; ++b)
+                for (int64_t y = 0; y < core.h; ++y)
+                    std::fill_n(out[0].row(b, y), core.w, std::numeric_limits<float>::quiet_NaN());
+        for (int64_t y = window.y; y < window.bottom(); ++y) {
+            const bool own_line = y >= core.y && y < core.bottom();
+            if (!own_line && !m_ssim) continue;
+            // Own runs begin at the core's first sample, a multiple of run_pixels; the halo beside it is only
+            // judged.
+            const auto judge = [&](int64_t from, int64_t to) {
+                for (int64_t x = from; x < to; x += static_cast<int64_t>(run_pixels))
+                    run(in, window, y, x, std::min(to - x, static_cast<int64_t>(run_pixels)));
+            };
+            judge(window.x, core.x);
+            for (int64_t x = core.x; x < core.right(); x += static_cast<int64_t>(run_pixels)) {
+                const int64_t n = std::min(core.right() - x, static_cast<int64_t>(run_pixels));
+                run(in, window, y, x, n);
+                if (own_line) gather(tile, in, y, x, n, out);
+            }
+            judge(core.right(), window.right());
+        }
+        if (!m_ssim) return;
+        const auto valid = [&](int64_t x, int64_t y) {
+            return m_valid[static_cast<size_t>((y - window.y) * window.w + x - window.x)] != 0;
+        };
+        m_ssim->process(m_plan, tile, in, valid, gathered);
+        if (m_plan.map)
+            for (int64_t y = 0; y < core.h; ++y)
+                for (int64_t x = 0; x < core.w; ++x)
+                    if (valid(core.x + x, core.y + y))
+                        out[0].at(m_plan.ssim_map, y, x) = static_cast<float>(m_ssim->mean(core.w, x, y));
+    }
+
+    Gathered gathered;
+
+  private:
+    /// Sums of a run and the validity of its pixels.
+    void run(const CubeView<float>& in, const Rect& window, int64_t y, int64_t x, int64_t n) {
+        const float* s = in.row(0, y - window.y) + (x - window.x);
+        const float* t = in.row(m_plan.bands, y - window.y) + (x - window.x);
+        first_sums(s, t, in.band_stride, m_plan.bands, static_cast<size_t>(n), m_sums);
+        uint8_t* valid = m_valid.data() + (y - window.y) * window.w + (x - window.x);
+        for (int64_t i = 0; i < n; ++i) {
+            const double a = m_sums.square_s[i], b = m_sums.square_t[i];
+            m_first[i] = std::isfinite(a) && (a > 0 || m_plan.bands == 1);
+            m_second[i] = std::isfinite(b) && (b > 0 || m_plan.bands == 1);
+            valid[i] = m_first[i] & m_second[i];
+        }
+    }
+    void gather(const Tile& tile, const CubeView<float>& in, int64_t y, int64_t x, int64_t n,
+                const std::vector<CubeView<float>>& out) {
+        const Rect& window = tile.window;
+        if (m_plan.second)
+            second_sums(in.row(0, y - window.y) + (x - window.x),
+                        in.row(m_plan.bands, y - window.y) + (x - window.x), in.band_stride, m_plan.bands,
+                        static_cast<size_t>(n), m_sums);
+        for (int64_t i = 0; i < n; ++i) {
+            PixelCounts& c = gathered.counts;
+            ++(m_first[i]    ? m_second[i] ? c.compared : c.only_first
+               : m_second[i] ? c.only_second
+                             : c.neither);
+        }
+        for (size_t k = 0; k < m_plan.spectral.size(); ++k) {
+            double sum = 0;
+            for (int64_t i = 0; i < n; ++i) {
+                if (!(m_first[i] & m_second[i])) continue;
+                const double v =
+                    pixel_metric(m_plan.spectral[k], m_sums, static_cast<size_t>(i), m_plan.bands);
+                if (std::isinf(v))
+                    gathered.infinite[k] = 1;
+                else
+                    sum += v;
+                if (Gathered::better({0, v, y, x + i}, gathered.best[k])) gathered.best[k] = {0, v, y, x + i};
+                if (m_plan.map)
+                    out[0].at(m_plan.spectral_map[k], y - tile.core.y, x + i - tile.core.x) =
+                        static_cast<float>(v);
+            }
+            gathered.sums[k].add(sum);
+        }
+    }
+
+    const Plan& m_plan;
+    RunSums m_sums{};
+    std::array<uint8_t, run_pixels> m_first{}, m_second{};
+    std::vector<uint8_t> m_valid;
+    std::unique_ptr<SsimTile> m_ssim;
+};
+
+class ComparisonImpl final : public Comparison {
+  public:
+    explicit ComparisonImpl(Plan plan) : m_plan(std::move(plan)) {
+        m_all.resize(m_plan.spectral.size(), m_plan.ssim_map >= 0 ? static_cast<size_t>(m_plan.bands) : 0);
+        finish();
+    }
+    int64_t halo() const override { return m_plan.ssim_map >= 0 ? ssim_radius : 0; }
+    int64_t align_samples() const override { return static_cast<int64_t>(run_pixels); }
+    std::vector<int> output_bands() const override {
+        return m_plan.map ? std::vector<int>{static_cast<int>(m_plan.metrics.size())} : std::vector<int>{};
+    }
+    uint64_t scratch_bytes(const stream::TileLimits& t) const override {
+        return static_cast<uint64_t>(t.window_samples * t.window_lines) +
+               (m_plan.ssim_map >= 0 ? SsimTile::bytes(t) : 0);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        return std::make_unique<Lane>(m_plan, limits);
+    }
+    void stop(stream::Worker& worker) override {
+        m_all.add(static_cast<Lane&>(worker).gathered);
+        finish();
+    }
+    PixelCounts counts() const override { return m_all.counts; }
+    const std::vector<Summary>& summaries() const override { return m_summaries; }
+    const std::vector<double>& ssim() const override { return m_ssim; }
+
+  private:
+    void finish() {
+        m_summaries.clear();
+        m_ssim.clear();
+        const auto n = static_cast<double>(m_all.counts.compared);
+        for (size_t k = 0; k < m_all.sums.size(); ++k) {
+            Summary s = m_all.best[k];
+            s.mean = n == 0 ? nan : m_all.infinite[k] ? infinity : m_all.sums[k].value() / n;
+            if (n == 0) s.maximum = nan;
+            m_summaries.push_back(s);
+        }
+        for (const auto& s : m_all.ssim)
+            m_ssim.push_back(n == 0 ? nan : s.value() / n);
+    }
+    Plan m_plan;
+    Gathered m_all;
+    std::vector<Summary> m_summaries;
+    std::vector<double> m_ssim;
+};
+
+} // namespace
+
+const char* metric_name(Metric metric) { return names[static_cast<size_t>(metric)]; }
+
+Metric parse_metric(const std::string& name) {
+    for (size_t i = 0; i < names.size(); ++i)
+        if (name == names[i]) return static_cast<Metric>(i);
+    throw UsageError("-metric " + name + " is unknown",
+                     "Metrics are nrmse, maxsde, sad, rmse, maxabs, ssim and sr.");
+}
+
+bool is_spectral(Metric metric) { return metric != Metric::ssim && metric != Metric::sr; }
+
+std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
+                                            const Ranges& ranges) {
+    Plan plan;
+    plan.bands = bands;
+    plan.metrics = metrics;
+    plan.map = map;
+    plan.ranges = ranges;
+    for (size_t k = 0; k < metrics.size(); ++k) {
+        if (is_spectral(metrics[k])) {
+            plan.spectral.push_back(metrics[k]);
+            plan.spectral_map.push_back(static_cast<int>(k));
+        } else if (metrics[k] == Metric::ssim) {
+            plan.ssim_map = static_cast<int>(k);
+        } else {
+            throw Error("internal: a comparison cannot count zones");
+        }
+        plan.second = plan.second || metrics[k] == Metric::nrmse || metrics[k] == Metric::sad;
+    }
+    if (plan.ssim_map >= 0 && ranges.first.size() != static_cast<size_t>(bands))
+        throw Error("internal: ssim needs the range of every band");
+    return std::make_unique<ComparisonImpl>(std::move(plan));
+}
+
+} // namespace hsi::compare

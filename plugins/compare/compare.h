@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// How far two cubes of one size are apart. The first cube, s, is the reference; t is the other one.
+//
+// Per pixel, over nb bands (Delgado et al., IEEE JSTARS 9(2), 2016, equations 6 to 8, and customary ones):
+//   nrmse  = sqrt( sum (t_i - s_i)^2 / sum (s_i - mean s)^2 )      0 where the cubes agree, infinite where
+//   only s is flat maxsde = max_i nb |s_i - t_i| / sum |s_i| sad    = angle between s and t, degrees rmse   =
+//   sqrt( sum (t_i - s_i)^2 / nb ) maxabs = max_i |s_i - t_i|
+// Per band: ssim (Wang et al., IEEE TIP 13(4), 2004: Gaussian window 11x11, sigma 1.5, K1 = 0.01, K2 = 0.03,
+// dynamic range of s in that band) and sr, the simplification ratio: flat zones of t over flat zones of s, a
+// flat zone being a 4-connected component, of either phase, after Otsu's threshold.
+//
+// Operations read a cube of 2 nb bands: those of s, then those of t (stream::StackedSource). A pixel takes
+// part when it is valid in both: all values finite and, with two bands or more, not all zero. Sums are in
+// double precision over fixed runs of pixels, added without rounding: neither tiles nor threads nor the
+// processor change a bit.
+#pragma once
+
+#include "stream/operation.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::compare {
+
+enum class Metric { nrmse, maxsde, sad, rmse, maxabs, ssim, sr };
+
+/// "nrmse" ...
+const char* metric_name(Metric metric);
+/// Throws UsageError naming the allowed ones.
+Metric parse_metric(const std::string& name);
+/// Metrics of a pixel's spectrum, as opposed to a band's image.
+bool is_spectral(Metric metric);
+
+struct Summary {
+    double mean = 0; ///< over the compared pixels; infinite when one value is
+    double maximum = 0;
+    int64_t line = -1, sample = -1; ///< of the maximum; the first one in reading order
+};
+
+struct PixelCounts {
+    int64_t compared = 0; ///< valid in both
+    int64_t only_first = 0, only_second = 0, neither = 0;
+};
+
+/// Least and greatest value of both cubes in every band, over the compared pixels.
+struct Ranges {
+    std::vector<std::array<double, 2>> first,
+        second; ///< [bands] {minimum, maximum}; infinities when no pixel is compared
+};
+
+/// The scan for Ranges.
+class RangeScan : public stream::Operation {
+  public:
+    virtual Ranges result() const = 0;
+};
+std::unique_ptr<RangeScan> make_range_scan(int bands);
+
+/// Spectral metrics and ssim in one pass. Halo 5 with ssim, else none.
+class Comparison : public stream::Operation {
+  public:
+    virtual PixelCounts counts() const = 0;
+    /// One a spectral metric, in the order asked for.
+    virtual const std::vector<Summary>& summaries() const = 0;
+    /// Mean of ssim over the compared pixels, a band each; empty without ssim.
+    virtual const std::vector<double>& ssim() const = 0;
+};
+/// metrics: without sr. map: output 0 holds a band a metric in the same order, NaN where a pixel is not
+/// compared; ssim is averaged over the bands there. ranges: needed with ssim, else ignored.
+std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
+                                            const Ranges& ranges);
+
+inline constexpr int histogram_bins = 256;
+
+/// Bin of a value between the band's minimum and maximum: min(255, floor(256 (v - min)/(max - min))); 0 for a
+/// flat band.
+int histogram_bin(double value, const std::array<double, 2>& range);
+
+/// Otsu's threshold: the last bin of the lower phase, where the variance between the phases is greatest (the
+/// first such bin).
+int otsu_threshold(const std::array<int64_t, histogram_bins>& histogram);
+
+struct Thresholds {
+    std::vector<int> first, second; ///< [bands] last bin of the lower phase
+};
+
+class ThresholdScan : public stream::Operation {
+  public:
+    virtual Thresholds result() const = 0;
+};
+std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges);
+
+struct Zones {
+    std::vector<int64_t> first, second; ///< [bands] number of flat zones
+};
+
+/// Counts flat zones. Tiles are strips of whole lines, joined in order as they come; memory for the joint is
+/// a line of labels a band.
+class ZoneScan : public stream::Operation {
+  public:
+    virtual Zones result() const = 0;
+};
+std::unique_ptr<ZoneScan> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
+                                         const Thresholds& thresholds);
+
+} // namespace hsi::compare

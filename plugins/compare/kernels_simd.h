@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// Inner loops over a run of pixels: float in, double inside.
+#pragma once
+
+#include "core/cube_view.h"
+
+#include <cstddef>
+
+namespace hsi::compare {
+
+/// A run: at most this many pixels of one line, anchored at multiples of it from the scene's first sample.
+/// Sums are taken over whole runs, so a run is also what tile widths are multiples of.
+inline constexpr size_t run_pixels = 128;
+
+struct alignas(64) RunSums {
+    double sum[run_pixels];      ///< of s
+    double absolute[run_pixels]; ///< of |s|
+    double square_s[run_pixels]; ///< of s^2; not finite when a value is not
+    double square_t[run_pixels];
+    double difference[run_pixels]; ///< of (t - s)^2
+    double largest[run_pixels];    ///< max |t - s|
+    double centred[run_pixels];    ///< of (s - mean s)^2
+    double minus[run_pixels];      ///< |s/|s| - t/|t||^2
+    double plus[run_pixels];       ///< |s/|s| + t/|t||^2
+};
+
+/// s, t: first band of the run; stride: elements from a band to the next. Fills all but the last three
+/// members.
+void first_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out);
+/// The last three, from what first_sums() left (of no meaning where a pixel is invalid or a norm is zero).
+void second_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out);
+
+/// Taps of the Gaussian window: 11, sigma 1.5, not normalised (the weights of the pixels that take part are).
+inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;
+
+/// out[i] = sum_k taps[k] in[i + k stride], 0 <= i < n.
+void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out);
+
+} // namespace hsi::compare

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "compare/compare.h"
+#include "compare/kernels_simd.h"
+#include "compare/valid_pixels.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hsi::compare {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+class RangeLane final : public stream::Worker {
+  public:
+    RangeLane(int bands, const stream::TileLimits& limits)
+        : m_bands(bands), m_valid(limits), range(static_cast<size_t>(2 * bands), {infinity, -infinity}) {}
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        const uint8_t* valid = m_valid.judge(in, m_bands);
+        for (int b = 0; b < 2 * m_bands; ++b) {
+            auto& [low, high] = range[static_cast<size_t>(b)];
+            float least = std::numeric_limits<float>::infinity(), greatest = -least;
+            for (int64_t y = 0; y < tile.core.h; ++y) {
+                const float* row = in.row(b, y);
+                const uint8_t* ok = valid + y * tile.core.w;
+                for (int64_t x = 0; x < tile.core.w; ++x) {
+                    least = ok[x] && row[x] < least ? row[x] : least;
+                    greatest = ok[x] && row[x] > greatest ? row[x] : greatest;
+                }
+            }
+            low = std::min(low, double{least});
+            high = std::max(high, double{greatest});
+        }
+    }
+
+  private:
+    int m_bands;
+    ValidPixels m_valid;
+
+  public:
+    std::vector<std::array<double, 2>> range; ///< those of the first cube, then of the second
+};
+
+class RangeScanImpl final : public RangeScan {
+  public:
+    explicit RangeScanImpl(int bands)
+        : m_bands(bands), m_range(static_cast<size_t>(2 * bands), {infinity, -infinity}) {}
+    uint64_t scratch_bytes(const stream::TileLimits& t) const override { return ValidPixels::bytes(t); }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        return std::make_unique<RangeLane>(m_bands, limits);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& lane = static_cast<RangeLane&>(worker);
+        for (size_t b = 0; b < m_range.size(); ++b) {
+            m_range[b][0] = std::min(m_range[b][0], lane.range[b][0]);
+            m_range[b][1] = std::max(m_range[b][1], lane.range[b][1]);
+        }
+    }
+    Ranges result() const override {
+        return {{m_range.begin(), m_range.begin() + m_bands}, {m_range.begin() + m_bands, m_range.end()}};
+    }
+
+  private:
+    int m_bands;
+    std::vector<std::array<double, 2>> m_range;
+};
+
+using Histogram = std::array<int64_t, histogram_bins>;
+
+std::vector<std::array<double, 2>> both(const Ranges& r) {
+    auto all = r.first;
+    all.insert(all.end(), r.second.begin(), r.second.end());
+    return all;
+}
+
+class ThresholdLane final : public stream::Worker {
+  public:
+    ThresholdLane(const std::vector<std::array<double, 2>>& ranges, const stream::TileLimits& limits)
+        : m_ranges(ranges), m_valid(limits), histograms(ranges.size(), Histogram{}) {}
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        const uint8_t* valid = m_valid.judge(in, in.bands / 2);
+        for (int b = 0; b < in.bands; ++b) {
+            Histogram& h = histograms[static_cast<size_t>(b)];
+            for (int64_t y = 0; y < tile.core.h; ++y)
+                for (int64_t x = 0; x < tile.core.w; ++x)
+                    if (valid[y * tile.core.w + x])
+                        ++h[static_cast<size_t>(
+                            histogram_bin(in.at(b, y, x), m_ranges[static_cast<size_t>(b)]))];
+        }
+    }
+
+  private:
+    const std::vector<std::array<double, 2>>& m_ranges;
+    ValidPixels m_valid;
+
+  public:
+    std::vector<Histogram> histograms;
+};
+
+class ThresholdScanImpl final : public ThresholdScan {
+  public:
+    ThresholdScanImpl(int bands, const Ranges& ranges)
+        : m_bands(bands), m_ranges(both(ranges)), m_histograms(m_ranges.size(), Histogram{}) {}
+    uint64_t scratch_bytes(const stream::TileLimits& t) const override {
+        return ValidPixels::bytes(t) + m_ranges.size() * sizeof(Histogram);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        return std::make_unique<ThresholdLane>(m_ranges, limits);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& lane = static_cast<ThresholdLane&>(worker);
+        for (size_t b = 0; b < m_histograms.size(); ++b)
+            for (size_t i = 0; i < m_histograms[b].size(); ++i)
+                m_histograms[b][i] += lane.histograms[b][i];
+    }
+    Thresholds result() const override {
+        std::vector<int> all;
+        for (const auto& h : m_histograms)
+            all.push_back(otsu_threshold(h));
+        return {{all.begin(), all.begin() + m_bands}, {all.begin() + m_bands, all.end()}};
+    }
+
+  private:
+    int m_bands;
+    std::vector<std::array<double, 2>> m_ranges;
+    std::vector<Histogram> m_histograms;
+};
+
+} // namespace
+
+int histogram_bin(double value, const std::array<double, 2>& range) {
+    const double length = range[1] - range[0];
+    if (!(length > 0)) return 0;
+    return std::min(histogram_bins - 1, static_cast<int>((value - range[0]) / length * histogram_bins));
+}
+
+int otsu_threshold(const Histogram& histogram) {
+    double total = 0, moment = 0;
+    for (size_t i = 0; i < histogram.size(); ++i) {
+        total += static_cast<double>(histogram[i]);
+        moment += static_cast<double>(i) * static_cast<double>(histogram[i]);
+    }
+    double below = 0, below_moment = 0, best = 0;
+    int at = histogram_bins - 1; // one phase
+    for (size_t i = 0; i + 1 < histogram.size(); ++i) {
+        below += static_cast<double>(histogram[i]);
+        below_moment += static_cast<double>(i) * static_cast<double>(histogram[i]);
+        const double above = total - below;
+        if (below == 0 || above == 0) continue;
+        const double gap = below_moment / below - (moment - below_moment) / above;
+        const double between = below * above * (gap * gap);
+        if (between > best) {
+            best = between;
+            at = static_cast<int>(i);
+        }
+    }
+    return at;
+}
+
+std::unique_ptr<RangeScan> make_range_scan(int bands) { return std::make_unique<RangeScanImpl>(bands); }
+
+std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges) {
+    return std::make_unique<ThresholdScanImpl>(bands, ranges);
+}
+
+} // namespace hsi::compare

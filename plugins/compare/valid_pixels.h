@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// Which pixels of a tile without halo are valid in both cubes.
+#pragma once
+
+#include "compare/kernels_simd.h"
+#include "stream/operation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::compare {
+
+class ValidPixels {
+  public:
+    static uint64_t bytes(const stream::TileLimits& t) {
+        return static_cast<uint64_t>(t.core_samples * t.core_lines);
+    }
+    explicit ValidPixels(const stream::TileLimits& t)
+        : m_valid(static_cast<size_t>(t.core_samples * t.core_lines)) {}
+
+    /// in: 2 x bands. The result is packed: lines of in.samples.
+    const uint8_t* judge(const CubeView<float>& in, int bands) {
+        for (int64_t y = 0; y < in.lines; ++y)
+            for (int64_t x = 0; x < in.samples; x += static_cast<int64_t>(run_pixels)) {
+                const int64_t n = std::min(in.samples - x, static_cast<int64_t>(run_pixels));
+                first_sums(in.row(0, y) + x, in.row(bands, y) + x, in.band_stride, bands,
+                           static_cast<size_t>(n), m_sums);
+                for (int64_t i = 0; i < n; ++i) {
+                    const double a = m_sums.square_s[i], b = m_sums.square_t[i];
+                    m_valid[static_cast<size_t>(y * in.samples + x + i)] =
+                        std::isfinite(a) && std::isfinite(b) && (bands == 1 || (a > 0 && b > 0));
+                }
+            }
+        return m_valid.data();
+    }
+
+  private:
+    RunSums m_sums{};
+    std::vector<uint8_t> m_valid;
+};
+
+} // namespace hsi::compare

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// Reflectance spectra of common surface materials, made from a smooth continuum and absorption features.
+// They are plausible, not measured: positions and widths of the features follow what is generally known of
+// each material.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hsi::synth {
+
+/// Number of materials in the library.
+int material_count();
+
+/// Name of material k ("Grassland", "Water" ...), 0 <= k < material_count().
+const char* material_name(int k);
+
+/// A colour for maps: red, green, blue, alpha.
+std::array<uint8_t, 4> material_colour(int k);
+
+/// Reflectance (0..1) of material k averaged over a band of the given width, both in nm. `seed` varies
+/// brightness, slope and depth of the features by a few percent. The value is a multiple of 2^-16, so that
+/// the last bits of a mathematical library do not matter.
+double material_reflectance(int k, double wavelength, double width, uint64_t seed);
+
+} // namespace hsi::synth

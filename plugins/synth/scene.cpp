@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "synth/hash.h"
+#include "synth/materials.h"
+#include "synth/synth.h"
+#include "synth/values_simd.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <unordered_set>
+
+namespace hsi::synth {
+namespace {
+
+// Streams of random numbers. A new use gets a new number, so that old scenes stay what they are.
+enum Purpose : uint64_t {
+    pixels_stream = 1,
+    cells_stream,
+    warp_u_stream,
+    warp_v_stream,
+    texture_stream,
+    gradient_stream,
+    shade_wide_stream,
+    shade_narrow_stream,
+    river_stream,
+    targets_stream,
+    nan_stream,
+    bands_stream,
+    materials_stream
+};
+
+constexpr int water = 2, asphalt = 3;   // places in the material library
+constexpr double bad_band_sigma = 0.05; // reflectance
+constexpr float darkest = 0.70f,
+                shading = 0.27f; // illumination of ordinary pixels: darkest..darkest + shading
+
+/// One line of smooth noise in [0, 1): random numbers at lattice points, smoothly interpolated. at() is
+/// called for ascending samples, one step at a time.
+class SmoothLine {
+  public:
+    SmoothLine(uint64_t key, int64_t spacing, int64_t line, int64_t sample)
+        : m_key(key), m_spacing(spacing), m_row(line / spacing), m_column(sample / spacing),
+          m_step(sample % spacing), m_scale(1.0f / static_cast<float>(spacing)) {
+        m_down = ease(static_cast<float>(line % spacing) * m_scale);
+        m_left = lattice(m_column);
+        m_right = lattice(m_column + 1);
+    }
+    float next() {
+        if (m_step == m_spacing) {
+            m_step = 0;
+            ++m_column;
+            m_left = m_right;
+            m_right = lattice(m_column + 1);
+        }
+        const float t = ease(static_cast<float>(m_step++) * m_scale);
+        return m_left + (m_right - m_left) * t;
+    }
+
+  private:
+    static float ease(float t) { return t * t * (3.0f - 2.0f * t); }
+    float lattice(int64_t column) const {
+        const float above = unit(draw(m_key, column, m_row)), below = unit(draw(m_key, column, m_row + 1));
+        return above + (below - above) * m_down;
+    }
+    uint64_t m_key;
+    int64_t m_spacing, m_row, m_column, m_step;
+    float m_scale, m_down = 0, m_left = 0, m_right = 0;
+};
+
+/// A field: one crop or surface, with two companions.
+struct Field {
+    double u = 0, v = 0; ///< its seat, in field coordinates
+    int main = 0, second = 0, third = 0;
+    float purity = 0;
+};
+
+constexpr double field_u = 48, field_v = 36; // pixels
+
+Field field_at(uint64_t key, int64_t cu, int64_t cv, int materials) {
+    const uint64_t h = draw(key, cu, cv);
+    Field f;
+    f.u = (static_cast<double>(cu) + 0.15 + 0.7 * double{unit(draw(h, 0))}) * field_u;
+    f.v = (static_cast<double>(cv) + 0.15 + 0.7 * double{unit(draw(h, 1))}) * field_v;
+    const auto n = static_cast<uint64_t>(materials);
+    f.main = static_cast<int>(draw(h, 2) % n);
+    f.second = static_cast<int>((static_cast<uint64_t>(f.main) + 1 + draw(h, 3) % (n - 1)) % n);
+    f.third = static_cast<int>(draw(h, 4) % n);
+    if (f.third == f.main) f.third = f.second;
+    f.purity = 0.72f + 0.23f * unit(draw(h, 5));
+    return f;
+}
+
+/// The 3x3 fields around a place, kept while the place stays in the same cell.
+class FieldMap {
+  public:
+    FieldMap(uint64_t key, int materials) : m_key(key), m_materials(materials) {}
+    struct Nearest {
+        const Field *first, *second;
+        float share; ///< of the first: 1 inside, 0.5 at the border
+    };
+    Nearest find(double u, double v) {
+        const auto cu = static_cast<int64_t>(std::floor(u * (1 / field_u)));
+        const auto cv = static_cast<int64_t>(std::floor(v * (1 / field_v)));
+        if (cu != m_u || cv != m_v) {
+            for (int j = 0; j < 3; ++j)
+                for (int i = 0; i < 3; ++i) {
+                    const auto at = static_cast<size_t>(3 * j + i);
+                    m_fields[at] = field_at(m_key, cu + i - 1, cv + j - 1, m_materials);
+                }
+            m_u = cu;
+            m_v = cv;
+        }
+        double d1 = 1e30, d2 = 1e30;
+        size_t i1 = 0, i2 = 0;
+        for (size_t i = 0; i < m_fields.size(); ++i) {
+            const double du = u - m_fields[i].u, dv = v - m_fields[i].v;
+            const double d = du * du + dv * dv;
+            if (d < d1) {
+                d2 = d1;
+                i2 = i1;
+                d1 = d;
+                i1 = i;
+            } else if (d < d2) {
+                d2 = d;
+                i2 = i;
+            }
+        }
+        // The difference of the distances changes by about two a pixel across the border: mixed over a pixel
+        // or so.
+        const double gap = std::sqrt(d2) - std::sqrt(d1);
+        return {&m_fields[i1], &m_fields[i2], static_cast<float>(0.5 + 0.5 * std::min(1.0, gap * 0.5))};
+    }
+
+  private:
+    uint64_t m_key;
+    int m_materials;
+    int64_t m_u = std::numeric_limits<int64_t>::min(), m_v = 0;
+    std::array<Field, 9> m_fields;
+};
+
+float clamp01(float x) { return std::min(1.0f, std::max(0.0f, x)); }
+
+/// How much of a pixel a line of the given half width covers, `distance` pixels off its middle.
+float coverage(double distance, double half_width) {
+    return clamp01(static_cast<float>(half_width + 0.5 - distance));
+}
+
+/// Buffers of one thread.
+struct Scratch {
+    explicit Scratch(int materials) : abundance(static_cast<size_t>(materials)) {}
+    struct alignas(64) Row {
+        float v[run_pixels];
+    };
+    struct alignas(64) Words {
+        uint32_t v[run_pixels];
+    };
+    std::vector<Row> abundance;
+    Words low{}, high{};
+    uint32_t active = 0; ///< bit k: material k is somewhere in the run
+    std::vector<float> spectra;
+    uint32_t spectra_of = 0; ///< the set of materials that `spectra` holds
+    std::vector<const float*> rows;
+};
+
+struct Planted {
+    int64_t position;
+    int endmember;
+};
+struct Hole {
+    int64_t position;
+    int band; ///< -1: all
+};
+
+} // namespace
+
+struct Scene::Impl {
+    Options o;
+    std::vector<double> wavelengths, fwhm, noise;
+    std::vector<int> bad;
+    std::vector<uint8_t> is_bad;
+    std::vector<double> reflectance; ///< [endmembers][bands]
+    std::vector<float> spectra;      ///< [bands][endmembers], with scale, 0 in bad bands
+    std::vector<BandModel> model;
+    std::vector<Target> targets;
+    std::vector<Planted> planted; ///< by position
+    std::vector<Hole> holes;      ///< by position
+
+    void check() const;
+    void make_bands();
+    void make_spectra();
+    void place();
+    void set_noise();
+    int64_t free_pixels() const { return o.lines * (o.samples - o.stripe_width); }
+    int64_t position_of_free(int64_t index) const {
+        const int64_t per_line = o.samples - o.stripe_width;
+        const int64_t s = index % per_line;
+        return index / per_line * o.samples + (s < o.stripe_first ? s : s + o.stripe_width);
+    }
+    void run(int64_t line, int64_t sample, size_t pixels, Scratch& scratch) const;
+    void values(size_t pixels, Scratch& scratch, float* dst, ptrdiff_t band_stride) const;
+};
+
+void Scene::Impl::check() const {
+    const auto refuse = [](const std::string& what) { throw UsageError(what); };
+    if (o.samples < 1 || o.lines < 1 || o.bands < 1)
+        refuse("-size " + std::to_string(o.samples) + " " + std::to_string(o.lines) + " " +
+               std::to_string(o.bands) + ": every number must be at least 1");
+    if (o.samples > std::numeric_limits<int32_t>::max() || o.lines > std::numeric_limits<int32_t>::max())
+        refuse("-size: GDAL holds at most 2147483647 samples and lines");
+    if (o.endmembers < min_endmembers || o.endmembers > material_count())
+        refuse("-endmembers " + std::to_string(o.endmembers) + " is outside " +
+               std::to_string(min_endmembers) + ".." + std::to_string(material_count()));
+    if (std::isnan(o.snr) || o.snr < -20) refuse("-snr must be a number of decibels, -20 or more");
+    if (o.bad_bands < 0 || o.bad_bands >= o.bands)
+        refuse("-bad-bands " + std::to_string(o.bad_bands) + " is outside 0.." + std::to_string(o.bands - 1) +
+               ": one band must stay good");
+    if (o.stripe_width < 0 || o.stripe_first < 0 || o.stripe_first + o.stripe_width > o.samples)
+        refuse("-nodata-stripe " + std::to_string(o.stripe_first) + " " + std::to_string(o.stripe_width) +
+               " does not lie in a scene of " + std::to_string(o.samples) + " samples");
+    if (o.stripe_width == o.samples) refuse("-nodata-stripe covers the whole scene");
+    if (o.targets < 0 || o.targets > std::max<int64_t>(1, free_pixels() / 4))
+        refuse("-targets " + std::to_string(o.targets) + " is outside 0.." +
+               std::to_string(std::max<int64_t>(1, free_pixels() / 4)) +
+               ", a quarter of the pixels that have values");
+    if (o.nan_pixels < 0 || o.nan_pixels > (free_pixels() - o.targets) / 2)
+        refuse("-nan-pixels " + std::to_string(o.nan_pixels) + " is outside 0.." +
+               std::to_string((free_pixels() - o.targets) / 2) + ", half of the pixels that have values");
+}
+
+void Scene::Impl::make_bands() {
+    const auto n = static_cast<size_t>(o.bands);
+    const double spacing = o.bands > 1 ? 2100.0 / (o.bands - 1) : 2100.0;
+    for (size_t b = 0; b < n; ++b) {
+        const double nm =
+            o.bands > 1 ? 400 + 2100.0 * static_cast<double>(b) / static_cast<double>(n - 1) : 650;
+        wavelengths.push_back(std::nearbyint(nm * 1000) / 1000);
+        fwhm.push_back(std::nearbyint(std::min(60.0, 1.1 * spacing) * 1000) / 1000);
+    }
+    // Water vapour takes the light near 1400 and 1900 nm.
+    std::vector<int> order(n);
+    for (size_t b = 0; b < n; ++b)
+        order[b] = static_cast<int>(b);
+    const auto distance = [&](int b) {
+        const double nm = wavelengths[static_cast<size_t>(b)];
+        return std::min(std::abs(nm - 1400), std::abs(nm - 1900));
+    };
+    std::stable_sort(order.begin(), order.end(), [&](int x, int y) { return distance(x) < distance(y); });
+    bad.assign(order.begin(), order.begin() + o.bad_bands);
+    std::sort(bad.begin(), bad.end());
+    is_bad.assign(n, 0);
+    for (int b : bad)
+        is_bad[static_cast<size_t>(b)] = 1;
+}
+
+void Scene::Impl::make_spectra() {
+    const auto n = static_cast<size_t>(o.bands), k_count = static_cast<size_t>(o.endmembers);
+    const uint64_t seed = substream(o.seed, materials_stream);
+    reflectance.resize(k_count * n);
+    spectra.resize(n * k_count);
+    for (size_t k = 0; k < k_count; ++k)
+        for (size_t b = 0; b < n; ++b) {
+            const double r = material_reflectance(static_cast<int>(k), wavelengths[b], fwhm[b], seed);
+            reflectance[k * n + b] = r;
+            spectra[b * k_count + k] = is_bad[b] ? 0.0f : static_cast<float>(r * o.scale);
+        }
+}
+
+void Scene::Impl::place() {
+    std::unordered_set<int64_t> taken;
+    const auto drawn = [&](uint64_t purpose, int64_t count, const auto& put) {
+        const uint64_t key = substream(o.seed, purpose);
+        const auto limit = static_cast<uint64_t>(free_pixels());
+        uint64_t next = 0;
+        for (int64_t i = 0; i < count; ++i) {
+            int64_t position = 0;
+            do
+                position = position_of_free(static_cast<int64_t>(draw(key, next++) % limit));
+            while (!taken.insert(position).second);
+            put(i, position);
+        }
+    };
+    drawn(targets_stream, o.targets, [&](int64_t i, int64_t position) {
+        const int k = static_cast<int>(i % o.endmembers);
+        targets.push_back({position / o.samples, position % o.samples, k});
+        planted.push_back({position, k});
+    });
+    const uint64_t band_key = substream(o.seed, nan_stream + 1000);
+    drawn(nan_stream, o.nan_pixels, [&](int64_t i, int64_t position) {
+        const auto band =
+            static_cast<int>(draw(band_key, static_cast<uint64_t>(i)) % static_cast<uint64_t>(o.bands));
+        holes.push_back({position, i % 2 == 0 ? -1 : band});
+    });
+    const auto by_position = [](const auto& a, const auto& b) { return a.position < b.position; };
+    std::sort(planted.begin(), planted.end(), by_position);
+    std::sort(holes.begin(), holes.end(), by_position);
+}
+
+void Scene::Impl::set_noise() {
+    // Mean of a a' over a grid of pixels gives the mean square of the signal in every band.
+    constexpr int64_t grid = 64;
+    const auto k_count = static_cast<size_t>(o.endmembers);
+    std::vector<double> moment(k_count * k_count, 0.0);
+    const int64_t rows = std::min(grid, o.lines), columns = std::min(grid, o.samples);
+    Scratch scratch(o.endmembers);
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < columns; ++c) {
+            run((2 * r + 1) * o.lines / (2 * rows), (2 * c + 1) * o.samples / (2 * columns), 1, scratch);
+            for (size_t i = 0; i < k_count; ++i)
+                for (size_t j = 0; j < k_count; ++j)
+                    moment[i * k_count + j] +=
+                        double{scratch.abundance[i].v[0]} * double{scratch.abundance[j].v[0]};
+        }
+    const double ratio = std::isinf(o.snr) ? 0.0 : std::pow(10.0, -o.snr / 20);
+    const uint64_t key = substream(o.seed, bands_stream);
+    const auto n = static_cast<size_t>(o.bands);
+    for (size_t b = 0; b < n; ++b) {
+        double power = 0;
+        for (size_t i = 0; i < k_count; ++i)
+            for (size_t j = 0; j < k_count; ++j)
+                power += moment[i * k_count + j] * reflectance[i * n + b] * reflectance[j * n + b];
+        const double rms = std::sqrt(power / static_cast<double>(rows * columns));
+        // To 16 bits, so that the last bit of pow() does not reach the scene.
+        int exponent = 0;
+        const double exact = is_bad[b] ? bad_band_sigma : rms * ratio;
+        const double fraction = std::frexp(exact, &exponent);
+        noise.push_back(std::ldexp(std::nearbyint(fraction * 65536) / 65536, exponent));
+        const uint64_t h = draw(key, b);
+        model.push_back({static_cast<float>(noise.back() * o.scale), static_cast<uint32_t>(h),
+                         static_cast<uint32_t>(h >> 32)});
+    }
+}
+
+/// Abundances times illumination and pixel hashes of `pixels` pixels from (line, sample) on.
+void Scene::Impl::run(int64_t line, int64_t sample, size_t pixels, Scratch& s) const {
+    for (auto& row : s.abundance)
+        std::fill_n(row.v, run_pixels, 0.0f);
+    const auto stream = [&](uint64_t purpose) { return substream(o.seed, purpose); };
+    SmoothLine warp_u(stream(warp_u_stream), 61, line, sample),
+        warp_v(stream(warp_v_stream), 67, line, sample);
+    SmoothLine texture(stream(texture_stream), 5, line, sample),
+        gradient(stream(gradient_stream), 97, line, sample);
+    SmoothLine wide(stream(shade_wide_stream), 211, line, sample),
+        narrow(stream(shade_narrow_stream), 43, line, sample);
+    SmoothLine river(stream(river_stream), 389, line, sample);
+    FieldMap fields(stream(cells_stream), o.endmembers);
+    const uint64_t line_key = draw(stream(pixels_stream), static_cast<uint64_t>(line));
+    uint32_t active = 0;
+
+    for (size_t i = 0; i < pixels; ++i) {
+        const int64_t x = sample + static_cast<int64_t>(i);
+        const uint64_t h = draw(line_key, static_cast<uint64_t>(x));
+        s.low.v[i] = static_cast<uint32_t>(h);
+        s.high.v[i] = static_cast<uint32_t>(h >> 32);
+        const float white = unit(h * golden);
+
+        // Fields lie aslant (a 7-24-25 triangle) and their borders wind a little.
+        const auto xd = static_cast<double>(x), yd = static_cast<double>(line);
+        const double u = 0.96 * xd + 0.28 * yd, v = 0.96 * yd - 0.28 * xd;
+        const auto near = fields.find(u + 14.0 * double{warp_u.next()}, v + 14.0 * double{warp_v.next()});
+        const float fine = 0.7f * texture.next() + 0.3f * white, slope = gradient.next();
+        float bright = darkest + shading * (0.6f * wide.next() + 0.3f * narrow.next() + 0.1f * fine);
+
+        float cover = 0; // by the river or a road
+        int material = 0;
+        const float off_river = std::abs(river.next() - 0.5f);
+        if (o.endmembers > water) {
+            cover = clamp01((0.018f - off_river) * 300.0f + 0.5f);
+            material = water;
+        }
+        if (o.endmembers > asphalt && cover == 0) {
+            const double across = u * (1.0 / 197), along = v * (1.0 / 263);
+            const double du = std::abs(across - std::floor(across) - 0.5) * 197;
+            const double dv = std::abs(along - std::floor(along) - 0.5) * 263;
+            cover = coverage(std::min(du, dv), 1.5);
+            material = asphalt;
+        }
+
+        const auto add = [&](int k, float share) {
+            s.abundance[static_cast<size_t>(k)].v[i] += share * bright;
+            active |= 1u << k;
+        };
+        const auto add_field = [&](const Field& f, float share) {
+            const float pure = f.purity * (1.0f - 0.2f * fine), rest = 1.0f - pure;
+            add(f.main, share * pure);
+            add(f.second, share * rest * slope);
+            add(f.third, share * rest * (1.0f - slope));
+        };
+        const float ground = 1.0f - 0.95f * cover;
+        add_field(*near.first, ground * near.share);
+        if (near.share < 1.0f) add_field(*near.second, ground * (1.0f - near.share));
+        if (cover > 0) add(material, 0.95f * cover);
+    }
+
+    const int64_t begin = line * o.samples + sample;
+    auto t = std::lower_bound(planted.begin(), planted.end(), begin,
+                              [](const Planted& p, int64_t at) { return p.position < at; });
+    for (; t != planted.end() && t->position < begin + static_cast<int64_t>(pixels); ++t) {
+        const auto i = static_cast<size_t>(t->position - begin);
+        for (auto& row : s.abundance)
+            row.v[i] = 0;
+        s.abundance[static_cast<size_t>(t->endmember)].v[i] = 1;
+        active |= 1u << t->endmember;
+    }
+    s.active = active;
+}
+
+void Scene::Impl::values(size_t pixels, Scratch& s, float* dst, ptrdiff_t band_stride) const {
+    const auto k_count = static_cast<size_t>(o.endmembers), n = static_cast<size_t>(o.bands);
+    const auto count = static_cast<size_t>(std::popcount(s.active));
+    s.rows.clear();
+    for (size_t k = 0; k < k_count; ++k)
+        if (s.active >> k & 1) s.rows.push_back(s.abundance[k].v);
+    if (s.spectra_of != s.active) {
+        // Materials that are absent would add exact zeros: leaving them out changes no bit, whatever the run.
+        s.spectra.resize(n * count);
+        for (size_t b = 0; b < n; ++b) {
+            float* to = s.spectra.data() + b * count;
+            for (size_t k = 0; k < k_count; ++k)
+                if (s.active >> k & 1) *to++ = spectra[b * k_count + k];
+        }
+        s.spectra_of = s.active;
+    }
+    RunInput in;
+    in.pixels = pixels;
+    in.bands = o.bands;
+    in.active = static_cast<int>(count);
+    in.abundance = s.rows.data();
+    in.spectra = s.spectra.data();
+    in.low = s.low.v;
+    in.high = s.high.v;
+    in.model = model.data();
+    run_values(in, dst, band_stride);
+}
+
+Scene::Scene(const Options& options) {
+    auto impl = std::make_unique<Impl>();
+    impl->o = options;
+    impl->check();
+    impl->make_bands();
+    impl->make_spectra();
+    impl->place();
+    impl->set_noise();
+    m = std::move(impl);
+}
+
+Scene::~Scene() = default;
+
+const Options& Scene::options() const { return m->o; }
+stream::CubeShape Scene::shape() const { return {m->o.samples, m->o.lines, m->o.bands}; }
+const std::vector<double>& Scene::wavelengths() const { return m->wavelengths; }
+const std::vector<double>& Scene::fwhm() const { return m->fwhm; }
+const std::vector<int>& Scene::bad_bands() const { return m->bad; }
+const std::vector<double>& Scene::noise() const { return m->noise; }
+const std::vector<Target>& Scene::targets() const { return m->targets; }
+
+std::vector<int> Scene::default_bands() const {
+    if (m->o.bands < 3) return {1};
+    std::vector<int> bands;
+    for (double want : {650.0, 550.0, 460.0}) {
+        const auto& w = m->wavelengths;
+        const auto at = std::min_element(
+            w.begin(), w.end(), [&](double a, double b) { return std::abs(a - want) < std::abs(b - want); });
+        bands.push_back(static_cast<int>(at - w.begin()) + 1);
+    }
+    return bands;
+}
+
+std::vector<std::string> Scene::names() const {
+    std::vector<std::string> names;
+    for (int k = 0; k < m->o.endmembers; ++k)
+        names.emplace_back(material_name(k));
+    return names;
+}
+
+std::vector<std::array<uint8_t, 4>> Scene::colours() const {
+    std::vector<std::array<uint8_t, 4>> colours;
+    for (int k = 0; k < m->o.endmembers; ++k)
+        colours.push_back(material_colour(k));
+    return colours;
+}
+
+std::vector<double> Scene::spectrum(int endmember) const {
+    const auto first = m->reflectance.begin() + static_cast<ptrdiff_t>(endmember) * m->o.bands;
+    return {first, first + m->o.bands};
+}
+
+std::vector<std::array<int64_t, 2>> Scene::nan_pixels() const {
+    std::vector<std::array<int64_t, 2>> places;
+    for (const Hole& h : m->holes)
+        places.push_back({h.position / m->o.samples, h.position % m->o.samples});
+    return places;
+}
+
+std::vector<float> Scene::abundances(int64_t line, int64_t sample) const {
+    Scratch scratch(m->o.endmembers);
+    m->run(line, sample, 1, scratch);
+    std::vector<float> a;
+    for (const auto& row : scratch.abundance)
+        a.push_back(row.v[0]);
+    return a;
+}
+
+void Scene::paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels) const {
+    const Options& o = m->o;
+    Scratch scratch(o.endmembers);
+    const int64_t stripe_end = o.stripe_first + o.stripe_width;
+    for (int64_t line = window.y; line < window.bottom(); ++line) {
+        for (int64_t x = window.x; x < window.right(); x += static_cast<int64_t>(run_pixels)) {
+            const int64_t count = std::min(static_cast<int64_t>(run_pixels), window.right() - x);
+            m->run(line, x, static_cast<size_t>(count), scratch);
+            float* values = cube.data ? cube.row(0, line - window.y) + (x - window.x) : nullptr;
+            float* classes = labels.data ? labels.row(0, line - window.y) + (x - window.x) : nullptr;
+            if (values) m->values(static_cast<size_t>(count), scratch, values, cube.band_stride);
+            if (classes)
+                for (int64_t i = 0; i < count; ++i) {
+                    size_t best = 0;
+                    for (size_t k = 1; k < scratch.abundance.size(); ++k)
+                        if (scratch.abundance[k].v[i] > scratch.abundance[best].v[i]) best = k;
+                    classes[i] = static_cast<float>(best + 1);
+                }
+
+            const int64_t s0 = std::max(x, o.stripe_first), s1 = std::min(x + count, stripe_end);
+            if (s0 < s1) {
+                for (int b = 0; values && b < o.bands; ++b)
+                    std::fill(values + b * cube.band_stride + (s0 - x),
+                              values + b * cube.band_stride + (s1 - x), static_cast<float>(o.nodata));
+                if (classes) std::fill(classes + (s0 - x), classes + (s1 - x), 0.0f);
+            }
+            const int64_t begin = line * o.samples + x;
+            auto h = std::lower_bound(m->holes.begin(), m->holes.end(), begin,
+                                      [](const Hole& a, int64_t at) { return a.position < at; });
+            for (; h != m->holes.end() && h->position < begin + count; ++h) {
+                const int64_t i = h->position - begin;
+                if (classes) classes[i] = 0;
+                for (int b = 0; values && b < o.bands; ++b)
+                    if (h->band < 0 || h->band == b)
+                        values[b * cube.band_stride + i] = std::numeric_limits<float>::quiet_NaN();
+            }
+        }
+    }
+}
+
+} // namespace hsi::synth

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+// A made hyperspectral scene with known truth: fields with borders, a river, roads, shading, mixed pixels,
+// noise.
+//
+// The scene is a pure function of (options, line, sample, band). Random numbers are hashes of coordinates,
+// and the arithmetic uses additions, multiplications and square roots in a fixed order without fusing, so
+// every tiling, thread count, file format and processor gives the same bits.
+//
+//   value(b, i, j) = scale * ( sum_k a_k(i,j) e_k(b) + sigma_b g(i,j,b) )
+//
+// e_k: reflectance of material k; a_k >= 0: abundance times illumination, sum_k a_k <= 1; g: noise, mean 0,
+// variance 1, nearly normal (bounded by 3.9); sigma_b so that 20 log10(rms_b / sigma_b) = snr in every band,
+// rms_b over the scene. Planted targets have a_k = 1 for one material. No other pixel has an a_k over 0.97,
+// so with one target a material the targets are the corners of the scene's simplex.
+#pragma once
+
+#include "core/cube_view.h"
+#include "core/rect.h"
+#include "stream/cube_source.h"
+#include "stream/operation.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::synth {
+
+inline constexpr int min_endmembers = 2;
+
+struct Options {
+    int64_t samples = 0, lines = 0;
+    int bands = 0;
+    uint64_t seed = 1;
+    int endmembers = 8;     ///< min_endmembers..material_count()
+    double snr = 40;        ///< dB, a band; infinity: no noise
+    int64_t targets = 0;    ///< planted pure pixels; target t holds material t mod endmembers
+    int64_t nan_pixels = 0; ///< every other one has NaN in all bands, the rest in one band
+    int bad_bands = 0;      ///< bands nearest to 1400 and 1900 nm that hold noise alone
+    int64_t stripe_first = 0, stripe_width = 0; ///< samples without values in every line
+    double nodata = -9999;                      ///< value of the stripe
+    double scale = 1;                           ///< 10000 for integers
+};
+
+struct Target {
+    int64_t line = 0, sample = 0;
+    int endmember = 0;
+};
+
+class Scene {
+  public:
+    /// Throws UsageError naming the option that does not fit: the names are those of gdal_hsi_synth.
+    explicit Scene(const Options& options);
+    ~Scene();
+    const Options& options() const;
+    stream::CubeShape shape() const;
+
+    const std::vector<double>& wavelengths() const; ///< nm, a band each, 400..2500
+    const std::vector<double>& fwhm() const;        ///< nm, a band each
+    std::vector<int> default_bands() const; ///< 1-based: nearest to 650, 550 and 460 nm; one band: that one
+    const std::vector<int>& bad_bands() const;           ///< 0-based, ascending
+    std::vector<std::string> names() const;              ///< of the endmembers
+    std::vector<std::array<uint8_t, 4>> colours() const; ///< of the endmembers
+    std::vector<double>
+    spectrum(int endmember) const;              ///< reflectance without scale, a band each; bad bands too
+    const std::vector<double>& noise() const;   ///< sigma_b in reflectance, a band each
+    const std::vector<Target>& targets() const; ///< in the order of planting
+    std::vector<std::array<int64_t, 2>> nan_pixels() const; ///< line, sample; ascending
+
+    /// Abundance times illumination of every endmember at a pixel: the truth behind the values.
+    std::vector<float> abundances(int64_t line, int64_t sample) const;
+
+    /// Fills `window` (scene coordinates, inside the scene). cube: bands x window.h x window.w, or null data;
+    /// labels: one band, the material of the greatest abundance + 1 (the first one when equal), 0 where the
+    /// pixel has no value; or null data. Thread-safe.
+    void paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<const Impl> m;
+};
+
+/// The scene as a cube to read: nodata arrives as NaN. Feeds other rooms' tests and benchmarks without a
+/// file.
+class SceneSource final : public stream::CubeSource {
+  public:
+    explicit SceneSource(std::shared_ptr<const Scene> scene) : m_scene(std::move(scene)) {}
+    stream::CubeShape shape() const override { return m_scene->shape(); }
+    stream::BlockLayout layout() const override { return {}; }
+    std::unique_ptr<stream::CubeReader> open_reader() const override;
+    uint64_t stored_bytes_per_pixel() const override { return 0; }
+
+  private:
+    std::shared_ptr<const Scene> m_scene;
+};
+
+/// What the painter reads: the scene's size and no bands at all, so no input buffer either.
+class Canvas final : public stream::CubeSource {
+  public:
+    explicit Canvas(const stream::CubeShape& scene) : m_shape{scene.samples, scene.lines, 0} {}
+    stream::CubeShape shape() const override { return m_shape; }
+    stream::BlockLayout layout() const override { return {}; }
+    std::unique_ptr<stream::CubeReader> open_reader() const override;
+    uint64_t stored_bytes_per_pixel() const override { return 0; }
+
+  private:
+    stream::CubeShape m_shape;
+};
+
+/// Run over a Canvas: output 0 is the cube, output 1 (when `labels`) the label band.
+std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const Scene> scene, bool labels);
+
+/// Where the SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
+const char* simd_target();
+
+} // namespace hsi::synth

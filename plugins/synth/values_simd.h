@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// The inner loop: abundances and hashes of a run of pixels become values of all bands.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hsi::synth {
+
+/// Pixels of one run at most; all arrays of a run are this long and aligned to 64 bytes.
+inline constexpr size_t run_pixels = 512;
+
+struct BandModel {
+    float sigma = 0;             ///< of the noise, with the scene's scale
+    uint32_t key1 = 0, key2 = 0; ///< of the noise
+};
+
+struct RunInput {
+    size_t pixels = 0; ///< 1..run_pixels
+    int bands = 0;
+    int active = 0;                          ///< materials present in the run
+    const float* const* abundance = nullptr; ///< [active] arrays of run_pixels
+    const float* spectra = nullptr;          ///< [bands][active], with the scene's scale
+    const uint32_t* low = nullptr;           ///< [run_pixels] lower half of each pixel's hash
+    const uint32_t* high = nullptr;          ///< [run_pixels] upper half
+    const BandModel* model = nullptr;        ///< [bands]
+};
+
+/// dst: the run in band 0; band_stride: elements from a band to the next.
+void run_values(const RunInput& in, float* dst, ptrdiff_t band_stride);
+
+} // namespace hsi::synth
