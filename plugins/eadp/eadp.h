@@ -97,9 +97,9 @@ using Histogram = std::array<int64_t, histogram_bins>;
 struct Range {
     float lowest = 0, highest = 0; ///< of the valid pixels
     double steepest = 0;           ///< hmax, the largest gradient magnitude
-    bool any = false;              ///< there is a valid pixel
+    int64_t valid = 0;             ///< pixels with a value
     /// Taken off before diffusion and put back after it: sums keep their digits on a high level.
-    float level() const { return any ? 0.5f * lowest + 0.5f * highest : 0.0f; }
+    float level() const { return valid > 0 ? 0.5f * lowest + 0.5f * highest : 0.0f; }
 };
 
 /// k = hmax (b+1)/300 for the first bin b at which the running count reaches the percentile of the non-zero

@@ -63,13 +63,14 @@ class RangeWorker final : public ScanWorkerBase {
         Range& r = ranges[static_cast<size_t>(band)];
         double& s = squares[static_cast<size_t>(band)];
         s = std::max(s, setup_kernels().maximum(squared, valid, count));
-        float low = r.any ? r.lowest : std::numeric_limits<float>::max(), high = r.any ? r.highest : -low;
+        float low = r.valid > 0 ? r.lowest : std::numeric_limits<float>::max(), high = r.valid > 0 ? r.highest : -low;
         for (int64_t i = 0; i < count; ++i) {
             const bool v = valid[i] != 0;
+            r.valid += v;
             low = v && x[i] < low ? x[i] : low;
             high = v && x[i] > high ? x[i] : high;
         }
-        if (low <= high) r.lowest = low, r.highest = high, r.any = true;
+        if (low <= high) r.lowest = low, r.highest = high;
     }
 };
 
@@ -89,11 +90,11 @@ class CpuRangeScan final : public RangeScan {
         for (size_t b = 0; b < m_result.size(); ++b) {
             Range& r = m_result[b];
             const Range& o = w.ranges[b];
-            if (!o.any) continue;
-            r.lowest = r.any ? std::min(r.lowest, o.lowest) : o.lowest;
-            r.highest = r.any ? std::max(r.highest, o.highest) : o.highest;
+            if (o.valid == 0) continue;
+            r.lowest = r.valid > 0 ? std::min(r.lowest, o.lowest) : o.lowest;
+            r.highest = r.valid > 0 ? std::max(r.highest, o.highest) : o.highest;
             r.steepest = std::max(r.steepest, std::sqrt(w.squares[b]));
-            r.any = true;
+            r.valid += o.valid;
         }
     }
     const std::vector<Range>& result() const override { return m_result; }

@@ -63,7 +63,7 @@ std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Opt
                              : contrast_of(range, histograms[static_cast<size_t>(i)], options.percentile);
         contrasts.push_back({k, range.level()});
         facts.components.push_back({i, copy, range, k});
-        if (range.any && !(range.steepest > 0))
+        if (range.valid > 0 && !(range.steepest > 0))
             run.warn("component " + std::to_string(i + 1) +
                      (copy ? ", copy " + std::to_string(copy) + "," : "") +
                      " is constant: its profile is the component itself");
@@ -108,7 +108,7 @@ class CopyOperation final : public stream::Operation {
 };
 
 ProfileFacts make_cascade(const stream::CubeSource& components, const Options& options, Backend& backend,
-                          stream::CubeSink& sink, const ProfileRun& run) {
+                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink, const ProfileRun& run) {
     const auto shape = components.shape();
     const int n = shape.bands, copies = options.copies();
     const auto stages = make_stages(options);
@@ -153,7 +153,7 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
     std::iota(every.begin(), every.end(), 0);
     const auto from = store->source(every);
     CopyOperation copy(all.bands, false);
-    run.finished(stream::run_pass(*from, copy, {&sink}, options_of(run, "profile", 0.05, memory)));
+    run.finished(stream::run_pass(*from, copy, {&open_sink(facts)}, options_of(run, "profile", 0.05, memory)));
     return facts;
 }
 
@@ -170,15 +170,15 @@ DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& 
 }
 
 ProfileFacts make_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
-                          stream::CubeSink& sink, const ProfileRun& run) {
+                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink, const ProfileRun& run) {
     check(options);
-    if (options.evolution == Evolution::cascade) return make_cascade(components, options, backend, sink, run);
+    if (options.evolution == Evolution::cascade) return make_cascade(components, options, backend, open_sink, run);
     ProfileFacts facts;
     const auto contrasts = find_contrasts(components, options, backend, run, run.memory, 0.3, 0, facts);
     const auto stages = make_stages(options);
     const auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
     const auto operation = backend.make_diffusion(options, stages, contrasts, true, plan.team);
-    run.finished(stream::run_pass(components, *operation, {&sink}, plan.plan,
+    run.finished(stream::run_pass(components, *operation, {&open_sink(facts)}, plan.plan,
                                   options_of(run, "diffusion", 0.7, run.memory)));
     return facts;
 }

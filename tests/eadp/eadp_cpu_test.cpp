@@ -41,7 +41,8 @@ Profile profile_of(const Cube& components, const eadp::Options& options, Cut cut
         return pass;
     };
     const auto backend = eadp::make_cpu_backend();
-    result.facts = eadp::make_profile(source, options, *backend, sink, run);
+    result.facts = eadp::make_profile(
+        source, options, *backend, [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
     result.cube = std::move(sink.cube);
     return result;
 }
