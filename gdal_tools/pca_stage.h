@@ -17,7 +17,10 @@ namespace hsi::tools {
 
 inline std::string list_of(const std::vector<int>& numbers) {
     std::string text;
-    for (size_t i = 0; i < numbers.size(); ++i) text += (i ? "," : "") + std::to_string(numbers[i]);
+    for (int n : numbers) {
+        if (!text.empty()) text += ',';
+        text += std::to_string(n);
+    }
     return text;
 }
 

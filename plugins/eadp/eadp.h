@@ -125,7 +125,9 @@ struct Contrast {
 // --- the backends
 // -----------------------------------------------------------------------------------------------------
 
-/// The three passes over component planes (the source's bands; NaN where there is no value). The diffusion's
+/// The three passes over component planes, in this order for one set of planes: a backend with memory of its own may keep
+/// there what the range scan has seen when keep_planes() said that every pass sees the whole scene in one tile. The
+/// planes are (the source's bands; NaN where there is no value). The diffusion's
 /// output holds for every component, one after another: the component itself when `with_component`, then the
 /// copies of the stages. A whole-scene tile is worked on by `team` threads.
 class Backend {
@@ -141,6 +143,9 @@ class Backend {
     virtual std::string describe() const = 0;
     /// Device bytes to plan tiles with; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
+    /// True when the backend gains from passes of one tile each.
+    virtual bool wants_whole_scene() const { return false; }
+    virtual void keep_planes(bool /*whole_scene*/) {}
 };
 
 std::unique_ptr<Backend> make_cpu_backend();

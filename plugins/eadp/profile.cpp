@@ -140,9 +140,9 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
         const auto from = store->source(planes(c));
         Options step = options;
         step.zero_is_invalid = options.zero_is_invalid && c == 0;
-        const auto contrasts = find_contrasts(*from, step, backend, run, memory, 0.3 * share, c, facts);
         const std::vector<Stage> stage{stages[static_cast<size_t>(c)]};
         const auto plan = plan_diffusion(*from, step, backend, stage, false, run, memory);
+        const auto contrasts = find_contrasts(*from, step, backend, run, memory, plan, 0.3 * share, c, facts);
         const auto operation = backend.make_diffusion(step, stage, contrasts, false, plan.team);
         const auto to = store->sink(planes(c + 1));
         run.finished(
@@ -174,9 +174,9 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     check(options);
     if (options.evolution == Evolution::cascade) return make_cascade(components, options, backend, open_sink, run);
     ProfileFacts facts;
-    const auto contrasts = find_contrasts(components, options, backend, run, run.memory, 0.3, 0, facts);
     const auto stages = make_stages(options);
     const auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
+    const auto contrasts = find_contrasts(components, options, backend, run, run.memory, plan, 0.3, 0, facts);
     const auto operation = backend.make_diffusion(options, stages, contrasts, true, plan.team);
     run.finished(stream::run_pass(components, *operation, {&open_sink(facts)}, plan.plan,
                                   options_of(run, "diffusion", 0.7, run.memory)));
