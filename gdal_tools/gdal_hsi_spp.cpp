@@ -118,6 +118,11 @@ class Outputs {
         for (const auto& sink : m_made) list.push_back(sink.get());
         return list;
     }
+    std::vector<const raster::RasterSink*> rasters() const {
+        std::vector<const raster::RasterSink*> list;
+        for (const auto& sink : m_made) list.push_back(sink.get());
+        return list;
+    }
     void commit() {
         for (const auto& sink : m_made) sink->commit();
     }
@@ -160,9 +165,12 @@ void run_spp(cli::Run& run, const Settings& settings) {
     }
 
     stream::BandStatistics statistics;
+    std::shared_ptr<stream::CubeSource> scene;
     for (;;) {
+        scene = run.keep_if_slow(source);
         const auto scan = backend.statistics(source->shape().bands);
-        run.add_pass(stream::run_pass(*source, *scan, {}, pass("centroid", 0.3)));
+        run.add_pass(stream::run_pass(*scene, *scan, {}, pass("centroid", 0.3)));
+        cli::Run::seal(*scene);
         statistics = scan->result();
         const auto empty = statistics.empty_bands();
         if (statistics.valid_pixels > 0 || empty.empty()) break;
@@ -171,6 +179,7 @@ void run_spp(cli::Run& run, const Settings& settings) {
         for (int b : empty) numbers.push_back(source->bands()[static_cast<size_t>(b)]);
         run.warn("no valid value in band " + list(numbers) + ": left out");
         run.report()["bands_without_values"] = numbers;
+        scene.reset();
         source = source->without_bands(empty);
         check_scene(*source, settings.spp.window);
     }
@@ -187,7 +196,10 @@ void run_spp(cli::Run& run, const Settings& settings) {
     Outputs outputs(run, settings, *source, statistics.invalid_pixels > 0);
     const auto operation = backend.displacement(settings.spp, statistics.mean);
     outputs.create(*source);
-    run.add_pass(stream::run_pass(*source, *operation, outputs.sinks(), pass("displacement", 0.7)));
+    for (const auto* sink : outputs.rasters()) run.reserve_cache(sink->cache_bytes());
+    auto options = pass("displacement", 0.7);
+    options.output_layout = outputs.rasters().front()->layout();
+    run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), options));
     outputs.commit();
 }
 

@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "synth/synth.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -188,7 +190,9 @@ nlohmann::json truth(const Settings& s, const synth::Scene& scene) {
 /// cannot be written is found before the work.
 class TextFile {
   public:
-    TextFile(std::string path, bool overwrite) : m_path(std::move(path)), m_temporary(m_path + ".part") {
+    TextFile(std::string path, bool overwrite)
+        : m_path(std::move(path)),
+          m_temporary(m_path + ".tmp-" + std::to_string(static_cast<long>(getpid()))) {
         if (!overwrite && std::filesystem::exists(m_path))
             throw Error("-truth: " + m_path + " exists already", "Give -overwrite to replace it.");
         m_file.open(m_temporary, std::ios::binary | std::ios::trunc);
@@ -226,6 +230,11 @@ void make_scene(cli::Run& run, const Settings& settings) {
                              "Use -ot Float32, or -nodata-stripe.");
     }
     s.scene.nodata = cube_options.nodata.value_or(default_nodata(type));
+    if (cube_options.nodata && type != "Float32" && !std::isnan(s.scene.nodata) &&
+        double{static_cast<float>(s.scene.nodata)} != s.scene.nodata)
+        throw UsageError("-dstnodata " + number(s.scene.nodata) +
+                             " is not exact in single precision, in which scenes are made",
+                         "Use another value, for example -9999.");
     if (s.scene.stripe_width == 0 && cube_options.nodata)
         throw UsageError("-dstnodata means nothing without -nodata-stripe",
                          "Leave it out, or give -nodata-stripe.");
@@ -244,6 +253,8 @@ void make_scene(cli::Run& run, const Settings& settings) {
         classes = label_spec(s, *scene);
         raster::RasterSink::check(label_options, classes);
     }
+    std::unique_ptr<TextFile> truth_file;
+    if (!s.truth.empty()) truth_file = std::make_unique<TextFile>(s.truth, options.destination.overwrite);
     const auto painter = synth::make_painter(scene, labels);
     const synth::Canvas canvas(scene->shape());
     run.report()["device"] = "CPU, " + std::to_string(options.threads) +
@@ -262,8 +273,6 @@ void make_scene(cli::Run& run, const Settings& settings) {
         return;
     }
 
-    std::unique_ptr<TextFile> truth_file;
-    if (!s.truth.empty()) truth_file = std::make_unique<TextFile>(s.truth, options.destination.overwrite);
     std::vector<std::unique_ptr<raster::RasterSink>> made;
     made.push_back(raster::RasterSink::create(cube_options, cube, nullptr));
     if (labels) made.push_back(raster::RasterSink::create(label_options, classes, nullptr));

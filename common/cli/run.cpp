@@ -292,8 +292,25 @@ void Run::reserve_cache(uint64_t bytes) {
     m->set_cache();
 }
 
+std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source) {
+    m->kept.reset();
+    if (source->raw_access() || source->shape().float_bytes() > buffer_memory() / 2) return source;
+    const auto kept = std::make_shared<stream::ResidentSource>(source);
+    m->kept = kept;
+    return kept;
+}
+
+void Run::seal(stream::CubeSource& source) {
+    if (auto* kept = dynamic_cast<stream::ResidentSource*>(&source)) kept->seal();
+}
+
 uint64_t Run::buffer_memory() const {
-    const uint64_t left = m->options.memory - m->cache();
+    // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making, in GDAL's
+    // buffers of a large block. It is left free for that, up to half of the whole; a scene that is kept took
+    // at most half of the rest.
+    const uint64_t reserved = std::clamp(m->cache_wanted, m->cache(), m->options.memory / 2);
+    const auto kept = m->kept.lock();
+    const uint64_t left = m->options.memory - reserved - (kept ? kept->shape().float_bytes() : 0);
     if (left < least_buffers)
         throw Error("-memory: " + format_byte_size(m->options.memory) + " leaves no room for tile buffers",
                     "Give more, for example -memory 64MB.");
@@ -324,6 +341,7 @@ raster::OutputOptions Run::side_output(const std::string& path) const {
     side.path = path;
     side.nodata = main.nodata;
     side.overwrite = main.overwrite;
+    side.memory = main.memory;
     side.history = main.history;
     // An extension of its own says the format; one like the destination's, or none, means "as there".
     const std::string extension = CPLGetExtension(path.c_str());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/tool.h"
+#include "stream/resident_source.h"
 
 #include <chrono>
 #include <mutex>
@@ -28,6 +29,7 @@ struct Run::Impl {
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     std::string started; ///< UTC, ISO 8601
     uint64_t cache_wanted = 0;
+    std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool stdout_is_output = false;
     bool printed = false;
 

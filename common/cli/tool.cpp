@@ -573,6 +573,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         m->parse(normalized.words);
         m->resolve();
         m->options.destination.history = command;
+        m->options.destination.memory = m->options.memory / 4;
 
         auto state = std::make_unique<Run::Impl>();
         state->tool = m->name;

@@ -56,10 +56,15 @@ class Run {
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.
     void reserve_cache(uint64_t bytes);
+    /// The source itself, or one that keeps what its first pass reads: when reading it again would cost (compressed,
+    /// tiled, remote) and it fits in half of the memory that is left. Call seal() after the pass.
+    std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source);
+    /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
+    static void seal(stream::CubeSource& source);
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
-    /// Memory for tile buffers: -memory less GDAL's block cache.
+    /// Memory for tile buffers: -memory less what was reserved, at least half of it.
     uint64_t buffer_memory() const;
     /// OutputOptions for a further output (alpha, map ...): the destination's -overwrite and -dstnodata; its
     /// -of and -co when the file's extension is the destination's or missing, else the extension says the

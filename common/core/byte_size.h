@@ -18,7 +18,7 @@ std::string format_byte_size(uint64_t bytes);
 /// Memory of this machine in bytes, or the control group's limit when that is lower.
 uint64_t usable_ram();
 
-/// Highest resident set of this process so far, in bytes (getrusage).
+/// Highest resident set of this process so far, in bytes.
 uint64_t peak_resident();
 
 } // namespace hsi

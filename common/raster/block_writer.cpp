@@ -19,8 +19,8 @@ void check(CPLErr result, const GdalErrors& errors) {
 
 } // namespace
 
-BlockWriter::BlockWriter(GDALDataset& dataset, StoreRule rule)
-    : m_dataset(dataset), m_rule(rule), m_bands(dataset.GetRasterCount()),
+BlockWriter::BlockWriter(GDALDataset& dataset, StoreRule rule, uint64_t memory)
+    : m_memory(memory), m_dataset(dataset), m_rule(rule), m_bands(dataset.GetRasterCount()),
       m_samples(dataset.GetRasterXSize()), m_lines(dataset.GetRasterYSize()) {
     int bx = 1, by = 1;
     dataset.GetRasterBand(1)->GetBlockSize(&bx, &by);
@@ -31,11 +31,18 @@ BlockWriter::BlockWriter(GDALDataset& dataset, StoreRule rule)
     const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
     const bool apart = m_bands == 1 || (interleave != nullptr && EQUAL(interleave, "BAND"));
     m_assemble = apart && dataset.GetDriver() != nullptr &&
-                 EQUAL(dataset.GetDriver()->GetDescription(), "GTiff") && row_bytes() <= usable_ram() / 4;
+                 EQUAL(dataset.GetDriver()->GetDescription(), "GTiff") && 2 * row_bytes() <= memory;
 }
 
 uint64_t BlockWriter::row_bytes() const {
     return static_cast<uint64_t>(m_across) * static_cast<uint64_t>(m_bands) * m_block_bytes;
+}
+
+uint64_t BlockWriter::wanted_bytes() const { return std::min(2 * row_bytes(), m_memory); }
+
+stream::BlockLayout BlockWriter::layout() const {
+    if (m_assemble || m_block_samples >= m_samples) return {};
+    return {m_block_samples, m_block_lines};
 }
 
 void BlockWriter::write(const Rect& core, const CubeView<float>& src) {

@@ -5,6 +5,7 @@
 #include "core/cube_view.h"
 #include "core/rect.h"
 #include "raster/store_convert.h"
+#include "stream/cube_source.h"
 
 #include <gdal_priv.h>
 
@@ -19,14 +20,20 @@ namespace hsi::raster {
 /// Other formats get their tiles through RasterIO, all bands in one call.
 class BlockWriter {
   public:
-    BlockWriter(GDALDataset& dataset, StoreRule rule);
+    /// `memory`: bytes that blocks in the making may take.
+    BlockWriter(GDALDataset& dataset, StoreRule rule, uint64_t memory);
 
     void write(const Rect& core, const CubeView<float>& src); ///< throws Error with GDAL's reason
     void finish();                                            ///< hands over blocks that never became full
 
     bool assembles() const { return m_assemble; }
-    /// Bytes held for blocks in the making: one row of blocks, when tiles are whole lines.
+    /// Bytes of one row of blocks, all bands.
     uint64_t row_bytes() const;
+    /// What is held for blocks in the making (a tile may touch two rows of them), or what GDAL's block cache should
+    /// hold instead.
+    uint64_t wanted_bytes() const;
+    /// Blocks that tiles should cover wholly when rows of them cannot be held.
+    stream::BlockLayout layout() const;
 
   private:
     /// A row of blocks in the making: block (x, band) at (x * bands + band) * block bytes.
@@ -39,6 +46,7 @@ class BlockWriter {
     void hand_over(int64_t row, BlockRow& blocks);
     void store(float* values, size_t count, char* to) const;
 
+    uint64_t m_memory;
     GDALDataset& m_dataset;
     StoreRule m_rule;
     int m_bands = 0;

@@ -14,6 +14,10 @@ namespace {
 /// Scratch for values that must be compared before they become floats.
 constexpr int64_t wide_scratch_bytes = int64_t{16} << 20;
 
+/// Samples of a block that is read past the block cache; larger ones (a whole band in one block) go through
+/// RasterIO.
+constexpr int64_t largest_block = int64_t{4} << 20;
+
 class GdalReader final : public stream::CubeReader {
   public:
     explicit GdalReader(std::shared_ptr<const SourceState> source)
@@ -29,7 +33,9 @@ class GdalReader final : public stream::CubeReader {
         const Rect in_file{window.x + m_source->window().x, window.y + m_source->window().y, window.w,
                            window.h};
         const GdalErrors errors;
-        if (m_wide)
+        if (m_source->band_interleaved_blocks && covers_blocks(in_file))
+            read_blocks(in_file, dst, errors);
+        else if (m_wide)
             read_wide(in_file, dst, errors);
         else
             read_floats(in_file, dst, errors);
@@ -46,6 +52,40 @@ class GdalReader final : public stream::CubeReader {
         // Some drivers report a damaged block and still return success.
         if (result != CE_None || errors.any())
             throw Error("cannot read " + m_source->name() + ": " + errors.text());
+    }
+
+    int64_t block_samples() const {
+        return m_source->block_samples > 0 ? m_source->block_samples : m_dataset->GetRasterXSize();
+    }
+
+    /// True when the window is made of whole blocks of the file: every one of them is needed once, and GDAL's
+    /// block cache would only copy it.
+    bool covers_blocks(const Rect& r) const {
+        const int64_t bx = block_samples(), by = m_source->block_lines;
+        return r.x % bx == 0 && r.y % by == 0 &&
+               (r.right() % bx == 0 || r.right() == m_dataset->GetRasterXSize()) &&
+               (r.bottom() % by == 0 || r.bottom() == m_dataset->GetRasterYSize()) &&
+               bx * by <= largest_block;
+    }
+
+    void read_blocks(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
+        const int64_t bx = block_samples(), by = m_source->block_lines;
+        for (size_t k = 0; k < m_bands.size(); ++k) {
+            GDALRasterBand* const band = m_dataset->GetRasterBand(m_bands[k]);
+            const GDALDataType type = m_source->scene.bands[k].type;
+            const int64_t size = GDALGetDataTypeSizeBytes(type);
+            m_scratch.resize(static_cast<size_t>(bx * by * size));
+            for (int64_t y = 0; y < r.h; y += by)
+                for (int64_t x = 0; x < r.w; x += bx) {
+                    check(band->ReadBlock(static_cast<int>((r.x + x) / bx), static_cast<int>((r.y + y) / by),
+                                          m_scratch.data()),
+                          errors);
+                    for (int64_t line = 0; line < std::min(by, r.h - y); ++line)
+                        to_floats(m_scratch.data() + line * bx * size, size, type, false, m_source->nodata[k],
+                                  dst.row(static_cast<int>(k), y + line) + x,
+                                  static_cast<size_t>(std::min(bx, r.w - x)));
+                }
+        }
     }
 
     void read_floats(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {

@@ -345,6 +345,35 @@ std::vector<std::string> old_side_files(const std::string& path) {
     return out;
 }
 
+bool same_geotransform(const double* a, const double* b) {
+    for (int i = 0; i < 6; ++i)
+        if (std::abs(a[i] - b[i]) > 1e-9 * std::max({1e-3, std::abs(a[i]), std::abs(b[i])})) return false;
+    return true;
+}
+
+/// "map info" of an ENVI header knows rotation, but neither shear nor lines that run upwards: GDAL writes
+/// something near, which would put the scene elsewhere.
+void check_envi_geotransform(const double (&wanted)[6], const std::string& name) {
+    const AtomicFile file(CPLSPrintf("/vsimem/hsi-try-%d-%p/g.img", static_cast<int>(getpid()),
+                                     static_cast<const void*>(wanted)));
+    double got[6] = {};
+    const GdalErrors quiet;
+    {
+        const DatasetHandle made(GetGDALDriverManager()->GetDriverByName("ENVI")->Create(
+            file.path().c_str(), 2, 2, 1, GDT_Byte, nullptr));
+        if (!made) return;
+        double copy[6];
+        std::copy(wanted, wanted + 6, copy);
+        made->SetGeoTransform(copy);
+    }
+    const DatasetHandle read(GDALDataset::FromHandle(
+        GDALOpenEx(file.path().c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    if (!read || read->GetGeoTransform(got) != CE_None || !same_geotransform(wanted, got))
+        throw Error("an ENVI header cannot hold the geotransform of " + name +
+                        ", whose axes are sheared or run the other way",
+                    "Write a GTiff (-of GTiff), or warp the source first.");
+}
+
 std::string read_all(const std::string& path) {
     GByte* bytes = nullptr;
     vsi_l_offset size = 0;
@@ -359,12 +388,6 @@ void write_all(const std::string& path, const std::string& text) {
     const bool written = file && VSIFWriteL(text.data(), 1, text.size(), file) == text.size();
     if ((file && VSIFCloseL(file) != 0) || !written)
         throw Error("cannot write '" + path + "': " + std::strerror(errno));
-}
-
-bool same_geotransform(const double* a, const double* b) {
-    for (int i = 0; i < 6; ++i)
-        if (std::abs(a[i] - b[i]) > 1e-9 * std::max({1e-3, std::abs(a[i]), std::abs(b[i])})) return false;
-    return true;
 }
 
 } // namespace
@@ -486,7 +509,7 @@ struct RasterSink::Impl {
                 return;
             }
         }
-        blocks = std::make_unique<BlockWriter>(*dataset, rule);
+        blocks = std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
     }
 
     /// The ENVI driver's header lacks most of what the source told, and its side file repeats the rest.
@@ -515,30 +538,6 @@ struct RasterSink::Impl {
             }
         }
         write_all(header, text);
-        // "map info" knows rotation but no shear; a geotransform that it bends goes to the side file.
-        double wanted[6], got[6];
-        if (scene && scene->window_geotransform(wanted)) {
-            const DatasetHandle written(GDALDataset::FromHandle(GDALOpenEx(
-                file->path().c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-            if (written && (written->GetGeoTransform(got) != CE_None || !same_geotransform(wanted, got))) {
-                EnviHeader fields = EnviHeader::parse(text);
-                fields.erase("map info");
-                write_all(header, fields.text());
-                if (root == nullptr) {
-                    root = CPLCreateXMLNode(nullptr, CXT_Element, "PAMDataset");
-                    closer.reset(root);
-                }
-                if (CPLXMLNode* old = CPLGetXMLNode(root, "GeoTransform")) {
-                    CPLRemoveXMLChild(root, old);
-                    CPLDestroyXMLNode(old);
-                }
-                CPLCreateXMLElementAndValue(root, "GeoTransform",
-                                            CPLSPrintf("%.17g, %.17g, %.17g, %.17g, %.17g, %.17g", wanted[0],
-                                                       wanted[1], wanted[2], wanted[3], wanted[4],
-                                                       wanted[5]));
-                changed = true;
-            }
-        }
         if (changed) {
             if (root->psChild == nullptr)
                 VSIUnlink(side.c_str());
@@ -574,6 +573,9 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
         if (same_file(like->path(), options.path))
             throw UsageError("the destination '" + options.path + "' is the source");
         impl->scene = like->metadata();
+        double gt[6];
+        if (is(impl->target.driver, "ENVI") && like->geotransform(gt))
+            check_envi_geotransform(gt, "'" + like->path() + "'");
         if (spec.same_bands && impl->scene->bands.size() != static_cast<size_t>(spec.shape.bands))
             throw Error("internal: an output with the bands of its source has another number of them");
     }
@@ -609,9 +611,9 @@ uint64_t RasterSink::stored_bytes_per_pixel() const {
 
 bool RasterSink::raw_access() const { return m->raw != nullptr; }
 
-uint64_t RasterSink::cache_bytes() const {
-    return m->raw ? 0 : std::min(m->blocks->row_bytes(), usable_ram() / 4);
-}
+uint64_t RasterSink::cache_bytes() const { return m->raw ? 0 : m->blocks->wanted_bytes(); }
+
+stream::BlockLayout RasterSink::layout() const { return m->raw ? stream::BlockLayout{} : m->blocks->layout(); }
 
 std::string RasterSink::driver() const { return m->target.driver->GetDescription(); }
 
@@ -622,8 +624,11 @@ std::optional<double> RasterSink::nodata() const {
 void RasterSink::commit() {
     Impl& s = *m;
     const GdalErrors errors;
+    const bool to_stdout = s.options.path == standard_output;
     const auto check = [&] {
-        if (errors.any()) throw s.failure(errors.text());
+        // The GTiff driver tries to open again what it has streamed, and complains although all went well.
+        const bool spurious = to_stdout && errors.text() == "Read or update mode not supported on /vsistdout";
+        if (errors.any() && !spurious) throw s.failure(errors.text());
     };
     try {
         if (s.blocks) s.blocks->finish();
@@ -642,8 +647,7 @@ void RasterSink::commit() {
             const DatasetHandle from(GDALDataset::FromHandle(
                 GDALOpenEx(s.stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
             CPLStringList list = s.target.options;
-            if (s.options.path == standard_output && is(s.target.driver, "GTiff"))
-                list.SetNameValue("STREAMABLE_OUTPUT", "YES");
+            if (to_stdout && is(s.target.driver, "GTiff")) list.SetNameValue("STREAMABLE_OUTPUT", "YES");
             DatasetHandle copy(s.target.driver->CreateCopy(s.file->path().c_str(), from.get(), FALSE,
                                                            list.List(), nullptr, nullptr));
             if (!copy) throw s.failure(errors.text());
@@ -656,8 +660,8 @@ void RasterSink::commit() {
         s.finish_envi();
         check();
     }
-    if (s.options.path != standard_output) s.check_written(s.file->path());
-    const auto stale = old_side_files(s.file->destination());
+    if (!to_stdout) s.check_written(s.file->path());
+    const auto stale = to_stdout ? std::vector<std::string>() : old_side_files(s.file->destination());
     try {
         s.file->commit(stale);
     } catch (const Error& e) {

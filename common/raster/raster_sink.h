@@ -23,6 +23,7 @@ struct OutputOptions {
     std::string type;                          ///< -ot; empty: OutputSpec::type
     std::optional<double> nodata;              ///< -dstnodata
     bool overwrite = false;
+    uint64_t memory = 0; ///< bytes the sink may hold for blocks in the making; 0: a quarter of the machine's
     std::string history;                       ///< the command line, for the metadata item HSI_HISTORY
 };
 
@@ -68,6 +69,7 @@ class RasterSink final : public stream::CubeSink {
 
     stream::CubeShape shape() const override;
     bool concurrent() const override;
+    stream::BlockLayout layout() const override;
     void write(const Rect& core, const CubeView<float>& src) override;
     uint64_t stored_bytes_per_pixel() const override;
 

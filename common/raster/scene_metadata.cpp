@@ -580,6 +580,24 @@ void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& to) {
     }
 }
 
+namespace {
+
+/// The name that a header gave a band: GDAL's ENVI driver appends the wavelength to it, or makes a name of
+/// that alone. Empty for the latter.
+std::string plain_name(const BandMetadata& band) {
+    if (band.wavelength.empty()) return band.description;
+    for (const std::string& tail : {band.wavelength + " " + band.wavelength_units, band.wavelength}) {
+        if (band.description == tail) return {};
+        const std::string suffix = " (" + tail + ")";
+        if (band.description.size() > suffix.size() &&
+            band.description.compare(band.description.size() - suffix.size(), suffix.size(), suffix) == 0)
+            return band.description.substr(0, band.description.size() - suffix.size());
+    }
+    return band.description;
+}
+
+} // namespace
+
 std::string finish_envi_header(const std::string& written, const SceneMetadata& scene, bool same_bands) {
     EnviHeader header = EnviHeader::parse(written);
     const EnviHeader inherited = inherited_envi_fields(scene, same_bands);
@@ -588,6 +606,20 @@ std::string finish_envi_header(const std::string& written, const SceneMetadata& 
         // These come from the bands, where the driver has them already.
         if (key == "band names" || key == "data gain values" || key == "data offset values") continue;
         header.set(f.key, f.value);
+    }
+    if (same_bands) {
+        std::vector<std::string> names;
+        bool any = false;
+        for (size_t k = 0; k < scene.bands.size(); ++k) {
+            std::string name = plain_name(scene.bands[k]);
+            any |= !name.empty();
+            std::replace(name.begin(), name.end(), ',', ' '); // the list's separator
+            names.push_back(name.empty() ? "Band " + std::to_string(k + 1) : name);
+        }
+        if (any)
+            header.set("band names", envi_list_text(names));
+        else
+            header.erase("band names");
     }
     return header.text();
 }

@@ -223,6 +223,12 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
     request.lines = shape.lines;
     request.block_samples = layout.block_samples;
     request.block_lines = layout.block_lines;
+    if (const BlockLayout& out = options.output_layout; out.block_samples > 0) {
+        // Tiles are whole blocks of the output; of the source too, where one size divides the other.
+        request.block_samples =
+            layout.block_samples > 0 ? std::max(out.block_samples, layout.block_samples) : out.block_samples;
+        request.block_lines = std::max(out.block_lines, layout.block_lines);
+    }
     request.halo = operation.halo();
     request.lanes = options.lanes;
     request.budget = options.memory;

@@ -87,17 +87,18 @@ struct Plan {
 class SsimTile {
   public:
     static uint64_t bytes(const stream::TileLimits& t) {
-        const auto width = static_cast<uint64_t>(t.core_samples + 2 * ssim_radius);
-        const auto height = static_cast<uint64_t>(t.core_lines + 2 * ssim_radius);
-        const auto core = static_cast<uint64_t>(t.core_samples);
+        const auto core = static_cast<uint64_t>(t.core_samples), width = core + 2 * ssim_radius;
+        const auto height = static_cast<uint64_t>(t.core_lines) + 2 * ssim_radius;
         return sizeof(double) *
-                   (width + 6 * height * core + 6 * core + core * static_cast<uint64_t>(t.core_lines)) +
+                   (5 * width + 6 * height * core + 7 * core + core * static_cast<uint64_t>(t.core_lines)) +
                width * height;
     }
     explicit SsimTile(const stream::TileLimits& t)
-        : m_row(static_cast<size_t>(t.core_samples + 2 * ssim_radius)),
-          m_mask(m_row.size() * static_cast<size_t>(t.core_lines + 2 * ssim_radius)),
-          m_mean(static_cast<size_t>(t.core_samples * t.core_lines)) {
+        : m_mask(static_cast<size_t>((t.core_samples + 2 * ssim_radius) * (t.core_lines + 2 * ssim_radius))),
+          m_mean(static_cast<size_t>(t.core_samples * t.core_lines)),
+          m_values(static_cast<size_t>(t.core_samples)) {
+        for (auto& r : m_rows)
+            r.resize(static_cast<size_t>(t.core_samples + 2 * ssim_radius));
         for (auto& p : m_planes)
             p.resize(static_cast<size_t>(t.core_samples * (t.core_lines + 2 * ssim_radius)));
         for (auto& p : m_filtered)
@@ -120,69 +121,80 @@ class SsimTile {
                                     sy < tile.window.bottom();
                 m_mask[static_cast<size_t>(y * width + x)] = inside && valid(sx, sy);
             }
-        along_lines(0, w, rows, width, [&](int64_t, int64_t) { return 1.0; });
-        std::fill(m_mean.begin(), m_mean.end(), 0.0);
-        for (int b = 0; b < plan.bands; ++b) {
-            const auto& range = plan.ranges.first[static_cast<size_t>(b)];
-            const double length = range[1] - range[0];
-            // Values are taken relative to the middle of the range, which keeps the variances' digits.
-            const double middle = 0.5 * (range[0] + range[1]);
-            const auto at = [&](int band, int64_t x, int64_t y) {
-                return double{in.at(band, y0 + y - tile.window.y, x0 + x - tile.window.x)} - middle;
-            };
-            const auto s = [&](int64_t x, int64_t y) { return at(b, x, y); };
-            const auto t = [&](int64_t x, int64_t y) { return at(plan.bands + b, x, y); };
-            along_lines(1, w, rows, width, s);
-            along_lines(2, w, rows, width, t);
-            along_lines(3, w, rows, width, [&](int64_t x, int64_t y) { return s(x, y) * s(x, y); });
-            along_lines(4, w, rows, width, [&](int64_t x, int64_t y) { return t(x, y) * t(x, y); });
-            along_lines(5, w, rows, width, [&](int64_t x, int64_t y) { return s(x, y) * t(x, y); });
-            const double c1 = 0.01 * length * (0.01 * length), c2 = 0.03 * length * (0.03 * length);
-            for (int64_t y = 0; y < h; ++y) {
-                for (size_t p = 0; p < m_planes.size(); ++p)
-                    correlate(m_planes[p].data() + y * w, w, m_taps.data(), static_cast<size_t>(w),
-                              m_filtered[p].data());
-                double sum = 0;
-                for (int64_t x = 0; x < w; ++x) {
-                    if (x > 0 && (tile.core.x + x) % static_cast<int64_t>(run_pixels) == 0) {
-                        to.ssim[static_cast<size_t>(b)].add(sum);
-                        sum = 0;
-                    }
-                    if (!m_mask[static_cast<size_t>((y + ssim_radius) * width + x + ssim_radius)]) continue;
-                    const auto i = static_cast<size_t>(x);
-                    const double weight = m_filtered[0][i];
-                    const double ds = m_filtered[1][i] / weight, dt = m_filtered[2][i] / weight;
-                    const double vs = std::max(0.0, m_filtered[3][i] / weight - ds * ds);
-                    const double vt = std::max(0.0, m_filtered[4][i] / weight - dt * dt);
-                    const double cov = m_filtered[5][i] / weight - ds * dt, ms = ds + middle,
-                                 mt = dt + middle;
-                    const double above = (2 * ms * mt + c1) * (2 * cov + c2);
-                    const double below = (ms * ms + mt * mt + c1) * (vs + vt + c2);
-                    const double value = below == 0 ? 1 : above / below; // 0/0: both flat, alike and zero
-                    sum += value;
-                    m_mean[static_cast<size_t>(y * w + x)] += value / plan.bands;
-                }
-                to.ssim[static_cast<size_t>(b)].add(sum);
-            }
+        for (int64_t y = 0; y < rows; ++y) {
+            for (int64_t x = 0; x < width; ++x)
+                m_rows[0][static_cast<size_t>(x)] = m_mask[static_cast<size_t>(y * width + x)];
+            along_line(0, 0, y, w);
         }
+        std::fill(m_mean.begin(), m_mean.end(), 0.0);
+        for (int b = 0; b < plan.bands; ++b)
+            band(plan, tile, in, b, to);
     }
     double mean(int64_t core_samples, int64_t x, int64_t y) const {
         return m_mean[static_cast<size_t>(y * core_samples + x)];
     }
 
   private:
-    template <class Value>
-    void along_lines(size_t plane, int64_t w, int64_t rows, int64_t width, const Value& value) {
+    void band(const Plan& plan, const Tile& tile, const CubeView<float>& in, int b, Gathered& to) {
+        const int64_t w = tile.core.w, h = tile.core.h, rows = h + 2 * ssim_radius,
+                      width = w + 2 * ssim_radius;
+        // First and last column of the padded rows that the window has.
+        const int64_t left = tile.window.x - (tile.core.x - ssim_radius), right = left + tile.window.w;
+        const auto& range = plan.ranges.first[static_cast<size_t>(b)];
+        const double length = range[1] - range[0];
+        // Values are taken relative to the middle of the range, which keeps the variances' digits.
+        const double middle = 0.5 * (range[0] + range[1]);
+        double *s = m_rows[0].data(), *t = m_rows[1].data(), *ss = m_rows[2].data(), *tt = m_rows[3].data(),
+               *st = m_rows[4].data();
         for (int64_t y = 0; y < rows; ++y) {
-            const uint8_t* mask = m_mask.data() + y * width;
-            for (int64_t x = 0; x < width; ++x)
-                m_row[static_cast<size_t>(x)] = mask[x] ? value(x, y) : 0.0;
-            correlate(m_row.data(), 1, m_taps.data(), static_cast<size_t>(w), m_planes[plane].data() + y * w);
+            const int64_t line = tile.core.y - ssim_radius + y - tile.window.y;
+            for (auto& row : m_rows)
+                std::fill_n(row.begin(), width, 0.0);
+            if (line >= 0 && line < tile.window.h) {
+                const float *sv = in.row(b, line) - left, *tv = in.row(plan.bands + b, line) - left;
+                const uint8_t* mask = m_mask.data() + y * width;
+                for (int64_t x = left; x < right; ++x) {
+                    s[x] = mask[x] ? double{sv[x]} - middle : 0.0;
+                    t[x] = mask[x] ? double{tv[x]} - middle : 0.0;
+                }
+                for (int64_t x = left; x < right; ++x) {
+                    ss[x] = s[x] * s[x];
+                    tt[x] = t[x] * t[x];
+                    st[x] = s[x] * t[x];
+                }
+            }
+            for (size_t k = 0; k < m_rows.size(); ++k)
+                along_line(k, k + 1, y, w);
+        }
+        const double c1 = 0.01 * length * (0.01 * length), c2 = 0.03 * length * (0.03 * length);
+        const double* planes[6];
+        for (size_t p = 0; p < m_filtered.size(); ++p)
+            planes[p] = m_filtered[p].data();
+        for (int64_t y = 0; y < h; ++y) {
+            for (size_t p = 0; p < m_planes.size(); ++p)
+                correlate(m_planes[p].data() + y * w, w, m_taps.data(), static_cast<size_t>(w),
+                          m_filtered[p].data());
+            ssim_values(planes, middle, c1, c2, static_cast<size_t>(w), m_values.data());
+            const uint8_t* mask = m_mask.data() + (y + ssim_radius) * width + ssim_radius;
+            double* mean = m_mean.data() + y * w;
+            for (int64_t x = 0; x < w; x += static_cast<int64_t>(run_pixels)) { // the core begins with a run
+                double sum = 0;
+                for (int64_t i = x; i < std::min(w, x + static_cast<int64_t>(run_pixels)); ++i) {
+                    if (!mask[i]) continue;
+                    sum += m_values[static_cast<size_t>(i)];
+                    mean[i] += m_values[static_cast<size_t>(i)] / plan.bands;
+                }
+                to.ssim[static_cast<size_t>(b)].add(sum);
+            }
         }
     }
-    std::vector<double> m_row;
+    void along_line(size_t row, size_t plane, int64_t y, int64_t w) {
+        correlate(m_rows[row].data(), 1, m_taps.data(), static_cast<size_t>(w),
+                  m_planes[plane].data() + y * w);
+    }
     std::vector<uint8_t> m_mask;
-    std::vector<double> m_mean;
+    std::vector<double> m_mean, m_values;
+    std::array<std::vector<double>, 5> m_rows;
     std::array<std::vector<double>, 6> m_planes, m_filtered;
     std::array<double, ssim_taps> m_taps{};
 };

@@ -74,9 +74,18 @@ std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>
 
 inline constexpr int histogram_bins = 256;
 
-/// Bin of a value between the band's minimum and maximum: min(255, floor(256 (v - min)/(max - min))); 0 for a
-/// flat band.
-int histogram_bin(double value, const std::array<double, 2>& range);
+/// Bins of a band's values: min(255, floor((v - minimum) f)), f = 256/(maximum - minimum) rounded to double;
+/// all 0 in a flat band.
+struct Binning {
+    double low = 0, factor = 0;
+    Binning() = default;
+    explicit Binning(const std::array<double, 2>& range)
+        : low(range[0]), factor(range[1] > range[0] ? histogram_bins / (range[1] - range[0]) : 0) {}
+    int operator()(double value) const {
+        const int bin = static_cast<int>((value - low) * factor);
+        return bin < histogram_bins ? bin : histogram_bins - 1;
+    }
+};
 
 /// Otsu's threshold: the last bin of the lower phase, where the variance between the phases is greatest (the
 /// first such bin).

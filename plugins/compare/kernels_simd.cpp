@@ -84,22 +84,64 @@ void Second(const float* s, const float* t, ptrdiff_t stride, int bands, size_t 
     }
 }
 
-void Correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out) {
+void Correlate(const double* HWY_RESTRICT in, ptrdiff_t stride, const double* taps, size_t n,
+               double* HWY_RESTRICT out) {
     const D d;
     const size_t lanes = hn::Lanes(d);
     size_t i = 0;
     for (; i + lanes <= n; i += lanes) {
-        auto sum = hn::Zero(d);
-        for (int k = 0; k < ssim_taps; ++k)
-            sum = hn::Add(
-                sum, hn::Mul(hn::Set(d, taps[k]), hn::LoadU(d, in + static_cast<ptrdiff_t>(i) + k * stride)));
+        const double* at = in + i;
+        auto sum = hn::Mul(hn::Set(d, taps[ssim_radius]), hn::LoadU(d, at + ssim_radius * stride));
+        for (int k = 0; k < ssim_radius; ++k) {
+            const auto both =
+                hn::Add(hn::LoadU(d, at + k * stride), hn::LoadU(d, at + (2 * ssim_radius - k) * stride));
+            sum = hn::Add(sum, hn::Mul(hn::Set(d, taps[k]), both));
+        }
         hn::StoreU(sum, d, out + i);
     }
     for (; i < n; ++i) {
-        double sum = 0;
-        for (int k = 0; k < ssim_taps; ++k)
-            sum = sum + taps[k] * in[static_cast<ptrdiff_t>(i) + k * stride];
+        const double* at = in + i;
+        double sum = taps[ssim_radius] * at[ssim_radius * stride];
+        for (int k = 0; k < ssim_radius; ++k)
+            sum = sum + taps[k] * (at[k * stride] + at[(2 * ssim_radius - k) * stride]);
         out[i] = sum;
+    }
+}
+
+void SsimValues(const double* const planes[6], double middle, double c1, double c2, size_t n,
+                double* HWY_RESTRICT out) {
+    const D d;
+    const size_t lanes = hn::Lanes(d);
+    HWY_ALIGN double part[HWY_MAX_BYTES / sizeof(double)];
+    const auto two = hn::Set(d, 2.0), zero = hn::Zero(d), one = hn::Set(d, 1.0);
+    const auto k1 = hn::Set(d, c1), k2 = hn::Set(d, c2), shift = hn::Set(d, middle);
+    for (size_t i = 0; i < n; i += lanes) {
+        const size_t count = n - i < lanes ? n - i : lanes;
+        const auto get = [&](int p) {
+            if (count == lanes) return hn::LoadU(d, planes[p] + i);
+            std::memcpy(part, planes[p] + i, count * sizeof(double));
+            for (size_t k = count; k < lanes; ++k)
+                part[k] = 1;
+            return hn::Load(d, part);
+        };
+        const auto share = hn::Div(one, get(0));
+        const auto ds = hn::Mul(get(1), share), dt = hn::Mul(get(2), share);
+        const auto vs = hn::Max(zero, hn::Sub(hn::Mul(get(3), share), hn::Mul(ds, ds)));
+        const auto vt = hn::Max(zero, hn::Sub(hn::Mul(get(4), share), hn::Mul(dt, dt)));
+        const auto covariance = hn::Sub(hn::Mul(get(5), share), hn::Mul(ds, dt));
+        const auto ms = hn::Add(ds, shift), mt = hn::Add(dt, shift);
+        const auto above =
+            hn::Mul(hn::Add(hn::Mul(two, hn::Mul(ms, mt)), k1), hn::Add(hn::Mul(two, covariance), k2));
+        const auto below =
+            hn::Mul(hn::Add(hn::Add(hn::Mul(ms, ms), hn::Mul(mt, mt)), k1), hn::Add(hn::Add(vs, vt), k2));
+        // 0/0: both flat and alike
+        const auto value = hn::IfThenElse(hn::Eq(below, zero), one, hn::Div(above, below));
+        if (count == lanes) {
+            hn::StoreU(value, d, out + i);
+        } else {
+            hn::Store(value, d, part);
+            std::memcpy(out + i, part, count * sizeof(double));
+        }
     }
 }
 
@@ -112,6 +154,7 @@ namespace hsi::compare {
 HWY_EXPORT(First);
 HWY_EXPORT(Second);
 HWY_EXPORT(Correlate);
+HWY_EXPORT(SsimValues);
 
 void first_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
     HWY_DYNAMIC_DISPATCH(First)(s, t, stride, bands, pixels, out);
@@ -121,6 +164,9 @@ void second_sums(const float* s, const float* t, ptrdiff_t stride, int bands, si
 }
 void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out) {
     HWY_DYNAMIC_DISPATCH(Correlate)(in, stride, taps, n, out);
+}
+void ssim_values(const double* const planes[6], double middle, double c1, double c2, size_t n, double* out) {
+    HWY_DYNAMIC_DISPATCH(SsimValues)(planes, middle, c1, c2, n, out);
 }
 
 } // namespace hsi::compare

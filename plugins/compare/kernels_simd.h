@@ -33,7 +33,12 @@ void second_sums(const float* s, const float* t, ptrdiff_t stride, int bands, si
 /// Taps of the Gaussian window: 11, sigma 1.5, not normalised (the weights of the pixels that take part are).
 inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;
 
-/// out[i] = sum_k taps[k] in[i + k stride], 0 <= i < n.
+/// out[i] = taps[5] in[i + 5 stride] + sum_{k < 5} taps[k] (in[i + k stride] + in[i + (10 - k) stride]), 0 <=
+/// i < n: the taps are symmetric.
 void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out);
+
+/// ssim of n pixels of one band from their filtered planes: weight, s, t, s^2, t^2, s t, values relative to
+/// `middle`. Of no meaning where the weight is 0.
+void ssim_values(const double* const planes[6], double middle, double c1, double c2, size_t n, double* out);
 
 } // namespace hsi::compare

@@ -77,22 +77,29 @@ std::vector<std::array<double, 2>> both(const Ranges& r) {
 class ThresholdLane final : public stream::Worker {
   public:
     ThresholdLane(const std::vector<std::array<double, 2>>& ranges, const stream::TileLimits& limits)
-        : m_ranges(ranges), m_valid(limits), histograms(ranges.size(), Histogram{}) {}
+        : m_valid(limits), m_bins(static_cast<size_t>(limits.core_samples)),
+          histograms(ranges.size(), Histogram{}) {
+        for (const auto& range : ranges)
+            m_binning.emplace_back(range);
+    }
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const uint8_t* valid = m_valid.judge(in, in.bands / 2);
+        const int64_t w = tile.core.w;
         for (int b = 0; b < in.bands; ++b) {
             Histogram& h = histograms[static_cast<size_t>(b)];
-            for (int64_t y = 0; y < tile.core.h; ++y)
-                for (int64_t x = 0; x < tile.core.w; ++x)
-                    if (valid[y * tile.core.w + x])
-                        ++h[static_cast<size_t>(
-                            histogram_bin(in.at(b, y, x), m_ranges[static_cast<size_t>(b)]))];
+            for (int64_t y = 0; y < tile.core.h; ++y) {
+                bin_line(m_binning[static_cast<size_t>(b)], in.row(b, y), valid + y * w, w, m_bins.data());
+                for (int64_t x = 0; x < w; ++x)
+                    if (m_bins[static_cast<size_t>(x)] >= 0)
+                        ++h[static_cast<size_t>(m_bins[static_cast<size_t>(x)])];
+            }
         }
     }
 
   private:
-    const std::vector<std::array<double, 2>>& m_ranges;
+    std::vector<Binning> m_binning;
     ValidPixels m_valid;
+    std::vector<int32_t> m_bins;
 
   public:
     std::vector<Histogram> histograms;
@@ -103,7 +110,8 @@ class ThresholdScanImpl final : public ThresholdScan {
     ThresholdScanImpl(int bands, const Ranges& ranges)
         : m_bands(bands), m_ranges(both(ranges)), m_histograms(m_ranges.size(), Histogram{}) {}
     uint64_t scratch_bytes(const stream::TileLimits& t) const override {
-        return ValidPixels::bytes(t) + m_ranges.size() * sizeof(Histogram);
+        return ValidPixels::bytes(t) + static_cast<uint64_t>(t.core_samples) * 4 +
+               m_ranges.size() * sizeof(Histogram);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         return std::make_unique<ThresholdLane>(m_ranges, limits);
@@ -128,12 +136,6 @@ class ThresholdScanImpl final : public ThresholdScan {
 };
 
 } // namespace
-
-int histogram_bin(double value, const std::array<double, 2>& range) {
-    const double length = range[1] - range[0];
-    if (!(length > 0)) return 0;
-    return std::min(histogram_bins - 1, static_cast<int>((value - range[0]) / length * histogram_bins));
-}
 
 int otsu_threshold(const Histogram& histogram) {
     double total = 0, moment = 0;

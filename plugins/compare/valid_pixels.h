@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Which pixels of a tile without halo are valid in both cubes.
+// Which pixels of a tile without halo are valid in both cubes, and the bins of their values.
 #pragma once
 
+#include "compare/compare.h"
 #include "compare/kernels_simd.h"
 #include "stream/operation.h"
 
@@ -40,5 +41,15 @@ class ValidPixels {
     RunSums m_sums{};
     std::vector<uint8_t> m_valid;
 };
+
+/// bins[i]: the bin of values[i], -1 where valid[i] is 0.
+inline void bin_line(const Binning& binning, const float* values, const uint8_t* valid, int64_t n,
+                     int32_t* bins) {
+    for (int64_t i = 0; i < n; ++i) {
+        const double v = valid[i] ? double{values[i]} : binning.low; // no conversion of NaN
+        const auto bin = static_cast<int32_t>((v - binning.low) * binning.factor);
+        bins[i] = valid[i] ? std::min(bin, histogram_bins - 1) : -1;
+    }
+}
 
 } // namespace hsi::compare

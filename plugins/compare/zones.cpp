@@ -26,6 +26,10 @@ class Forest {
         }
         return i;
     }
+    int32_t add() {
+        m_parent.push_back(static_cast<int32_t>(m_parent.size()));
+        return m_parent.back();
+    }
     /// True when a and b were apart.
     bool join(int32_t a, int32_t b) {
         a = find(a);
@@ -34,6 +38,8 @@ class Forest {
         m_parent[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
         return true;
     }
+
+    size_t size() const { return m_parent.size(); }
 
   private:
     std::vector<int32_t> m_parent;
@@ -105,16 +111,20 @@ class Seam {
 };
 
 struct Split {
-    std::array<double, 2> range;
+    Binning binning;
     int threshold;
+};
+
+/// Neighbours of equal phase in one line: samples begin..end-1.
+struct PhaseRun {
+    int64_t begin, end;
+    int32_t phase, label;
 };
 
 class Lane final : public stream::Worker {
   public:
     Lane(const std::vector<Split>& splits, Seam& seam, const stream::TileLimits& limits)
-        : m_splits(splits), m_seam(seam), m_valid(limits),
-          m_phase(static_cast<size_t>(limits.core_samples * limits.core_lines)),
-          m_number(m_phase.size(), -1) {}
+        : m_splits(splits), m_seam(seam), m_valid(limits), m_bins(static_cast<size_t>(limits.core_samples)) {}
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const uint8_t* valid = m_valid.judge(in, in.bands / 2);
@@ -129,50 +139,56 @@ class Lane final : public stream::Worker {
         const int64_t w = in.samples, h = in.lines;
         const Split& split = m_splits[static_cast<size_t>(band)];
         Strip::Image s;
-        m_forest.reset(static_cast<size_t>(w * h));
+        m_forest.reset(0);
+        m_above.clear();
         for (int64_t y = 0; y < h; ++y) {
-            const float* row = in.row(band, y);
-            for (int64_t x = 0; x < w; ++x) {
-                const auto i = static_cast<size_t>(y * w + x);
-                m_phase[i] = -1;
-                if (!valid[i]) continue;
-                m_phase[i] = histogram_bin(row[x], split.range) > split.threshold;
-                ++s.zones;
-                const auto here = static_cast<int32_t>(i);
-                if (x > 0 && m_phase[i - 1] == m_phase[i]) s.zones -= m_forest.join(here - 1, here);
-                const auto up = static_cast<int32_t>(i - static_cast<size_t>(w));
-                if (y > 0 && m_phase[static_cast<size_t>(up)] == m_phase[i])
-                    s.zones -= m_forest.join(up, here);
+            bin_line(split.binning, in.row(band, y), valid + y * w, w, m_bins.data());
+            m_here.clear();
+            for (int64_t x = 0; x < w;) {
+                const int32_t first = m_bins[static_cast<size_t>(x)];
+                const int64_t begin = x++;
+                if (first < 0) continue;
+                const bool upper = first > split.threshold;
+                while (x < w && m_bins[static_cast<size_t>(x)] >= 0 &&
+                       (m_bins[static_cast<size_t>(x)] > split.threshold) == upper)
+                    ++x;
+                m_here.push_back({begin, x, upper, m_forest.add()});
             }
+            s.zones += static_cast<int64_t>(m_here.size());
+            // Runs of two lines that overlap and are of one phase belong together.
+            for (size_t i = 0, j = 0; i < m_above.size() && j < m_here.size();) {
+                const PhaseRun &a = m_above[i], &b = m_here[j];
+                if (a.phase == b.phase && a.begin < b.end && b.begin < a.end)
+                    s.zones -= m_forest.join(a.label, b.label);
+                if (a.end < b.end)
+                    ++i;
+                else
+                    ++j;
+            }
+            if (y == 0) m_top = m_here;
+            m_above.swap(m_here);
         }
-        const auto number = [&](int64_t y) {
+        // Labels of the strip's first and last line, numbered from 0.
+        m_number.assign(m_forest.size(), -1);
+        const auto labels = [&](const std::vector<PhaseRun>& runs) {
             LabelLine line(static_cast<size_t>(w), -1);
-            for (int64_t x = 0; x < w; ++x) {
-                const auto i = static_cast<size_t>(y * w + x);
-                if (m_phase[i] < 0) continue;
-                const int32_t root = m_forest.find(static_cast<int32_t>(i));
-                int32_t& n = m_number[static_cast<size_t>(root)];
-                if (n < 0) {
-                    n = s.labels++;
-                    m_touched.push_back(root);
-                }
-                line[static_cast<size_t>(x)] = 2 * n + m_phase[i];
+            for (const PhaseRun& run : runs) {
+                int32_t& n = m_number[static_cast<size_t>(m_forest.find(run.label))];
+                if (n < 0) n = s.labels++;
+                std::fill(line.begin() + run.begin, line.begin() + run.end, 2 * n + run.phase);
             }
             return line;
         };
-        s.top = number(0);
-        s.bottom = number(h - 1);
-        for (int32_t root : m_touched)
-            m_number[static_cast<size_t>(root)] = -1;
-        m_touched.clear();
+        s.top = labels(m_top);
+        s.bottom = labels(m_above);
         return s;
     }
 
     const std::vector<Split>& m_splits;
     Seam& m_seam;
     ValidPixels m_valid;
-    std::vector<int8_t> m_phase;
-    std::vector<int32_t> m_number, m_touched;
+    std::vector<int32_t> m_bins, m_number;
+    std::vector<PhaseRun> m_above, m_here, m_top;
     Forest m_forest;
 };
 
@@ -181,15 +197,17 @@ class ZoneScanImpl final : public ZoneScan {
     ZoneScanImpl(int bands, int64_t samples, const Ranges& ranges, const Thresholds& thresholds)
         : m_bands(bands), m_samples(samples) {
         for (size_t b = 0; b < static_cast<size_t>(bands); ++b)
-            m_splits.push_back({ranges.first[b], thresholds.first[b]});
+            m_splits.push_back({Binning(ranges.first[b]), thresholds.first[b]});
         for (size_t b = 0; b < static_cast<size_t>(bands); ++b)
-            m_splits.push_back({ranges.second[b], thresholds.second[b]});
+            m_splits.push_back({Binning(ranges.second[b]), thresholds.second[b]});
     }
     int64_t align_samples() const override { return m_samples; } // strips of whole lines
     uint64_t scratch_bytes(const stream::TileLimits& t) const override {
-        // forest, numbers, phases and validity; two label lines a band and a strip; the seam's edge
-        return static_cast<uint64_t>(t.core_samples * t.core_lines) * (4 + 4 + 1 + 1) +
-               static_cast<uint64_t>(t.core_samples) * m_splits.size() * 4 * 3;
+        // Forest and numbers (a run a pixel at worst) and validity; runs and bins of a line; two label lines
+        // a band of a strip and the seam's edge.
+        const auto width = static_cast<uint64_t>(t.core_samples);
+        return width * static_cast<uint64_t>(t.core_lines) * (4 + 4 + 1) +
+               width * (3 * sizeof(PhaseRun) + 4) + width * m_splits.size() * 4 * 3;
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         return std::make_unique<Lane>(m_splits, m_seam, limits);

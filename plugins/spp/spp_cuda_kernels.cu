@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(32 * norm_slices)
     partial[slice][lane] = sum;
     __syncthreads();
     if (slice != 0 || pixel >= pixels) return;
-    for (int s = 1; s < norm_slices; ++s) sum += partial[s][lane];
+    for (int s = 1; s < norm_slices; ++s)
+        sum += partial[s][lane];
     const bool valid = sum > 0 && sum <= 1e300; // false for NaN; squares of finite floats stay below 1e82
     inverse[pixel] = valid ? 1.0 / sqrt(sum) : 0.0;
     const bool in_range = sum >= 1e-60 && sum <= 1e60;
@@ -47,9 +48,10 @@ __global__ void __launch_bounds__(32 * norm_slices)
 
 // --------------------------------------------------------------------------------------------------- angles
 //
-// Angles are stored as planes of one offset each, over the "domain": all samples of the window and its lines down to
-// the core's last one. The angle of pixel p and offset o is that between p and p + o; o runs over half of the window,
-// so each pair of pixels is computed once. -1: the pair takes no part. NaN: single precision is not good enough here.
+// Angles are stored as planes of one offset each, over the "domain": all samples of the window and its lines
+// down to the core's last one. The angle of pixel p and offset o is that between p and p + o; o runs over
+// half of the window, so each pair of pixels is computed once. -1: the pair takes no part. NaN: single
+// precision is not good enough here.
 
 struct Domain {
     const float* cube;
@@ -63,18 +65,36 @@ struct Domain {
 };
 
 constexpr int tile_samples = 64; // of one thread block; each thread has 4 neighbouring samples
-constexpr int segment = 256;     // bands that are summed before the sum is put aside: keeps rounding small
+constexpr int segment = 256; // bands, or a few more, are summed before the sum is put aside: less rounding
 
-/// The angle from |u-v|^2. Beyond 3.5 (an angle over 138 degrees) the sine of the half angle tells too little.
+__device__ __forceinline__ float quick_sqrt(float x) { // within two units in the last place
+    float r;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+/// The angle 2 asin(|u-v|/2) from |u-v|^2. Beyond 3.5 (an angle over 138 degrees) the sine of the half angle
+/// tells too little. Up to 60 degrees by a polynomial (error 2e-8), beyond through asin(t) = pi/2 - 2
+/// asin(sqrt((1-t)/2)).
 __device__ __forceinline__ float angle_of(float squared, float inverse_p, float inverse_q) {
-    if (inverse_p == 0.0f || inverse_q == 0.0f) return -1.0f;
-    if (!(squared <= 3.5f)) return nanf("");
-    return 2.0f * asinf(0.5f * sqrtf(squared));
+    const bool wide = squared > 1.0f;
+    const float half = 0.5f * quick_sqrt(squared);
+    const float z = wide ? fmaf(-0.5f, half, 0.5f) : 0.25f * squared;
+    const float r = wide ? quick_sqrt(z) : half;
+    float p = 0.0382063128f;
+    p = fmaf(p, z, 0.026494354f);
+    p = fmaf(p, z, 0.0450106859f);
+    p = fmaf(p, z, 0.0749880895f);
+    p = fmaf(p, z, 0.166666731f);
+    p = fmaf(p * z, r, r); // asin(r)
+    float angle = wide ? fmaf(-4.0f, p, 3.14159265f) : 2.0f * p;
+    if (!(squared <= 3.5f)) angle = nanf("");
+    return inverse_p == 0.0f || inverse_q == 0.0f ? -1.0f : angle;
 }
 
 /// Adds, or finishes, the sums of 4 neighbouring pixels for one offset.
-__device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool first, bool last, const float (&own)[4],
-                                      const float* other) {
+__device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool first, bool last,
+                                      const float* own, const float* other) {
     float4 s = make_float4(sum[0], sum[1], sum[2], sum[3]);
     if (!first) {
         const float4 before = *reinterpret_cast<const float4*>(at);
@@ -89,147 +109,210 @@ __device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool fir
     *reinterpret_cast<float4*>(at) = s;
 }
 
-/// Stages Cells pixels of Bands bands at a time as unit vectors in shared memory, two buffers deep: the next bands are
-/// on their way from device memory while the present ones are used.
-template <int Cells, int Threads, int Bands>
-struct Stage {
-    static constexpr int per_thread = ceil_div(Cells, Threads);
-    int offset[per_thread];
-    float scale[per_thread];
-    float value[per_thread][Bands];
+// Shared memory by its 32-bit addresses, so that the loops below keep one register for each place they read
+// or write.
+using SharedAddress = unsigned;
 
-    /// The i-th cell of this thread is the window's pixel (x, y); pixels outside have scale 0.
-    __device__ __forceinline__ void place(int i, const Domain& d, int x, int y) {
+__device__ __forceinline__ SharedAddress address_of(const void* p) {
+    auto address = static_cast<SharedAddress>(__cvta_generic_to_shared(p));
+    asm volatile("" : "+r"(address)); // kept, not computed anew at each use
+    return address;
+}
+#if __CUDA_ARCH__ >= 800
+template <int Bytes>
+__device__ __forceinline__ void copy_async(SharedAddress to, const char* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(to), "l"(from), "n"(Bytes) : "memory");
+}
+__device__ __forceinline__ void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int Pending>
+__device__ __forceinline__ void wait_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
+}
+#else // GPUs without asynchronous copies: through registers
+template <int Bytes>
+__device__ __forceinline__ void copy_async(SharedAddress to, const char* from) {
+    if (Bytes == 8) {
+        const float2 v = __ldg(reinterpret_cast<const float2*>(from));
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" : : "r"(to), "f"(v.x), "f"(v.y) : "memory");
+    } else {
+        asm volatile("st.shared.f32 [%0], %1;"
+                     :
+                     : "r"(to), "f"(__ldg(reinterpret_cast<const float*>(from)))
+                     : "memory");
+    }
+}
+__device__ __forceinline__ void commit_copies() {}
+template <int Pending>
+__device__ __forceinline__ void wait_copies() {}
+#endif
+template <int Vectors>
+__device__ __forceinline__ void load_row(float (&v)[4 * Vectors], SharedAddress from) {
+#pragma unroll
+    for (int i = 0; i < Vectors; ++i)
+        asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                     : "=f"(v[4 * i]), "=f"(v[4 * i + 1]), "=f"(v[4 * i + 2]), "=f"(v[4 * i + 3])
+                     : "r"(from + 16 * i));
+}
+
+/// Brings the values of Cells pixels to shared memory, V neighbouring ones a copy, as they are in the cube.
+template <int Cells, int Threads, int V>
+struct Loader {
+    static constexpr int per_thread = ceil_div(Cells / V, Threads);
+    unsigned offset[per_thread]; // bytes in a band
+
+    static __device__ __forceinline__ int cell(int i) {
+        return (static_cast<int>(threadIdx.x) + i * Threads) * V;
+    }
+    static __device__ __forceinline__ bool exists(int i) { return i < per_thread - 1 || cell(i) < Cells; }
+    /// The i-th cell of this thread and the V-1 after it are the window's pixels from (x, y) on. Where they
+    /// are outside, any value will do: their scale is 0.
+    __device__ __forceinline__ void place(int i, const Domain& d, int x, int y, float* scales) {
         const bool inside = x >= 0 && x < d.samples && y >= 0 && y < d.lines;
-        offset[i] = inside ? y * d.samples + x : 0;
-        scale[i] = inside ? __ldg(d.inverse + offset[i]) : 0.0f;
-    }
-    __device__ __forceinline__ void load(const Domain& d, int band) {
+        const int pixel = inside ? y * d.samples + x : 0;
+        offset[i] = static_cast<unsigned>(pixel) * 4u;
+        if (exists(i)) {
 #pragma unroll
-        for (int k = 0; k < Bands; ++k) {
-            const float* p = d.cube + static_cast<size_t>(band + k) * d.plane;
-            const bool there = band + k < d.bands;
-#pragma unroll
-            for (int i = 0; i < per_thread; ++i) value[i][k] = there ? __ldg(p + offset[i]) : 0.0f;
+            for (int v = 0; v < V; ++v)
+                scales[cell(i) + v] = inside ? __ldg(d.inverse + pixel + v) : 0.0f;
         }
     }
-    __device__ __forceinline__ void store(float (*to)[Cells]) const {
+    /// Starts the copies of the band at `from` to the cells that begin at `to` for this thread.
+    __device__ __forceinline__ void fetch(const char* from, SharedAddress to) const {
 #pragma unroll
-        for (int i = 0; i < per_thread; ++i) {
-            const int cell = static_cast<int>(threadIdx.x) + i * Threads;
-            if (cell < Cells) {
-#pragma unroll
-                for (int k = 0; k < Bands; ++k) to[k][cell] = value[i][k] * scale[i];
-            }
-        }
-    }
-    /// The scales themselves, for validity at the end.
-    __device__ __forceinline__ void store_scales(float* to) const {
-#pragma unroll
-        for (int i = 0; i < per_thread; ++i) {
-            const int cell = static_cast<int>(threadIdx.x) + i * Threads;
-            if (cell < Cells) to[cell] = scale[i];
-        }
+        for (int i = 0; i < per_thread; ++i)
+            if (exists(i)) copy_async<4 * V>(to + 4 * V * Threads * i, from + offset[i]);
     }
 };
 
-template <int Vectors>
-__device__ __forceinline__ void load_row(float (&v)[4 * Vectors], const float* from) {
+/// The loop over bands: Chunks of Bands bands lie in shared memory, one in use, the others on their way.
+/// use(shift) adds the band that lies `shift` bytes after the first one in shared memory to the sums;
+/// put_aside(first, last) ends a segment of bands.
+template <int Bands, int Chunks, int Cells, int Threads, int V, class Use, class PutAside>
+__device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
+                                           const Loader<Cells, Threads, V>& loader, const Use& use,
+                                           const PutAside& put_aside) {
+    constexpr SharedAddress band_bytes = Cells * 4, chunk_bytes = Bands * band_bytes;
+    const SharedAddress mine = address_of(tile + loader.cell(0));
+    const size_t plane_bytes = d.plane * 4;
+    const char* from = reinterpret_cast<const char*>(d.cube);
+    int next = 0; // first band of the chunk to be fetched
+    const auto start = [&](SharedAddress shift) {
+        const int count = min(Bands, d.bands - next);
+#pragma unroll 2
+        for (int k = 0; k < count; ++k, from += plane_bytes)
+            loader.fetch(from, mine + shift + k * band_bytes);
+        next += Bands;
+        commit_copies();
+    };
 #pragma unroll
-    for (int i = 0; i < Vectors; ++i) {
-        const float4 t = *reinterpret_cast<const float4*>(from + 4 * i);
-        v[4 * i] = t.x, v[4 * i + 1] = t.y, v[4 * i + 2] = t.z, v[4 * i + 3] = t.w;
+    for (int i = 0; i < Chunks - 1; ++i)
+        start(i * chunk_bytes);
+    SharedAddress now = 0, free = (Chunks - 1) * chunk_bytes;
+    bool first = true;
+    int segment_end = segment;
+    for (int band = 0; band < d.bands; band += Bands) {
+        wait_copies<Chunks - 2>();
+        __syncthreads(); // the chunk is there for all, and nobody uses the one before it any more
+        start(free);
+        const int count = min(Bands, d.bands - band);
+#pragma unroll 2
+        for (int k = 0; k < count; ++k)
+            use(now + k * band_bytes);
+        free = now;
+        now = now == (Chunks - 1) * chunk_bytes ? 0 : now + chunk_bytes;
+        const bool last = band + Bands >= d.bands;
+        if (last || band + Bands >= segment_end) {
+            segment_end += segment;
+            put_aside(first, last);
+            first = false;
+        }
     }
 }
 
-/// Small windows, d = D: a thread holds the sums of all 2D(D+1) offsets of its 4 pixels.
-template <int D, int Lines, int Bands, int Blocks>
+/// Small windows, d = D: a thread holds the sums of all 2D(D+1) offsets of its 4 pixels. The scales of pixel
+/// and neighbour enter in the subtraction: |u-v|^2 = sum (y/|y| - z/|z|)^2 costs two instructions a term.
+template <int D, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const Domain d) {
-    constexpr int threads = 16 * Lines, pitch = round_up(tile_samples + 2 * D, 4), cells = pitch * (Lines + D);
-    constexpr int vectors = ceil_div(4 + 2 * D, 4), offsets = 2 * D * (D + 1);
-    __shared__ __align__(16) float tile[2][Bands][cells];
-    const int column = threadIdx.x % 16 * 4, line = threadIdx.x / 16;
+    constexpr int threads = 16 * Lines, left = round_up(D, V), skip = left - D;
+    constexpr int vectors = ceil_div(skip + 4 + 2 * D, 4), pitch = tile_samples - 4 + 4 * vectors;
+    constexpr int cells = pitch * (Lines + D), offsets = 2 * D * (D + 1);
+    __shared__ __align__(16) float tile[Chunks][Bands][cells];
+    __shared__ __align__(16) float scales[cells];
+    const int column = threadIdx.x % 16 * 4, line = threadIdx.x / 16, at_cell = line * pitch + column;
     const int x0 = blockIdx.x * tile_samples, y0 = blockIdx.y * Lines;
 
-    Stage<cells, threads, Bands> stage;
+    Loader<cells, threads, V> loader;
 #pragma unroll
-    for (int i = 0; i < stage.per_thread; ++i) {
-        const int cell = static_cast<int>(threadIdx.x) + i * threads;
-        stage.place(i, d, x0 - D + cell % pitch, y0 + cell / pitch);
+    for (int i = 0; i < loader.per_thread; ++i) {
+        const int cell = loader.cell(i);
+        loader.place(i, d, x0 - left + cell % pitch, y0 + cell / pitch, scales);
     }
-    float sum[offsets][4] = {};
-    stage.load(d, 0);
-    stage.store(tile[0]);
     __syncthreads();
-    int buffer = 0;
-    bool first = true;
-    const bool mine = y0 + line < d.domain_lines && x0 + column < d.pitch;
-    for (int band = 0; band < d.bands; band += Bands) {
-        const int next = band + Bands;
-        const bool more = next < d.bands;
-        if (more) stage.load(d, next);
+    float scale[D + 1][4 * vectors];
 #pragma unroll
-        for (int k = 0; k < Bands; ++k) {
-            const float* row = tile[buffer][k] + line * pitch + column;
+    for (int a = 0; a <= D; ++a)
+        load_row<vectors>(scale[a], address_of(scales + at_cell) + 4 * a * pitch);
+    const SharedAddress row = address_of(&tile[0][0][at_cell]);
+    float sum[offsets][4] = {};
+    const bool mine = y0 + line < d.domain_lines && x0 + column < d.pitch;
+
+    over_bands<Bands, Chunks>(
+        d, &tile[0][0][0], loader,
+        [&](SharedAddress shift) {
             float centre[4];
             int o = 0;
 #pragma unroll
             for (int a = 0; a <= D; ++a) {
                 float v[4 * vectors];
-                load_row<vectors>(v, row + a * pitch);
+                load_row<vectors>(v, row + shift + 4 * a * pitch);
                 if (a == 0) {
 #pragma unroll
-                    for (int j = 0; j < 4; ++j) centre[j] = v[D + j];
+                    for (int j = 0; j < 4; ++j)
+                        centre[j] = v[left + j] * scale[0][left + j];
                 }
 #pragma unroll
                 for (int b = (a == 0 ? 1 : -D); b <= D; ++b, ++o) {
 #pragma unroll
                     for (int j = 0; j < 4; ++j) {
-                        const float difference = centre[j] - v[D + b + j];
+                        const int q = left + b + j;
+                        const float difference = fmaf(-scale[a][q], v[q], centre[j]);
                         sum[o][j] = fmaf(difference, difference, sum[o][j]);
                     }
                 }
             }
-        }
-        if (more) stage.store(tile[buffer ^ 1]);
-        __syncthreads();
-        buffer ^= 1;
-        if (more && next % segment != 0) continue;
-        if (!more) {
-            stage.store_scales(tile[0][0]);
-            __syncthreads();
-        }
-        if (mine) {
-            const float* scales = tile[0][0] + line * pitch + column;
-            float own[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j) own[j] = scales[D + j];
+        },
+        [&](bool first, bool last) {
             float* at = d.angles + static_cast<size_t>(y0 + line) * d.pitch + x0 + column;
             int o = 0;
 #pragma unroll
             for (int a = 0; a <= D; ++a) {
 #pragma unroll
                 for (int b = (a == 0 ? 1 : -D); b <= D; ++b, ++o, at += d.angle_plane) {
-                    flush(at, sum[o], first, !more, own, scales + a * pitch + D + b);
+                    if (mine)
+                        flush(at, sum[o], first, last, scales + at_cell + left,
+                              scales + at_cell + a * pitch + left + b);
 #pragma unroll
-                    for (int j = 0; j < 4; ++j) sum[o][j] = 0;
+                    for (int j = 0; j < 4; ++j)
+                        sum[o][j] = 0;
                 }
             }
-        }
-        first = false;
-    }
+        });
 }
 
-/// Any window: `Groups` groups of warps share a tile; each takes the offsets (a, b), b = b0..b0+Offsets-1, of one row a
-/// of the half window. blockIdx.z runs over groups of rows and, in wide windows, pieces of rows.
-template <int Offsets, int Groups, int Lines, int Bands, int Blocks>
+/// Larger windows: `Groups` groups of warps share a tile; each takes the offsets (a, b), b =
+/// b0..b0+Offsets-1, of one row a of the half window. blockIdx.z runs over the rows of the half window and,
+/// in wide windows, over pieces of rows.
+template <int Offsets, int Groups, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
     angles_rows_kernel(const Domain d, int half, int row_begin, int row_end, int pieces) {
     constexpr int group_threads = 16 * Lines, threads = group_threads * Groups;
-    constexpr int pitch = round_up(tile_samples + Offsets - 1, 4), vectors = ceil_div(4 + Offsets - 1, 4);
+    constexpr int skip =
+        V == 1 ? 0 : Offsets / 2 % V; // V = 2: b0 is -Offsets/2, and copies begin at even samples
+    constexpr int vectors = ceil_div(skip + 4 + Offsets - 1, 4), pitch = tile_samples - 4 + 4 * vectors;
     constexpr int centre_cells = tile_samples * Lines, cells = centre_cells + pitch * (Lines + Groups - 1);
     static_assert(group_threads % 32 == 0, "a warp must not be in two groups");
-    __shared__ __align__(16) float tile[2][Bands][cells];
+    __shared__ __align__(16) float tile[Chunks][Bands][cells];
+    __shared__ __align__(16) float scales[cells];
     const int group = threadIdx.x / group_threads, column = threadIdx.x % 16 * 4,
               line = threadIdx.x % group_threads / 16;
     const int x0 = blockIdx.x * tile_samples, y0 = blockIdx.y * Lines;
@@ -237,81 +320,84 @@ __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
     const int a0 = row_begin + static_cast<int>(blockIdx.z) / pieces * Groups, a = a0 + group;
     const bool active = a < row_end && !(a == 0 && b0 + Offsets - 1 <= 0);
 
-    Stage<cells, threads, Bands> stage;
+    Loader<cells, threads, V> loader;
 #pragma unroll
-    for (int i = 0; i < stage.per_thread; ++i) {
-        const int cell = static_cast<int>(threadIdx.x) + i * threads, other = cell - centre_cells;
+    for (int i = 0; i < loader.per_thread; ++i) {
+        const int cell = loader.cell(i), other = cell - centre_cells;
         if (other < 0)
-            stage.place(i, d, x0 + cell % tile_samples, y0 + cell / tile_samples);
+            loader.place(i, d, x0 + cell % tile_samples, y0 + cell / tile_samples, scales);
         else
-            stage.place(i, d, x0 + b0 + other % pitch, y0 + a0 + other / pitch);
+            loader.place(i, d, x0 + b0 - skip + other % pitch, y0 + a0 + other / pitch, scales);
     }
-    const int centre_at = line * tile_samples + column, other_at = centre_cells + (line + group) * pitch + column;
-    float sum[Offsets][4] = {};
-    stage.load(d, 0);
-    stage.store(tile[0]);
     __syncthreads();
-    int buffer = 0;
-    bool first = true;
+    const int centre_at = line * tile_samples + column,
+              other_at = centre_cells + (line + group) * pitch + column;
+    float own[4], scale[4 * vectors];
+    load_row<1>(own, address_of(scales + centre_at));
+    load_row<vectors>(scale, address_of(scales + other_at));
+    const SharedAddress centre_row = address_of(&tile[0][0][centre_at]),
+                        other_row = address_of(&tile[0][0][other_at]);
+    float sum[Offsets][4] = {};
     const bool mine = active && y0 + line < d.domain_lines && x0 + column < d.pitch;
-    for (int band = 0; band < d.bands; band += Bands) {
-        const int next = band + Bands;
-        const bool more = next < d.bands;
-        if (more) stage.load(d, next);
-        if (active) {
+
+    over_bands<Bands, Chunks>(
+        d, &tile[0][0][0], loader,
+        [&](SharedAddress shift) {
+            if (!active) return;
+            float centre[4];
+            load_row<1>(centre, centre_row + shift);
 #pragma unroll
-            for (int k = 0; k < Bands; ++k) {
-                float centre[4], v[4 * vectors];
-                load_row<1>(centre, tile[buffer][k] + centre_at);
-                load_row<vectors>(v, tile[buffer][k] + other_at);
+            for (int j = 0; j < 4; ++j)
+                centre[j] *= own[j];
+            float v[4 * vectors];
+            load_row<vectors>(v, other_row + shift);
 #pragma unroll
-                for (int o = 0; o < Offsets; ++o) {
+            for (int o = 0; o < Offsets; ++o) {
 #pragma unroll
-                    for (int j = 0; j < 4; ++j) {
-                        const float difference = centre[j] - v[o + j];
-                        sum[o][j] = fmaf(difference, difference, sum[o][j]);
-                    }
+                for (int j = 0; j < 4; ++j) {
+                    const int q = skip + o + j;
+                    const float difference = fmaf(-scale[q], v[q], centre[j]);
+                    sum[o][j] = fmaf(difference, difference, sum[o][j]);
                 }
             }
-        }
-        if (more) stage.store(tile[buffer ^ 1]);
-        __syncthreads();
-        buffer ^= 1;
-        if (more && next % segment != 0) continue;
-        if (!more) {
-            stage.store_scales(tile[0][0]);
-            __syncthreads();
-        }
-        if (mine) {
-            const float* scales = tile[0][0];
-            float own[4];
-#pragma unroll
-            for (int j = 0; j < 4; ++j) own[j] = scales[centre_at + j];
+        },
+        [&](bool first, bool last) {
             // Planes in the order of the half window, from row row_begin on: row 0 has b = 1..d only.
-            const int before = a == 0 ? -half - 1
-                                      : (row_begin == 0 ? half : 0) +
-                                            (a - max(row_begin, 1)) * (2 * half + 1);
-            float* at = d.angles + static_cast<ptrdiff_t>(before + b0 + half) * static_cast<ptrdiff_t>(d.angle_plane) +
-                        static_cast<size_t>(y0 + line) * d.pitch + x0 + column;
+            const int before =
+                a == 0 ? -half - 1 : (row_begin == 0 ? half : 0) + (a - max(row_begin, 1)) * (2 * half + 1);
+            float* at = d.angles +
+                        static_cast<ptrdiff_t>(before + b0 + half) * static_cast<ptrdiff_t>(d.angle_plane) +
+                        static_cast<ptrdiff_t>(y0 + line) * d.pitch + x0 + column;
 #pragma unroll
             for (int o = 0; o < Offsets; ++o, at += d.angle_plane) {
                 const int b = b0 + o;
-                if (b <= half && (a > 0 || b > 0)) flush(at, sum[o], first, !more, own, scales + other_at + o);
+                if (mine && b <= half && (a > 0 || b > 0))
+                    flush(at, sum[o], first, last, scales + centre_at, scales + other_at + skip + o);
 #pragma unroll
-                for (int j = 0; j < 4; ++j) sum[o][j] = 0;
+                for (int j = 0; j < 4; ++j)
+                    sum[o][j] = 0;
             }
-        }
-        first = false;
-    }
+        });
 }
 
-/// Adds the weighted angles of one batch (rows [row_begin, row_end) of the half window) to each pixel of the core, in
-/// the order of the offsets: first the pair (p, p+o), then (p-o, p).
-__global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_t angle_plane, TileShape shape, int half,
-                              int row_begin, int row_end, bool last, const double* __restrict__ weights,
-                              const double* __restrict__ inverse, double* __restrict__ numerator,
-                              double* __restrict__ denominator, float* __restrict__ alpha, int* __restrict__ list,
-                              int* __restrict__ count) {
+struct Results {
+    float *alpha, *rho, *scale;
+    /// eq. 4; rho may be left out.
+    __device__ __forceinline__ void set(int i, float a) const {
+        const double root = 1.0 + sqrt(static_cast<double>(a));
+        alpha[i] = a;
+        if (rho) rho[i] = static_cast<float>(root * root);
+        scale[i] = static_cast<float>(1.0 / (root * root));
+    }
+};
+
+/// Adds the weighted angles of one batch (rows [row_begin, row_end) of the half window) to each pixel of the
+/// core, in the order of the offsets: first the pair (p, p+o), then (p-o, p).
+__global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_t angle_plane,
+                              TileShape shape, int half, int row_begin, int row_end, bool last,
+                              const double* __restrict__ weights, const double* __restrict__ inverse,
+                              double* __restrict__ numerator, double* __restrict__ denominator,
+                              Results results, int* __restrict__ list, int* __restrict__ count) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= shape.core_samples * shape.core_lines) return;
     const int x = shape.core_x + i % shape.core_samples, y = shape.core_y + i / shape.core_samples;
@@ -341,14 +427,14 @@ __global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_
         result = den > 0 ? static_cast<float>(num / den) : 0.0f;
         if (den > 0 && !(result >= double_below)) list[atomicAdd(count, 1)] = i;
     }
-    alpha[i] = result;
+    results.set(i, result);
 }
 
 /// alpha of listed pixels: a warp a pixel, a lane a neighbour. The sum over the lanes is a fixed tree.
 __global__ void __launch_bounds__(128)
     double_angles_kernel(const float* __restrict__ cube, int bands, TileShape shape, int half,
                          const double* __restrict__ inverse, const int* __restrict__ list,
-                         const int* __restrict__ count, float* __restrict__ alpha) {
+                         const int* __restrict__ count, Results results) {
     const int lane = threadIdx.x % 32, warps = gridDim.x * 4;
     const int width = 2 * half + 1, neighbours = width * width, todo = *count;
     const size_t plane = static_cast<size_t>(shape.samples) * shape.lines;
@@ -383,26 +469,23 @@ __global__ void __launch_bounds__(128)
             num += __shfl_xor_sync(everyone, num, step);
             den += __shfl_xor_sync(everyone, den, step);
         }
-        if (lane == 0) alpha[i] = static_cast<float>(num / den);
+        if (lane == 0) results.set(i, static_cast<float>(num / den));
     }
-}
-
-__global__ void rho_kernel(const float* __restrict__ alpha, int pixels, float* __restrict__ rho,
-                           float* __restrict__ scale) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= pixels) return;
-    const double root = 1.0 + sqrt(static_cast<double>(alpha[i]));
-    if (rho) rho[i] = static_cast<float>(root * root);
-    scale[i] = static_cast<float>(1.0 / (root * root));
 }
 
 // --------------------------------------------------------------------------------------------- displacement
 
-constexpr int displacement_bands = 32; // of one thread
+constexpr int displacement_bands = 16; // of one thread
 
+__device__ __forceinline__ float displaced(float y, float k, float2 c) {
+    return fmaf((y - c.x) - c.y, k, c.y) + c.x;
+}
+
+/// Any core: a thread a pixel.
 __global__ void __launch_bounds__(256)
     displacement_kernel(const float* __restrict__ cube, int bands, size_t plane, TileShape shape,
-                        const float* __restrict__ scale, const float2* __restrict__ centroid, float* __restrict__ out) {
+                        const float* __restrict__ scale, const float2* __restrict__ centroid,
+                        float* __restrict__ out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const int pixels = shape.core_samples * shape.core_lines;
     if (i >= pixels) return;
@@ -412,17 +495,35 @@ __global__ void __launch_bounds__(256)
     const float* from = cube + begin * plane + static_cast<size_t>(y) * shape.samples + x;
     float* to = out + static_cast<size_t>(begin) * pixels + i;
 #pragma unroll 8
-    for (int b = begin; b < end; ++b, from += plane, to += pixels) {
+    for (int b = begin; b < end; ++b, from += plane, to += pixels)
+        __stcs(to, displaced(__ldcs(from), k, __ldg(centroid + b)));
+}
+
+/// Cores as wide as their window: each band's pixels are contiguous, and here aligned to four.
+__global__ void __launch_bounds__(256)
+    displacement4_kernel(const float* __restrict__ from, int bands, size_t plane, int pixels,
+                         const float* __restrict__ scale, const float2* __restrict__ centroid,
+                         float* __restrict__ out) {
+    const int i = 4 * (blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= pixels) return;
+    const int begin = blockIdx.y * displacement_bands, end = min(bands, begin + displacement_bands);
+    const float4 k = *reinterpret_cast<const float4*>(scale + i);
+    from += begin * plane + i;
+    out += static_cast<size_t>(begin) * pixels + i;
+#pragma unroll 4
+    for (int b = begin; b < end; ++b, from += plane, out += pixels) {
         const float2 c = __ldg(centroid + b);
-        const float away = (__ldcs(from) - c.x) - c.y;
-        __stcs(to, fmaf(away, k, c.y) + c.x);
+        const float4 y = __ldcs(reinterpret_cast<const float4*>(from));
+        __stcs(reinterpret_cast<float4*>(out), make_float4(displaced(y.x, k.x, c), displaced(y.y, k.y, c),
+                                                           displaced(y.z, k.z, c), displaced(y.w, k.w, c)));
     }
 }
 
 // ----------------------------------------------------------------------------------------------- statistics
 //
-// A warp a band of a block. Lane l has samples l, l+32, l+64, l+96 of every line: four sums in double precision, added
-// over the lines, then in order, then over the lanes by a fixed tree. Bit 4*line+k of a flag is sample l+32k.
+// A warp a band of a block. Lane l has samples l, l+32, l+64, l+96 of every line: four sums in double
+// precision, added over the lines, then in order, then over the lanes by a fixed tree. Bit 4*line+k of a flag
+// is sample l+32k.
 
 constexpr int block_samples = 128, block_lines = 16;
 
@@ -434,16 +535,18 @@ struct BlockPosition {
 };
 
 __device__ __forceinline__ double lane_tree(double v) {
-    for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(everyone, v, step);
+    for (int step = 16; step > 0; step /= 2)
+        v += __shfl_xor_sync(everyone, v, step);
     return v;
 }
 __device__ __forceinline__ int lane_tree(int v) {
-    for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(everyone, v, step);
+    for (int step = 16; step > 0; step /= 2)
+        v += __shfl_xor_sync(everyone, v, step);
     return v;
 }
 
-/// Sums of the finite values and, in flags, which pixels have a value that is not finite (first 32) and which have one
-/// that is finite and not zero (last 32).
+/// Sums of the finite values and, in flags, which pixels have a value that is not finite (first 32) and which
+/// have one that is finite and not zero (last 32).
 __global__ void __launch_bounds__(256)
     block_sums_kernel(const float* __restrict__ cube, int bands, int samples, int lines, int across,
                       double* __restrict__ sums, int* __restrict__ finite, uint64_t* __restrict__ flags) {
@@ -453,26 +556,47 @@ __global__ void __launch_bounds__(256)
     if (threadIdx.x < statistics_flags) shared_flags[threadIdx.x] = 0;
     __syncthreads();
     const size_t plane = static_cast<size_t>(samples) * lines;
+    const unsigned long long full = at.lines == block_lines ? ~0ull : (1ull << (4 * at.lines)) - 1;
     unsigned long long bad = 0, nonzero = 0;
     for (int band = blockIdx.y * 8 + warp; band < bands; band += gridDim.y * 8) {
-        const float* p = cube + band * plane + static_cast<size_t>(at.y) * samples + at.x + lane;
+        const float* const first = cube + band * plane + static_cast<size_t>(at.y) * samples + at.x + lane;
         double sum[4] = {};
-        int count = 0;
+        int count = 4 * at.lines;
+        // Most often a lane's values are all finite and none is zero: then nothing but the sum is to be done.
+        bool plain = at.samples == block_samples;
+        if (plain) {
+            float poison = 0.0f, smallest = 1.0f; // NaN once a value was not finite; zero once one was zero
+            const float* p = first;
 #pragma unroll 4
-        for (int line = 0; line < at.lines; ++line, p += samples) {
-            unsigned bad4 = 0, nonzero4 = 0;
+            for (int line = 0; line < at.lines; ++line, p += samples) {
 #pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const bool there = lane + 32 * k < at.samples;
-                const float v = there ? __ldg(p + 32 * k) : 0.0f;
-                const bool is_finite = isfinite(v);
-                sum[k] += is_finite ? static_cast<double>(v) : 0.0;
-                bad4 |= is_finite ? 0u : 1u << k;
-                nonzero4 |= is_finite && v != 0.0f ? 1u << k : 0u;
-                count += there && is_finite;
+                for (int k = 0; k < 4; ++k) {
+                    const float v = __ldg(p + 32 * k);
+                    sum[k] += static_cast<double>(v);
+                    poison = fmaf(v, 0.0f, poison);
+                    smallest = fminf(smallest, fabsf(v));
+                }
             }
-            bad |= static_cast<unsigned long long>(bad4) << (4 * line);
-            nonzero |= static_cast<unsigned long long>(nonzero4) << (4 * line);
+            plain = poison == 0.0f && smallest > 0.0f;
+        }
+        if (plain) {
+            nonzero |= full;
+        } else {
+            const float* p = first;
+            sum[0] = sum[1] = sum[2] = sum[3] = 0;
+            count = 0;
+            for (int line = 0; line < at.lines; ++line, p += samples) {
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    const bool there = lane + 32 * k < at.samples;
+                    const float v = there ? __ldg(p + 32 * k) : 0.0f;
+                    const bool is_finite = isfinite(v);
+                    if (is_finite) sum[k] += static_cast<double>(v);
+                    bad |= static_cast<unsigned long long>(!is_finite) << (4 * line + k);
+                    nonzero |= static_cast<unsigned long long>(is_finite && v != 0.0f) << (4 * line + k);
+                    count += there && is_finite;
+                }
+            }
         }
         const double total = lane_tree((sum[0] + sum[1]) + (sum[2] + sum[3]));
         const int finite_count = lane_tree(count);
@@ -489,11 +613,12 @@ __global__ void __launch_bounds__(256)
                  shared_flags[threadIdx.x]);
 }
 
-/// Counts the valid pixels of each block; where an invalid pixel has added something to the sums, takes them again
-/// without it, in the same order.
+/// Counts the valid pixels of each block; where an invalid pixel has added something to the sums, takes them
+/// again without it, in the same order.
 __global__ void __launch_bounds__(256)
     block_repair_kernel(const float* __restrict__ cube, int bands, int samples, int lines, int across,
-                        double* __restrict__ sums, int* __restrict__ valid, const uint64_t* __restrict__ flags) {
+                        double* __restrict__ sums, int* __restrict__ valid,
+                        const uint64_t* __restrict__ flags) {
     const BlockPosition at(blockIdx.x, across, samples, lines);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint64_t bad = flags[blockIdx.x * statistics_flags + lane],
@@ -511,7 +636,7 @@ __global__ void __launch_bounds__(256)
         for (int line = 0; line < at.lines; ++line, p += samples) {
 #pragma unroll
             for (int k = 0; k < 4; ++k)
-                sum[k] += (good >> (4 * line + k)) & 1 ? static_cast<double>(__ldg(p + 32 * k)) : 0.0;
+                if ((good >> (4 * line + k)) & 1) sum[k] += static_cast<double>(__ldg(p + 32 * k));
         }
         const double total = lane_tree((sum[0] + sum[1]) + (sum[2] + sum[3]));
         if (lane == 0) sums[static_cast<size_t>(blockIdx.x) * bands + band] = total;
@@ -525,35 +650,69 @@ int offsets_in(int half, int begin, int end) {
     return (begin == 0 ? half : 0) + (end - std::max(begin, 1)) * (2 * half + 1);
 }
 
-/// How a window's offsets are shared out: rows of at most 15 offsets (in pieces when wider), `groups` rows a block.
+/// How a window's offsets are shared out in angles_rows_kernel: rows of at most 15 offsets (in pieces when
+/// wider), `block_rows` rows a block. Batches of rows keep the angles of large windows within about a
+/// kilobyte a pixel.
 struct RowPlan {
-    int half, offsets, groups, pieces, batch_rows;
-    explicit RowPlan(int window) : half(window / 2) {
-        const int width = window;
-        pieces = ceil_div(width, 15);
-        offsets = ceil_div(width, pieces);
-        offsets = offsets <= 7 ? 7 : round_up(offsets - 1, 2) + 1; // 7, 9, 11, 13, 15
-        groups = offsets == 9 ? 5 : offsets == 11 ? 3 : 4;
-        // A batch's angles take at most a kilobyte a pixel.
-        batch_rows = std::max(groups, std::min(half + 1, 256 / width / groups * groups));
-        if (offsets_in(half, 0, half + 1) <= 256) batch_rows = half + 1;
-    }
+    int half, pieces, offsets, block_rows, batch_rows;
+    explicit RowPlan(int window)
+        : half(window / 2), pieces(ceil_div(window, 15)), offsets(ceil_div(window, pieces) / 2 * 2 + 1),
+          block_rows(offsets == 9    ? 5
+                     : offsets == 11 ? 3
+                                     : 4),
+          batch_rows(offsets_in(half, 0, half + 1) <= 256
+                         ? half + 1
+                         : std::max(1, 256 / window / block_rows) * block_rows) {}
 };
 
-template <int D, int Lines, int Bands, int Blocks>
-void run_whole(const Domain& d, cudaStream_t stream) {
+template <int D, int Lines, int Bands, int Chunks, int Blocks>
+void run_whole(const Domain& d, bool pairs, cudaStream_t stream) {
     const dim3 grid(ceil_div(d.samples, tile_samples), ceil_div(d.domain_lines, Lines));
-    angles_whole_kernel<D, Lines, Bands, Blocks><<<grid, 16 * Lines, 0, stream>>>(d);
+    if (pairs)
+        angles_whole_kernel<D, Lines, Bands, Chunks, Blocks, 2><<<grid, 16 * Lines, 0, stream>>>(d);
+    else
+        angles_whole_kernel<D, Lines, Bands, Chunks, Blocks, 1><<<grid, 16 * Lines, 0, stream>>>(d);
     HSI_CUDA_LAUNCHED("angles_whole_kernel");
 }
 
-template <int Offsets, int Groups, int Lines, int Bands, int Blocks>
-void run_rows(const Domain& d, const RowPlan& plan, int row_begin, int row_end, cudaStream_t stream) {
+template <int Offsets, int Groups, int Lines, int Bands, int Chunks, int Blocks>
+void run_rows(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, int row_end,
+              cudaStream_t stream) {
     const dim3 grid(ceil_div(d.samples, tile_samples), ceil_div(d.domain_lines, Lines),
                     ceil_div(row_end - row_begin, Groups) * plan.pieces);
-    angles_rows_kernel<Offsets, Groups, Lines, Bands, Blocks>
-        <<<grid, 16 * Lines * Groups, 0, stream>>>(d, plan.half, row_begin, row_end, plan.pieces);
+    constexpr int threads = 16 * Lines * Groups;
+    if (pairs && Offsets == 2 * plan.half + 1)
+        angles_rows_kernel<Offsets, Groups, Lines, Bands, Chunks, Blocks, 2>
+            <<<grid, threads, 0, stream>>>(d, plan.half, row_begin, row_end, plan.pieces);
+    else
+        angles_rows_kernel<Offsets, Groups, Lines, Bands, Chunks, Blocks, 1>
+            <<<grid, threads, 0, stream>>>(d, plan.half, row_begin, row_end, plan.pieces);
     HSI_CUDA_LAUNCHED("angles_rows_kernel");
+}
+
+/// Tile lines, bands a chunk, chunks and blocks a multiprocessor are those that were fastest on an H200.
+void run_angles(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, int row_end,
+                cudaStream_t stream) {
+    switch (plan.half) {
+    case 1:
+        return run_whole<1, 8, 2, 4, 8>(d, pairs, stream);
+    case 2:
+        return run_whole<2, 8, 8, 2, 4>(d, pairs, stream);
+    case 3:
+        return run_whole<3, 8, 4, 3, 2>(d, pairs, stream);
+    default:
+        break;
+    }
+    switch (plan.offsets) {
+    case 9:
+        return run_rows<9, 5, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    case 11:
+        return run_rows<11, 3, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    case 13:
+        return run_rows<13, 4, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    default:
+        return run_rows<15, 4, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    }
 }
 
 } // namespace
@@ -577,7 +736,8 @@ std::vector<double> half_window_weights(int window) {
     const int d = window / 2;
     std::vector<double> weights;
     for (int a = 0; a <= d; ++a)
-        for (int b = -d; b <= d; ++b) weights.push_back(a == 0 && b == 0 ? 0.0 : 1.0 / (a * a + b * b));
+        for (int b = -d; b <= d; ++b)
+            weights.push_back(a == 0 && b == 0 ? 0.0 : 1.0 / (a * a + b * b));
     return weights;
 }
 
@@ -593,7 +753,7 @@ std::vector<float2> split_centroid(const std::vector<double>& centroid) {
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream) {
     norms_kernel<<<ceil_div(pixels, 32), dim3(32, norm_slices), 0, stream>>>(cube, bands, pixels, inverse,
-                                                                           inverse_single);
+                                                                             inverse_single);
     HSI_CUDA_LAUNCHED("norms_kernel");
 }
 
@@ -614,66 +774,60 @@ void launch_angles(const AlphaWork& work, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaMemsetAsync(work.count, 0, sizeof(int), stream));
 
     const int rows = plan.half + 1, pixels = t.core_pixels();
-    const bool whole = plan.half <= 3 && work.kernel != AngleKernel::rows;
+    // Two pixels a copy where lines begin at even addresses.
+    const bool pairs = t.samples % 2 == 0 && reinterpret_cast<uintptr_t>(work.cube) % 8 == 0;
     for (int begin = 0; begin < rows; begin += plan.batch_rows) {
         const int end = std::min(rows, begin + plan.batch_rows);
-        if (whole) {
-            if (plan.half == 1) run_whole<1, 8, 4, 6>(d, stream);
-            else if (plan.half == 2) run_whole<2, 8, 4, 4>(d, stream);
-            else run_whole<3, 8, 2, 3>(d, stream);
-        } else {
-            switch (plan.offsets) {
-            case 7: run_rows<7, 4, 8, 4, 2>(d, plan, begin, end, stream); break;
-            case 9: run_rows<9, 5, 8, 4, 1>(d, plan, begin, end, stream); break;
-            case 11: run_rows<11, 3, 8, 4, 1>(d, plan, begin, end, stream); break;
-            case 13: run_rows<13, 4, 8, 4, 1>(d, plan, begin, end, stream); break;
-            default: run_rows<15, 4, 8, 4, 1>(d, plan, begin, end, stream); break;
-            }
-        }
+        run_angles(d, pairs, plan, begin, end, stream);
         gather_kernel<<<ceil_div(pixels, 128), 128, 0, stream>>>(
-            work.angles, d.pitch, d.angle_plane, t, plan.half, begin, end, end == rows, work.weights, work.inverse,
-            work.numerator, work.denominator, work.alpha, work.list, work.count);
+            work.angles, d.pitch, d.angle_plane, t, plan.half, begin, end, end == rows, work.weights,
+            work.inverse, work.numerator, work.denominator, Results{work.alpha, work.rho, work.scale},
+            work.list, work.count);
         HSI_CUDA_LAUNCHED("gather_kernel");
     }
 }
 
 void launch_double_angles(const AlphaWork& work, cudaStream_t stream) {
     const int blocks = std::min(1056, ceil_div(work.shape.core_pixels(), 4));
-    double_angles_kernel<<<blocks, 128, 0, stream>>>(work.cube, work.bands, work.shape, work.window / 2, work.inverse,
-                                                     work.list, work.count, work.alpha);
+    double_angles_kernel<<<blocks, 128, 0, stream>>>(work.cube, work.bands, work.shape, work.window / 2,
+                                                     work.inverse, work.list, work.count,
+                                                     Results{work.alpha, work.rho, work.scale});
     HSI_CUDA_LAUNCHED("double_angles_kernel");
-}
-
-void launch_rho(const AlphaWork& work, cudaStream_t stream) {
-    const int pixels = work.shape.core_pixels();
-    rho_kernel<<<ceil_div(pixels, 256), 256, 0, stream>>>(work.alpha, pixels, work.rho, work.scale);
-    HSI_CUDA_LAUNCHED("rho_kernel");
 }
 
 void launch_alpha(const AlphaWork& work, cudaStream_t stream) {
     launch_norms(work.cube, work.bands, work.shape.pixels(), work.inverse, work.inverse_single, stream);
     launch_angles(work, stream);
     launch_double_angles(work, stream);
-    launch_rho(work, stream);
 }
 
 void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
                          const float2* centroid, float* out, cudaStream_t stream) {
-    const dim3 grid(ceil_div(shape.core_pixels(), 256), ceil_div(bands, displacement_bands));
-    displacement_kernel<<<grid, 256, 0, stream>>>(cube, bands, static_cast<size_t>(shape.pixels()), shape, scale,
-                                                  centroid, out);
-    HSI_CUDA_LAUNCHED("displacement_kernel");
+    const int pixels = shape.core_pixels(), groups = ceil_div(bands, displacement_bands);
+    const auto plane = static_cast<size_t>(shape.pixels());
+    const float* first = cube + static_cast<size_t>(shape.core_y) * static_cast<size_t>(shape.samples);
+    const bool aligned = reinterpret_cast<uintptr_t>(first) % 16 == 0 && plane % 4 == 0 && pixels % 4 == 0;
+    if (shape.core_samples == shape.samples && aligned) {
+        displacement4_kernel<<<dim3(ceil_div(pixels, 1024), groups), 256, 0, stream>>>(
+            first, bands, plane, pixels, scale, centroid, out);
+        HSI_CUDA_LAUNCHED("displacement4_kernel");
+    } else {
+        displacement_kernel<<<dim3(ceil_div(pixels, 256), groups), 256, 0, stream>>>(
+            cube, bands, plane, shape, scale, centroid, out);
+        HSI_CUDA_LAUNCHED("displacement_kernel");
+    }
 }
 
 void launch_statistics(const StatisticsWork& work, cudaStream_t stream) {
     const BlockGrid blocks(work.samples, work.lines);
-    HSI_CUDA_CHECK(cudaMemsetAsync(work.flags, 0, static_cast<size_t>(blocks.count()) * statistics_flags * 8, stream));
+    HSI_CUDA_CHECK(
+        cudaMemsetAsync(work.flags, 0, static_cast<size_t>(blocks.count()) * statistics_flags * 8, stream));
     const dim3 grid(blocks.count(), std::min(64, ceil_div(work.bands, 16)));
-    block_sums_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines, blocks.across,
-                                               work.sums, work.finite, work.flags);
+    block_sums_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines,
+                                                blocks.across, work.sums, work.finite, work.flags);
     HSI_CUDA_LAUNCHED("block_sums_kernel");
-    block_repair_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines, blocks.across,
-                                                 work.sums, work.valid, work.flags);
+    block_repair_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines,
+                                                  blocks.across, work.sums, work.valid, work.flags);
     HSI_CUDA_LAUNCHED("block_repair_kernel");
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks the house rules that a compiler does not: who may include whom, and what every source must carry.
+"""Checks the house rules that a compiler does not: who may include whom, and what sources and documents must carry.
 
     check_rules.py ROOT         prints each breach as file:line: what, and exits with 1 when there is one
     check_rules.py --self-test  shows that every rule catches its breach
@@ -9,7 +9,8 @@ The rules, also told in docs/architecture.md:
   core <- cuda, math, stream <- raster <- cli; an algorithm (plugins/a) sees core, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see cli, what is below it, and public headers of algorithms.
   GDAL's headers: raster, cli, *_pixelfn.cpp, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
-  and .cu and .cuh files. Every source starts with its licence; nothing is fetched while building.
+  and .cu and .cuh files. Every source starts with its licence; nothing is fetched while building. Every tool has a page
+  that the README leads to, and links between documents lead somewhere.
 """
 import pathlib
 import re
@@ -82,9 +83,30 @@ def check_include(root, path, kind, name):
     return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
 
 
+LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")
+
+
+def check_documents(root):
+    """Links between documents that lead nowhere, and tools without a page or without a line in the README."""
+    found = []
+    for file in sorted(root.glob("*.md")) + sorted((root / "docs").glob("*.md")):
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            for match in LINK.finditer(line):
+                if not (file.parent / match.group(1)).exists():
+                    found.append((file.relative_to(root), number, "%s does not exist" % match.group(1)))
+    readme = root / "README.md"
+    mentioned = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    for tool in sorted((root / "gdal_tools").glob("gdal_hsi_*.cpp")):
+        if not (root / "docs" / (tool.stem + ".md")).exists():
+            found.append((tool.relative_to(root), 1, "the tool has no page docs/%s.md" % tool.stem))
+        if "docs/%s.md" % tool.stem not in mentioned:
+            found.append((tool.relative_to(root), 1, "the README does not lead to docs/%s.md" % tool.stem))
+    return found
+
+
 def check_tree(root):
     """All breaches as (path, line, text), and the number of files seen."""
-    found, seen = [], 0
+    found, seen = check_documents(root), 0
     files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
     files += sorted(p for p in (root / "cmake").glob("*") if p.is_file()) + [root / "CMakeLists.txt"]
     files += sorted(p for p in (root / "scripts").glob("*") if p.is_file())
@@ -116,6 +138,8 @@ def check_tree(root):
 def self_test():
     good = {
         "CMakeLists.txt": "",
+        "README.md": "[spp](docs/gdal_hsi_spp.md)\n",
+        "docs/gdal_hsi_spp.md": "see [the rest](../README.md#top)\n",
         "common/core/rect.h": "#pragma once\n#include <vector>\n",
         "common/stream/pipeline.h": '#pragma once\n#include "core/rect.h"\n#include <cupid>\n',
         "common/cuda/buffer.h": "#pragma once\n#include <cuda_runtime.h>\n",
@@ -138,6 +162,9 @@ def self_test():
         "raster sees cli": {"common/raster/a.cpp": '#include "cli/tool.h"\n'},
         "an algorithm sees raster": {"common/raster/x.h": "#pragma once\n", "plugins/pca/a.cpp": '#include "raster/x.h"\n'},
         "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_inner.h"\n'},
+        "a tool without a page": {"gdal_tools/gdal_hsi_x.cpp": "\n", "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_x.md\n"},
+        "a tool that the README forgets": {"gdal_tools/gdal_hsi_x.cpp": "\n", "docs/gdal_hsi_x.md": "\n"},
+        "a link that leads nowhere": {"docs/a.md": "[b](b.md)\n"},
         "a tool sees private files": {"gdal_tools/a.cpp": '#include "spp/spp_inner.h"\n'},
         "GDAL in stream": {"common/stream/a.cpp": "#include <gdal.h>\n"},
         "GDAL in an algorithm": {"plugins/spp/a.cpp": "#include <ogr_spatialref.h>\n"},

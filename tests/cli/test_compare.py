@@ -61,7 +61,7 @@ def ssim_map(s, t, valid):
 def zones(x, valid):
     """Flat zones of one band after Otsu's threshold."""
     low, high = x[valid].min(), x[valid].max()
-    bins = np.minimum(255, ((np.where(valid, x, low) - low) / (high - low) * 256).astype(int))
+    bins = np.minimum(255, ((np.where(valid, x, low) - low) * (256 / (high - low))).astype(int))
     h = np.bincount(bins[valid], minlength=256).astype(float)
     i = np.arange(256)
     best, threshold = 0.0, 255

@@ -307,7 +307,7 @@ int64_t flood_count(const Pair& p, const test::Cube& c, int b, const std::array<
     for (int64_t y = 0; y < h; ++y)
         for (int64_t x = 0; x < w; ++x)
             if (p.valid(y, x))
-                phase[static_cast<size_t>(y * w + x)] = histogram_bin(c.at(b, y, x), range) > threshold;
+                phase[static_cast<size_t>(y * w + x)] = Binning(range)(c.at(b, y, x)) > threshold;
     int64_t zones = 0;
     for (size_t seed = 0; seed < phase.size(); ++seed) {
         if (phase[seed] < 0) continue;

@@ -36,7 +36,7 @@ def main():
     app = QgsApplication([], False)
     app.initQgis()
     layer = QgsRasterLayer(args.raster, "raster")
-    facts = {"valid": layer.isValid(), "error": layer.error().summary()}
+    facts = {"valid": layer.isValid()}
     layers = [layer]
     if layer.isValid():
         provider = layer.dataProvider()

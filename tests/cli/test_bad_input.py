@@ -1,0 +1,410 @@
+# SPDX-License-Identifier: MIT
+"""What a raster tool answers to bad input: the exit code, what the first line says, and that no file is left behind,
+changed or lost. The table is that of the command line's documentation."""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import BIN, assert_untouched, cube, first_error, open_band, read, run, snapshot, spp, start, succeed, wait_for, write_scene
+
+BIG = (600, 400, 60)  # samples, lines, bands: 58 MB in single precision, a second of work
+
+
+def refuse(code, says, *args, folders=(), **kwargs):
+    """The tool refuses, says so in the first line, and leaves the folders alone."""
+    with assert_untouched(*folders):
+        result = spp(*args, **kwargs)
+    message = first_error(result)
+    assert result.code == code, f"exit code {result.code}: {result.err}"
+    for part in [says] if isinstance(says, str) else says:
+        assert part in message, message
+    return result
+
+
+@pytest.fixture(scope="session")
+def big_scene(tmp_path_factory):
+    """Large enough for a signal to hit the run in the middle."""
+    folder = tmp_path_factory.mktemp("big")
+    return write_scene(folder / "big.img", cube(*BIG).astype(np.float32))
+
+
+# --- src --------------------------------------------------------------------------------------------------------------
+
+def test_missing_source(out):
+    refuse(1, "/no/such/scene.img", "/no/such/scene.img", out / "out.tif", folders=[out])
+
+
+def test_source_that_is_no_raster(tmp_path, out):
+    text = tmp_path / "notes.txt"
+    text.write_text("not a raster\n" * 100)
+    refuse(1, str(text), text, out / "out.tif", folders=[out])
+
+
+def test_source_that_is_empty(tmp_path, out):
+    empty = tmp_path / "empty.tif"
+    empty.touch()
+    refuse(1, str(empty), empty, out / "out.tif", folders=[out])
+
+
+def test_source_without_read_permission(tmp_path, out, scene):
+    if os.geteuid() == 0:
+        pytest.skip("root may read everything")
+    pathlib.Path(scene).chmod(0)
+    refuse(1, scene, scene, out / "out.tif", folders=[out])
+
+
+def test_source_without_bands(tmp_path, out):
+    # A container of subdatasets has no bands of its own.
+    vrt = tmp_path / "none.vrt"
+    vrt.write_text('<VRTDataset rasterXSize="10" rasterYSize="10"></VRTDataset>')
+    refuse(1, [str(vrt), "band"], vrt, out / "out.tif", folders=[out])
+
+
+def test_complex_source(tmp_path, out):
+    path = str(tmp_path / "complex.tif")
+    gdal.GetDriverByName("GTiff").Create(path, 10, 10, 3, gdal.GDT_CFloat32)
+    refuse(1, [path, "CFloat32"], path, out / "out.tif", folders=[out])
+
+
+def test_wrong_input_driver(scene, out):
+    refuse(1, scene, "-if", "GTiff", scene, out / "out.tif", folders=[out])
+
+
+# --- options that do not fit the scene ----------------------------------------------------------------------------------
+
+def test_one_band_is_no_spectrum(tmp_path, out):
+    path = write_scene(tmp_path / "one.img", cube(bands=1))
+    refuse(2, ["-b", "2"], path, out / "out.tif", folders=[out])
+
+
+def test_one_band_asked_for(scene, out):
+    refuse(2, ["-b", "2"], "-b", 3, scene, out / "out.tif", folders=[out])
+
+
+@pytest.mark.parametrize("ws", ["4", "1", "0", "-3", "65", "3.5", "five", ""])
+def test_window_size_that_is_none(scene, out, ws):
+    result = refuse(2, "-ws", "-ws", ws, scene, out / "out.tif", folders=[out])
+    if ws.lstrip("-").isdigit():
+        assert "3 to 63" in result.err
+
+
+def test_window_larger_than_the_scene(tmp_path, out):
+    path = write_scene(tmp_path / "small.img", cube(10, 8, 4))
+    result = refuse(2, ["-ws", "10x8"], "-ws", 11, path, out / "out.tif", folders=[out])
+    assert "3 to 9" in result.err
+
+
+@pytest.mark.parametrize("bands", ["13", "0", "1-13", "x", "3-2", "2,2"])
+def test_bands_that_are_not_there(scene, out, bands):
+    refuse(2, "-b", "-b", bands, scene, out / "out.tif", folders=[out])
+
+
+def test_band_that_is_not_there_names_the_range(scene, out):
+    result = refuse(2, "-b", "-b", "13", scene, out / "out.tif", folders=[out])
+    assert "12" in result.err
+
+
+@pytest.mark.parametrize("window", [(0, 0, 41, 10), (40, 0, 1, 1), (30, 25, 5, 6), (-1, 0, 5, 5), (0, 0, 0, 5)])
+def test_window_outside_the_scene(scene, out, window):
+    refuse(2, "-srcwin", "-srcwin", *window, scene, out / "out.tif", folders=[out])
+
+
+def test_unknown_option(scene, out):
+    result = refuse(2, "-windowsize", "-windowsize", 5, scene, out / "out.tif", folders=[out])
+    assert "gdal_hsi_spp --help" in result.err
+
+
+def test_tile_that_does_not_fit_into_memory(scene, out):
+    refuse(2, "-tile", "-tile", 40, 30, "-memory", "128kB", scene, out / "out.tif", folders=[out])
+
+
+def test_memory_that_is_too_small(tmp_path, out):
+    path = write_scene(tmp_path / "wide.img", cube(30, 30, 500))
+    result = refuse(1, "-memory", "-memory", "100kB", "-ws", 15, path, out / "out.tif", folders=[out])
+    assert "MB" in result.err or "kB" in result.err
+
+
+def test_gpu_that_is_not_there(scene, out):
+    env = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", "-device", "cuda", scene, out / "out.tif", env=env)
+    assert result.code == 1
+    first_error(result)
+    succeed(run("gdal_hsi_spp", "-device", "auto", scene, out / "out.tif", env=env))
+
+
+# --- pixels ------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("value", [-9999, np.nan, 0, np.inf])
+def test_no_valid_pixel(tmp_path, out, value):
+    path = write_scene(tmp_path / "void.img", np.full((4, 10, 12), value), nodata=-9999)
+    refuse(1, [path, "valid"], path, out / "out.tif", folders=[out])
+
+
+def test_no_pixel_has_all_bands(tmp_path, out):
+    data = cube(10, 12, 2)
+    data[0, :, :5] = -9999
+    data[1, :, 5:] = -9999
+    path = write_scene(tmp_path / "halves.img", data, nodata=-9999)
+    refuse(1, [path, "valid"], path, out / "out.tif", folders=[out])
+
+
+def test_infinite_values_are_counted(tmp_path, out):
+    data = cube(10, 12, 4)
+    data[1, 2, 3] = np.inf
+    data[2, 5, 5] = -np.inf
+    data[3, 6, 6] = np.nan
+    path = write_scene(tmp_path / "in.img", data)
+    result = succeed(spp(path, out / "out.tif"))
+    assert "3 of 120 pixels are invalid" in result.out
+
+
+# --- dst ---------------------------------------------------------------------------------------------------------------
+
+def test_existing_destination(scene, out):
+    (out / "out.tif").write_text("precious")
+    result = refuse(1, "out.tif", scene, out / "out.tif", folders=[out])
+    assert "-overwrite" in result.err
+
+
+def test_overwrite_replaces_it_when_done(scene, out):
+    for name, options in {"out.tif": [], "out.img": ["-of", "ENVI"]}.items():
+        succeed(spp("-q", *options, scene, out / name))
+        want, files = read(out / name), set(os.listdir(out))
+        (out / name).write_text("old")
+        succeed(spp("-q", "-overwrite", *options, scene, out / name))
+        assert (read(out / name) == want).all()
+        assert set(os.listdir(out)) == files
+
+
+def test_existing_side_output(scene, out):
+    (out / "alpha.tif").write_text("precious")
+    refuse(1, "alpha.tif", "-alpha", out / "alpha.tif", scene, out / "out.tif", folders=[out])
+
+
+def test_failing_overwrite_keeps_the_old_one(tmp_path, scene, out):
+    succeed(spp("-q", scene, out / "out.tif"))
+    void = write_scene(tmp_path / "void.img", np.full((4, 10, 12), np.nan))
+    refuse(1, "valid", "-overwrite", void, out / "out.tif", folders=[out])
+
+
+def test_destination_is_the_source(scene):
+    folder = pathlib.Path(scene).parent
+    with assert_untouched(folder):
+        result = spp("-q", "-overwrite", "-of", "ENVI", scene, scene)
+        assert result.code in (1, 2)
+        first_error(result)
+        link = folder.parent / "link.img"
+        link.symlink_to(scene)
+        assert spp("-q", "-overwrite", "-of", "ENVI", scene, link).code in (1, 2)
+
+
+def test_same_file_for_two_outputs(scene, out):
+    refuse(2, "out.tif", "-alpha", out / "out.tif", scene, out / "out.tif", folders=[out])
+    refuse(2, "-alpha", "-alpha", out / "a.tif", "-rho", out / "a.tif", scene, out / "out.tif", folders=[out])
+
+
+def test_unknown_extension_and_format(scene, out):
+    result = refuse(2, "nosuchext", scene, out / "out.nosuchext", folders=[out])
+    assert "-of" in result.err
+    refuse(2, "NoSuchDriver", "-of", "NoSuchDriver", scene, out / "out.tif", folders=[out])
+
+
+def test_format_that_cannot_hold_it(tmp_path, out):
+    path = write_scene(tmp_path / "in.img", cube(bands=12))
+    refuse(2, "JPEG", "-of", "JPEG", "-ot", "Byte", path, out / "out.jpg", folders=[out])  # bands
+    few = write_scene(tmp_path / "few.img", cube(bands=3))
+    refuse(2, ["PNG", "Float32"], "-of", "PNG", few, out / "out.png", folders=[out])  # type
+
+
+def test_creation_option_that_is_wrong(scene, out):
+    with assert_untouched(out):
+        result = spp("-co", "COMPRESS=NOSUCH", scene, out / "out.tif")
+    assert result.code in (1, 2)
+    first_error(result)
+
+
+def test_missing_folder(scene, out):
+    refuse(1, "nosuch", scene, out / "nosuch" / "out.tif", folders=[out])
+
+
+def test_folder_as_destination(scene, out):
+    (out / "out.tif").mkdir()
+    with assert_untouched(out):
+        result = spp("-overwrite", scene, out / "out.tif")
+    assert result.code in (1, 2)
+    first_error(result)
+
+
+def test_folder_without_permission():
+    if os.geteuid() != 0:
+        pytest.skip("covered by test_folder_that_cannot_be_written for other users")
+
+
+@pytest.mark.skipif(not os.access("/proc", os.R_OK), reason="no /proc")
+def test_folder_that_cannot_be_written(scene):
+    # /proc takes no file from anybody, root included.
+    result = spp(scene, "/proc/out.tif")
+    assert result.code == 1
+    assert "/proc" in first_error(result)
+
+
+def test_report_that_cannot_be_written(scene, out):
+    refuse(1, "nosuch", "-report", out / "nosuch" / "run.json", scene, out / "out.tif", folders=[out])
+
+
+# --- in the middle -----------------------------------------------------------------------------------------------------
+
+def test_truncated_raw_file(tmp_path, out, scene):
+    folder = pathlib.Path(scene).parent
+    size = pathlib.Path(scene).stat().st_size
+    os.truncate(scene, size // 2)
+    (out / "out.tif").write_text("precious")
+    result = refuse(1, scene, "-overwrite", "-tile", 16, 16, scene, out / "out.tif", folders=[out, folder])
+    assert "0...10...20...30...40...50...60...70...80...90...100" not in result.out
+
+
+def test_truncated_geotiff(tmp_path, out):
+    path = tmp_path / "cut.tif"
+    write_scene(path, cube(200, 150, 6), "GTiff")
+    # The directory of a file that GDAL wrote stands at its head, so it still opens.
+    os.truncate(path, path.stat().st_size // 2)
+    refuse(1, [str(path), "truncated"], path, out / "out.tif", folders=[out])
+
+
+def write_compressed(path, compression="DEFLATE"):
+    """Tiles of 64x64, one band each; returns the offset and the size of a tile in the middle of band 4."""
+    write_scene(path, cube(200, 150, 6), "GTiff",
+                options=["TILED=YES", "BLOCKXSIZE=64", "BLOCKYSIZE=64", f"COMPRESS={compression}", "INTERLEAVE=BAND"])
+    band = open_band(path, 4)
+    return [int(band.GetMetadataItem(f"BLOCK_{what}_1_1", "TIFF")) for what in ("OFFSET", "SIZE")]
+
+
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("compression", ["DEFLATE", "LZW", "ZSTD"])
+@pytest.mark.parametrize("cut", [False, True])
+def test_damaged_compressed_tile(tmp_path, out, compression, cut, old):
+    if compression not in gdal.GetDriverByName("GTiff").GetMetadataItem("DMD_CREATIONOPTIONLIST"):
+        pytest.skip(f"this GDAL writes no {compression}")
+    path = tmp_path / "damaged.tif"
+    offset, size = write_compressed(path, compression)
+    if cut:
+        os.truncate(path, offset + size // 2)
+    else:
+        with open(path, "r+b") as file:
+            file.seek(offset)
+            file.write(b"\xff" * size)
+    if old:
+        (out / "out.tif").write_text("precious")
+    report = tmp_path / "run.json"
+    result = refuse(1, ["tile at", "line"], "-overwrite", "-tile", 64, 64, "-report", report, path, out / "out.tif",
+                    folders=[out])
+    assert "100 - done" not in result.out
+    assert json.loads(report.read_text())["error"]["message"] == first_error(result)
+
+
+def test_source_that_vanishes_behind_a_vrt(tmp_path, out):
+    write_scene(tmp_path / "part.tif", cube(bands=4), "GTiff")
+    gdal.BuildVRT(str(tmp_path / "all.vrt"), [str(tmp_path / "part.tif")])
+    (tmp_path / "part.tif").unlink()
+    with assert_untouched(out):
+        result = spp(tmp_path / "all.vrt", out / "out.tif")
+    assert result.code == 1
+    first_error(result)
+
+
+@pytest.mark.parametrize("kind,name", [("GTiff", "out.tif"), ("ENVI", "out.img")])
+@pytest.mark.parametrize("old", [False, True])
+def test_file_that_may_not_grow(big_scene, out, kind, name, old):
+    """A limit on the size of files stands for a full disk: the write in the middle fails."""
+    if old:
+        (out / name).write_text("precious")
+    with assert_untouched(out):
+        result = spp("-q", "-overwrite", "-of", kind, big_scene, out / name, limits={resource.RLIMIT_FSIZE: 20 << 20})
+    assert result.code == 1
+    first_error(result)
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 4 MB, where one may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True).returncode == 0
+    if not mounted:
+        pytest.skip("mounting a tmpfs is not allowed here (test_file_that_may_not_grow has the same failure)")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.parametrize("kind,name", [("GTiff", "out.tif"), ("ENVI", "out.img")])
+def test_full_disk(big_scene, small_disk, kind, name):
+    (small_disk / "note").write_text("stays")
+    with assert_untouched(small_disk):
+        result = spp("-q", "-of", kind, big_scene, small_disk / name)
+    assert result.code == 1
+    assert "0 B" not in first_error(result)
+
+
+def test_disk_that_fills_up_with_the_last_block(tmp_path, out):
+    """Compressed tiles are written when the file is closed: that error counts, too."""
+    path = write_scene(tmp_path / "in.img", cube(120, 100, 20, noise=0.5))
+    with assert_untouched(out):
+        result = spp("-q", "-co", "COMPRESS=DEFLATE", path, out / "out.tif", limits={resource.RLIMIT_FSIZE: 100 << 10})
+    assert result.code == 1
+    first_error(result)
+
+
+def interrupted_in_the_middle(number, big_scene, out, *options):
+    process = start("gdal_hsi_spp", "-device", "cpu", "-threads", 1, "-tile", 100, 20, "-ws", 15, *options, big_scene,
+                    out / "out.img", "-of", "ENVI", "-overwrite")
+    names = set(os.listdir(out))
+    try:
+        # A temporary file in the folder says that the second pass has begun.
+        assert wait_for(lambda: set(os.listdir(out)) - names or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        process.send_signal(number)
+        stdout, stderr = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    return process.returncode, stdout.decode(), stderr.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("old", [False, True])
+def test_signal_in_the_middle(big_scene, tmp_path, out, number, old):
+    if old:
+        (out / "out.img").write_text("precious")
+    report = tmp_path / "run.json"
+    with assert_untouched(out):
+        code, stdout, stderr = interrupted_in_the_middle(number, big_scene, out, "-report", report)
+    assert code == 1
+    assert stderr.splitlines()[0] == "ERROR: interrupted"
+    assert "100 - done" not in stdout
+    assert json.loads(report.read_text())["error"]["message"] == "interrupted"
+
+
+def test_killed_run_leaves_the_old_destination(big_scene, out):
+    (out / "out.img").write_text("precious")
+    code, _, _ = interrupted_in_the_middle(signal.SIGKILL, big_scene, out)
+    assert code == -signal.SIGKILL
+    assert (out / "out.img").read_text() == "precious"
+
+
+def test_reader_of_stdout_that_goes_away(scene, out):
+    """head closes the pipe: the work is done all the same."""
+    process = subprocess.run(
+        f"'{BIN / 'gdal_hsi_spp'}' -device cpu '{scene}' '{out / 'out.tif'}' | true; echo ${{PIPESTATUS[0]}}", shell=True,
+        executable="/bin/bash", capture_output=True, text=True, timeout=60)
+    assert process.stdout.strip() == "0", process.stderr
+    assert read(out / "out.tif").shape == (12, 30, 40)

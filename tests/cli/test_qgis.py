@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""What QGIS makes of our outputs: a real QGIS without a screen (Debian: python3-qgis). Skipped where there is none."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import ROOT, spp
+
+gdal.UseExceptions()
+
+if subprocess.run([sys.executable, "-c", "import qgis.core"], capture_output=True, check=False).returncode != 0:
+    pytest.skip("no QGIS with Python bindings on this machine (python3-qgis)", allow_module_level=True)
+
+
+def open_in_qgis(raster, picture, *options):
+    run = subprocess.run([sys.executable, ROOT / "tests" / "qgis" / "open_in_qgis.py", raster, picture, *options],
+                         capture_output=True, text=True, timeout=300, check=False)
+    lines = [line for line in run.stdout.splitlines() if line.startswith("QGIS ")]
+    assert lines, run.stderr
+    return json.loads(lines[-1][5:])
+
+
+@pytest.mark.parametrize("name, options", [("out.tif", []), ("out.dat", ["-of", "ENVI"])])
+def test_layer_is_valid_in_its_place_with_names_and_wavelengths(tmp_path, name, options):
+    lines, samples, bands = 40, 30, 12
+    rng = np.random.default_rng(5)
+    values = (1 + rng.random((bands, lines, samples))).astype(np.float32)
+    values[:, 10:14, 5:9] = -9999
+    path = str(tmp_path / "scene.dat")
+    scene = gdal.GetDriverByName("ENVI").Create(path, samples, lines, bands, gdal.GDT_Float32)
+    scene.SetGeoTransform((500000, 30, 0, 5000000, 0, -30))
+    scene.SetProjection("EPSG:32633")
+    for b in range(bands):
+        band = scene.GetRasterBand(b + 1)
+        band.WriteArray(values[b])
+        band.SetDescription(f"channel {b}")
+        band.SetNoDataValue(-9999)
+    del band, scene
+    header = tmp_path / "scene.hdr"
+    header.write_text(header.read_text() + "wavelength units = Nanometers\nwavelength = {"
+                      + ", ".join(str(450 + 20 * b) for b in range(bands)) + "}\n")
+    out = tmp_path / name
+    assert spp(path, out, *options).code == 0
+    facts = open_in_qgis(out, tmp_path / "picture.png", "--bands", "11", "6", "1")
+    assert facts["valid"]
+    assert facts["crs"] == "EPSG:32633"
+    assert facts["extent"] == [500000, 5000000 - 30 * lines, 500000 + 30 * samples, 5000000]
+    assert (facts["width"], facts["height"], facts["bands"]) == (samples, lines, bands)
+    assert facts["nodata"] == -9999
+    for b in range(bands):
+        assert f"channel {b}" in facts["band_names"][b]
+    assert facts["html_metadata"].count("wavelength") >= bands
+    assert facts["colours_seen"] > 50
+    assert (tmp_path / "picture.png").stat().st_size > 1000
