@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_eadp: extended anisotropic diffusion profile, scene to profile: covariance, projection on components, range and
-// histogram of their gradients, diffusion.
+// gdal_hsi_eadp: extended anisotropic diffusion profile, scene to profile: covariance, projection on
+// components, range and histogram of their gradients, diffusion.
 #include "cli/tool.h"
 #include "core/byte_size.h"
 #include "eadp/plane_store.h"
@@ -40,7 +40,8 @@ std::vector<double> parse_times(const std::string& text) {
         char* end = nullptr;
         const double value = std::strtod(part.c_str(), &end);
         if (part.empty() || *end != 0)
-            throw UsageError("-times: '" + part + "' is no number", "Give process times as in -times 65,130,195.");
+            throw UsageError("-times: '" + part + "' is no number",
+                             "Give process times as in -times 65,130,195.");
         times.push_back(value);
     }
     return times;
@@ -93,15 +94,18 @@ const char* name_of(const char* const* names, E value) {
 }
 
 raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& settings,
-                                const std::vector<std::string>& component_names, const eadp::ProfileFacts* facts) {
+                                const std::vector<std::string>& component_names,
+                                const eadp::ProfileFacts* facts) {
     bool holes = true; // until the scans have counted
     if (facts) {
         holes = false;
-        for (const auto& f : facts->components) holes = holes || f.range.valid < scene.pixels();
+        for (const auto& f : facts->components)
+            holes = holes || f.range.valid < scene.pixels();
     }
     const auto& o = settings.eadp;
     raster::OutputSpec spec;
-    spec.shape = {scene.samples, scene.lines, eadp::profile_bands(o, static_cast<int>(component_names.size()))};
+    spec.shape = {scene.samples, scene.lines,
+                  eadp::profile_bands(o, static_cast<int>(component_names.size()))};
     spec.holes = holes;
     for (size_t i = 0; i < component_names.size(); ++i)
         for (int c = 0; c <= o.copies(); ++c) {
@@ -121,7 +125,8 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& 
             spec.bands.push_back(std::move(band));
         }
     std::string times;
-    for (double t : o.times) times += (times.empty() ? "" : ",") + number(t);
+    for (double t : o.times)
+        times += (times.empty() ? "" : ",") + number(t);
     auto& m = spec.metadata;
     m["HSI_EADP_COMPONENTS"] = std::to_string(component_names.size());
     m["HSI_EADP_PCA"] = settings.no_pca ? "NO" : "YES";
@@ -144,7 +149,8 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& 
 
 std::vector<std::string> pc_names(int components) {
     std::vector<std::string> names;
-    for (int k = 1; k <= components; ++k) names.push_back("PC" + std::to_string(k));
+    for (int k = 1; k <= components; ++k)
+        names.push_back("PC" + std::to_string(k));
     return names;
 }
 
@@ -154,7 +160,9 @@ class PlannedSource final : public stream::CubeSource {
     explicit PlannedSource(const stream::CubeShape& shape) : m_shape(shape) {}
     stream::CubeShape shape() const override { return m_shape; }
     stream::BlockLayout layout() const override { return {}; }
-    std::unique_ptr<stream::CubeReader> open_reader() const override { throw Error("internal: nothing to read yet"); }
+    std::unique_ptr<stream::CubeReader> open_reader() const override {
+        throw Error("internal: nothing to read yet");
+    }
 
   private:
     const stream::CubeShape m_shape;
@@ -168,7 +176,8 @@ void print_schedule(cli::Run& run, const Settings& settings, int components) {
         if (run.options().dry_run) run.print(text);
     };
     int sweeps = 0;
-    for (const auto& s : stages) sweeps += s.degree;
+    for (const auto& s : stages)
+        sweeps += s.degree;
     if (o.scheme == eadp::Scheme::fed) {
         int steps = 0;
         std::vector<int> counts;
@@ -179,12 +188,14 @@ void print_schedule(cli::Run& run, const Settings& settings, int components) {
             counts.push_back(n);
             steps += n;
         }
-        say("In all " + std::to_string(steps) + " FED steps a component, " + std::to_string(steps * components) +
-                  " for " + std::to_string(components) + (components == 1 ? " component" : " components") + "; done as " +
-                  std::to_string(sweeps) + " sweeps a component");
+        say("In all " + std::to_string(steps) + " FED steps a component, " +
+            std::to_string(steps * components) + " for " + std::to_string(components) +
+            (components == 1 ? " component" : " components") + "; done as " + std::to_string(sweeps) +
+            " sweeps a component");
         report["fed_steps"] = counts;
     } else {
-        say("Exact to " + number(o.tolerance) + " of the range in " + std::to_string(sweeps) + " sweeps a component");
+        say("Exact to " + number(o.tolerance) + " of the range in " + std::to_string(sweeps) +
+            " sweeps a component");
     }
     report["sweeps"] = sweeps;
 }
@@ -207,11 +218,14 @@ void run_eadp(cli::Run& run, Settings settings) {
     settings.eadp.zero_is_invalid = settings.no_pca;
     raster::RasterSink::check(run.options().destination,
                               profile_spec(source->shape(), settings,
-                                           settings.no_pca ? source->band_names() : pc_names(components), nullptr));
-    const Backends backends(run, std::max(source->shape().float_bytes(),
-                                          static_cast<uint64_t>(source->shape().pixels()) * 4 *
-                                              static_cast<uint64_t>(eadp::profile_bands(settings.eadp, components))),
-                            !settings.no_pca);
+                                           settings.no_pca ? source->band_names() : pc_names(components),
+                                           nullptr));
+    const Backends backends(
+        run,
+        std::max(source->shape().float_bytes(),
+                 static_cast<uint64_t>(source->shape().pixels()) * 4 *
+                     static_cast<uint64_t>(eadp::profile_bands(settings.eadp, components))),
+        !settings.no_pca);
     print_schedule(run, settings, components);
 
     const double pca_share = settings.no_pca ? 0.0 : 0.3;
@@ -228,7 +242,9 @@ void run_eadp(cli::Run& run, Settings settings) {
     const uint64_t memory = run.buffer_memory();
 
     // Component planes stay in memory when they take no more than half of it.
-    const auto fits = [&](const stream::CubeShape& planes, uint64_t limit) { return planes.float_bytes() <= limit / 2; };
+    const auto fits = [&](const stream::CubeShape& planes, uint64_t limit) {
+        return planes.float_bytes() <= limit / 2;
+    };
     const auto planes_of = [&](const stream::CubeSource& cube) {
         return stream::CubeShape{cube.shape().samples, cube.shape().lines, components};
     };
@@ -248,7 +264,8 @@ void run_eadp(cli::Run& run, Settings settings) {
         const PlannedSource planned(planes_of(*source));
         const auto plan = eadp::plan_profile(planned, settings.eadp, backends.eadp(), profile);
         run.print("Pass diffusion: " + plan.plan.describe() + ", " + std::to_string(plan.team) +
-                  (plan.team == 1 ? " thread" : " threads") + " a tile, " + format_byte_size(plan.bytes) + " of buffers");
+                  (plan.team == 1 ? " thread" : " threads") + " a tile, " + format_byte_size(plan.bytes) +
+                  " of buffers");
         run.report()["plan"]["diffusion"] = {{"tiles", plan.plan.size()},
                                              {"tile_samples", plan.plan.max_core_samples()},
                                              {"tile_lines", plan.plan.max_core_lines()},
@@ -273,9 +290,11 @@ void run_eadp(cli::Run& run, Settings settings) {
         names = source->band_names();
         profile.memory = memory;
         facts = eadp::make_profile(*source, settings.eadp, backends.eadp(), open_sink, profile);
-        if (std::none_of(facts.components.begin(), facts.components.end(), [](const auto& f) { return f.range.valid > 0; }))
-            throw Error(source->path() + ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
-                                         "all bands are zero)",
+        if (std::none_of(facts.components.begin(), facts.components.end(),
+                         [](const auto& f) { return f.range.valid > 0; }))
+            throw Error(source->path() +
+                            ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
+                            "all bands are zero)",
                         "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
     } else {
         auto scene = tools::scan_scene(run, source, backends.pca(), 0.5 * pca_share);
@@ -310,7 +329,8 @@ void run_eadp(cli::Run& run, Settings settings) {
     }
     auto& list = run.report()["contrast"];
     for (const auto& f : facts.components)
-        list.push_back({{"component", f.component + 1}, {"copy", f.copy}, {"k", f.k}, {"steepest", f.range.steepest}});
+        list.push_back(
+            {{"component", f.component + 1}, {"copy", f.copy}, {"k", f.k}, {"steepest", f.range.steepest}});
     sink->commit();
     if (fitted) tools::print_components(run, *fitted);
 }
@@ -319,7 +339,8 @@ void run_eadp(cli::Run& run, Settings settings) {
 
 int main(int argc, char** argv) {
     cli::Tool tool("gdal_hsi_eadp",
-                   "Extended anisotropic diffusion profile (EADP): principal components and, of each, copies smoothed for "
+                   "Extended anisotropic diffusion profile (EADP): principal components and, of each, copies "
+                   "smoothed for "
                    "rising times by diffusion that stops at edges. The bands of the profile are features for "
                    "classification.",
                    "Examples:\n"
@@ -331,44 +352,50 @@ int main(int argc, char** argv) {
     tool.add_compute();
     Settings s;
     auto& app = tool.app();
-    auto* const nc =
-        app.add_option("--nc", s.components, "Number of components, 1 to the number of bands")->capture_default_str();
+    auto* const nc = app.add_option("--nc", s.components, "Number of components, 1 to the number of bands")
+                         ->capture_default_str();
     auto* const no_pca = app.add_flag("--no-pca", s.no_pca, "Diffuse the bands themselves");
-    auto* const copies = app.add_option("--c", s.copies, "Number of diffused copies of every component")->capture_default_str();
+    auto* const copies = app.add_option("--c", s.copies, "Number of diffused copies of every component")
+                             ->capture_default_str();
     auto* const step =
-        app.add_option("--ts", s.step, "Copy c is diffused for time c times this, in squared pixels")->capture_default_str();
+        app.add_option("--ts", s.step, "Copy c is diffused for time c times this, in squared pixels")
+            ->capture_default_str();
     auto* const times = app.add_option("--times", s.times, "The process times themselves: T1,T2,...");
-    app.add_option("--sigma", s.eadp.sigma, "Standard deviation of the Gaussian before the gradient, in pixels; 0: none")
+    app.add_option("--sigma", s.eadp.sigma,
+                   "Standard deviation of the Gaussian before the gradient, in pixels; 0: none")
         ->capture_default_str();
     app.add_option("--g", s.eadp.diffusivity, "Diffusivity: g1 (exponential), g2 (rational) or g3 (Weickert)")
-        ->transform(CLI::CheckedTransformer(std::map<std::string, eadp::Diffusivity>{{"g1", eadp::Diffusivity::g1},
-                                                                                     {"g2", eadp::Diffusivity::g2},
-                                                                                     {"g3", eadp::Diffusivity::g3}}))
+        ->transform(CLI::CheckedTransformer(std::map<std::string, eadp::Diffusivity>{
+            {"g1", eadp::Diffusivity::g1}, {"g2", eadp::Diffusivity::g2}, {"g3", eadp::Diffusivity::g3}}))
         ->default_str("g2");
     auto* const percentile =
-        app.add_option("--percentile", s.eadp.percentile, "Share of the gradients below the contrast k")->capture_default_str();
-    auto* const k = app.add_option("--k", s.contrast, "Contrast k itself, for all components, in their unit per pixel");
-    auto* const cycles = app.add_option("--cycles", s.eadp.cycles, "FED cycles for one time: more are more accurate")
-                             ->capture_default_str();
+        app.add_option("--percentile", s.eadp.percentile, "Share of the gradients below the contrast k")
+            ->capture_default_str();
+    auto* const k =
+        app.add_option("--k", s.contrast, "Contrast k itself, for all components, in their unit per pixel");
+    auto* const cycles =
+        app.add_option("--cycles", s.eadp.cycles, "FED cycles for one time: more are more accurate")
+            ->capture_default_str();
     app.add_option("--evolution", s.eadp.evolution,
-                   "independent: every copy from the component; cascade: copy c from copy c-1, for time T_c, with its own "
+                   "independent: every copy from the component; cascade: copy c from copy c-1, for time T_c, "
+                   "with its own "
                    "gradients; incremental: copy c from copy c-1, for the time between them")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, eadp::Evolution>{{"independent", eadp::Evolution::independent},
                                                    {"cascade", eadp::Evolution::cascade},
                                                    {"incremental", eadp::Evolution::incremental}}))
         ->default_str("independent");
-    app.add_option("--scheme", s.eadp.scheme, "fed: fast explicit diffusion; exact: the exact solution for frozen gradients")
+    app.add_option("--scheme", s.eadp.scheme,
+                   "fed: fast explicit diffusion; exact: the exact solution for frozen gradients")
         ->transform(CLI::CheckedTransformer(
             std::map<std::string, eadp::Scheme>{{"fed", eadp::Scheme::fed}, {"exact", eadp::Scheme::exact}}))
         ->default_str("fed");
-    auto* const tolerance =
-        app.add_option("--tolerance", s.eadp.tolerance, "With -scheme exact: error allowed, as a share of the range")
-            ->capture_default_str();
+    auto* const tolerance = app.add_option("--tolerance", s.eadp.tolerance,
+                                           "With -scheme exact: error allowed, as a share of the range")
+                                ->capture_default_str();
     app.add_option("--precision", s.eadp.precision, "Arithmetic of the diffusion: single or double")
-        ->transform(CLI::CheckedTransformer(
-            std::map<std::string, eadp::Precision>{{"single", eadp::Precision::single_precision},
-                                                   {"double", eadp::Precision::double_precision}}))
+        ->transform(CLI::CheckedTransformer(std::map<std::string, eadp::Precision>{
+            {"single", eadp::Precision::single_precision}, {"double", eadp::Precision::double_precision}}))
         ->default_str("single");
     tool.check([&](const cli::CommonOptions&) {
         const auto exclude = [](const CLI::Option* a, const CLI::Option* b, const char* names) {
@@ -396,7 +423,8 @@ int main(int argc, char** argv) {
             if (!(s.step > 0))
                 throw UsageError("-ts: " + number(s.step) + " is no process time", "Use a positive number.");
             s.eadp.times.clear();
-            for (int c = 1; c <= s.copies; ++c) s.eadp.times.push_back(s.step * c);
+            for (int c = 1; c <= s.copies; ++c)
+                s.eadp.times.push_back(s.step * c);
         }
         if (k->count() > 0) s.eadp.contrast = s.contrast;
         eadp::check(s.eadp);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_pca: principal components, scene to scene. Two passes: mean and covariance of the valid pixels, then the
-// projection; one pass with a saved model, forward or back.
+// gdal_hsi_pca: principal components, scene to scene. Two passes: mean and covariance of the valid pixels,
+// then the projection; one pass with a saved model, forward or back.
 #include "cli/tool.h"
 #include "core/byte_size.h"
 #include "pca_stage.h"
@@ -20,7 +20,8 @@ struct Settings {
     std::string model_file, apply_file;
 };
 
-raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes, const pca::Model* model) {
+raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
+                                  const pca::Model* model) {
     raster::OutputSpec spec;
     spec.shape = {scene.samples, scene.lines, components};
     spec.holes = holes;
@@ -89,18 +90,20 @@ void run_apply(cli::Run& run, const Settings& settings, const tools::PcaBackend&
                std::shared_ptr<raster::RasterSource> source, const pca::Model& model) {
     const int nc = settings.components_given ? settings.components : model.components;
     if (nc < 1 || nc > model.components)
-        throw UsageError("-nc: " + std::to_string(nc) + " components are not in the model " + settings.apply_file,
+        throw UsageError("-nc: " + std::to_string(nc) + " components are not in the model " +
+                             settings.apply_file,
                          "Use a number from 1 to " + std::to_string(model.components) + ".");
     auto matched = pca::match_bands(model, source->wavelengths_nm(), source->shape().bands);
     // Bands that the model does not know must not make pixels invalid.
     source = only_bands(source, matched);
     std::vector<int> sorted = matched;
     std::sort(sorted.begin(), sorted.end());
-    for (int& b : matched) b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
+    for (int& b : matched)
+        b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
     const auto spec = component_spec(source->shape(), nc, true, &model);
     raster::RasterSink::check(run.options().destination, spec);
-    run_transform(run, backend, *source, *source, pca::projection(model, nc, matched, source->shape().bands), spec,
-                  "projection", 1.0, 0);
+    run_transform(run, backend, *source, *source, pca::projection(model, nc, matched, source->shape().bands),
+                  spec, "projection", 1.0, 0);
 }
 
 void run_inverse(cli::Run& run, const Settings& settings, const tools::PcaBackend& backend,
@@ -108,16 +111,17 @@ void run_inverse(cli::Run& run, const Settings& settings, const tools::PcaBacken
     const int nc = settings.components_given ? settings.components : source->shape().bands;
     const int most = std::min(model.components, source->shape().bands);
     if (nc < 1 || nc > most)
-        throw UsageError("-nc: " + std::to_string(nc) + " components cannot be turned back: " + source->path() + " has " +
-                             std::to_string(source->shape().bands) + " bands, the model " +
-                             std::to_string(model.components) + " components",
+        throw UsageError("-nc: " + std::to_string(nc) + " components cannot be turned back: " +
+                             source->path() + " has " + std::to_string(source->shape().bands) +
+                             " bands, the model " + std::to_string(model.components) + " components",
                          "Use a number from 1 to " + std::to_string(most) + ".");
     std::vector<int> first(static_cast<size_t>(nc));
     std::iota(first.begin(), first.end(), 0);
     source = only_bands(source, first);
     const auto spec = band_spec(source->shape(), model);
     raster::RasterSink::check(run.options().destination, spec);
-    run_transform(run, backend, *source, *source, pca::reconstruction(model, nc), spec, "reconstruction", 1.0, 0);
+    run_transform(run, backend, *source, *source, pca::reconstruction(model, nc), spec, "reconstruction", 1.0,
+                  0);
 }
 
 void run_fit(cli::Run& run, const Settings& settings, const tools::PcaBackend& backend,
@@ -150,8 +154,8 @@ void run_fit(cli::Run& run, const Settings& settings, const tools::PcaBackend& b
     std::vector<int> all(static_cast<size_t>(bands));
     std::iota(all.begin(), all.end(), 0);
     run_transform(run, backend, *scene.cube, *scene.raster, pca::projection(model, nc, all, bands),
-                  component_spec(scene.raster->shape(), nc, scene.statistics.invalid_pixels > 0, &model), "projection", 0.5,
-                  scene.resident_bytes);
+                  component_spec(scene.raster->shape(), nc, scene.statistics.invalid_pixels > 0, &model),
+                  "projection", 0.5, scene.resident_bytes);
     if (!settings.model_file.empty()) pca::save_model(model, settings.model_file);
     tools::print_components(run, model);
 }
@@ -177,39 +181,46 @@ void run_pca(cli::Run& run, const Settings& settings) {
 } // namespace
 
 int main(int argc, char** argv) {
-    cli::Tool tool("gdal_hsi_pca",
-                   "Principal components (PCA): projects every spectrum on the directions of greatest variance of the "
-                   "scene's valid pixels, and can save these directions, apply them to other scenes and turn components "
-                   "back into spectra.",
-                   "Examples:\n"
-                   "  gdal_hsi_pca scene.img pcs.tif\n"
-                   "  gdal_hsi_pca -nc 10 -model pca.json june.img june_pcs.tif\n"
-                   "  gdal_hsi_pca -apply pca.json july.img july_pcs.tif\n"
-                   "  gdal_hsi_pca -apply pca.json -inverse june_pcs.tif june_smooth.img -of ENVI\n");
+    cli::Tool tool(
+        "gdal_hsi_pca",
+        "Principal components (PCA): projects every spectrum on the directions of greatest variance of the "
+        "scene's valid pixels, and can save these directions, apply them to other scenes and turn components "
+        "back into spectra.",
+        "Examples:\n"
+        "  gdal_hsi_pca scene.img pcs.tif\n"
+        "  gdal_hsi_pca -nc 10 -model pca.json june.img june_pcs.tif\n"
+        "  gdal_hsi_pca -apply pca.json july.img july_pcs.tif\n"
+        "  gdal_hsi_pca -apply pca.json -inverse june_pcs.tif june_smooth.img -of ENVI\n");
     tool.add_source();
     tool.add_destination();
     tool.add_compute();
     Settings settings;
     auto* const nc =
-        tool.app().add_option("--nc", settings.components, "Number of components, 1 to the number of bands")->capture_default_str();
+        tool.app()
+            .add_option("--nc", settings.components, "Number of components, 1 to the number of bands")
+            ->capture_default_str();
     tool.app().add_flag("--scale", settings.scale, "Divide every band by its standard deviation first");
     tool.app().add_flag("--whiten", settings.whiten, "Divide every component by its standard deviation");
     tool.app().add_option("--model", settings.model_file, "Save the model (JSON) to this file");
-    tool.app().add_option("--apply", settings.apply_file,
-                          "Use this saved model instead of the scene's own statistics; bands are matched by wavelength");
-    tool.app().add_flag("--inverse", settings.inverse, "With -apply: src holds components, dst gets the model's bands");
+    tool.app().add_option(
+        "--apply", settings.apply_file,
+        "Use this saved model instead of the scene's own statistics; bands are matched by wavelength");
+    tool.app().add_flag("--inverse", settings.inverse,
+                        "With -apply: src holds components, dst gets the model's bands");
     tool.check([&](const cli::CommonOptions&) {
         settings.components_given = nc->count() > 0;
         if (settings.components < 1)
             throw UsageError("-nc: " + std::to_string(settings.components) + " is no number of components",
                              "Use a number from 1 to the number of bands.");
         if (settings.inverse && settings.apply_file.empty())
-            throw UsageError("-inverse needs the model that the components were made with", "Name it with -apply FILE.");
+            throw UsageError("-inverse needs the model that the components were made with",
+                             "Name it with -apply FILE.");
         if (!settings.apply_file.empty() && (settings.scale || settings.whiten))
             throw UsageError(std::string(settings.scale ? "-scale" : "-whiten") + " does not go with -apply",
                              "The model says whether bands are scaled and components whitened.");
         if (!settings.apply_file.empty() && !settings.model_file.empty())
-            throw UsageError("-model does not go with -apply: no new model is made", "Leave one of them out.");
+            throw UsageError("-model does not go with -apply: no new model is made",
+                             "Leave one of them out.");
     });
     return tool.run(argc, argv, [&](cli::Run& run) { run_pca(run, settings); });
 }

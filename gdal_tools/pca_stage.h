@@ -27,8 +27,8 @@ inline std::string list_of(const std::vector<int>& numbers) {
 /// The CPU, or devices through the CUDA module.
 class PcaBackend {
   public:
-    /// devices: those that the tool has chosen; empty for the CPU. Falls back to the CPU, with a warning, when the module
-    /// cannot be loaded and a GPU was not asked for by name.
+    /// devices: those that the tool has chosen; empty for the CPU. Falls back to the CPU, with a warning,
+    /// when the module cannot be loaded and a GPU was not asked for by name.
     PcaBackend(cli::Run& run, std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {
         if (m_devices.empty()) return;
         try {
@@ -41,7 +41,8 @@ class PcaBackend {
     }
     bool on_cuda() const { return m_cuda != nullptr; }
     std::unique_ptr<stream::CovarianceScan> covariance(int bands) const {
-        return m_cuda ? m_cuda->make_covariance(m_devices, bands) : std::make_unique<stream::CovarianceScan>(bands);
+        return m_cuda ? m_cuda->make_covariance(m_devices, bands)
+                      : std::make_unique<stream::CovarianceScan>(bands);
     }
     std::unique_ptr<stream::Operation> transform(pca::Transform t) const {
         return m_cuda ? m_cuda->make_transform(m_devices, std::move(t)) : pca::make_transform(std::move(t));
@@ -51,7 +52,8 @@ class PcaBackend {
         if (!m_cuda) return 0;
         if (options.device_memory > 0) return options.device_memory;
         uint64_t free = UINT64_MAX;
-        for (const auto& d : m_devices) free = std::min(free, m_cuda->free_memory(d));
+        for (const auto& d : m_devices)
+            free = std::min(free, m_cuda->free_memory(d));
         return free / 5 * 4;
     }
 
@@ -60,16 +62,19 @@ class PcaBackend {
     pca::CudaBackend* m_cuda = nullptr;
 };
 
-inline std::string describe_devices(const cli::Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
+inline std::string describe_devices(const cli::Run& run, const std::vector<CudaDevice>& devices,
+                                    const char* simd) {
     if (devices.empty())
         return "CPU, " + std::to_string(run.options().threads) +
                (run.options().threads == 1 ? " thread, " : " threads, ") + simd;
     std::string text = "CUDA";
-    for (const auto& d : devices) text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
+    for (const auto& d : devices)
+        text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
     return text;
 }
 
-/// A scene whose statistics are known: bands without values are left out, and a compressed file that fits is in memory.
+/// A scene whose statistics are known: bands without values are left out, and a compressed file that fits is
+/// in memory.
 struct ScannedScene {
     std::shared_ptr<raster::RasterSource> raster;
     std::shared_ptr<const stream::CubeSource> cube; ///< what to read from: raster, or its copy in memory
@@ -78,8 +83,8 @@ struct ScannedScene {
 };
 
 /// One pass, or two when bands turn out to be without a value.
-inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSource> raster, const PcaBackend& backend,
-                               double share) {
+inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSource> raster,
+                               const PcaBackend& backend, double share) {
     ScannedScene scene;
     for (bool again = false;; again = true) {
         scene.raster = raster;
@@ -87,7 +92,8 @@ inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSour
         std::shared_ptr<stream::ResidentSource> resident;
         auto options = run.pass("covariance", again ? 0.0 : share);
         const uint64_t bytes = raster->shape().float_bytes();
-        if (!raster->raw_access() && bytes <= options.memory / 2) { // decoding twice costs more than keeping it
+        if (!raster->raw_access() &&
+            bytes <= options.memory / 2) { // decoding twice costs more than keeping it
             resident = std::make_shared<stream::ResidentSource>(raster);
             scene.cube = resident;
             scene.resident_bytes = bytes;
@@ -99,22 +105,26 @@ inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSour
         if (resident) resident->seal();
         scene.statistics = scan->result();
         const auto empty = scene.statistics.empty_bands();
-        if (scene.statistics.valid_pixels > 0 || empty.empty() || static_cast<int>(empty.size()) == raster->shape().bands)
+        if (scene.statistics.valid_pixels > 0 || empty.empty() ||
+            static_cast<int>(empty.size()) == raster->shape().bands)
             break;
         std::vector<int> numbers;
-        for (int b : empty) numbers.push_back(raster->bands()[static_cast<size_t>(b)]);
+        for (int b : empty)
+            numbers.push_back(raster->bands()[static_cast<size_t>(b)]);
         run.warn("no valid value in band " + list_of(numbers) + ": left out");
         run.report()["bands_without_values"] = numbers;
         raster = raster->without_bands(empty);
     }
     if (scene.statistics.valid_pixels == 0)
-        throw Error(raster->path() + ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
-                                     "bands are zero)",
+        throw Error(raster->path() +
+                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
+                        "bands are zero)",
                     "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
     run.report()["valid_pixels"] = scene.statistics.valid_pixels;
     run.report()["invalid_pixels"] = scene.statistics.invalid_pixels;
     if (scene.statistics.invalid_pixels > 0)
-        run.note(std::to_string(scene.statistics.invalid_pixels) + " of " + std::to_string(raster->shape().pixels()) +
+        run.note(std::to_string(scene.statistics.invalid_pixels) + " of " +
+                 std::to_string(raster->shape().pixels()) +
                  " pixels are invalid (nodata, masked, NaN or all zero) and stay without a value");
     return scene;
 }
@@ -142,7 +152,8 @@ inline void print_components(cli::Run& run, const pca::Model& model) {
     for (int k = 0; k < model.components; ++k) {
         sum += model.explained(k);
         char text[128];
-        std::snprintf(text, sizeof text, "PC%d: variance %.8g, %.4f %% of the whole, %.4f %% with those before it", k + 1,
+        std::snprintf(text, sizeof text,
+                      "PC%d: variance %.8g, %.4f %% of the whole, %.4f %% with those before it", k + 1,
                       model.eigenvalues[static_cast<size_t>(k)], 100 * model.explained(k), 100 * sum);
         run.note(text);
     }
@@ -164,8 +175,8 @@ inline void print_plan(cli::Run& run, const std::string& name, const stream::Cub
 /// Refuses what PCA cannot be made from.
 inline void check_spectrum(const raster::RasterSource& source, const char* what) {
     if (source.shape().bands >= 2) return;
-    throw UsageError("-b: " + std::to_string(source.shape().bands) + " band of " + source.path() + " is no spectrum: " +
-                         what + " needs at least 2 bands",
+    throw UsageError("-b: " + std::to_string(source.shape().bands) + " band of " + source.path() +
+                         " is no spectrum: " + what + " needs at least 2 bands",
                      "Give more bands with -b, or keep bad ones with -bbl ignore.");
 }
 
@@ -173,8 +184,8 @@ inline void check_spectrum(const raster::RasterSource& source, const char* what)
 inline int component_count(int asked, bool given, int bands) {
     if (!given) return std::min(asked, bands);
     if (asked < 1 || asked > bands)
-        throw UsageError("-nc: " + std::to_string(asked) + " components cannot be made from " + std::to_string(bands) +
-                             (bands == 1 ? " band" : " bands"),
+        throw UsageError("-nc: " + std::to_string(asked) + " components cannot be made from " +
+                             std::to_string(bands) + (bands == 1 ? " band" : " bands"),
                          "Use a number from 1 to " + std::to_string(bands) + ".");
     return asked;
 }

@@ -125,9 +125,9 @@ struct Contrast {
 // --- the backends
 // -----------------------------------------------------------------------------------------------------
 
-/// The three passes over component planes, in this order for one set of planes: a backend with memory of its own may keep
-/// there what the range scan has seen when keep_planes() said that every pass sees the whole scene in one tile. The
-/// planes are (the source's bands; NaN where there is no value). The diffusion's
+/// The three passes over component planes, in this order for one set of planes: a backend with memory of its
+/// own may keep there what the range scan has seen when keep_planes() said that every pass sees the whole
+/// scene in one tile. The planes are (the source's bands; NaN where there is no value). The diffusion's
 /// output holds for every component, one after another: the component itself when `with_component`, then the
 /// copies of the stages. A whole-scene tile is worked on by `team` threads.
 class Backend {

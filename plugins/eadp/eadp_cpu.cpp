@@ -63,7 +63,8 @@ class RangeWorker final : public ScanWorkerBase {
         Range& r = ranges[static_cast<size_t>(band)];
         double& s = squares[static_cast<size_t>(band)];
         s = std::max(s, setup_kernels().maximum(squared, valid, count));
-        float low = r.valid > 0 ? r.lowest : std::numeric_limits<float>::max(), high = r.valid > 0 ? r.highest : -low;
+        float low = r.valid > 0 ? r.lowest : std::numeric_limits<float>::max(),
+              high = r.valid > 0 ? r.highest : -low;
         for (int64_t i = 0; i < count; ++i) {
             const bool v = valid[i] != 0;
             r.valid += v;

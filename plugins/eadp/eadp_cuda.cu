@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_eadp.so: the passes of a profile on one GPU. When every pass sees the whole scene in one tile, the component
-// planes, their mask and their gradients stay on the device from the first pass to the last.
+// hsi_cuda_eadp.so: the passes of a profile on one GPU. When every pass sees the whole scene in one tile, the
+// component planes, their mask and their gradients stay on the device from the first pass to the last.
 #include "core/error.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
@@ -32,17 +32,19 @@ gpu::Core core_of(const Tile& tile) {
 void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
     const size_t row = static_cast<size_t>(in.samples) * sizeof(float), lines = static_cast<size_t>(in.lines);
     for (int b = 0; b < in.bands; ++b)
-        HSI_CUDA_CHECK(cudaMemcpy2DAsync(to + static_cast<size_t>(b) * lines * static_cast<size_t>(in.samples), row,
-                                         in.row(b, 0), static_cast<size_t>(in.line_stride) * sizeof(float), row, lines,
-                                         cudaMemcpyHostToDevice, stream));
+        HSI_CUDA_CHECK(cudaMemcpy2DAsync(
+            to + static_cast<size_t>(b) * lines * static_cast<size_t>(in.samples), row, in.row(b, 0),
+            static_cast<size_t>(in.line_stride) * sizeof(float), row, lines, cudaMemcpyHostToDevice, stream));
 }
 
 void copy_out(const CubeView<float>& out, const float* from, cudaStream_t stream) {
-    const size_t row = static_cast<size_t>(out.samples) * sizeof(float), lines = static_cast<size_t>(out.lines);
+    const size_t row = static_cast<size_t>(out.samples) * sizeof(float),
+                 lines = static_cast<size_t>(out.lines);
     for (int b = 0; b < out.bands; ++b)
-        HSI_CUDA_CHECK(cudaMemcpy2DAsync(out.row(b, 0), static_cast<size_t>(out.line_stride) * sizeof(float),
-                                         from + static_cast<size_t>(b) * lines * static_cast<size_t>(out.samples), row, row,
-                                         lines, cudaMemcpyDeviceToHost, stream));
+        HSI_CUDA_CHECK(
+            cudaMemcpy2DAsync(out.row(b, 0), static_cast<size_t>(out.line_stride) * sizeof(float),
+                              from + static_cast<size_t>(b) * lines * static_cast<size_t>(out.samples), row,
+                              row, lines, cudaMemcpyDeviceToHost, stream));
 }
 
 /// Planes, mask and gradients of one window.
@@ -53,8 +55,11 @@ struct Gradients {
     gpu::Planes planes;
 
     Gradients(int components, size_t pixels)
-        : x(static_cast<size_t>(components) * pixels), valid(pixels), squared(static_cast<size_t>(components) * pixels) {}
-    static uint64_t bytes(int components, size_t pixels) { return pixels * (static_cast<uint64_t>(components) * 12 + 1); }
+        : x(static_cast<size_t>(components) * pixels), valid(pixels),
+          squared(static_cast<size_t>(components) * pixels) {}
+    static uint64_t bytes(int components, size_t pixels) {
+        return pixels * (static_cast<uint64_t>(components) * 12 + 1);
+    }
 };
 
 /// Makes Gradients, with scratch of its own.
@@ -62,18 +67,23 @@ class GradientMaker {
   public:
     GradientMaker(const Options& options, int components, size_t pixels)
         : m_zero_is_invalid(options.zero_is_invalid), m_radius(gaussian_radius(options.sigma)),
-          m_weights(gaussian_weights(options.sigma).size()), m_row_sums(static_cast<size_t>(components + 1) * pixels),
+          m_weights(gaussian_weights(options.sigma).size()),
+          m_row_sums(static_cast<size_t>(components + 1) * pixels),
           m_smooth(static_cast<size_t>(components) * pixels), m_column_weight(pixels) {
         const auto weights = gaussian_weights(options.sigma);
-        HSI_CUDA_CHECK(cudaMemcpy(m_weights.data(), weights.data(), m_weights.bytes(), cudaMemcpyHostToDevice));
+        HSI_CUDA_CHECK(
+            cudaMemcpy(m_weights.data(), weights.data(), m_weights.bytes(), cudaMemcpyHostToDevice));
     }
-    static uint64_t bytes(int components, size_t pixels) { return pixels * (static_cast<uint64_t>(components) * 16 + 16) + 4096; }
+    static uint64_t bytes(int components, size_t pixels) {
+        return pixels * (static_cast<uint64_t>(components) * 16 + 16) + 4096;
+    }
 
     void make(const CubeView<float>& in, Gradients& g, cudaStream_t stream) {
         g.planes = {g.x.data(), in.bands, static_cast<int>(in.samples), static_cast<int>(in.lines)};
         copy_in(g.x.data(), in, stream);
         gpu::launch_mask(g.planes, m_zero_is_invalid, g.valid.data(), stream);
-        const gpu::GradientWork work{m_weights.data(), m_radius, m_row_sums.data(), m_smooth.data(), m_column_weight.data()};
+        const gpu::GradientWork work{m_weights.data(), m_radius, m_row_sums.data(), m_smooth.data(),
+                                     m_column_weight.data()};
         gpu::launch_gaussian_rows(g.planes, g.valid.data(), work, stream);
         gpu::launch_gaussian_columns(g.planes, g.valid.data(), work, stream);
         gpu::launch_scharr(g.planes, g.valid.data(), m_smooth.data(), g.squared.data(), stream);
@@ -95,7 +105,8 @@ struct Session {
 class GradientWorker : public stream::Worker {
   public:
     /// Made while `ordinal` is the current device.
-    GradientWorker(int ordinal, const Options& options, int components, const TileLimits& limits, Session& session)
+    GradientWorker(int ordinal, const Options& options, int components, const TileLimits& limits,
+                   Session& session)
         : m_ordinal(ordinal), m_options(options), m_components(components), m_pixels(window_pixels(limits)),
           m_session(session) {
         if (!m_session.kept) m_maker.emplace_back(options, components, m_pixels);
@@ -133,8 +144,10 @@ class GradientWorker : public stream::Worker {
 
 class RangeWorker final : public GradientWorker {
   public:
-    RangeWorker(int ordinal, const Options& options, int components, const TileLimits& limits, Session& session)
-        : GradientWorker(ordinal, options, components, limits, session), m_sums(static_cast<size_t>(components)) {
+    RangeWorker(int ordinal, const Options& options, int components, const TileLimits& limits,
+                Session& session)
+        : GradientWorker(ordinal, options, components, limits, session),
+          m_sums(static_cast<size_t>(components)) {
         gpu::clear_ranges(m_sums.data(), components, stream());
     }
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -155,7 +168,8 @@ class RangeWorker final : public GradientWorker {
             if (s.valid > 0) {
                 double squared = 0;
                 static_assert(sizeof squared == sizeof s.steepest);
-                std::copy_n(reinterpret_cast<const char*>(&s.steepest), sizeof squared, reinterpret_cast<char*>(&squared));
+                std::copy_n(reinterpret_cast<const char*>(&s.steepest), sizeof squared,
+                            reinterpret_cast<char*>(&squared));
                 r.lowest = gpu::decode_ordered(s.lowest);
                 r.highest = gpu::decode_ordered(s.highest);
                 r.steepest = std::sqrt(squared);
@@ -171,20 +185,22 @@ class RangeWorker final : public GradientWorker {
 
 class HistogramWorker final : public GradientWorker {
   public:
-    HistogramWorker(int ordinal, const Options& options, const std::vector<Range>& ranges, const TileLimits& limits,
-                    Session& session)
-        : GradientWorker(ordinal, options, static_cast<int>(ranges.size()), limits, session), m_steepest(ranges.size()),
-          m_counts(ranges.size() * histogram_bins) {
+    HistogramWorker(int ordinal, const Options& options, const std::vector<Range>& ranges,
+                    const TileLimits& limits, Session& session)
+        : GradientWorker(ordinal, options, static_cast<int>(ranges.size()), limits, session),
+          m_steepest(ranges.size()), m_counts(ranges.size() * histogram_bins) {
         std::vector<double> steepest;
-        for (const auto& r : ranges) steepest.push_back(r.steepest);
-        HSI_CUDA_CHECK(cudaMemcpy(m_steepest.data(), steepest.data(), m_steepest.bytes(), cudaMemcpyHostToDevice));
+        for (const auto& r : ranges)
+            steepest.push_back(r.steepest);
+        HSI_CUDA_CHECK(
+            cudaMemcpy(m_steepest.data(), steepest.data(), m_steepest.bytes(), cudaMemcpyHostToDevice));
         m_counts.clear(stream());
     }
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const DeviceGuard guard(m_ordinal);
         const auto& g = gradients(in);
-        gpu::launch_histogram(g.planes, g.valid.data(), g.squared.data(), core_of(tile), m_steepest.data(), m_counts.data(),
-                              stream());
+        gpu::launch_histogram(g.planes, g.valid.data(), g.squared.data(), core_of(tile), m_steepest.data(),
+                              m_counts.data(), stream());
         finish();
     }
     void add_to(std::vector<Histogram>& histograms) {
@@ -206,38 +222,46 @@ template <class T>
 class DiffusionWorker final : public GradientWorker {
   public:
     DiffusionWorker(int ordinal, const Options& options, const std::vector<Stage>& stages,
-                    const std::vector<Contrast>& contrasts, bool with_component, const TileLimits& limits, Session& session)
-        : GradientWorker(ordinal, options, static_cast<int>(contrasts.size()), limits, session), m_stages(stages),
-          m_with_component(with_component), m_components(static_cast<int>(contrasts.size())), m_k(contrasts.size()),
-          m_level(contrasts.size()), m_start(count(contrasts.size(), limits)), m_east(m_start.size()), m_south(m_start.size()),
+                    const std::vector<Contrast>& contrasts, bool with_component, const TileLimits& limits,
+                    Session& session)
+        : GradientWorker(ordinal, options, static_cast<int>(contrasts.size()), limits, session),
+          m_stages(stages), m_with_component(with_component),
+          m_components(static_cast<int>(contrasts.size())), m_k(contrasts.size()), m_level(contrasts.size()),
+          m_start(count(contrasts.size(), limits)), m_east(m_start.size()), m_south(m_start.size()),
           m_next(stages.size() > 1 ? m_start.size() : 0),
           m_out(static_cast<size_t>(bands(stages, false)) * contrasts.size() * core_pixels(limits)),
-          m_recurrence(ordinal, static_cast<int>(limits.window_samples), static_cast<int>(limits.window_lines), m_components,
-                       stages) {
+          m_recurrence(ordinal, static_cast<int>(limits.window_samples),
+                       static_cast<int>(limits.window_lines), m_components, stages) {
         std::vector<double> k;
         std::vector<float> level;
-        for (const auto& c : contrasts) k.push_back(c.k), level.push_back(c.level);
+        for (const auto& c : contrasts)
+            k.push_back(c.k), level.push_back(c.level);
         HSI_CUDA_CHECK(cudaMemcpy(m_k.data(), k.data(), m_k.bytes(), cudaMemcpyHostToDevice));
         HSI_CUDA_CHECK(cudaMemcpy(m_level.data(), level.data(), m_level.bytes(), cudaMemcpyHostToDevice));
     }
     static int bands(const std::vector<Stage>& stages, bool with_component) {
         size_t n = with_component ? 1 : 0;
-        for (const auto& s : stages) n += s.coefficients.size();
+        for (const auto& s : stages)
+            n += s.coefficients.size();
         return static_cast<int>(n);
     }
-    static uint64_t bytes(int ordinal, const std::vector<Stage>& stages, int components, const TileLimits& l) {
+    static uint64_t bytes(int ordinal, const std::vector<Stage>& stages, int components,
+                          const TileLimits& l) {
         const size_t pixels = window_pixels(l);
         return GradientWorker::bytes(components, pixels) +
                static_cast<uint64_t>(components) * pixels * sizeof(T) * (stages.size() > 1 ? 4 : 3) +
-               static_cast<uint64_t>(components) * static_cast<uint64_t>(bands(stages, false)) * core_pixels(l) * 4 +
+               static_cast<uint64_t>(components) * static_cast<uint64_t>(bands(stages, false)) *
+                   core_pixels(l) * 4 +
                gpu::Recurrence<T>::device_bytes(ordinal, pixels, components, stages);
     }
 
-    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto& g = gradients(in);
-        gpu::launch_weights<T>(g.planes, g.valid.data(), g.squared.data(), m_k.data(), m_level.data(), m_options.diffusivity,
-                               m_start.data(), m_east.data(), m_south.data(), stream());
+        gpu::launch_weights<T>(g.planes, g.valid.data(), g.squared.data(), m_k.data(), m_level.data(),
+                               m_options.diffusivity, m_start.data(), m_east.data(), m_south.data(),
+                               stream());
         const gpu::Core core = core_of(tile);
         const int copies = bands(m_stages, false), all = copies + (m_with_component ? 1 : 0);
         gpu::StageWork<T> work;
@@ -253,7 +277,8 @@ class DiffusionWorker final : public GradientWorker {
         work.out_bands = copies;
         const size_t plane = static_cast<size_t>(core.w) * static_cast<size_t>(core.h);
         int reach = 0, first = 0;
-        for (const auto& s : m_stages) reach += s.degree;
+        for (const auto& s : m_stages)
+            reach += s.degree;
         T* from = m_start.data();
         T* to = m_next.data();
         for (size_t s = 0; s < m_stages.size(); ++s) {
@@ -277,8 +302,8 @@ class DiffusionWorker final : public GradientWorker {
         }
         if (m_with_component) {
             m_host_valid.resize(g.planes.pixels());
-            HSI_CUDA_CHECK(cudaMemcpyAsync(m_host_valid.data(), g.valid.data(), m_host_valid.size(), cudaMemcpyDeviceToHost,
-                                           stream()));
+            HSI_CUDA_CHECK(cudaMemcpyAsync(m_host_valid.data(), g.valid.data(), m_host_valid.size(),
+                                           cudaMemcpyDeviceToHost, stream()));
         }
         finish();
         if (m_with_component)
@@ -287,7 +312,8 @@ class DiffusionWorker final : public GradientWorker {
                     const float* const x = in.row(c, core.y + y) + core.x;
                     const uint8_t* const valid = m_host_valid.data() + (core.y + y) * in.samples + core.x;
                     float* const o = out[0].row(c * all, y);
-                    for (int64_t i = 0; i < core.w; ++i) o[i] = valid[i] ? x[i] : std::numeric_limits<float>::quiet_NaN();
+                    for (int64_t i = 0; i < core.w; ++i)
+                        o[i] = valid[i] ? x[i] : std::numeric_limits<float>::quiet_NaN();
                 }
     }
 
@@ -316,16 +342,20 @@ void check_pixels(const TileLimits& l) {
 class CudaRangeScan final : public RangeScan {
   public:
     CudaRangeScan(int ordinal, Options options, int components, Session& session)
-        : m_ordinal(ordinal), m_options(std::move(options)), m_session(session), m_result(static_cast<size_t>(components)) {}
+        : m_ordinal(ordinal), m_options(std::move(options)), m_session(session),
+          m_result(static_cast<size_t>(components)) {}
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return GradientWorker::bytes(static_cast<int>(m_result.size()), window_pixels(l));
     }
-    std::shared_ptr<HostAllocator> allocator() const override { return std::make_shared<cuda::PinnedAllocator>(m_ordinal); }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
+    }
     std::unique_ptr<stream::Worker> start(int, const TileLimits& l) override {
         check_pixels(l);
         const DeviceGuard guard(m_ordinal);
-        return std::make_unique<RangeWorker>(m_ordinal, m_options, static_cast<int>(m_result.size()), l, m_session);
+        return std::make_unique<RangeWorker>(m_ordinal, m_options, static_cast<int>(m_result.size()), l,
+                                             m_session);
     }
     void stop(stream::Worker& worker) override {
         const auto ranges = static_cast<RangeWorker&>(worker).result();
@@ -353,13 +383,16 @@ class CudaHistogramScan final : public HistogramScan {
     CudaHistogramScan(int ordinal, Options options, std::vector<Range> ranges, Session& session)
         : m_ordinal(ordinal), m_options(std::move(options)), m_ranges(std::move(ranges)), m_session(session),
           m_result(m_ranges.size()) {
-        for (auto& h : m_result) h.fill(0);
+        for (auto& h : m_result)
+            h.fill(0);
     }
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return GradientWorker::bytes(static_cast<int>(m_result.size()), window_pixels(l));
     }
-    std::shared_ptr<HostAllocator> allocator() const override { return std::make_shared<cuda::PinnedAllocator>(m_ordinal); }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
+    }
     std::unique_ptr<stream::Worker> start(int, const TileLimits& l) override {
         check_pixels(l);
         const DeviceGuard guard(m_ordinal);
@@ -380,8 +413,8 @@ class CudaDiffusion final : public stream::Operation {
   public:
     CudaDiffusion(int ordinal, Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
                   bool with_component, Session& session)
-        : m_ordinal(ordinal), m_options(std::move(options)), m_stages(std::move(stages)), m_contrasts(std::move(contrasts)),
-          m_with_component(with_component), m_session(session) {}
+        : m_ordinal(ordinal), m_options(std::move(options)), m_stages(std::move(stages)),
+          m_contrasts(std::move(contrasts)), m_with_component(with_component), m_session(session) {}
     int64_t halo() const override { return halo_of(m_options, m_stages); }
     std::vector<int> output_bands() const override {
         return {DiffusionWorker<float>::bands(m_stages, m_with_component) * components()};
@@ -392,15 +425,17 @@ class CudaDiffusion final : public stream::Operation {
         return single() ? DiffusionWorker<float>::bytes(m_ordinal, m_stages, components(), l)
                         : DiffusionWorker<double>::bytes(m_ordinal, m_stages, components(), l);
     }
-    std::shared_ptr<HostAllocator> allocator() const override { return std::make_shared<cuda::PinnedAllocator>(m_ordinal); }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
+    }
     std::unique_ptr<stream::Worker> start(int, const TileLimits& l) override {
         check_pixels(l);
         const DeviceGuard guard(m_ordinal);
         if (single())
-            return std::make_unique<DiffusionWorker<float>>(m_ordinal, m_options, m_stages, m_contrasts, m_with_component, l,
-                                                            m_session);
-        return std::make_unique<DiffusionWorker<double>>(m_ordinal, m_options, m_stages, m_contrasts, m_with_component, l,
-                                                         m_session);
+            return std::make_unique<DiffusionWorker<float>>(m_ordinal, m_options, m_stages, m_contrasts,
+                                                            m_with_component, l, m_session);
+        return std::make_unique<DiffusionWorker<double>>(m_ordinal, m_options, m_stages, m_contrasts,
+                                                         m_with_component, l, m_session);
     }
 
   private:
@@ -421,15 +456,20 @@ class CudaBackend final : public Backend {
         m_session.kept.reset();
         return std::make_unique<CudaRangeScan>(m_device.ordinal, options, components, m_session);
     }
-    std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options, const std::vector<Range>& ranges) override {
+    std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options,
+                                                       const std::vector<Range>& ranges) override {
         return std::make_unique<CudaHistogramScan>(m_device.ordinal, options, ranges, m_session);
     }
-    std::unique_ptr<stream::Operation> make_diffusion(const Options& options, const std::vector<Stage>& stages,
-                                                      const std::vector<Contrast>& contrasts, bool with_component,
-                                                      int) override {
-        return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, with_component, m_session);
+    std::unique_ptr<stream::Operation> make_diffusion(const Options& options,
+                                                      const std::vector<Stage>& stages,
+                                                      const std::vector<Contrast>& contrasts,
+                                                      bool with_component, int) override {
+        return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, with_component,
+                                               m_session);
     }
-    std::string describe() const override { return "CUDA " + std::to_string(m_device.ordinal) + " (" + m_device.name + ")"; }
+    std::string describe() const override {
+        return "CUDA " + std::to_string(m_device.ordinal) + " (" + m_device.name + ")";
+    }
     uint64_t free_memory() const override { return cuda::free_memory(m_device.ordinal); }
     bool wants_whole_scene() const override { return true; }
     void keep_planes(bool whole_scene) override {

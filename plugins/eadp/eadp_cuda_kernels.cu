@@ -17,11 +17,13 @@ unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + threads - 1) /
 
 /// Half-sample symmetric.
 __device__ int mirrored(int i, int n) {
-    while (i < 0 || i >= n) i = i < 0 ? -1 - i : 2 * n - 1 - i;
+    while (i < 0 || i >= n)
+        i = i < 0 ? -1 - i : 2 * n - 1 - i;
     return i;
 }
 
-__global__ void mask_kernel(const float* x, int components, size_t pixels, bool zero_is_invalid, uint8_t* valid) {
+__global__ void mask_kernel(const float* x, int components, size_t pixels, bool zero_is_invalid,
+                            uint8_t* valid) {
     const size_t p = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (p >= pixels) return;
     bool finite = true, nonzero = false;
@@ -47,27 +49,33 @@ __global__ void gaussian_rows(Planes planes, const uint8_t* __restrict__ valid, 
         return valid[line + i] ? static_cast<double>(in[i]) : 0.0;
     };
     double sum = work.weights[0] * value(x);
-    for (int t = 1; t <= work.radius; ++t) sum = sum + work.weights[t] * (value(x - t) + value(x + t));
+    for (int t = 1; t <= work.radius; ++t)
+        sum = sum + work.weights[t] * (value(x - t) + value(x + t));
     work.row_sums[static_cast<size_t>(c) * planes.pixels() + line + x] = sum;
 }
 
-__global__ void gaussian_columns(Planes planes, const uint8_t* __restrict__ valid, GradientWork work, bool mask) {
+__global__ void gaussian_columns(Planes planes, const uint8_t* __restrict__ valid, GradientWork work,
+                                 bool mask) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     const int c = mask ? planes.components : static_cast<int>(blockIdx.z);
     if (x >= planes.samples) return;
     const double* const in = work.row_sums + static_cast<size_t>(c) * planes.pixels() + x;
-    const auto value = [&](int i) { return in[static_cast<size_t>(mirrored(i, planes.lines)) * planes.samples]; };
+    const auto value = [&](int i) {
+        return in[static_cast<size_t>(mirrored(i, planes.lines)) * planes.samples];
+    };
     double sum = work.weights[0] * value(y);
-    for (int t = 1; t <= work.radius; ++t) sum = sum + work.weights[t] * (value(y - t) + value(y + t));
+    for (int t = 1; t <= work.radius; ++t)
+        sum = sum + work.weights[t] * (value(y - t) + value(y + t));
     const size_t p = static_cast<size_t>(y) * planes.samples + x;
     if (mask)
         work.column_weight[p] = sum;
     else
-        work.smooth[static_cast<size_t>(c) * planes.pixels() + p] = valid[p] ? sum / work.column_weight[p] : 0.0;
+        work.smooth[static_cast<size_t>(c) * planes.pixels() + p] =
+            valid[p] ? sum / work.column_weight[p] : 0.0;
 }
 
-__global__ void scharr_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ smooth,
-                              double* __restrict__ squared) {
+__global__ void scharr_kernel(Planes planes, const uint8_t* __restrict__ valid,
+                              const double* __restrict__ smooth, double* __restrict__ squared) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (x >= planes.samples) return;
     const size_t plane = static_cast<size_t>(blockIdx.z) * planes.pixels();
@@ -76,8 +84,8 @@ __global__ void scharr_kernel(Planes planes, const uint8_t* __restrict__ valid, 
                  down = static_cast<size_t>(min(planes.lines - 1, y + 1)) * w;
     const double c = smooth[plane + mid + x];
     const auto tap = [&](size_t line, int i) { return valid[line + i] ? smooth[plane + line + i] : c; };
-    const double ul = tap(up, left), u = tap(up, x), ur = tap(up, right), l = tap(mid, left), r = tap(mid, right),
-                 dl = tap(down, left), d = tap(down, x), dr = tap(down, right);
+    const double ul = tap(up, left), u = tap(up, x), ur = tap(up, right), l = tap(mid, left),
+                 r = tap(mid, right), dl = tap(down, left), d = tap(down, x), dr = tap(down, right);
     const double gx = (3.0 * ((ur - ul) + (dr - dl)) + 10.0 * (r - l)) * 0.03125;
     const double gy = (3.0 * ((dl - ul) + (dr - ur)) + 10.0 * (d - u)) * 0.03125;
     squared[plane + mid + x] = gx * gx + gy * gy;
@@ -89,8 +97,8 @@ __device__ unsigned encode_ordered(float v) {
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-__global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ squared, Core core,
-                             RangeSums* sums) {
+__global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid,
+                             const double* __restrict__ squared, Core core, RangeSums* sums) {
     const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels();
     unsigned low = 0xffffffffu, high = 0;
     unsigned long long steepest = 0;
@@ -103,7 +111,8 @@ __global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid, c
         const unsigned v = encode_ordered(planes.x[plane + p]);
         low = min(low, v);
         high = max(high, v);
-        const auto s = static_cast<unsigned long long>(__double_as_longlong(squared[plane + p])); // >= 0: bits are ordered
+        const auto s = static_cast<unsigned long long>(
+            __double_as_longlong(squared[plane + p])); // >= 0: bits are ordered
         steepest = s > steepest ? s : steepest;
         ++count;
     }
@@ -133,13 +142,16 @@ __global__ void steepest_kernel(const RangeSums* sums, int components, double* s
     if (c < components) steepest[c] = sqrt(__longlong_as_double(static_cast<long long>(sums[c].steepest)));
 }
 
-__global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ squared,
-                                 Core core, const double* __restrict__ steepest, unsigned long long* counts) {
+__global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ valid,
+                                 const double* __restrict__ squared, Core core,
+                                 const double* __restrict__ steepest, unsigned long long* counts) {
     __shared__ unsigned local[histogram_bins];
-    for (int i = static_cast<int>(threadIdx.x); i < histogram_bins; i += static_cast<int>(blockDim.x)) local[i] = 0;
+    for (int i = static_cast<int>(threadIdx.x); i < histogram_bins; i += static_cast<int>(blockDim.x))
+        local[i] = 0;
     __syncthreads();
     const double top = steepest[blockIdx.y];
-    const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels(), n = static_cast<size_t>(core.w) * core.h;
+    const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels(),
+                 n = static_cast<size_t>(core.w) * core.h;
     if (top > 0)
         for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
              i += static_cast<size_t>(gridDim.x) * blockDim.x) {
@@ -158,13 +170,15 @@ __device__ float decode_on_device(unsigned bits) {
 }
 
 // One warp a component; the running count in integers.
-__global__ void contrast_kernel(const RangeSums* sums, const double* steepest, const unsigned long long* counts,
-                                long long share, double* k, float* level) {
+__global__ void contrast_kernel(const RangeSums* sums, const double* steepest,
+                                const unsigned long long* counts, long long share, double* k, float* level) {
     const int c = static_cast<int>(blockIdx.x), lane = static_cast<int>(threadIdx.x);
     const unsigned long long* const h = counts + static_cast<size_t>(c) * histogram_bins;
     unsigned long long before = 0, total = 0;
-    for (int i = lane; i < histogram_bins; i += 32) total += h[i];
-    for (int o = 16; o > 0; o /= 2) total += __shfl_xor_sync(~0u, total, o);
+    for (int i = lane; i < histogram_bins; i += 32)
+        total += h[i];
+    for (int o = 16; o > 0; o /= 2)
+        total += __shfl_xor_sync(~0u, total, o);
     int found = -1;
     for (int base = 0; base < histogram_bins && found < 0; base += 32) {
         unsigned long long v = base + lane < histogram_bins ? h[base + lane] : 0;
@@ -174,14 +188,17 @@ __global__ void contrast_kernel(const RangeSums* sums, const double* steepest, c
         }
         const unsigned long long count = before + v;
         // 1e6 count >= share total fits 64 bits for fewer than 1.8e13 pixels.
-        const unsigned hit = __ballot_sync(~0u, 1000000ull * count >= static_cast<unsigned long long>(share) * total);
+        const unsigned hit =
+            __ballot_sync(~0u, 1000000ull * count >= static_cast<unsigned long long>(share) * total);
         if (hit) found = base + __ffs(static_cast<int>(hit)) - 1;
         before += __shfl_sync(~0u, v, 31);
     }
     if (lane == 0) {
         const double top = steepest[c];
         k[c] = total > 0 && top > 0 ? top * (min(found, histogram_bins - 1) + 1) / histogram_bins : 0.0;
-        level[c] = sums[c].valid > 0 ? 0.5f * decode_on_device(sums[c].lowest) + 0.5f * decode_on_device(sums[c].highest) : 0.0f;
+        level[c] = sums[c].valid > 0
+                       ? 0.5f * decode_on_device(sums[c].lowest) + 0.5f * decode_on_device(sums[c].highest)
+                       : 0.0f;
     }
 }
 
@@ -195,13 +212,15 @@ __device__ double diffusivity(double squared, double k, Diffusivity kind) {
 }
 
 template <class T>
-__global__ void weights_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ squared,
-                               const double* __restrict__ contrast, const float* __restrict__ level, Diffusivity kind,
-                               T* __restrict__ start, T* __restrict__ east, T* __restrict__ south) {
+__global__ void weights_kernel(Planes planes, const uint8_t* __restrict__ valid,
+                               const double* __restrict__ squared, const double* __restrict__ contrast,
+                               const float* __restrict__ level, Diffusivity kind, T* __restrict__ start,
+                               T* __restrict__ east, T* __restrict__ south) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (x >= planes.samples) return;
     const int c = static_cast<int>(blockIdx.z);
-    const size_t p = static_cast<size_t>(y) * planes.samples + x, i = static_cast<size_t>(c) * planes.pixels() + p;
+    const size_t p = static_cast<size_t>(y) * planes.samples + x,
+                 i = static_cast<size_t>(c) * planes.pixels() + p;
     const double k = contrast[c];
     T e = 0, s = 0, x0 = 0;
     if (valid[p]) {
@@ -232,25 +251,30 @@ float decode_ordered(unsigned bits) {
 }
 
 void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream) {
-    mask_kernel<<<blocks_for(planes.pixels()), threads, 0, stream>>>(planes.x, planes.components, planes.pixels(),
-                                                                    zero_is_invalid, valid);
+    mask_kernel<<<blocks_for(planes.pixels()), threads, 0, stream>>>(planes.x, planes.components,
+                                                                     planes.pixels(), zero_is_invalid, valid);
     HSI_CUDA_LAUNCHED("mask_kernel");
 }
 
-void launch_gaussian_rows(const Planes& planes, const uint8_t* valid, const GradientWork& work, cudaStream_t stream) {
+void launch_gaussian_rows(const Planes& planes, const uint8_t* valid, const GradientWork& work,
+                          cudaStream_t stream) {
     gaussian_rows<<<plane_grid(planes, planes.components + 1), threads, 0, stream>>>(planes, valid, work);
     HSI_CUDA_LAUNCHED("gaussian_rows");
 }
 
-void launch_gaussian_columns(const Planes& planes, const uint8_t* valid, const GradientWork& work, cudaStream_t stream) {
+void launch_gaussian_columns(const Planes& planes, const uint8_t* valid, const GradientWork& work,
+                             cudaStream_t stream) {
     gaussian_columns<<<plane_grid(planes, 1), threads, 0, stream>>>(planes, valid, work, true);
     HSI_CUDA_LAUNCHED("gaussian_columns");
-    gaussian_columns<<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, work, false);
+    gaussian_columns<<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, work,
+                                                                                    false);
     HSI_CUDA_LAUNCHED("gaussian_columns");
 }
 
-void launch_scharr(const Planes& planes, const uint8_t* valid, const double* smooth, double* squared, cudaStream_t stream) {
-    scharr_kernel<<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, smooth, squared);
+void launch_scharr(const Planes& planes, const uint8_t* valid, const double* smooth, double* squared,
+                   cudaStream_t stream) {
+    scharr_kernel<<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, smooth,
+                                                                                 squared);
     HSI_CUDA_LAUNCHED("scharr_kernel");
 }
 
@@ -266,50 +290,53 @@ dim3 scan_grid(Core core, int components) {
 }
 } // namespace
 
-void launch_range(const Planes& planes, const uint8_t* valid, const double* squared, Core core, RangeSums* sums,
-                  cudaStream_t stream) {
-    range_kernel<<<scan_grid(core, planes.components), threads, 0, stream>>>(planes, valid, squared, core, sums);
+void launch_range(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
+                  RangeSums* sums, cudaStream_t stream) {
+    range_kernel<<<scan_grid(core, planes.components), threads, 0, stream>>>(planes, valid, squared, core,
+                                                                             sums);
     HSI_CUDA_LAUNCHED("range_kernel");
 }
 
 void launch_steepest(const RangeSums* sums, int components, double* steepest, cudaStream_t stream) {
-    steepest_kernel<<<blocks_for(static_cast<size_t>(components)), threads, 0, stream>>>(sums, components, steepest);
+    steepest_kernel<<<blocks_for(static_cast<size_t>(components)), threads, 0, stream>>>(sums, components,
+                                                                                         steepest);
     HSI_CUDA_LAUNCHED("steepest_kernel");
 }
 
-void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core, const double* steepest,
-                      unsigned long long* counts, cudaStream_t stream) {
-    histogram_kernel<<<scan_grid(core, planes.components), threads, 0, stream>>>(planes, valid, squared, core, steepest,
-                                                                                counts);
+void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
+                      const double* steepest, unsigned long long* counts, cudaStream_t stream) {
+    histogram_kernel<<<scan_grid(core, planes.components), threads, 0, stream>>>(planes, valid, squared, core,
+                                                                                 steepest, counts);
     HSI_CUDA_LAUNCHED("histogram_kernel");
 }
 
-void launch_contrast(const RangeSums* sums, const double* steepest, const unsigned long long* counts, int components,
-                     double percentile, double* k, float* level, cudaStream_t stream) {
-    contrast_kernel<<<static_cast<unsigned>(components), 32, 0, stream>>>(sums, steepest, counts,
-                                                                         std::llround(percentile * 1e6), k, level);
+void launch_contrast(const RangeSums* sums, const double* steepest, const unsigned long long* counts,
+                     int components, double percentile, double* k, float* level, cudaStream_t stream) {
+    contrast_kernel<<<static_cast<unsigned>(components), 32, 0, stream>>>(
+        sums, steepest, counts, std::llround(percentile * 1e6), k, level);
     HSI_CUDA_LAUNCHED("contrast_kernel");
 }
 
 template <class T>
-void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k, const float* level,
-                    Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream) {
-    weights_kernel<T><<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, squared, k, level, kind,
-                                                                                    start, east, south);
+void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
+                    const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream) {
+    weights_kernel<T><<<plane_grid(planes, planes.components), threads, 0, stream>>>(
+        planes, valid, squared, k, level, kind, start, east, south);
     HSI_CUDA_LAUNCHED("weights_kernel");
 }
-template void launch_weights<float>(const Planes&, const uint8_t*, const double*, const double*, const float*, Diffusivity,
-                                    float*, float*, float*, cudaStream_t);
-template void launch_weights<double>(const Planes&, const uint8_t*, const double*, const double*, const float*, Diffusivity,
-                                     double*, double*, double*, cudaStream_t);
+template void launch_weights<float>(const Planes&, const uint8_t*, const double*, const double*, const float*,
+                                    Diffusivity, float*, float*, float*, cudaStream_t);
+template void launch_weights<double>(const Planes&, const uint8_t*, const double*, const double*,
+                                     const float*, Diffusivity, double*, double*, double*, cudaStream_t);
 
-// --- the recurrence ---------------------------------------------------------------------------------------------------
+// --- the recurrence
+// ---------------------------------------------------------------------------------------------------
 
 namespace {
 
-constexpr int group_sweeps = 4;  ///< sweeps between two exchanges; also the width of the halo
-constexpr int batch_copies = 8;  ///< copies whose sums fit in shared memory
-constexpr int warp_rows = 4;     ///< lines of a warp; a lane has 4 samples of each
+constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the width of the halo
+constexpr int batch_copies = 8; ///< copies whose sums fit in shared memory
+constexpr int warp_rows = 4;    ///< lines of a warp; a lane has 4 samples of each
 constexpr int tile_warps = 16;
 constexpr int core_samples = 120, core_lines = 56; ///< of the 128 x 64 pixels that a block holds
 constexpr int tile_threads = 32 * tile_warps;
@@ -320,13 +347,13 @@ constexpr size_t tile_shared = (sum_floats + edge_floats) * sizeof(float);
 /// A window that a team of across x down blocks works through, and what of it is put out.
 struct Window {
     int component;
-    int x, y, w, h;         ///< in the planes
+    int x, y, w, h; ///< in the planes
     int out_x, out_y, out_w, out_h;
 };
 
 struct PersistentWork {
     StageWork<float> stage;
-    int across, down;  ///< blocks of a team
+    int across, down; ///< blocks of a team
     int teams;
     int windows_across, windows_down;
     int window_w, window_h, step_x, step_y; ///< of windows, in planes
@@ -335,7 +362,7 @@ struct PersistentWork {
     const int* masks;
     int groups, first_copy, copies;
     bool write_next;
-    Core output; ///< core, or the region of `next`
+    Core output;     ///< core, or the region of `next`
     float* exchange; ///< [parity][team][Y_k, Y_{k-1}][block][64 x 128]
     unsigned* flags; ///< [team][block]
     unsigned epoch;
@@ -355,16 +382,19 @@ __device__ unsigned observe(const unsigned* flag) {
 
 using Pixels = float[warp_rows][4];
 
-/// One sweep of the tile: out = 2 cur - prev + flux (first: cur + flux / 2). `out` may be any level but prev and cur.
+/// One sweep of the tile: out = 2 cur - prev + flux (first: cur + flux / 2). `out` may be any level but prev
+/// and cur.
 template <bool first>
 __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pixels& out, const Pixels& east,
-                                      const Pixels& south, const float (&north)[4], float* edges, int warp, int lane) {
+                                      const Pixels& south, const float (&north)[4], float* edges, int warp,
+                                      int lane) {
     // The lines that neighbouring warps need: [warp][first, last][128].
     float4* const own = reinterpret_cast<float4*>(edges + warp * 256) + lane;
     own[0] = make_float4(cur[0][0], cur[0][1], cur[0][2], cur[0][3]);
     own[32] = make_float4(cur[3][0], cur[3][1], cur[3][2], cur[3][3]);
     __syncthreads();
-    float above[4] = {cur[0][0], cur[0][1], cur[0][2], cur[0][3]}, below[4] = {cur[3][0], cur[3][1], cur[3][2], cur[3][3]};
+    float above[4] = {cur[0][0], cur[0][1], cur[0][2], cur[0][3]},
+          below[4] = {cur[3][0], cur[3][1], cur[3][2], cur[3][3]};
     if (warp > 0) {
         const float4 v = reinterpret_cast<const float4*>(edges + (warp - 1) * 256 + 128)[lane];
         above[0] = v.x, above[1] = v.y, above[2] = v.z, above[3] = v.w;
@@ -376,13 +406,15 @@ __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pix
     __syncthreads();
     float up[4]; // flux through the upper edge of the line
 #pragma unroll
-    for (int i = 0; i < 4; ++i) up[i] = north[i] * (cur[0][i] - above[i]);
+    for (int i = 0; i < 4; ++i)
+        up[i] = north[i] * (cur[0][i] - above[i]);
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r) {
         const float right = __shfl_down_sync(~0u, cur[r][0], 1);
         float across[4];
 #pragma unroll
-        for (int i = 0; i < 3; ++i) across[i] = east[r][i] * (cur[r][i + 1] - cur[r][i]);
+        for (int i = 0; i < 3; ++i)
+            across[i] = east[r][i] * (cur[r][i + 1] - cur[r][i]);
         across[3] = east[r][3] * (right - cur[r][3]);
         float left = __shfl_up_sync(~0u, across[3], 1);
         if (lane == 0) left = 0;
@@ -397,8 +429,8 @@ __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pix
     }
 }
 
-__device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, const Window& win, int samples, int x, int y,
-                                            bool last_column_zero, bool last_line_zero) {
+__device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, const Window& win, int samples,
+                                            int x, int y, bool last_column_zero, bool last_line_zero) {
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r)
 #pragma unroll
@@ -416,10 +448,12 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
     float* const edges = shared + sum_floats;
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int team_blocks = work.across * work.down;
-    const int team = static_cast<int>(blockIdx.x) / team_blocks, block = static_cast<int>(blockIdx.x) % team_blocks;
+    const int team = static_cast<int>(blockIdx.x) / team_blocks,
+              block = static_cast<int>(blockIdx.x) % team_blocks;
     if (team >= work.teams) return;
     const int bx = block % work.across, by = block / work.across;
-    const int x = bx * core_samples - group_sweeps + lane * 4, y = by * core_lines - group_sweeps + warp * warp_rows;
+    const int x = bx * core_samples - group_sweeps + lane * 4,
+              y = by * core_lines - group_sweeps + warp * warp_rows;
     const bool in_core = warp >= 1 && warp < tile_warps - 1 && lane >= 1 && lane < 31;
     const bool at_rim = in_core && (warp == 1 || warp == tile_warps - 2 || lane == 1 || lane == 30);
     unsigned* const flags = work.flags + team * team_blocks;
@@ -452,9 +486,12 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
         for (int i = 0; i < 4; ++i) {
             const int xx = x + i, yy = y - 1;
             const bool inside = warp > 0 && xx >= 0 && yy >= 0 && xx < win.w && yy < win.h - 1;
-            north[i] = inside ? stage.south[plane + static_cast<size_t>(win.y + yy) * stage.samples + win.x + xx] : 0.0f;
+            north[i] = inside
+                           ? stage.south[plane + static_cast<size_t>(win.y + yy) * stage.samples + win.x + xx]
+                           : 0.0f;
         }
-        float4* const sum4 = reinterpret_cast<float4*>(sums + ((warp - 1) * warp_rows) * core_samples + (lane - 1) * 4);
+        float4* const sum4 =
+            reinterpret_cast<float4*>(sums + ((warp - 1) * warp_rows) * core_samples + (lane - 1) * 4);
         const auto sum_at = [&](int copy, int r) -> float4& {
             return sum4[(copy * core_lines + r) * (core_samples / 4)];
         };
@@ -463,7 +500,8 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
                 const float a = work.coefficients[c]; // the terms of Y_0 stand first
 #pragma unroll
                 for (int r = 0; r < warp_rows; ++r)
-                    sum_at(c, r) = make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
+                    sum_at(c, r) =
+                        make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
             }
         for (int g = 0; g < work.groups; ++g) {
             if (g == 0)
@@ -474,14 +512,18 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
             sweep<false>(level0, level1, level2, east, south, north, edges, warp, lane);
             sweep<false>(level1, level2, level3, east, south, north, edges, warp, lane);
             const bool exchanges = g + 1 < work.groups && team_blocks > 1;
-            float* const parity = work.exchange + ((epoch & 1) * work.teams + team) * static_cast<size_t>(team_blocks) * 2 * 8192;
+            float* const parity = work.exchange + ((epoch & 1) * work.teams + team) *
+                                                      static_cast<size_t>(team_blocks) * 2 * 8192;
             if (exchanges) {
                 if (at_rim) {
-                    float* const to = parity + static_cast<size_t>(block) * 2 * 8192 + (warp * warp_rows) * 128 + lane * 4;
+                    float* const to =
+                        parity + static_cast<size_t>(block) * 2 * 8192 + (warp * warp_rows) * 128 + lane * 4;
 #pragma unroll
                     for (int r = 0; r < warp_rows; ++r) {
-                        store4(to + r * 128, make_float4(level3[r][0], level3[r][1], level3[r][2], level3[r][3]));
-                        store4(to + 8192 + r * 128, make_float4(level2[r][0], level2[r][1], level2[r][2], level2[r][3]));
+                        store4(to + r * 128,
+                               make_float4(level3[r][0], level3[r][1], level3[r][2], level3[r][3]));
+                        store4(to + 8192 + r * 128,
+                               make_float4(level2[r][0], level2[r][1], level2[r][2], level2[r][3]));
                     }
                     __threadfence();
                 }
@@ -499,10 +541,18 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
 #pragma unroll
                     for (int r = 0; r < warp_rows; ++r) {
                         float4 v = sum_at(c, r);
-                        v.x = fmaf(a.w, level3[r][0], fmaf(a.z, level2[r][0], fmaf(a.y, level1[r][0], fmaf(a.x, level0[r][0], v.x))));
-                        v.y = fmaf(a.w, level3[r][1], fmaf(a.z, level2[r][1], fmaf(a.y, level1[r][1], fmaf(a.x, level0[r][1], v.y))));
-                        v.z = fmaf(a.w, level3[r][2], fmaf(a.z, level2[r][2], fmaf(a.y, level1[r][2], fmaf(a.x, level0[r][2], v.z))));
-                        v.w = fmaf(a.w, level3[r][3], fmaf(a.z, level2[r][3], fmaf(a.y, level1[r][3], fmaf(a.x, level0[r][3], v.w))));
+                        v.x = fmaf(
+                            a.w, level3[r][0],
+                            fmaf(a.z, level2[r][0], fmaf(a.y, level1[r][0], fmaf(a.x, level0[r][0], v.x))));
+                        v.y = fmaf(
+                            a.w, level3[r][1],
+                            fmaf(a.z, level2[r][1], fmaf(a.y, level1[r][1], fmaf(a.x, level0[r][1], v.y))));
+                        v.z = fmaf(
+                            a.w, level3[r][2],
+                            fmaf(a.z, level2[r][2], fmaf(a.y, level1[r][2], fmaf(a.x, level0[r][2], v.z))));
+                        v.w = fmaf(
+                            a.w, level3[r][3],
+                            fmaf(a.z, level2[r][3], fmaf(a.y, level1[r][3], fmaf(a.x, level0[r][3], v.w))));
                         sum_at(c, r) = v;
                     }
                 }
@@ -510,19 +560,33 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
             if (exchanges) {
                 ++epoch;
                 if (threadIdx.x < 9) {
-                    const int nx = bx + static_cast<int>(threadIdx.x) % 3 - 1, ny = by + static_cast<int>(threadIdx.x) / 3 - 1;
+                    const int nx = bx + static_cast<int>(threadIdx.x) % 3 - 1,
+                              ny = by + static_cast<int>(threadIdx.x) / 3 - 1;
                     if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) {
                         // Epochs only grow; their difference is right after they wrap round, too.
-                        while (static_cast<int>(observe(flags + ny * work.across + nx) - epoch) < 0) {}
+                        while (static_cast<int>(observe(flags + ny * work.across + nx) - epoch) < 0) {
+                        }
                     }
                 }
                 __syncthreads();
                 if (!in_core) {
-                    const int nx = bx + (lane == 0 ? -1 : lane == 31 ? 1 : 0), ny = by + (warp == 0 ? -1 : warp == tile_warps - 1 ? 1 : 0);
+                    const int nx = bx + (lane == 0    ? -1
+                                         : lane == 31 ? 1
+                                                      : 0),
+                              ny = by + (warp == 0                ? -1
+                                         : warp == tile_warps - 1 ? 1
+                                                                  : 0);
                     if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) {
                         // The same pixels in the neighbour's tile: 30 lanes (14 warps) further.
-                        const int l = lane == 0 ? 30 : lane == 31 ? 1 : lane, w = warp == 0 ? tile_warps - 2 : warp == tile_warps - 1 ? 1 : warp;
-                        const float* const from = parity + static_cast<size_t>(ny * work.across + nx) * 2 * 8192 + (w * warp_rows) * 128 + l * 4;
+                        const int l = lane == 0    ? 30
+                                      : lane == 31 ? 1
+                                                   : lane,
+                                  w = warp == 0                ? tile_warps - 2
+                                      : warp == tile_warps - 1 ? 1
+                                                               : warp;
+                        const float* const from = parity +
+                                                  static_cast<size_t>(ny * work.across + nx) * 2 * 8192 +
+                                                  (w * warp_rows) * 128 + l * 4;
 #pragma unroll
                         for (int r = 0; r < warp_rows; ++r) {
                             const float4 a = load4(from + r * 128), b = load4(from + 8192 + r * 128);
@@ -549,7 +613,8 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
                     if (work.write_next && c == 0) stage.next[plane + p] = v;
                     const int ox = xx - stage.core.x, oy = yy - stage.core.y;
                     if (ox < 0 || oy < 0 || ox >= stage.core.w || oy >= stage.core.h) continue;
-                    const size_t band = static_cast<size_t>(win.component) * stage.out_bands + work.first_copy + c;
+                    const size_t band =
+                        static_cast<size_t>(win.component) * stage.out_bands + work.first_copy + c;
                     stage.out[(band * stage.core.h + oy) * stage.core.w + ox] = valid ? v + level : nanf("");
                 }
             }
@@ -561,12 +626,14 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
 /// One sweep over planes in global memory. kind 0: out = cur + flux / 2; 1: out = 2 cur - prev + flux.
 template <class T>
 __global__ void sweep_planes(const T* __restrict__ prev, const T* __restrict__ cur, T* __restrict__ out,
-                             const T* __restrict__ east, const T* __restrict__ south, int samples, int lines, bool first) {
+                             const T* __restrict__ east, const T* __restrict__ south, int samples, int lines,
+                             bool first) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (x >= samples) return;
     const size_t i = static_cast<size_t>(blockIdx.z) * samples * lines + static_cast<size_t>(y) * samples + x;
     const T c = cur[i];
-    const T right = x + 1 < samples ? east[i] * (cur[i + 1] - c) : T(0), left = x > 0 ? east[i - 1] * (c - cur[i - 1]) : T(0);
+    const T right = x + 1 < samples ? east[i] * (cur[i + 1] - c) : T(0),
+            left = x > 0 ? east[i - 1] * (c - cur[i - 1]) : T(0);
     const T down = y + 1 < lines ? south[i] * (cur[i + samples] - c) : T(0),
             up = y > 0 ? south[i - samples] * (c - cur[i - samples]) : T(0);
     const T flux = (right - left) + (down - up);
@@ -574,8 +641,8 @@ __global__ void sweep_planes(const T* __restrict__ prev, const T* __restrict__ c
 }
 
 template <class T>
-__global__ void add_planes(const T* __restrict__ y, T* __restrict__ sums, size_t count, const T* __restrict__ coefficients,
-                           int copies, int mask, bool fresh) {
+__global__ void add_planes(const T* __restrict__ y, T* __restrict__ sums, size_t count,
+                           const T* __restrict__ coefficients, int copies, int mask, bool fresh) {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= count) return;
     const T v = y[i];
@@ -589,11 +656,14 @@ __global__ void add_planes(const T* __restrict__ y, T* __restrict__ sums, size_t
 }
 
 template <class T>
-__global__ void finish_planes(StageWork<T> work, const T* __restrict__ sums, int first_copy, bool write_next) {
+__global__ void finish_planes(StageWork<T> work, const T* __restrict__ sums, int first_copy,
+                              bool write_next) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (x >= work.samples) return;
-    const int component = static_cast<int>(blockIdx.z) % work.components, copy = static_cast<int>(blockIdx.z) / work.components;
-    const size_t pixels = static_cast<size_t>(work.samples) * work.lines, p = static_cast<size_t>(y) * work.samples + x;
+    const int component = static_cast<int>(blockIdx.z) % work.components,
+              copy = static_cast<int>(blockIdx.z) / work.components;
+    const size_t pixels = static_cast<size_t>(work.samples) * work.lines,
+                 p = static_cast<size_t>(y) * work.samples + x;
     const T v = sums[(static_cast<size_t>(copy) * work.components + component) * pixels + p];
     if (write_next && copy == 0) work.next[static_cast<size_t>(component) * pixels + p] = v;
     const int ox = x - work.core.x, oy = y - work.core.y;
@@ -621,7 +691,8 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 } // namespace
 
 template <class T>
-Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_components, const std::vector<Stage>& stages)
+Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_components,
+                          const std::vector<Stage>& stages)
     : m_ordinal(ordinal), m_multiprocessors(multiprocessors_of(ordinal)),
       m_persistent(sizeof(T) == sizeof(float) && fits_persistent(ordinal)) {
     for (const auto& stage : stages) {
@@ -632,22 +703,26 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
             b.first_copy = static_cast<int>(first);
             b.copies = static_cast<int>(std::min<size_t>(batch_copies, stage.coefficients.size() - first));
             size_t terms = 0;
-            for (int c = 0; c < b.copies; ++c) terms = std::max(terms, stage.coefficients[first + static_cast<size_t>(c)].size());
+            for (int c = 0; c < b.copies; ++c)
+                terms = std::max(terms, stage.coefficients[first + static_cast<size_t>(c)].size());
             b.groups = ceil_div(static_cast<int>(terms) - 1, group_sweeps);
             b.coefficients = m_host_coefficients.size();
             b.masks = m_host_masks.size();
             for (int c = 0; c < batch_copies; ++c)
                 m_host_coefficients.push_back(
-                    c < b.copies ? static_cast<T>(stage.coefficients[first + static_cast<size_t>(c)][0]) : T(0));
+                    c < b.copies ? static_cast<T>(stage.coefficients[first + static_cast<size_t>(c)][0])
+                                 : T(0));
             for (int g = 0; g < b.groups; ++g) {
                 int mask = 0;
                 for (int c = 0; c < batch_copies; ++c)
                     for (int j = 0; j < group_sweeps; ++j) {
                         const auto k = static_cast<size_t>(1 + g * group_sweeps + j);
-                        const bool there = c < b.copies && k < stage.coefficients[first + static_cast<size_t>(c)].size();
+                        const bool there =
+                            c < b.copies && k < stage.coefficients[first + static_cast<size_t>(c)].size();
                         if (there) mask |= 1 << c;
                         m_host_coefficients.push_back(
-                            there ? static_cast<T>(stage.coefficients[first + static_cast<size_t>(c)][k]) : T(0));
+                            there ? static_cast<T>(stage.coefficients[first + static_cast<size_t>(c)][k])
+                                  : T(0));
                     }
                 m_host_masks.push_back(mask);
             }
@@ -656,7 +731,8 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
     }
     m_coefficients = cuda::DeviceBuffer<T>(m_host_coefficients.size());
     m_masks = cuda::DeviceBuffer<int>(m_host_masks.size());
-    HSI_CUDA_CHECK(cudaMemcpy(m_coefficients.data(), m_host_coefficients.data(), m_coefficients.bytes(), cudaMemcpyHostToDevice));
+    HSI_CUDA_CHECK(cudaMemcpy(m_coefficients.data(), m_host_coefficients.data(), m_coefficients.bytes(),
+                              cudaMemcpyHostToDevice));
     HSI_CUDA_CHECK(cudaMemcpy(m_masks.data(), m_host_masks.data(), m_masks.bytes(), cudaMemcpyHostToDevice));
     if (m_persistent) {
         HSI_CUDA_CHECK(cudaFuncSetAttribute(persistent_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -671,9 +747,11 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
 }
 
 template <class T>
-uint64_t Recurrence<T>::device_bytes(int ordinal, uint64_t pixels, int components, const std::vector<Stage>& stages) {
+uint64_t Recurrence<T>::device_bytes(int ordinal, uint64_t pixels, int components,
+                                     const std::vector<Stage>& stages) {
     uint64_t terms = 0;
-    for (const auto& s : stages) terms += (s.coefficients.size() + batch_copies) * static_cast<uint64_t>(s.degree + 8);
+    for (const auto& s : stages)
+        terms += (s.coefficients.size() + batch_copies) * static_cast<uint64_t>(s.degree + 8);
     const uint64_t small = terms * (sizeof(T) + 4) + (1 << 20);
     if (sizeof(T) == sizeof(float) && fits_persistent(ordinal))
         return small + static_cast<uint64_t>(multiprocessors_of(ordinal)) * (4 * 8192 * 4 + 4);
@@ -695,13 +773,15 @@ void Recurrence<double>::run_persistent(const Batch&, const StageWork<double>&, 
 }
 
 template <>
-void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float>& stage, int, cudaStream_t stream) {
+void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float>& stage, int,
+                                       cudaStream_t stream) {
     PersistentWork work{};
     work.stage = stage;
     work.output = stage.next ? stage.region : stage.core;
     work.halo = batch.groups * group_sweeps;
     // Windows are as large as all multiprocessors together can hold, with the halo where the scene goes on.
-    const auto extent = [&](int begin, int length, int limit) { // of the largest window when pieces are `length` long
+    const auto extent = [&](int begin, int length,
+                            int limit) { // of the largest window when pieces are `length` long
         return std::min(limit, length + 2 * work.halo) - 0 * begin;
     };
     double best = 0;
@@ -738,7 +818,8 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     }
     if (best == 0) { // the degree is too high for any window: sweep by sweep
         if (m_planes.size() == 0)
-            m_planes = cuda::DeviceBuffer<float>(static_cast<size_t>(stage.samples) * static_cast<size_t>(stage.lines) *
+            m_planes = cuda::DeviceBuffer<float>(static_cast<size_t>(stage.samples) *
+                                                 static_cast<size_t>(stage.lines) *
                                                  static_cast<size_t>(stage.components) * (3 + batch_copies));
         run_sweeps(batch, stage, stream);
         return;
@@ -755,9 +836,10 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     // Teams may end on different epochs: flags start anew with every launch.
     HSI_CUDA_CHECK(cudaMemsetAsync(m_flags.data(), 0, m_flags.bytes(), stream));
     void* arguments[] = {&work};
-    HSI_CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(persistent_kernel),
-                                               dim3(static_cast<unsigned>(work.across * work.down * work.teams)),
-                                               dim3(tile_threads), arguments, tile_shared, stream));
+    HSI_CUDA_CHECK(
+        cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(persistent_kernel),
+                                    dim3(static_cast<unsigned>(work.across * work.down * work.teams)),
+                                    dim3(tile_threads), arguments, tile_shared, stream));
 }
 
 template <class T>
@@ -769,23 +851,27 @@ void Recurrence<T>::run_sweeps(const Batch& batch, const StageWork<T>& work, cud
     const T* const coefficients = m_coefficients.data() + batch.coefficients;
     const dim3 grid(blocks_for(static_cast<size_t>(work.samples)), static_cast<unsigned>(work.lines),
                     static_cast<unsigned>(work.components));
-    add_planes<T><<<blocks_for(count), threads, 0, stream>>>(work.start, sums, count, coefficients, batch.copies, 0, true);
+    add_planes<T><<<blocks_for(count), threads, 0, stream>>>(work.start, sums, count, coefficients,
+                                                             batch.copies, 0, true);
     HSI_CUDA_LAUNCHED("add_planes");
     const T *prev = work.start, *cur = work.start;
     for (int k = 1; k <= batch.groups * group_sweeps; ++k) {
         T* const out = planes[k % 3];
-        sweep_planes<T><<<grid, threads, 0, stream>>>(prev, cur, out, work.east, work.south, work.samples, work.lines, k == 1);
+        sweep_planes<T><<<grid, threads, 0, stream>>>(prev, cur, out, work.east, work.south, work.samples,
+                                                      work.lines, k == 1);
         HSI_CUDA_LAUNCHED("sweep_planes");
         const int g = (k - 1) / group_sweeps, j = (k - 1) % group_sweeps;
-        const T* const a = coefficients + batch_copies + static_cast<size_t>(g) * batch_copies * group_sweeps + j;
-        add_planes<T><<<blocks_for(count), threads, 0, stream>>>(out, sums, count, a, batch.copies,
-                                                                 m_host_masks[batch.masks + static_cast<size_t>(g)], false);
+        const T* const a =
+            coefficients + batch_copies + static_cast<size_t>(g) * batch_copies * group_sweeps + j;
+        add_planes<T><<<blocks_for(count), threads, 0, stream>>>(
+            out, sums, count, a, batch.copies, m_host_masks[batch.masks + static_cast<size_t>(g)], false);
         HSI_CUDA_LAUNCHED("add_planes");
         prev = cur;
         cur = out;
     }
     const dim3 all(grid.x, grid.y, static_cast<unsigned>(work.components * batch.copies));
-    finish_planes<T><<<all, threads, 0, stream>>>(work, sums, batch.first_copy, work.next != nullptr && batch.first_copy == 0);
+    finish_planes<T><<<all, threads, 0, stream>>>(work, sums, batch.first_copy,
+                                                  work.next != nullptr && batch.first_copy == 0);
     HSI_CUDA_LAUNCHED("finish_planes");
 }
 

@@ -41,13 +41,22 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
 }
 
 /// Ranges and contrasts of all planes of a source.
-std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Options& options,
-                                     Backend& backend, const ProfileRun& run, uint64_t memory, double share,
-                                     int copy, ProfileFacts& facts) {
-    const int components = source.shape().bands;
+std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Options& options, Backend& backend,
+                                     const ProfileRun& run, uint64_t memory, const DiffusionPlan& diffusion,
+                                     double share, int copy, ProfileFacts& facts) {
+    const auto shape = source.shape();
+    const int components = shape.bands;
+    const bool whole = diffusion.plan.size() == 1 && backend.wants_whole_scene();
+    backend.keep_planes(whole);
+    const auto scan = [&](stream::Operation& operation, const char* name) {
+        const auto pass = options_of(run, name, 0.5 * share, memory);
+        const TilePlan plan =
+            whole ? TilePlan(shape.samples, shape.lines, shape.samples, shape.lines, operation.halo(), 1)
+                  : stream::plan_pass(source, operation, pass);
+        run.finished(stream::run_pass(source, operation, {}, plan, pass));
+    };
     const auto ranges = backend.make_range_scan(options, components);
-    run.finished(
-        stream::run_pass(source, *ranges, {}, options_of(run, "gradient range", 0.5 * share, memory)));
+    scan(*ranges, "gradient range");
     std::vector<Histogram> histograms;
     if (!options.contrast) {
         const auto counts = backend.make_histogram_scan(options, ranges->result());
@@ -108,7 +117,8 @@ class CopyOperation final : public stream::Operation {
 };
 
 ProfileFacts make_cascade(const stream::CubeSource& components, const Options& options, Backend& backend,
-                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink, const ProfileRun& run) {
+                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink,
+                          const ProfileRun& run) {
     const auto shape = components.shape();
     const int n = shape.bands, copies = options.copies();
     const auto stages = make_stages(options);
@@ -153,7 +163,8 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
     std::iota(every.begin(), every.end(), 0);
     const auto from = store->source(every);
     CopyOperation copy(all.bands, false);
-    run.finished(stream::run_pass(*from, copy, {&open_sink(facts)}, options_of(run, "profile", 0.05, memory)));
+    run.finished(
+        stream::run_pass(*from, copy, {&open_sink(facts)}, options_of(run, "profile", 0.05, memory)));
     return facts;
 }
 
@@ -170,9 +181,11 @@ DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& 
 }
 
 ProfileFacts make_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
-                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink, const ProfileRun& run) {
+                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink,
+                          const ProfileRun& run) {
     check(options);
-    if (options.evolution == Evolution::cascade) return make_cascade(components, options, backend, open_sink, run);
+    if (options.evolution == Evolution::cascade)
+        return make_cascade(components, options, backend, open_sink, run);
     ProfileFacts facts;
     const auto stages = make_stages(options);
     const auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);

@@ -49,8 +49,8 @@ struct DiffusionPlan {
 DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
                            const ProfileRun& run);
 
-/// Computes the profile. open_sink is called once, when the facts are known and before the first tile is written; its
-/// sink has profile_bands() bands.
+/// Computes the profile. open_sink is called once, when the facts are known and before the first tile is
+/// written; its sink has profile_bands() bands.
 ProfileFacts make_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
                           const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink,
                           const ProfileRun& run);

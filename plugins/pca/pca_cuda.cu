@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_pca.so: covariance and projection on GPUs. A lane is a stream with its own buffers, made once; lanes take turns
-// on the devices.
+// hsi_cuda_pca.so: covariance and projection on GPUs. A lane is a stream with its own buffers, made once;
+// lanes take turns on the devices.
 #include "core/error.h"
 #include "cuda/cublas.h"
 #include "cuda/device.h"
@@ -34,9 +34,9 @@ void check_pixels(const TileLimits& l) {
 void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
     const size_t row = static_cast<size_t>(in.samples) * sizeof(float), lines = static_cast<size_t>(in.lines);
     for (int b = 0; b < in.bands; ++b)
-        HSI_CUDA_CHECK(cudaMemcpy2DAsync(to + static_cast<size_t>(b) * lines * static_cast<size_t>(in.samples), row,
-                                         in.row(b, 0), static_cast<size_t>(in.line_stride) * sizeof(float), row, lines,
-                                         cudaMemcpyHostToDevice, stream));
+        HSI_CUDA_CHECK(cudaMemcpy2DAsync(
+            to + static_cast<size_t>(b) * lines * static_cast<size_t>(in.samples), row, in.row(b, 0),
+            static_cast<size_t>(in.line_stride) * sizeof(float), row, lines, cudaMemcpyHostToDevice, stream));
 }
 
 class CovarianceWorker final : public stream::Worker {
@@ -45,16 +45,19 @@ class CovarianceWorker final : public stream::Worker {
     CovarianceWorker(int ordinal, int bands, const TileLimits& limits)
         : sums(bands), m_ordinal(ordinal), m_bands(bands), m_blas(m_stream.get()),
           m_cube(static_cast<size_t>(bands) * window_pixels(limits)), m_valid(window_pixels(limits)),
-          m_packed(static_cast<size_t>(bands) * gpu::block_pixels), m_products(square() * gpu::batches), m_scatter(square()),
-          m_sum(static_cast<size_t>(bands)), m_finite(static_cast<size_t>(bands)), m_count(1),
-          m_centre(static_cast<size_t>(bands)), m_pinned(std::make_shared<cuda::PinnedAllocator>(ordinal)),
-          m_host_scatter(m_pinned, square()), m_host_sum(m_pinned, m_sum.size()), m_host_finite(m_pinned, m_sum.size() + 1),
+          m_packed(static_cast<size_t>(bands) * gpu::block_pixels), m_products(square() * gpu::batches),
+          m_scatter(square()), m_sum(static_cast<size_t>(bands)), m_finite(static_cast<size_t>(bands)),
+          m_count(1), m_centre(static_cast<size_t>(bands)),
+          m_pinned(std::make_shared<cuda::PinnedAllocator>(ordinal)), m_host_scatter(m_pinned, square()),
+          m_host_sum(m_pinned, m_sum.size()), m_host_finite(m_pinned, m_sum.size() + 1),
           m_host_centre(m_pinned, m_sum.size()) {
-        HSI_CUBLAS_CHECK(cublasSetMathMode(m_blas.get(), CUBLAS_PEDANTIC_MATH)); // single precision is single precision
+        HSI_CUBLAS_CHECK(
+            cublasSetMathMode(m_blas.get(), CUBLAS_PEDANTIC_MATH)); // single precision is single precision
     }
     static uint64_t device_bytes(int bands, const TileLimits& l) {
         const auto b = static_cast<uint64_t>(bands);
-        return window_pixels(l) * (4 * b + 1) + b * gpu::block_pixels * 4 + b * b * (4 * gpu::batches + 8) + b * 32;
+        return window_pixels(l) * (4 * b + 1) + b * gpu::block_pixels * 4 + b * b * (4 * gpu::batches + 8) +
+               b * 32;
     }
     static uint64_t host_bytes(int bands) {
         const auto b = static_cast<uint64_t>(bands);
@@ -65,13 +68,19 @@ class CovarianceWorker final : public stream::Worker {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
         copy_in(m_cube.data(), in, stream);
-        gpu::launch_valid(m_cube.data(), m_bands, static_cast<size_t>(in.samples * in.lines), true, m_valid.data(), stream);
+        gpu::launch_valid(m_cube.data(), m_bands, static_cast<size_t>(in.samples * in.lines), true,
+                          m_valid.data(), stream);
         for (int64_t y = 0; y < tile.window.h; y += stream::covariance_block_lines)
             for (int64_t x = 0; x < tile.window.w; x += stream::covariance_block_samples) {
-                gpu::BlockWork work{m_cube.data(), m_bands, static_cast<int>(in.samples), static_cast<int>(in.lines),
-                                    static_cast<int>(x), static_cast<int>(y),
-                                    static_cast<int>(std::min(stream::covariance_block_samples, tile.window.w - x)),
-                                    static_cast<int>(std::min(stream::covariance_block_lines, tile.window.h - y))};
+                gpu::BlockWork work{
+                    m_cube.data(),
+                    m_bands,
+                    static_cast<int>(in.samples),
+                    static_cast<int>(in.lines),
+                    static_cast<int>(x),
+                    static_cast<int>(y),
+                    static_cast<int>(std::min(stream::covariance_block_samples, tile.window.w - x)),
+                    static_cast<int>(std::min(stream::covariance_block_lines, tile.window.h - y))};
                 add_block(work);
             }
     }
@@ -84,10 +93,11 @@ class CovarianceWorker final : public stream::Worker {
     void add_block(const gpu::BlockWork& work) {
         const auto stream = m_stream.get();
         const auto bands = static_cast<size_t>(m_bands);
-        gpu::launch_block_sums(work, m_valid.data(), m_sum.data(), m_finite.data(), m_count.data(), m_centre.data(), stream);
+        gpu::launch_block_sums(work, m_valid.data(), m_sum.data(), m_finite.data(), m_count.data(),
+                               m_centre.data(), stream);
         gpu::launch_pack(work, m_valid.data(), m_centre.data(), m_packed.data(), stream);
-        gpu::multiply_batches(m_blas.get(), m_packed.data(), m_bands, gpu::block_pixels, gpu::batch_pixels, gpu::batches,
-                              m_products.data());
+        gpu::multiply_batches(m_blas.get(), m_packed.data(), m_bands, gpu::block_pixels, gpu::batch_pixels,
+                              gpu::batches, m_products.data());
         gpu::launch_add_products(m_products.data(), m_bands, gpu::batches, m_scatter.data(), stream);
         m_scatter.download(m_host_scatter.data(), square(), stream);
         m_sum.download(m_host_sum.data(), bands, stream);
@@ -99,8 +109,10 @@ class CovarianceWorker final : public stream::Worker {
         const int64_t count = m_host_finite[bands];
         sums.valid += count;
         sums.invalid += static_cast<int64_t>(work.w) * work.h - count;
-        for (size_t b = 0; b < bands; ++b) sums.finite[b] += m_host_finite[b];
-        if (count > 0) sums.add_block(count, m_host_sum.data(), m_host_centre.data(), m_host_scatter.data(), m_bands);
+        for (size_t b = 0; b < bands; ++b)
+            sums.finite[b] += m_host_finite[b];
+        if (count > 0)
+            sums.add_block(count, m_host_sum.data(), m_host_centre.data(), m_host_scatter.data(), m_bands);
     }
 
     const int m_ordinal, m_bands;
@@ -121,10 +133,13 @@ class CovarianceWorker final : public stream::Worker {
 
 class CudaCovariance final : public stream::CovarianceScan {
   public:
-    CudaCovariance(std::vector<CudaDevice> devices, int bands) : CovarianceScan(bands), m_devices(std::move(devices)) {}
+    CudaCovariance(std::vector<CudaDevice> devices, int bands)
+        : CovarianceScan(bands), m_devices(std::move(devices)) {}
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t scratch_bytes(const TileLimits&) const override { return CovarianceWorker::host_bytes(bands()); }
-    uint64_t device_bytes(const TileLimits& l) const override { return CovarianceWorker::device_bytes(bands(), l); }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return CovarianceWorker::device_bytes(bands(), l);
+    }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
     }
@@ -145,11 +160,14 @@ class TransformWorker final : public stream::Worker {
     /// Made while `ordinal` is the current device.
     TransformWorker(int ordinal, const Transform& transform, const TileLimits& limits)
         : m_ordinal(ordinal), m_transform(transform),
-          m_cube(static_cast<size_t>(transform.inputs) * window_pixels(limits)), m_valid(window_pixels(limits)),
-          m_out(static_cast<size_t>(transform.outputs) * window_pixels(limits)), m_matrix(transform.matrix.size()),
-          m_offset(transform.offset.size()) {
-        HSI_CUDA_CHECK(cudaMemcpy(m_matrix.data(), transform.matrix.data(), m_matrix.bytes(), cudaMemcpyHostToDevice));
-        HSI_CUDA_CHECK(cudaMemcpy(m_offset.data(), transform.offset.data(), m_offset.bytes(), cudaMemcpyHostToDevice));
+          m_cube(static_cast<size_t>(transform.inputs) * window_pixels(limits)),
+          m_valid(window_pixels(limits)),
+          m_out(static_cast<size_t>(transform.outputs) * window_pixels(limits)),
+          m_matrix(transform.matrix.size()), m_offset(transform.offset.size()) {
+        HSI_CUDA_CHECK(
+            cudaMemcpy(m_matrix.data(), transform.matrix.data(), m_matrix.bytes(), cudaMemcpyHostToDevice));
+        HSI_CUDA_CHECK(
+            cudaMemcpy(m_offset.data(), transform.offset.data(), m_offset.bytes(), cudaMemcpyHostToDevice));
     }
     static uint64_t device_bytes(const Transform& t, const TileLimits& l) {
         return window_pixels(l) * (4 * static_cast<uint64_t>(t.inputs + t.outputs) + 1) + t.matrix.size() * 8;
@@ -159,12 +177,14 @@ class TransformWorker final : public stream::Worker {
         const auto stream = m_stream.get();
         const auto pixels = static_cast<size_t>(in.samples * in.lines);
         copy_in(m_cube.data(), in, stream);
-        gpu::launch_valid(m_cube.data(), m_transform.inputs, pixels, m_transform.zero_is_invalid, m_valid.data(), stream);
-        gpu::launch_transform(m_cube.data(), m_transform.inputs, pixels, m_matrix.data(), m_offset.data(), m_transform.outputs,
-                              m_valid.data(), m_out.data(), stream);
+        gpu::launch_valid(m_cube.data(), m_transform.inputs, pixels, m_transform.zero_is_invalid,
+                          m_valid.data(), stream);
+        gpu::launch_transform(m_cube.data(), m_transform.inputs, pixels, m_matrix.data(), m_offset.data(),
+                              m_transform.outputs, m_valid.data(), m_out.data(), stream);
         const size_t row = static_cast<size_t>(in.samples) * sizeof(float);
         for (int o = 0; o < m_transform.outputs; ++o)
-            HSI_CUDA_CHECK(cudaMemcpy2DAsync(out[0].row(o, 0), static_cast<size_t>(out[0].line_stride) * sizeof(float),
+            HSI_CUDA_CHECK(cudaMemcpy2DAsync(out[0].row(o, 0),
+                                             static_cast<size_t>(out[0].line_stride) * sizeof(float),
                                              m_out.data() + static_cast<size_t>(o) * pixels, row, row,
                                              static_cast<size_t>(in.lines), cudaMemcpyDeviceToHost, stream));
         m_done.record(stream);
@@ -187,7 +207,9 @@ class CudaTransform final : public stream::Operation {
     CudaTransform(std::vector<CudaDevice> devices, Transform transform)
         : m_devices(std::move(devices)), m_transform(std::move(transform)) {}
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
-    uint64_t device_bytes(const TileLimits& l) const override { return TransformWorker::device_bytes(m_transform, l); }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return TransformWorker::device_bytes(m_transform, l);
+    }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
     }
@@ -205,10 +227,12 @@ class CudaTransform final : public stream::Operation {
 
 class Backend final : public CudaBackend {
   public:
-    std::unique_ptr<stream::CovarianceScan> make_covariance(const std::vector<CudaDevice>& devices, int bands) override {
+    std::unique_ptr<stream::CovarianceScan> make_covariance(const std::vector<CudaDevice>& devices,
+                                                            int bands) override {
         return std::make_unique<CudaCovariance>(devices, bands);
     }
-    std::unique_ptr<stream::Operation> make_transform(const std::vector<CudaDevice>& devices, Transform transform) override {
+    std::unique_ptr<stream::Operation> make_transform(const std::vector<CudaDevice>& devices,
+                                                      Transform transform) override {
         return std::make_unique<CudaTransform>(devices, std::move(transform));
     }
     uint64_t free_memory(const CudaDevice& device) override { return cuda::free_memory(device.ordinal); }
@@ -219,4 +243,6 @@ Backend backend;
 } // namespace
 } // namespace hsi::pca
 
-extern "C" __attribute__((visibility("default"))) hsi::pca::CudaBackend* hsi_cuda_pca() { return &hsi::pca::backend; }
+extern "C" __attribute__((visibility("default"))) hsi::pca::CudaBackend* hsi_cuda_pca() {
+    return &hsi::pca::backend;
+}

@@ -13,7 +13,8 @@ constexpr int most_lanczos = 160; ///< steps before the dense solver takes over
 
 unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
-__global__ void valid_kernel(const float* __restrict__ cube, int bands, size_t pixels, bool zero_is_invalid, uint8_t* valid) {
+__global__ void valid_kernel(const float* __restrict__ cube, int bands, size_t pixels, bool zero_is_invalid,
+                             uint8_t* valid) {
     const size_t p = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (p >= pixels) return;
     bool finite = true, nonzero = false;
@@ -29,18 +30,20 @@ template <class T>
 __device__ T block_total(T v) {
     __shared__ T part[32];
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    for (int o = 16; o > 0; o /= 2) v += __shfl_xor_sync(~0u, v, o);
+    for (int o = 16; o > 0; o /= 2)
+        v += __shfl_xor_sync(~0u, v, o);
     __syncthreads();
     if (lane == 0) part[warp] = v;
     __syncthreads();
     v = lane < static_cast<int>(blockDim.x) / 32 ? part[lane] : T(0);
-    for (int o = 16; o > 0; o /= 2) v += __shfl_xor_sync(~0u, v, o);
+    for (int o = 16; o > 0; o /= 2)
+        v += __shfl_xor_sync(~0u, v, o);
     return v; // in every thread
 }
 
 // A block of threads a band.
-__global__ void block_sums_kernel(BlockWork work, const uint8_t* __restrict__ valid, double* sum, int* finite, int* count,
-                                  float* centre) {
+__global__ void block_sums_kernel(BlockWork work, const uint8_t* __restrict__ valid, double* sum, int* finite,
+                                  int* count, float* centre) {
     const int band = static_cast<int>(blockIdx.x);
     const float* const in = work.cube + static_cast<size_t>(band) * work.samples * work.lines;
     double total = 0;
@@ -65,9 +68,10 @@ __global__ void block_sums_kernel(BlockWork work, const uint8_t* __restrict__ va
     }
 }
 
-__global__ void pack_kernel(BlockWork work, const uint8_t* __restrict__ valid, const float* __restrict__ centre,
-                            float* __restrict__ packed) {
-    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), band = static_cast<int>(blockIdx.y);
+__global__ void pack_kernel(BlockWork work, const uint8_t* __restrict__ valid,
+                            const float* __restrict__ centre, float* __restrict__ packed) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
+              band = static_cast<int>(blockIdx.y);
     float v = 0;
     if (i < work.w * work.h) {
         const size_t p = static_cast<size_t>(work.y + i / work.w) * work.samples + work.x + i % work.w;
@@ -76,23 +80,26 @@ __global__ void pack_kernel(BlockWork work, const uint8_t* __restrict__ valid, c
     packed[static_cast<size_t>(band) * block_pixels + i] = v;
 }
 
-__global__ void add_products_kernel(const float* __restrict__ products, int entries, int count, double* __restrict__ scatter) {
+__global__ void add_products_kernel(const float* __restrict__ products, int entries, int count,
+                                    double* __restrict__ scatter) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= entries) return;
     double sum = 0;
-    for (int k = 0; k < count; ++k) sum += static_cast<double>(products[static_cast<size_t>(k) * entries + i]);
+    for (int k = 0; k < count; ++k)
+        sum += static_cast<double>(products[static_cast<size_t>(k) * entries + i]);
     scatter[i] = sum;
 }
 
 constexpr int transform_outputs = 8;
 
 __global__ void transform_kernel(const float* __restrict__ cube, int inputs, size_t pitch, size_t pixels,
-                                 const double* __restrict__ matrix,
-                                 const double* __restrict__ offset, int outputs, const uint8_t* __restrict__ valid,
-                                 float* __restrict__ out) {
+                                 const double* __restrict__ matrix, const double* __restrict__ offset,
+                                 int outputs, const uint8_t* __restrict__ valid, float* __restrict__ out) {
     extern __shared__ double rows[]; // [input][transform_outputs]
-    const int first = static_cast<int>(blockIdx.y) * transform_outputs, n = min(transform_outputs, outputs - first);
-    for (int i = static_cast<int>(threadIdx.x); i < inputs * transform_outputs; i += static_cast<int>(blockDim.x)) {
+    const int first = static_cast<int>(blockIdx.y) * transform_outputs,
+              n = min(transform_outputs, outputs - first);
+    for (int i = static_cast<int>(threadIdx.x); i < inputs * transform_outputs;
+         i += static_cast<int>(blockDim.x)) {
         const int o = i % transform_outputs, b = i / transform_outputs;
         rows[i] = o < n ? matrix[static_cast<size_t>(first + o) * inputs + b] : 0.0;
     }
@@ -101,19 +108,22 @@ __global__ void transform_kernel(const float* __restrict__ cube, int inputs, siz
     if (p >= pixels) return;
     double sum[transform_outputs];
 #pragma unroll
-    for (int o = 0; o < transform_outputs; ++o) sum[o] = o < n ? offset[first + o] : 0.0;
+    for (int o = 0; o < transform_outputs; ++o)
+        sum[o] = o < n ? offset[first + o] : 0.0;
 #pragma unroll 4
     for (int b = 0; b < inputs; ++b) {
         const auto x = static_cast<double>(__ldg(cube + static_cast<size_t>(b) * pitch + p));
 #pragma unroll
-        for (int o = 0; o < transform_outputs; ++o) sum[o] = fma(rows[b * transform_outputs + o], x, sum[o]);
+        for (int o = 0; o < transform_outputs; ++o)
+            sum[o] = fma(rows[b * transform_outputs + o], x, sum[o]);
     }
     const bool ok = !valid || valid[p];
     for (int o = 0; o < n; ++o)
         out[static_cast<size_t>(first + o) * pixels + p] = ok ? static_cast<float>(sum[o]) : nanf("");
 }
 
-// --- from device memory to device memory ------------------------------------------------------------------------------
+// --- from device memory to device memory
+// ------------------------------------------------------------------------------
 
 constexpr int sample_pixels = 1024; ///< behind the provisional mean
 
@@ -121,15 +131,17 @@ __global__ void provisional_mean_kernel(const float* __restrict__ cube, size_t p
     const float* const in = cube + static_cast<size_t>(blockIdx.x) * pixels;
     const size_t n = pixels < sample_pixels ? pixels : sample_pixels;
     double sum = 0;
-    for (size_t i = threadIdx.x; i < n; i += blockDim.x) sum += static_cast<double>(in[i * pixels / n]);
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x)
+        sum += static_cast<double>(in[i * pixels / n]);
     sum = block_total(sum);
     if (threadIdx.x == 0) centre[blockIdx.x] = static_cast<float>(sum / static_cast<double>(n));
 }
 
 constexpr int slices = 8; ///< of a band, in the centring kernel
 
-__global__ void centre_kernel(const float* __restrict__ cube, size_t pixels, size_t padded, const float* __restrict__ centre,
-                              float* __restrict__ shifted, double* __restrict__ partial) {
+__global__ void centre_kernel(const float* __restrict__ cube, size_t pixels, size_t padded,
+                              const float* __restrict__ centre, float* __restrict__ shifted,
+                              double* __restrict__ partial) {
     const int band = static_cast<int>(blockIdx.y);
     const float c = centre[band];
     const float* const in = cube + static_cast<size_t>(band) * pixels;
@@ -149,7 +161,8 @@ __global__ void centre_kernel(const float* __restrict__ cube, size_t pixels, siz
             if (i + 3 < pixels) v.w = in[i + 3];
         }
         v.x -= c, v.y -= c, v.z -= c, v.w -= c;
-        sum += (static_cast<double>(v.x) + static_cast<double>(v.y)) + (static_cast<double>(v.z) + static_cast<double>(v.w));
+        sum += (static_cast<double>(v.x) + static_cast<double>(v.y)) +
+               (static_cast<double>(v.z) + static_cast<double>(v.w));
         *reinterpret_cast<float4*>(out + i) = v;
     }
     sum = block_total(sum);
@@ -160,13 +173,15 @@ __global__ void band_sums_kernel(const double* __restrict__ partial, int bands, 
     const int b = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (b >= bands) return;
     double sum = 0;
-    for (int i = 0; i < slices; ++i) sum += partial[b * slices + i];
+    for (int i = 0; i < slices; ++i)
+        sum += partial[b * slices + i];
     sums[b] = sum;
 }
 
 // Several threads an entry, so that the many batches are read at full rate.
-__global__ void covariance_kernel(const float* __restrict__ products, int bands, int count, const double* __restrict__ sums,
-                                  double pixels, double* __restrict__ matrix) {
+__global__ void covariance_kernel(const float* __restrict__ products, int bands, int count,
+                                  const double* __restrict__ sums, double pixels,
+                                  double* __restrict__ matrix) {
     __shared__ double part[8][32];
     const int i = static_cast<int>(blockIdx.x) * 32 + static_cast<int>(threadIdx.x), entries = bands * bands;
     double sum = 0;
@@ -176,21 +191,23 @@ __global__ void covariance_kernel(const float* __restrict__ products, int bands,
     part[threadIdx.y][threadIdx.x] = sum;
     __syncthreads();
     if (threadIdx.y > 0 || i >= entries) return;
-    for (int k = 1; k < 8; ++k) sum += part[k][threadIdx.x];
+    for (int k = 1; k < 8; ++k)
+        sum += part[k][threadIdx.x];
     const int a = i / bands, b = i % bands;
     matrix[i] = (sum - sums[a] * sums[b] / pixels) / (pixels - 1);
 }
 
-/// Lanczos with full reorthogonalisation in one block, for the leading eigenvectors of a covariance matrix: the matrix in
-/// single precision in shared memory, everything else in double. Rounding the entries of the matrix moves an eigenvector
-/// by 1e-10 of lambda_1 over its gap: far less than the products in single precision behind it. steps are checked for
-/// convergence against residuals; info[0] = 1 when they are not small enough after `most` steps.
+/// Lanczos with full reorthogonalisation in one block, for the leading eigenvectors of a covariance matrix:
+/// the matrix in single precision in shared memory, everything else in double. Rounding the entries of the
+/// matrix moves an eigenvector by 1e-10 of lambda_1 over its gap: far less than the products in single
+/// precision behind it. steps are checked for convergence against residuals; info[0] = 1 when they are not
+/// small enough after `most` steps.
 constexpr int lanczos_threads = 1024;
 constexpr int most_pairs = 16;
 
 struct LanczosShared {
-    double v[256];     ///< the current vector
-    double w[256];     ///< the matrix times it
+    double v[256]; ///< the current vector
+    double w[256]; ///< the matrix times it
     double alpha[most_lanczos + 1], beta[most_lanczos + 1];
     double value[most_pairs], tail[most_pairs];
     double dots[most_lanczos + 1];
@@ -210,9 +227,10 @@ __device__ int count_above(const double* alpha, const double* beta, int m, doubl
     return m - below;
 }
 
-/// The eigenvector of a tridiagonal matrix for an eigenvalue, by one twisted factorisation: stable without pivoting.
-__device__ void tridiagonal_vector(const double* alpha, const double* beta, int m, double x, double tiny, double* plus,
-                                   double* minus, double* y) {
+/// The eigenvector of a tridiagonal matrix for an eigenvalue, by one twisted factorisation: stable without
+/// pivoting.
+__device__ void tridiagonal_vector(const double* alpha, const double* beta, int m, double x, double tiny,
+                                   double* plus, double* minus, double* y) {
     double d = alpha[0] - x;
     if (fabs(d) < tiny) d = tiny;
     plus[0] = d;
@@ -236,23 +254,29 @@ __device__ void tridiagonal_vector(const double* alpha, const double* beta, int 
         if (gamma < least) least = gamma, twist = i;
     }
     y[twist] = 1;
-    for (int i = twist - 1; i >= 0; --i) y[i] = -beta[i] / plus[i] * y[i + 1];
-    for (int i = twist + 1; i < m; ++i) y[i] = -beta[i - 1] / minus[i] * y[i - 1];
+    for (int i = twist - 1; i >= 0; --i)
+        y[i] = -beta[i] / plus[i] * y[i + 1];
+    for (int i = twist + 1; i < m; ++i)
+        y[i] = -beta[i - 1] / minus[i] * y[i - 1];
     double norm = 0;
-    for (int i = 0; i < m; ++i) norm += y[i] * y[i];
+    for (int i = 0; i < m; ++i)
+        norm += y[i] * y[i];
     norm = 1 / sqrt(norm);
-    for (int i = 0; i < m; ++i) y[i] *= norm;
+    for (int i = 0; i < m; ++i)
+        y[i] *= norm;
 }
 
 __global__ void __launch_bounds__(lanczos_threads, 1)
     lanczos_kernel(const double* __restrict__ matrix, int n, int pairs, int most, double tolerance,
-                   double* __restrict__ basis /* most + 1 rows of n */, double* __restrict__ scratch /* pairs x 3 x most */,
-                   double* __restrict__ values, double* __restrict__ vectors, int* info) {
+                   double* __restrict__ basis /* most + 1 rows of n */,
+                   double* __restrict__ scratch /* pairs x 3 x most */, double* __restrict__ values,
+                   double* __restrict__ vectors, int* info) {
     extern __shared__ float entries[]; // n rows of pitch floats
     __shared__ LanczosShared s;
     const int t = static_cast<int>(threadIdx.x), lane = t % 32, warp = t / 32, warps = lanczos_threads / 32;
     const int pitch = n | 1;
-    for (int i = t; i < n * n; i += lanczos_threads) entries[i / n * pitch + i % n] = static_cast<float>(matrix[i]);
+    for (int i = t; i < n * n; i += lanczos_threads)
+        entries[i / n * pitch + i % n] = static_cast<float>(matrix[i]);
     // A start with something of every eigenvector: no spectrum is orthogonal to it by accident.
     if (t < n) s.v[t] = 1.0 + 0.5 * sin(1.0 + 2.3 * t);
     __syncthreads();
@@ -271,7 +295,8 @@ __global__ void __launch_bounds__(lanczos_threads, 1)
             const int row = t / 4, part = t % 4;
             double sum = 0;
             if (row < n)
-                for (int j = part; j < n; j += 4) sum = fma(static_cast<double>(entries[row * pitch + j]), s.v[j], sum);
+                for (int j = part; j < n; j += 4)
+                    sum = fma(static_cast<double>(entries[row * pitch + j]), s.v[j], sum);
             sum += __shfl_xor_sync(~0u, sum, 1);
             sum += __shfl_xor_sync(~0u, sum, 2);
             if (row < n && part == 0) s.w[row] = sum;
@@ -284,15 +309,18 @@ __global__ void __launch_bounds__(lanczos_threads, 1)
             __syncthreads();
             for (int k = warp; k <= m; k += warps) {
                 double dot = 0;
-                for (int i = lane; i < n; i += 32) dot = fma(basis[static_cast<size_t>(k) * n + i], s.w[i], dot);
-                for (int o = 16; o > 0; o /= 2) dot += __shfl_xor_sync(~0u, dot, o);
+                for (int i = lane; i < n; i += 32)
+                    dot = fma(basis[static_cast<size_t>(k) * n + i], s.w[i], dot);
+                for (int o = 16; o > 0; o /= 2)
+                    dot += __shfl_xor_sync(~0u, dot, o);
                 if (lane == 0) s.dots[k] = dot;
             }
             __syncthreads();
             const int row = t / 4, part = t % 4;
             double sum = 0;
             if (row < n)
-                for (int k = part; k <= m; k += 4) sum = fma(basis[static_cast<size_t>(k) * n + row], s.dots[k], sum);
+                for (int k = part; k <= m; k += 4)
+                    sum = fma(basis[static_cast<size_t>(k) * n + row], s.dots[k], sum);
             sum += __shfl_xor_sync(~0u, sum, 1);
             sum += __shfl_xor_sync(~0u, sum, 2);
             __syncthreads();
@@ -347,7 +375,8 @@ __global__ void __launch_bounds__(lanczos_threads, 1)
         __syncthreads();
         if (t == 0) {
             bool good = true;
-            for (int k = 0; k < pairs; ++k) good = good && s.tail[k] <= tolerance * fabs(s.value[0]);
+            for (int k = 0; k < pairs; ++k)
+                good = good && s.tail[k] <= tolerance * fabs(s.value[0]);
             s.done = good || closed ? 1 : 0;
         }
         __syncthreads();
@@ -363,7 +392,8 @@ __global__ void __launch_bounds__(lanczos_threads, 1)
         int where = 0;
         for (int i = lane; i < n; i += 32) {
             double sum = 0;
-            for (int k = 0; k < m; ++k) sum = fma(basis[static_cast<size_t>(k) * n + i], y[k], sum);
+            for (int k = 0; k < m; ++k)
+                sum = fma(basis[static_cast<size_t>(k) * n + i], y[k], sum);
             vectors[static_cast<size_t>(warp) * n + i] = sum;
             square += sum * sum;
             if (fabs(sum) > fabs(largest)) largest = sum, where = i;
@@ -372,10 +402,12 @@ __global__ void __launch_bounds__(lanczos_threads, 1)
             square += __shfl_xor_sync(~0u, square, o);
             const double other = __shfl_xor_sync(~0u, largest, o);
             const int there = __shfl_xor_sync(~0u, where, o);
-            if (fabs(other) > fabs(largest) || (fabs(other) == fabs(largest) && there < where)) largest = other, where = there;
+            if (fabs(other) > fabs(largest) || (fabs(other) == fabs(largest) && there < where))
+                largest = other, where = there;
         }
         const double factor = (largest < 0 ? -1.0 : 1.0) / sqrt(square);
-        for (int i = lane; i < n; i += 32) vectors[static_cast<size_t>(warp) * n + i] *= factor;
+        for (int i = lane; i < n; i += 32)
+            vectors[static_cast<size_t>(warp) * n + i] *= factor;
         if (lane == 0) values[warp] = s.value[warp];
     }
     if (t == 0) {
@@ -385,8 +417,9 @@ __global__ void __launch_bounds__(lanczos_threads, 1)
 }
 
 /// Rows of the projection and its offset: y = V (x - centre) - V (mean - centre).
-__global__ void projection_kernel(const double* __restrict__ vectors, const double* __restrict__ sums, int bands,
-                                  double pixels, double* __restrict__ transform, double* __restrict__ offset) {
+__global__ void projection_kernel(const double* __restrict__ vectors, const double* __restrict__ sums,
+                                  int bands, double pixels, double* __restrict__ transform,
+                                  double* __restrict__ offset) {
     const int k = static_cast<int>(blockIdx.x);
     double sum = 0;
     for (int b = static_cast<int>(threadIdx.x); b < bands; b += static_cast<int>(blockDim.x)) {
@@ -399,8 +432,8 @@ __global__ void projection_kernel(const double* __restrict__ vectors, const doub
 }
 
 /// Of the dense solver's rising eigenvectors (rows), the last ones in falling order with their signs fixed.
-__global__ void pick_kernel(const double* __restrict__ all_values, const double* __restrict__ rows, int n, double* values,
-                            double* vectors) {
+__global__ void pick_kernel(const double* __restrict__ all_values, const double* __restrict__ rows, int n,
+                            double* values, double* vectors) {
     const int k = static_cast<int>(blockIdx.x), from = n - 1 - k, lane = static_cast<int>(threadIdx.x);
     double largest = 0;
     int where = 0;
@@ -411,10 +444,12 @@ __global__ void pick_kernel(const double* __restrict__ all_values, const double*
     for (int o = 16; o > 0; o /= 2) {
         const double other = __shfl_xor_sync(~0u, largest, o);
         const int there = __shfl_xor_sync(~0u, where, o);
-        if (fabs(other) > fabs(largest) || (fabs(other) == fabs(largest) && there < where)) largest = other, where = there;
+        if (fabs(other) > fabs(largest) || (fabs(other) == fabs(largest) && there < where))
+            largest = other, where = there;
     }
     for (int i = lane; i < n; i += 32)
-        vectors[static_cast<size_t>(k) * n + i] = (largest < 0 ? -1.0 : 1.0) * rows[static_cast<size_t>(from) * n + i];
+        vectors[static_cast<size_t>(k) * n + i] =
+            (largest < 0 ? -1.0 : 1.0) * rows[static_cast<size_t>(from) * n + i];
     if (lane == 0) values[k] = all_values[from];
 }
 
@@ -422,51 +457,60 @@ size_t lanczos_shared(int n) { return static_cast<size_t>(n) * static_cast<size_
 
 } // namespace
 
-void launch_valid(const float* cube, int bands, size_t pixels, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream) {
+void launch_valid(const float* cube, int bands, size_t pixels, bool zero_is_invalid, uint8_t* valid,
+                  cudaStream_t stream) {
     valid_kernel<<<blocks_for(pixels), threads, 0, stream>>>(cube, bands, pixels, zero_is_invalid, valid);
     HSI_CUDA_LAUNCHED("valid_kernel");
 }
 
-void launch_block_sums(const BlockWork& work, const uint8_t* valid, double* sum, int* finite, int* count, float* centre,
-                       cudaStream_t stream) {
-    block_sums_kernel<<<static_cast<unsigned>(work.bands), threads, 0, stream>>>(work, valid, sum, finite, count, centre);
+void launch_block_sums(const BlockWork& work, const uint8_t* valid, double* sum, int* finite, int* count,
+                       float* centre, cudaStream_t stream) {
+    block_sums_kernel<<<static_cast<unsigned>(work.bands), threads, 0, stream>>>(work, valid, sum, finite,
+                                                                                 count, centre);
     HSI_CUDA_LAUNCHED("block_sums_kernel");
 }
 
-void launch_pack(const BlockWork& work, const uint8_t* valid, const float* centre, float* packed, cudaStream_t stream) {
-    pack_kernel<<<dim3(block_pixels / threads, static_cast<unsigned>(work.bands)), threads, 0, stream>>>(work, valid, centre,
-                                                                                                        packed);
+void launch_pack(const BlockWork& work, const uint8_t* valid, const float* centre, float* packed,
+                 cudaStream_t stream) {
+    pack_kernel<<<dim3(block_pixels / threads, static_cast<unsigned>(work.bands)), threads, 0, stream>>>(
+        work, valid, centre, packed);
     HSI_CUDA_LAUNCHED("pack_kernel");
 }
 
-void multiply_batches(cublasHandle_t blas, const float* packed, int bands, int64_t pitch, int length, int count,
-                      float* products) {
+void multiply_batches(cublasHandle_t blas, const float* packed, int bands, int64_t pitch, int length,
+                      int count, float* products) {
     const float one = 1, zero = 0;
     // Row-major bands x pixels is column-major pixels x bands: C = A' A.
-    HSI_CUBLAS_CHECK(cublasSgemmStridedBatched(blas, CUBLAS_OP_T, CUBLAS_OP_N, bands, bands, length, &one, packed,
-                                               static_cast<int>(pitch), length, packed, static_cast<int>(pitch), length, &zero,
-                                               products, bands, static_cast<long long>(bands) * bands, count));
+    HSI_CUBLAS_CHECK(cublasSgemmStridedBatched(blas, CUBLAS_OP_T, CUBLAS_OP_N, bands, bands, length, &one,
+                                               packed, static_cast<int>(pitch), length, packed,
+                                               static_cast<int>(pitch), length, &zero, products, bands,
+                                               static_cast<long long>(bands) * bands, count));
 }
 
 void launch_add_products(const float* products, int bands, int count, double* scatter, cudaStream_t stream) {
-    add_products_kernel<<<blocks_for(static_cast<size_t>(bands) * static_cast<size_t>(bands)), threads, 0, stream>>>(
-        products, bands * bands, count, scatter);
+    add_products_kernel<<<blocks_for(static_cast<size_t>(bands) * static_cast<size_t>(bands)), threads, 0,
+                          stream>>>(products, bands * bands, count, scatter);
     HSI_CUDA_LAUNCHED("add_products_kernel");
 }
 
 namespace {
-void transform_pitched(const float* cube, int inputs, size_t pitch, size_t pixels, const double* matrix, const double* offset,
-                       int outputs, const uint8_t* valid, float* out, cudaStream_t stream) {
+void transform_pitched(const float* cube, int inputs, size_t pitch, size_t pixels, const double* matrix,
+                       const double* offset, int outputs, const uint8_t* valid, float* out,
+                       cudaStream_t stream) {
     const size_t shared = static_cast<size_t>(inputs) * transform_outputs * sizeof(double);
-    HSI_CUDA_CHECK(cudaFuncSetAttribute(transform_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
-    transform_kernel<<<dim3(blocks_for(pixels), static_cast<unsigned>((outputs + transform_outputs - 1) / transform_outputs)),
-                       threads, shared, stream>>>(cube, inputs, pitch, pixels, matrix, offset, outputs, valid, out);
+    HSI_CUDA_CHECK(cudaFuncSetAttribute(transform_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared)));
+    transform_kernel<<<dim3(blocks_for(pixels),
+                            static_cast<unsigned>((outputs + transform_outputs - 1) / transform_outputs)),
+                       threads, shared, stream>>>(cube, inputs, pitch, pixels, matrix, offset, outputs, valid,
+                                                  out);
     HSI_CUDA_LAUNCHED("transform_kernel");
 }
 } // namespace
 
-void launch_transform(const float* cube, int inputs, size_t pixels, const double* matrix, const double* offset, int outputs,
-                      const uint8_t* valid, float* out, cudaStream_t stream) {
+void launch_transform(const float* cube, int inputs, size_t pixels, const double* matrix,
+                      const double* offset, int outputs, const uint8_t* valid, float* out,
+                      cudaStream_t stream) {
     transform_pitched(cube, inputs, pixels, pixels, matrix, offset, outputs, valid, out, stream);
 }
 
@@ -474,22 +518,27 @@ constexpr int device_batch = 2048;
 
 DevicePca::DevicePca(int bands, size_t pixels, int components, cudaStream_t stream)
     : m_bands(bands), m_components(components), m_pixels(pixels),
-      m_padded((pixels + device_batch - 1) / device_batch * device_batch), m_batches(static_cast<int>(m_padded / device_batch)),
-      m_stream(stream), m_blas(stream), m_solver(stream), m_centre(static_cast<size_t>(bands)),
+      m_padded((pixels + device_batch - 1) / device_batch * device_batch),
+      m_batches(static_cast<int>(m_padded / device_batch)), m_stream(stream), m_blas(stream),
+      m_solver(stream), m_centre(static_cast<size_t>(bands)),
       m_shifted(static_cast<size_t>(bands) * m_padded),
       m_products(static_cast<size_t>(m_batches) * static_cast<size_t>(bands) * static_cast<size_t>(bands)),
       m_partial(static_cast<size_t>(bands * slices)), m_sums(static_cast<size_t>(bands)),
       m_matrix(static_cast<size_t>(bands) * static_cast<size_t>(bands)), m_dense_matrix(m_matrix.size()),
-      m_values(static_cast<size_t>(2 * bands)), m_vectors(static_cast<size_t>(components) * static_cast<size_t>(bands)),
-      m_basis(static_cast<size_t>(most_lanczos + 1) * static_cast<size_t>(bands) + most_pairs * 3 * (most_lanczos + 1)),
+      m_values(static_cast<size_t>(2 * bands)),
+      m_vectors(static_cast<size_t>(components) * static_cast<size_t>(bands)),
+      m_basis(static_cast<size_t>(most_lanczos + 1) * static_cast<size_t>(bands) +
+              most_pairs * 3 * (most_lanczos + 1)),
       m_transform(m_vectors.size()), m_offset(static_cast<size_t>(components)), m_info(2) {
     HSI_CUBLAS_CHECK(cublasSetMathMode(m_blas.get(), CUBLAS_PEDANTIC_MATH));
-    HSI_CUSOLVER_CHECK(cusolverDnXsyevd_bufferSize(m_solver.get(), nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER,
-                                                   bands, CUDA_R_64F, m_dense_matrix.data(), bands, CUDA_R_64F,
-                                                   m_values.data() + bands, CUDA_R_64F, &m_device_bytes, &m_host_bytes));
+    HSI_CUSOLVER_CHECK(
+        cusolverDnXsyevd_bufferSize(m_solver.get(), nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER,
+                                    bands, CUDA_R_64F, m_dense_matrix.data(), bands, CUDA_R_64F,
+                                    m_values.data() + bands, CUDA_R_64F, &m_device_bytes, &m_host_bytes));
     m_solver_work = cuda::DeviceBuffer<unsigned char>(m_device_bytes);
     m_solver_host.resize(m_host_bytes);
-    HSI_CUDA_CHECK(cudaHostAlloc(reinterpret_cast<void**>(&m_host_info), 2 * sizeof(int), cudaHostAllocDefault));
+    HSI_CUDA_CHECK(
+        cudaHostAlloc(reinterpret_cast<void**>(&m_host_info), 2 * sizeof(int), cudaHostAllocDefault));
 }
 
 DevicePca::~DevicePca() {
@@ -497,19 +546,20 @@ DevicePca::~DevicePca() {
 }
 
 void DevicePca::centre(const float* cube) {
-    provisional_mean_kernel<<<static_cast<unsigned>(m_bands), threads, 0, m_stream>>>(cube, m_pixels, m_centre.data());
+    provisional_mean_kernel<<<static_cast<unsigned>(m_bands), threads, 0, m_stream>>>(cube, m_pixels,
+                                                                                      m_centre.data());
     HSI_CUDA_LAUNCHED("provisional_mean_kernel");
     centre_kernel<<<dim3(slices, static_cast<unsigned>(m_bands)), threads, 0, m_stream>>>(
         cube, m_pixels, m_padded, m_centre.data(), m_shifted.data(), m_partial.data());
     HSI_CUDA_LAUNCHED("centre_kernel");
-    band_sums_kernel<<<blocks_for(static_cast<size_t>(m_bands)), threads, 0, m_stream>>>(m_partial.data(), m_bands,
-                                                                                        m_sums.data());
+    band_sums_kernel<<<blocks_for(static_cast<size_t>(m_bands)), threads, 0, m_stream>>>(
+        m_partial.data(), m_bands, m_sums.data());
     HSI_CUDA_LAUNCHED("band_sums_kernel");
 }
 
 void DevicePca::covariance() {
-    multiply_batches(m_blas.get(), m_shifted.data(), m_bands, static_cast<int64_t>(m_padded), device_batch, m_batches,
-                     m_products.data());
+    multiply_batches(m_blas.get(), m_shifted.data(), m_bands, static_cast<int64_t>(m_padded), device_batch,
+                     m_batches, m_products.data());
     covariance_kernel<<<static_cast<unsigned>((m_bands * m_bands + 31) / 32), dim3(32, 8), 0, m_stream>>>(
         m_products.data(), m_bands, m_batches, m_sums.data(), static_cast<double>(m_pixels), m_matrix.data());
     HSI_CUDA_LAUNCHED("covariance_kernel");
@@ -526,35 +576,39 @@ void DevicePca::eigenproblem() {
         dense_eigenproblem();
         return;
     }
-    HSI_CUDA_CHECK(cudaFuncSetAttribute(lanczos_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared)));
+    HSI_CUDA_CHECK(cudaFuncSetAttribute(lanczos_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared)));
     lanczos_kernel<<<1, lanczos_threads, shared, m_stream>>>(
         m_matrix.data(), m_bands, m_components, std::min(most_lanczos, m_bands), 1e-9, m_basis.data(),
-        m_basis.data() + static_cast<size_t>(most_lanczos + 1) * static_cast<size_t>(m_bands), m_values.data(),
-        m_vectors.data(), m_info.data());
+        m_basis.data() + static_cast<size_t>(most_lanczos + 1) * static_cast<size_t>(m_bands),
+        m_values.data(), m_vectors.data(), m_info.data());
     HSI_CUDA_LAUNCHED("lanczos_kernel");
-    HSI_CUDA_CHECK(cudaMemcpyAsync(m_host_info, m_info.data(), 2 * sizeof(int), cudaMemcpyDeviceToHost, m_stream));
+    HSI_CUDA_CHECK(
+        cudaMemcpyAsync(m_host_info, m_info.data(), 2 * sizeof(int), cudaMemcpyDeviceToHost, m_stream));
     HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
     if (m_host_info[0] != 0) dense_eigenproblem();
 }
 
 void DevicePca::dense_eigenproblem() {
     m_dense = true;
-    HSI_CUDA_CHECK(cudaMemcpyAsync(m_dense_matrix.data(), m_matrix.data(), m_matrix.bytes(), cudaMemcpyDeviceToDevice, m_stream));
-    HSI_CUSOLVER_CHECK(cusolverDnXsyevd(m_solver.get(), nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, m_bands,
-                                        CUDA_R_64F, m_dense_matrix.data(), m_bands, CUDA_R_64F, m_values.data() + m_bands,
-                                        CUDA_R_64F, m_solver_work.data(), m_device_bytes, m_solver_host.data(), m_host_bytes,
-                                        m_info.data()));
-    pick_kernel<<<static_cast<unsigned>(m_components), 32, 0, m_stream>>>(m_values.data() + m_bands, m_dense_matrix.data(),
-                                                                         m_bands, m_values.data(), m_vectors.data());
+    HSI_CUDA_CHECK(cudaMemcpyAsync(m_dense_matrix.data(), m_matrix.data(), m_matrix.bytes(),
+                                   cudaMemcpyDeviceToDevice, m_stream));
+    HSI_CUSOLVER_CHECK(cusolverDnXsyevd(
+        m_solver.get(), nullptr, CUSOLVER_EIG_MODE_VECTOR, CUBLAS_FILL_MODE_LOWER, m_bands, CUDA_R_64F,
+        m_dense_matrix.data(), m_bands, CUDA_R_64F, m_values.data() + m_bands, CUDA_R_64F,
+        m_solver_work.data(), m_device_bytes, m_solver_host.data(), m_host_bytes, m_info.data()));
+    pick_kernel<<<static_cast<unsigned>(m_components), 32, 0, m_stream>>>(
+        m_values.data() + m_bands, m_dense_matrix.data(), m_bands, m_values.data(), m_vectors.data());
     HSI_CUDA_LAUNCHED("pick_kernel");
 }
 
 void DevicePca::project(float* out) {
     projection_kernel<<<static_cast<unsigned>(m_components), threads, 0, m_stream>>>(
-        m_vectors.data(), m_sums.data(), m_bands, static_cast<double>(m_pixels), m_transform.data(), m_offset.data());
+        m_vectors.data(), m_sums.data(), m_bands, static_cast<double>(m_pixels), m_transform.data(),
+        m_offset.data());
     HSI_CUDA_LAUNCHED("projection_kernel");
-    transform_pitched(m_shifted.data(), m_bands, m_padded, m_pixels, m_transform.data(), m_offset.data(), m_components, nullptr,
-                      out, m_stream);
+    transform_pitched(m_shifted.data(), m_bands, m_padded, m_pixels, m_transform.data(), m_offset.data(),
+                      m_components, nullptr, out, m_stream);
 }
 
 void DevicePca::run(const float* cube, float* out) {
@@ -564,7 +618,8 @@ void DevicePca::run(const float* cube, float* out) {
     project(out);
 }
 
-void DevicePca::result(std::vector<double>& values, std::vector<double>& loadings, std::vector<double>& mean) const {
+void DevicePca::result(std::vector<double>& values, std::vector<double>& loadings,
+                       std::vector<double>& mean) const {
     values.resize(static_cast<size_t>(m_components));
     loadings.resize(m_vectors.size());
     std::vector<float> centre(static_cast<size_t>(m_bands));
