@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// Diffusion profiles on the CPU from memory to memory; the machine's memory bandwidth beside them, since a
+// FED step that passes over memory alone cannot be faster than that.
+#include "eadp/eadp_simd.h"
+#include "eadp/profile.h"
+#include "support/memory_cube.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <map>
+#include <thread>
+
+namespace {
+
+using namespace hsi;
+
+int all_threads() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+const test::Cube& planes(int64_t samples, int64_t lines) {
+    static std::map<std::pair<int64_t, int64_t>, test::Cube> made;
+    auto& cube = made[{samples, lines}];
+    if (cube.values.empty()) cube = test::random_scene(samples, lines, 7, 1, 0.05, 100);
+    return cube;
+}
+
+/// Reads and writes of the size of a plane too large for the caches: what a step without fusion is bound by.
+void memory_copy(benchmark::State& state) {
+    std::vector<char> from(size_t{256} << 20, 1), to(from.size());
+    for (auto _ : state) {
+        std::memcpy(to.data(), from.data(), from.size());
+        benchmark::ClobberMemory();
+    }
+    state.SetBytesProcessed(state.iterations() * 2 * static_cast<int64_t>(from.size()));
+}
+
+/// The witness: one explicit step a pass over memory (read the plane and two weights, write the plane).
+void plain_step(benchmark::State& state) {
+    const int64_t w = 1905, h = 349, pitch = 1905 + 79;
+    std::vector<float> a(static_cast<size_t>(pitch * (h + 3)), 1.0f), b(a), east(a), south(a);
+    const auto& simd = eadp::sweep_kernels<float>();
+    for (auto _ : state) {
+        for (int64_t y = 0; y < h; ++y) {
+            const size_t at = static_cast<size_t>((y + 1) * pitch + 32);
+            simd.sweep(a.data() + at, a.data() + at - pitch, a.data() + at, a.data() + at + pitch,
+                       east.data() + at, south.data() + at, south.data() + at - pitch, w, true,
+                       b.data() + at);
+        }
+        std::swap(a, b);
+    }
+    state.SetBytesProcessed(state.iterations() * w * h * 16);
+}
+
+void profile(benchmark::State& state) {
+    const auto& cube = planes(state.range(0), state.range(1));
+    const test::MemorySource source(cube);
+    eadp::Options options;
+    for (int c = 1; c <= 8; ++c)
+        options.times.push_back(65.0 * c);
+    options.scheme = state.range(2) ? eadp::Scheme::exact : eadp::Scheme::fed;
+    options.precision =
+        state.range(3) ? eadp::Precision::double_precision : eadp::Precision::single_precision;
+    test::MemorySink sink(cube.shape.samples, cube.shape.lines, eadp::profile_bands(options, 7));
+    eadp::ProfileRun run;
+    run.threads = static_cast<int>(state.range(4));
+    run.memory = uint64_t{4} << 30;
+    double diffusion = 0, setup = 0;
+    run.pass = [](const std::string& name, double) {
+        stream::PassOptions pass;
+        pass.name = name;
+        return pass;
+    };
+    run.finished = [&](const stream::PassReport& r) {
+        (r.name == "diffusion" ? diffusion : setup) += r.seconds;
+    };
+    const auto backend = eadp::make_cpu_backend();
+    for (auto _ : state)
+        eadp::make_profile(
+            source, options, *backend, [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; },
+            run);
+    const auto stages = eadp::make_stages(options);
+    const double sweeps = static_cast<double>(cube.shape.pixels()) * 7 * stages[0].degree;
+    state.counters["diffusion_s"] = benchmark::Counter(diffusion, benchmark::Counter::kAvgIterations);
+    state.counters["scans_s"] = benchmark::Counter(setup, benchmark::Counter::kAvgIterations);
+    // What an unfused step would have to move for the same sweeps: plane and two weights in, plane out.
+    state.counters["as_plain_steps_B/s"] =
+        benchmark::Counter(sweeps * 16 * static_cast<double>(state.iterations()) / diffusion,
+                           benchmark::Counter::kDefaults, benchmark::Counter::kIs1000);
+    state.SetLabel(eadp::simd_target());
+}
+
+} // namespace
+
+BENCHMARK(memory_copy)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(plain_step)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(profile)
+    ->ArgNames({"samples", "lines", "exact", "double", "threads"})
+    ->ArgsProduct({{1905}, {349}, {0, 1}, {0, 1}, {1, all_threads()}})
+    ->Args({145, 145, 0, 0, all_threads()})
+    ->Args({340, 610, 0, 0, all_threads()})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_MAIN();

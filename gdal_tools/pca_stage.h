@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+// PCA as a stage of a tool: where to compute it, and the passes that lead to a model.
+#pragma once
+
+#include "cli/tool.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "pca/pca.h"
+#include "stream/resident_source.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+inline std::string list_of(const std::vector<int>& numbers) {
+    std::string text;
+    for (int n : numbers) {
+        if (!text.empty()) text += ',';
+        text += std::to_string(n);
+    }
+    return text;
+}
+
+/// The CPU, or devices through the CUDA module.
+class PcaBackend {
+  public:
+    /// devices: those that the tool has chosen; empty for the CPU. Falls back to the CPU, with a warning,
+    /// when the module cannot be loaded and a GPU was not asked for by name.
+    PcaBackend(cli::Run& run, std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {
+        if (m_devices.empty()) return;
+        try {
+            m_cuda = reinterpret_cast<pca::CudaBackend* (*)()>(cuda_module_symbol("pca", pca::cuda_symbol))();
+        } catch (const Error& e) {
+            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
+            run.warn(std::string(e.what()) + "; PCA runs on the CPU");
+            m_devices.clear();
+        }
+    }
+    bool on_cuda() const { return m_cuda != nullptr; }
+    std::unique_ptr<stream::CovarianceScan> covariance(int bands) const {
+        return m_cuda ? m_cuda->make_covariance(m_devices, bands)
+                      : std::make_unique<stream::CovarianceScan>(bands);
+    }
+    std::unique_ptr<stream::Operation> transform(pca::Transform t) const {
+        return m_cuda ? m_cuda->make_transform(m_devices, std::move(t)) : pca::make_transform(std::move(t));
+    }
+    /// Device bytes for all lanes; 0 on the CPU.
+    uint64_t device_memory(const cli::CommonOptions& options) const {
+        if (!m_cuda) return 0;
+        if (options.device_memory > 0) return options.device_memory;
+        uint64_t free = UINT64_MAX;
+        for (const auto& d : m_devices)
+            free = std::min(free, m_cuda->free_memory(d));
+        return free / 5 * 4;
+    }
+
+  private:
+    std::vector<CudaDevice> m_devices;
+    pca::CudaBackend* m_cuda = nullptr;
+};
+
+inline std::string describe_devices(const cli::Run& run, const std::vector<CudaDevice>& devices,
+                                    const char* simd) {
+    if (devices.empty())
+        return "CPU, " + std::to_string(run.options().threads) +
+               (run.options().threads == 1 ? " thread, " : " threads, ") + simd;
+    std::string text = "CUDA";
+    for (const auto& d : devices)
+        text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
+    return text;
+}
+
+/// A scene whose statistics are known: bands without values are left out, and a compressed file that fits is
+/// in memory.
+struct ScannedScene {
+    std::shared_ptr<raster::RasterSource> raster;
+    std::shared_ptr<const stream::CubeSource> cube; ///< what to read from: raster, or its copy in memory
+    uint64_t resident_bytes = 0;                    ///< of -memory, taken by that copy
+    stream::SceneCovariance statistics;
+};
+
+/// One pass, or two when bands turn out to be without a value.
+inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSource> raster,
+                               const PcaBackend& backend, double share) {
+    ScannedScene scene;
+    for (bool again = false;; again = true) {
+        scene.raster = raster;
+        scene.cube = raster;
+        std::shared_ptr<stream::ResidentSource> resident;
+        auto options = run.pass("covariance", again ? 0.0 : share);
+        const uint64_t bytes = raster->shape().float_bytes();
+        if (!raster->raw_access() &&
+            bytes <= options.memory / 2) { // decoding twice costs more than keeping it
+            resident = std::make_shared<stream::ResidentSource>(raster);
+            scene.cube = resident;
+            scene.resident_bytes = bytes;
+            options.memory -= bytes;
+        }
+        options.device_memory = backend.device_memory(run.options());
+        const auto scan = backend.covariance(raster->shape().bands);
+        run.add_pass(stream::run_pass(*scene.cube, *scan, {}, options));
+        if (resident) resident->seal();
+        scene.statistics = scan->result();
+        const auto empty = scene.statistics.empty_bands();
+        if (scene.statistics.valid_pixels > 0 || empty.empty() ||
+            static_cast<int>(empty.size()) == raster->shape().bands)
+            break;
+        std::vector<int> numbers;
+        for (int b : empty)
+            numbers.push_back(raster->bands()[static_cast<size_t>(b)]);
+        run.warn("no valid value in band " + list_of(numbers) + ": left out");
+        run.report()["bands_without_values"] = numbers;
+        raster = raster->without_bands(empty);
+    }
+    if (scene.statistics.valid_pixels == 0)
+        throw Error(raster->path() +
+                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
+                        "bands are zero)",
+                    "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+    run.report()["valid_pixels"] = scene.statistics.valid_pixels;
+    run.report()["invalid_pixels"] = scene.statistics.invalid_pixels;
+    if (scene.statistics.invalid_pixels > 0)
+        run.note(std::to_string(scene.statistics.invalid_pixels) + " of " +
+                 std::to_string(raster->shape().pixels()) +
+                 " pixels are invalid (nodata, masked, NaN or all zero) and stay without a value");
+    return scene;
+}
+
+/// The model of a scanned scene; explained variance goes to the report.
+inline pca::Model fit_scene(cli::Run& run, const ScannedScene& scene, const pca::FitOptions& options) {
+    auto model = pca::fit(scene.statistics, options);
+    model.source = scene.raster->path();
+    model.bands = scene.raster->bands();
+    model.wavelengths_nm = scene.raster->wavelengths_nm();
+    for (int k = 0; k < model.components; ++k) {
+        run.report()["explained_variance"].push_back(model.eigenvalues[static_cast<size_t>(k)]);
+        run.report()["explained_variance_ratio"].push_back(model.explained(k));
+    }
+    if (model.rank() < model.components)
+        run.warn("the scene has only " + std::to_string(model.rank()) +
+                 " components with variance; what comes after them is rounding" +
+                 (model.whiten ? ", whitened to zero" : ""));
+    return model;
+}
+
+/// The explained variance for people, once the progress bar is complete.
+inline void print_components(cli::Run& run, const pca::Model& model) {
+    double sum = 0;
+    for (int k = 0; k < model.components; ++k) {
+        sum += model.explained(k);
+        char text[128];
+        std::snprintf(text, sizeof text,
+                      "PC%d: variance %.8g, %.4f %% of the whole, %.4f %% with those before it", k + 1,
+                      model.eigenvalues[static_cast<size_t>(k)], 100 * model.explained(k), 100 * sum);
+        run.note(text);
+    }
+}
+
+/// -dry-run: one pass of the plan, printed and reported.
+inline void print_plan(cli::Run& run, const std::string& name, const stream::CubeSource& source,
+                       const stream::Operation& operation, const TilePlan& plan) {
+    const uint64_t bytes = stream::plan_bytes(source, operation, plan);
+    run.print("Pass " + name + ": " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers");
+    run.report()["plan"][name] = {{"tiles", plan.size()},
+                                  {"tile_samples", plan.max_core_samples()},
+                                  {"tile_lines", plan.max_core_lines()},
+                                  {"halo", plan.halo()},
+                                  {"lanes", plan.lanes()},
+                                  {"buffer_bytes", bytes}};
+}
+
+/// Refuses what PCA cannot be made from.
+inline void check_spectrum(const raster::RasterSource& source, const char* what) {
+    if (source.shape().bands >= 2) return;
+    throw UsageError("-b: " + std::to_string(source.shape().bands) + " band of " + source.path() +
+                         " is no spectrum: " + what + " needs at least 2 bands",
+                     "Give more bands with -b, or keep bad ones with -bbl ignore.");
+}
+
+/// -nc as given, or 7 and no more than there are; throws UsageError naming the range.
+inline int component_count(int asked, bool given, int bands) {
+    if (!given) return std::min(asked, bands);
+    if (asked < 1 || asked > bands)
+        throw UsageError("-nc: " + std::to_string(asked) + " components cannot be made from " +
+                             std::to_string(bands) + (bands == 1 ? " band" : " bands"),
+                         "Use a number from 1 to " + std::to_string(bands) + ".");
+    return asked;
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// EADP, the extended anisotropic diffusion profile.
+//
+// A. Accion, F. Arguello, D. B. Heras: Extended Anisotropic Diffusion Profiles in GPU for Hyperspectral
+// Imagery. For every component X the profile holds X and diffused copies of it, one a process time T
+// (equations 1 to 10):
+//   L = Gaussian of X (radius ceil(3 sigma), mirrored at the border, renormalised over valid pixels)
+//   m = Scharr gradient magnitude of L, in the data's unit per pixel; k = a percentile of the non-zero m
+//   g = 1/(1 + m^2/k^2) (g2), exp(-m^2/k^2) (g1), or 1 - exp(-3.31488/(m/k)^8) (g3)
+//   dX/dt = div(g grad X) for time T, five-point stencil, no flux over the border or into invalid pixels.
+//
+// A cycle of fast explicit diffusion (equations 6 to 8) with g frozen is a polynomial of the diffusion
+// operator A applied to X, and so is the exact solution exp(T A) X to any tolerance. Written in Chebyshev
+// polynomials of I + tau_max A, the copies of all times share one recurrence, a stencil sweep a degree:
+//   Y_0 = X, Y_1 = X + tau_max A X, Y_{k+1} = 2 (Y_k + tau_max A Y_k) - Y_{k-1};  copy c = sum_k a_{c,k} Y_k.
+// Setup (L, m, k, g) is computed in double precision without fused operations, so that every backend decides
+// alike.
+#pragma once
+
+#include "core/cuda_module.h"
+#include "core/error.h"
+#include "stream/operation.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::eadp {
+
+enum class Diffusivity { g1, g2, g3 };
+enum class Evolution { independent, cascade, incremental };
+enum class Scheme { fed, exact };
+enum class Precision { single_precision, double_precision };
+
+struct Options {
+    std::vector<double> times; ///< process times T_c > 0 (rising for incremental), in squared pixels
+    double sigma = 1;          ///< of the Gaussian, in pixels; 0: none
+    Diffusivity diffusivity = Diffusivity::g2;
+    double percentile = 0.7;        ///< in (0, 1], six decimals
+    std::optional<double> contrast; ///< k for all components instead of the percentile, > 0
+    int cycles = 1;                 ///< of fast explicit diffusion for one time
+    Evolution evolution = Evolution::independent;
+    Scheme scheme = Scheme::fed;
+    double tolerance = 1e-4; ///< of the exact scheme, relative to the component's range
+    Precision precision = Precision::single_precision;
+    bool zero_is_invalid = false; ///< a pixel that is zero in all components has no value (raw bands)
+
+    int copies() const { return static_cast<int>(times.size()); }
+};
+
+/// Throws UsageError naming the option and the allowed range.
+void check(const Options& options);
+
+// --- the schedule
+// -----------------------------------------------------------------------------------------------------
+
+inline constexpr double tau_max =
+    0.25; ///< largest stable explicit step of the five-point stencil with g <= 1
+
+/// Steps n of one of `cycles` cycles for process time T (equation 8).
+int fed_steps(double time, int cycles);
+/// The step sizes of one cycle (equation 7, scaled so that all cycles together last T), in Leja order of
+/// 1/tau: the order decides about rounding.
+std::vector<double> fed_taus(double time, int cycles);
+/// Coefficients a_0..a_n of all cycles' product of (1 + tau_j A), in Chebyshev polynomials of I + tau_max A;
+/// n = steps x cycles.
+std::vector<double> fed_coefficients(double time, int cycles);
+/// Coefficients of exp(T A), cut where the tail falls below `tolerance`; their sum stays 1.
+std::vector<double> exact_coefficients(double time, double tolerance);
+
+/// One recurrence and the copies that it yields.
+struct Stage {
+    int degree = 0;                                ///< sweeps
+    std::vector<std::vector<double>> coefficients; ///< a copy each, at most degree + 1 of them
+};
+/// Independent: one stage of all copies. Cascade and incremental: a stage a copy, each starting from the last
+/// one's copy.
+std::vector<Stage> make_stages(const Options& options);
+
+int gaussian_radius(double sigma); ///< ceil(3 sigma)
+/// Weights of offsets 0..radius, so that the sum over -radius..radius is 1.
+std::vector<double> gaussian_weights(double sigma);
+/// Pixels beyond a tile that its diffused core depends on: the degrees of all stages of one pass, Gaussian
+/// and Scharr.
+int64_t halo_of(const Options& options, const std::vector<Stage>& stages);
+
+// --- the contrast
+// -----------------------------------------------------------------------------------------------------
+
+inline constexpr int histogram_bins = 300;
+using Histogram = std::array<int64_t, histogram_bins>;
+
+/// What a whole component says about itself.
+struct Range {
+    float lowest = 0, highest = 0; ///< of the valid pixels
+    double steepest = 0;           ///< hmax, the largest gradient magnitude
+    int64_t valid = 0;             ///< pixels with a value
+    /// Taken off before diffusion and put back after it: sums keep their digits on a high level.
+    float level() const { return valid > 0 ? 0.5f * lowest + 0.5f * highest : 0.0f; }
+};
+
+/// k = hmax (b+1)/300 for the first bin b at which the running count reaches the percentile of the non-zero
+/// gradients, decided in integers; 0 when there is none.
+double contrast_of(const Range& range, const Histogram& histogram, double percentile);
+
+/// Scans of the components' gradients; each has a result once its pass is over.
+class RangeScan : public stream::Operation {
+  public:
+    virtual const std::vector<Range>& result() const = 0;
+};
+class HistogramScan : public stream::Operation {
+  public:
+    virtual const std::vector<Histogram>& result() const = 0;
+};
+
+/// What diffusion needs to know of a component.
+struct Contrast {
+    double k = 0; ///< 0: no gradient anywhere, g = 1
+    float level = 0;
+};
+
+// --- the backends
+// -----------------------------------------------------------------------------------------------------
+
+/// The three passes over component planes, in this order for one set of planes: a backend with memory of its
+/// own may keep there what the range scan has seen when keep_planes() said that every pass sees the whole
+/// scene in one tile. The planes are (the source's bands; NaN where there is no value). The diffusion's
+/// output holds for every component, one after another: the component itself when `with_component`, then the
+/// copies of the stages. A whole-scene tile is worked on by `team` threads.
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<RangeScan> make_range_scan(const Options& options, int components) = 0;
+    virtual std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options,
+                                                               const std::vector<Range>& ranges) = 0;
+    virtual std::unique_ptr<stream::Operation> make_diffusion(const Options& options,
+                                                              const std::vector<Stage>& stages,
+                                                              const std::vector<Contrast>& contrasts,
+                                                              bool with_component, int team) = 0;
+    virtual std::string describe() const = 0;
+    /// Device bytes to plan tiles with; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
+    /// True when the backend gains from passes of one tile each.
+    virtual bool wants_whole_scene() const { return false; }
+    virtual void keep_planes(bool /*whole_scene*/) {}
+};
+
+std::unique_ptr<Backend> make_cpu_backend();
+/// Where the CPU backend's SIMD code was dispatched to.
+const char* simd_target();
+
+/// What hsi_cuda_eadp.so offers through its symbol hsi_cuda_eadp: a function
+/// Backend* (*)(const std::vector<CudaDevice>&), whose object the caller owns.
+inline constexpr const char* cuda_symbol = "hsi_cuda_eadp";
+
+} // namespace hsi::eadp

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+#include "eadp/eadp.h"
+#include "eadp/eadp_simd.h"
+#include "eadp/gradient.h"
+#include "eadp/team.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <utility>
+
+namespace hsi::eadp {
+namespace {
+
+constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
+
+// --- scans
+// ------------------------------------------------------------------------------------------------------------
+
+/// Runs the gradient over the core of a tile for every component.
+class ScanWorkerBase : public stream::Worker {
+  public:
+    ScanWorkerBase(const Options& options, const stream::TileLimits& limits)
+        : m_zero_is_invalid(options.zero_is_invalid), m_gradient(options.sigma, limits.window_samples),
+          m_mask(static_cast<size_t>(limits.window_samples * limits.window_lines)) {}
+
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        make_mask(in, m_zero_is_invalid, m_mask.data());
+        const int64_t x0 = tile.core.x - tile.window.x, y0 = tile.core.y - tile.window.y;
+        for (int b = 0; b < in.bands; ++b)
+            m_gradient.run(in, b, m_mask.data(), y0, y0 + tile.core.h,
+                           [&](int64_t y, const double* squared, const double* valid) {
+                               add_row(b, in.row(b, y) + x0, squared + x0, valid + x0, tile.core.w);
+                           });
+    }
+
+  protected:
+    virtual void add_row(int band, const float* x, const double* squared, const double* valid,
+                         int64_t count) = 0;
+
+  private:
+    const bool m_zero_is_invalid;
+    Gradient m_gradient;
+    HostBuffer<float> m_mask;
+};
+
+uint64_t scan_bytes(const Options& options, const stream::TileLimits& limits) {
+    return static_cast<uint64_t>(limits.window_samples * limits.window_lines) * 4 +
+           Gradient::bytes(options.sigma, limits.window_samples);
+}
+
+class RangeWorker final : public ScanWorkerBase {
+  public:
+    RangeWorker(const Options& options, const stream::TileLimits& limits, size_t components)
+        : ScanWorkerBase(options, limits), ranges(components), squares(components) {}
+    std::vector<Range> ranges;
+    std::vector<double> squares; ///< of the steepest gradients
+
+  private:
+    void add_row(int band, const float* x, const double* squared, const double* valid,
+                 int64_t count) override {
+        Range& r = ranges[static_cast<size_t>(band)];
+        double& s = squares[static_cast<size_t>(band)];
+        s = std::max(s, setup_kernels().maximum(squared, valid, count));
+        float low = r.valid > 0 ? r.lowest : std::numeric_limits<float>::max(),
+              high = r.valid > 0 ? r.highest : -low;
+        for (int64_t i = 0; i < count; ++i) {
+            const bool v = valid[i] != 0;
+            r.valid += v;
+            low = v && x[i] < low ? x[i] : low;
+            high = v && x[i] > high ? x[i] : high;
+        }
+        if (low <= high) r.lowest = low, r.highest = high;
+    }
+};
+
+class CpuRangeScan final : public RangeScan {
+  public:
+    CpuRangeScan(Options options, int components)
+        : m_options(std::move(options)), m_result(static_cast<size_t>(components)) {}
+    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return scan_bytes(m_options, limits);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        return std::make_unique<RangeWorker>(m_options, limits, m_result.size());
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const RangeWorker&>(worker);
+        for (size_t b = 0; b < m_result.size(); ++b) {
+            Range& r = m_result[b];
+            const Range& o = w.ranges[b];
+            if (o.valid == 0) continue;
+            r.lowest = r.valid > 0 ? std::min(r.lowest, o.lowest) : o.lowest;
+            r.highest = r.valid > 0 ? std::max(r.highest, o.highest) : o.highest;
+            r.steepest = std::max(r.steepest, std::sqrt(w.squares[b]));
+            r.valid += o.valid;
+        }
+    }
+    const std::vector<Range>& result() const override { return m_result; }
+
+  private:
+    const Options m_options;
+    std::vector<Range> m_result;
+};
+
+class HistogramWorker final : public ScanWorkerBase {
+  public:
+    HistogramWorker(const Options& options, const stream::TileLimits& limits,
+                    const std::vector<Range>& ranges)
+        : ScanWorkerBase(options, limits), counts(ranges.size()), m_ranges(ranges) {
+        for (auto& c : counts)
+            c.fill(0);
+    }
+    std::vector<Histogram> counts;
+
+  private:
+    void add_row(int band, const float*, const double* squared, const double* valid, int64_t count) override {
+        const double steepest = m_ranges[static_cast<size_t>(band)].steepest;
+        if (!(steepest > 0)) return;
+        auto& c = counts[static_cast<size_t>(band)];
+        for (int64_t i = 0; i < count; ++i) {
+            if (valid[i] == 0 || !(squared[i] > 0)) continue;
+            const double position = histogram_bins * std::sqrt(squared[i]) / steepest;
+            ++c[static_cast<size_t>(std::min(histogram_bins - 1, static_cast<int>(position)))];
+        }
+    }
+    const std::vector<Range>& m_ranges;
+};
+
+class CpuHistogramScan final : public HistogramScan {
+  public:
+    CpuHistogramScan(Options options, std::vector<Range> ranges)
+        : m_options(std::move(options)), m_ranges(std::move(ranges)), m_result(m_ranges.size()) {
+        for (auto& c : m_result)
+            c.fill(0);
+    }
+    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return scan_bytes(m_options, limits);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        return std::make_unique<HistogramWorker>(m_options, limits, m_ranges);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const HistogramWorker&>(worker);
+        for (size_t b = 0; b < m_result.size(); ++b)
+            for (size_t i = 0; i < m_result[b].size(); ++i)
+                m_result[b][i] += w.counts[b][i];
+    }
+    const std::vector<Histogram>& result() const override { return m_result; }
+
+  private:
+    const Options m_options;
+    const std::vector<Range> m_ranges;
+    std::vector<Histogram> m_result;
+};
+
+// --- diffusion
+// --------------------------------------------------------------------------------------------------------
+
+/// A plane over a window, with row_slack elements of zero before and behind every row and a row above the
+/// first.
+template <class T>
+class Plane {
+  public:
+    Plane() = default;
+    Plane(int64_t samples, int64_t lines) : m_pitch(pitch_of(samples)), m_data(count(samples, lines)) {
+        std::fill_n(m_data.data(), m_data.size(), T(0));
+    }
+    static int64_t pitch_of(int64_t samples) { return (samples + 15) / 16 * 16 + 2 * row_slack; }
+    static size_t count(int64_t samples, int64_t lines) {
+        return static_cast<size_t>(pitch_of(samples) * (lines + 1));
+    }
+    T* row(int64_t y) const { return m_data.data() + (y + 1) * m_pitch + row_slack; }
+    int64_t pitch() const { return m_pitch; }
+
+  private:
+    int64_t m_pitch = 0;
+    HostBuffer<T> m_data;
+};
+
+/// Where a copy is summed up: rows of `region` (window coordinates), any pitch.
+template <class T>
+struct Target {
+    T* data = nullptr; ///< pixel (region.x, region.y)
+    ptrdiff_t pitch = 0;
+};
+
+/// One component's recurrence over a window: groups of fused sweeps. Within a group a wavefront runs down the
+/// lines: when a line of Y_k enters, line - j of Y_{k+j} can be computed, for all j of the group; the rows in
+/// flight stay in the second-level cache, and memory is passed over once a group.
+template <class T>
+class Recurrence {
+  public:
+    Recurrence(int64_t samples, int64_t lines, int team)
+        : m_simd(sweep_kernels<T>()), m_a(samples, lines), m_b(samples, lines), m_next_a(samples, lines),
+          m_next_b(samples, lines), m_east(samples, lines), m_south(samples, lines) {
+        for (int i = 0; i < team; ++i) {
+            m_rings.emplace_back(static_cast<size_t>(ring_pitch() * ring_rows * fused_sweeps));
+            std::fill_n(m_rings.back().data(), m_rings.back().size(), T(0));
+        }
+    }
+    static uint64_t bytes(int64_t samples, int64_t lines, int team) {
+        return sizeof(T) *
+               (6 * Plane<T>::count(samples, lines) +
+                static_cast<uint64_t>(team) * static_cast<uint64_t>(ring_pitch() * ring_rows * fused_sweeps));
+    }
+
+    T* start_row(int64_t y) { return m_b.row(y); } ///< Y_0, to be filled before run()
+    T* east_row(int64_t y) { return m_east.row(y); }
+    /// Weights between lines y and y + 1; row -1 stays zero.
+    T* south_row(int64_t y) { return m_south.row(y); }
+
+    /// Runs the stage; targets[c] covers `region`. The weights must hold in `region` grown by the degree.
+    void run(const Stage& stage, const Rect& window, const Rect& region,
+             const std::vector<Target<T>>& targets, Team& team) {
+        for (int k = 0; k < stage.degree; k += fused_sweeps) {
+            const int sweeps = std::min(fused_sweeps, stage.degree - k);
+            const Rect output = intersect(grow(region, stage.degree - k - sweeps), window);
+            const int64_t strips = (output.w + strip_width - 1) / strip_width;
+            const int64_t width = ((output.w + strips - 1) / strips + 15) / 16 * 16;
+            int64_t chunks = 1;
+            if (team.size() > 1)
+                chunks = std::clamp<int64_t>((3 * team.size() + strips - 1) / strips, 1,
+                                             std::max<int64_t>(1, output.h / 64));
+            const int64_t height = (output.h + chunks - 1) / chunks;
+            team.run(strips * chunks, [&](int64_t unit, int member) {
+                const Rect part = intersect(
+                    Rect{output.x + unit % strips * width, output.y + unit / strips * height, width, height},
+                    output);
+                if (!part.empty())
+                    run_part(stage, k, sweeps, window, part, region, targets,
+                             m_rings[static_cast<size_t>(member)]);
+            });
+            std::swap(m_a, m_next_a);
+            std::swap(m_b, m_next_b);
+        }
+    }
+
+  private:
+    static constexpr int64_t strip_width = 2048 / sizeof(T);
+    static constexpr int ring_rows = fused_sweeps + 2;
+    static constexpr int64_t ring_pitch() { return Plane<T>::pitch_of(strip_width + 2 * fused_sweeps + 16); }
+
+    void run_part(const Stage& stage, int k, int sweeps, const Rect& window, const Rect& part,
+                  const Rect& region, const std::vector<Target<T>>& targets, HostBuffer<T>& ring) {
+        const int64_t left = part.x - fused_sweeps; // ring column 0
+        const auto level_row = [&](int level, int64_t y) -> T* {
+            // Rows of the planes for Y_k and Y_{k-1}, of the ring for what comes after them; index: window
+            // sample.
+            if (level == 0) return m_b.row(y);
+            if (level == -1) return m_a.row(y);
+            return ring.data() + ((level - 1) * ring_rows + y % ring_rows) * ring_pitch() + row_slack - left;
+        };
+        const Rect inner = intersect(part, region);
+        for (int64_t t = part.y - sweeps + 2; t < part.bottom() + sweeps; ++t) {
+            for (int level = 1; level <= sweeps; ++level) {
+                const int64_t reach = sweeps - level, y = t - level;
+                if (y < std::max<int64_t>(0, part.y - reach) ||
+                    y >= std::min(window.h, part.bottom() + reach))
+                    continue;
+                const int64_t x = std::max<int64_t>(0, part.x - reach),
+                              end = std::min(window.w, part.right() + reach);
+                // Beyond the window the weight is zero: any row serves.
+                const T* const up = level_row(level - 1, std::max<int64_t>(0, y - 1));
+                const T* const down = level_row(level - 1, std::min(window.h - 1, y + 1));
+                m_simd.sweep(level_row(level - 2, y) + x, up + x, level_row(level - 1, y) + x, down + x,
+                             m_east.row(y) + x, m_south.row(y) + x, m_south.row(y - 1) + x, end - x,
+                             k == 0 && level == 1, level_row(level, y) + x);
+            }
+            const int64_t y = t - sweeps;
+            if (y < part.y || y >= part.bottom()) continue;
+            if (!inner.empty() && y >= inner.y && y < inner.bottom()) {
+                const int first = k == 0 ? 0 : 1; // Y_0 belongs to the first group
+                const T* rows[fused_sweeps + 1];
+                for (int level = first; level <= sweeps; ++level)
+                    rows[level - first] = level_row(level, y) + inner.x;
+                for (size_t c = 0; c < targets.size(); ++c) {
+                    const auto& a = stage.coefficients[c];
+                    const int terms = std::min(sweeps, static_cast<int>(a.size()) - 1 - k) - first + 1;
+                    if (terms <= 0) continue;
+                    T coefficient[fused_sweeps + 1];
+                    for (int j = 0; j < terms; ++j)
+                        coefficient[j] = static_cast<T>(a[static_cast<size_t>(k + first + j)]);
+                    m_simd.accumulate(rows, coefficient, terms, inner.w, k == 0,
+                                      targets[c].data + (y - region.y) * targets[c].pitch +
+                                          (inner.x - region.x));
+                }
+            }
+            std::copy_n(level_row(sweeps - 1, y) + part.x, part.w, m_next_a.row(y) + part.x);
+            std::copy_n(level_row(sweeps, y) + part.x, part.w, m_next_b.row(y) + part.x);
+        }
+    }
+
+    const SweepKernels<T>& m_simd;
+    Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and the same after the next group
+    Plane<T> m_east, m_south;
+    std::vector<HostBuffer<T>> m_rings; ///< a member each: [level][row mod ring_rows]
+};
+
+template <class T>
+class DiffusionWorker final : public stream::Worker {
+  public:
+    DiffusionWorker(const Options& options, const std::vector<Stage>& stages,
+                    const std::vector<Contrast>& contrasts, bool with_component, int team,
+                    const stream::TileLimits& limits)
+        : m_options(options), m_stages(stages), m_contrasts(contrasts), m_with_component(with_component),
+          m_team(team), m_recurrence(limits.window_samples, limits.window_lines, team),
+          m_mask(static_cast<size_t>(limits.window_samples * limits.window_lines)) {
+        for (int i = 0; i < team; ++i) {
+            m_gradients.emplace_back(options.sigma, limits.window_samples);
+            m_g.emplace_back(static_cast<size_t>(2 * (limits.window_samples + 16)));
+        }
+        if (stages.size() > 1)
+            m_sums.emplace_back(static_cast<size_t>(limits.window_samples * limits.window_lines));
+        else if (sizeof(T) != sizeof(float))
+            m_sums.emplace_back(stages[0].coefficients.size() *
+                                static_cast<size_t>(limits.core_samples * limits.core_lines));
+    }
+    static uint64_t bytes(const Options& options, const std::vector<Stage>& stages, int team,
+                          const stream::TileLimits& limits) {
+        const auto window = static_cast<uint64_t>(limits.window_samples * limits.window_lines);
+        uint64_t sums = 0;
+        if (stages.size() > 1)
+            sums = window;
+        else if (sizeof(T) != sizeof(float))
+            sums = stages[0].coefficients.size() *
+                   static_cast<uint64_t>(limits.core_samples * limits.core_lines);
+        return Recurrence<T>::bytes(limits.window_samples, limits.window_lines, team) + window * 4 +
+               sums * sizeof(T) +
+               static_cast<uint64_t>(team) * (Gradient::bytes(options.sigma, limits.window_samples) +
+                                              2 * (static_cast<uint64_t>(limits.window_samples) + 16) * 8);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        make_mask(in, m_options.zero_is_invalid, m_mask.data());
+        const Rect window{0, 0, tile.window.w, tile.window.h};
+        const Rect core{tile.core.x - tile.window.x, tile.core.y - tile.window.y, tile.core.w, tile.core.h};
+        int band = 0;
+        for (int component = 0; component < in.bands; ++component) {
+            const auto& contrast = m_contrasts[static_cast<size_t>(component)];
+            if (m_with_component) {
+                for (int64_t y = 0; y < core.h; ++y)
+                    for (int64_t x = 0; x < core.w; ++x)
+                        out[0].at(band, y, x) = valid(window, core.y + y, core.x + x)
+                                                    ? in.at(component, core.y + y, core.x + x)
+                                                    : no_value;
+                ++band;
+            }
+            set_up(in, component, contrast);
+            int64_t reach = 0;
+            for (const auto& s : m_stages)
+                reach += s.degree;
+            for (size_t s = 0; s < m_stages.size(); ++s) {
+                const Stage& stage = m_stages[s];
+                reach -= stage.degree;
+                const Rect region = intersect(grow(core, reach), window);
+                const auto targets = targets_of(stage, region, out[0], band);
+                m_recurrence.run(stage, window, region, targets, m_team);
+                for (const auto& target : targets)
+                    finish(target, window, region, core, contrast.level, out[0], band++);
+                if (s + 1 < m_stages.size()) // the next copy starts from this one
+                    for (int64_t y = region.y; y < region.bottom(); ++y)
+                        std::copy_n(targets[0].data + (y - region.y) * targets[0].pitch, region.w,
+                                    m_recurrence.start_row(y) + region.x);
+            }
+        }
+    }
+
+  private:
+    bool valid(const Rect& window, int64_t y, int64_t x) const {
+        return m_mask[static_cast<size_t>(y * window.w + x)] != 0;
+    }
+
+    /// Y_0 and the weights over the whole window.
+    void set_up(const CubeView<float>& in, int component, const Contrast& contrast) {
+        const int64_t w = in.samples, h = in.lines;
+        const int64_t chunks = std::clamp<int64_t>(h / 64, 1, 2 * m_team.size()),
+                      height = (h + chunks - 1) / chunks;
+        m_team.run(chunks, [&](int64_t unit, int member) {
+            const int64_t first = unit * height, last = std::min(h, first + height);
+            if (first >= last) return;
+            double* g[2];
+            for (int i = 0; i < 2; ++i)
+                g[i] = m_g[static_cast<size_t>(member)].data() +
+                       static_cast<size_t>(i) * m_g[static_cast<size_t>(member)].size() / 2;
+            const auto row = [&](int64_t y, const double* squared, const double* mask) {
+                double* const now = g[y % 2];
+                const double* const before = g[(y + 1) % 2];
+                if (contrast.k > 0)
+                    setup_kernels().diffusivity(squared, contrast.k * contrast.k, m_options.diffusivity, w,
+                                                now);
+                else
+                    std::fill_n(now, w, 1.0);
+                // No flux into invalid pixels: their g is the negative of what any valid one has at least,
+                // see weight().
+                for (int64_t x = 0; x < w; ++x)
+                    now[x] = mask[x] != 0 ? now[x] : -2.0;
+                if (y < last) {
+                    T* const start = m_recurrence.start_row(y);
+                    const float* const values = in.row(component, y);
+                    for (int64_t x = 0; x < w; ++x)
+                        start[x] =
+                            mask[x] != 0 ? static_cast<T>(values[x]) - static_cast<T>(contrast.level) : T(0);
+                    T* const east = m_recurrence.east_row(y);
+                    for (int64_t x = 0; x + 1 < w; ++x)
+                        east[x] = weight(now[x], now[x + 1]);
+                    east[w - 1] = 0;
+                }
+                if (y > first) {
+                    T* const south = m_recurrence.south_row(y - 1);
+                    for (int64_t x = 0; x < w; ++x)
+                        south[x] = weight(before[x], now[x]);
+                }
+                if (y == h - 1) std::fill_n(m_recurrence.south_row(y), w, T(0));
+            };
+            m_gradients[static_cast<size_t>(member)].run(in, component, m_mask.data(), first,
+                                                         std::min(h, last + 1), row);
+        });
+    }
+    /// 2 tau_max times the mean of two g in [0, 1]; 0 when one of them is the mark of an invalid pixel.
+    static T weight(double a, double b) { return static_cast<T>(tau_max * std::max(0.0, a + b)); }
+
+    /// Single precision sums up in the output itself, unless the sums are needed beyond the core.
+    std::vector<Target<T>> targets_of(const Stage& stage, const Rect& region, const CubeView<float>& out,
+                                      int band) {
+        std::vector<Target<T>> targets;
+        for (size_t c = 0; c < stage.coefficients.size(); ++c) {
+            if constexpr (sizeof(T) == sizeof(float)) {
+                if (m_sums.empty()) {
+                    targets.push_back({out.row(band + static_cast<int>(c), 0), out.line_stride});
+                    continue;
+                }
+            }
+            targets.push_back({m_sums[0].data() + static_cast<ptrdiff_t>(c) * region.area(), region.w});
+        }
+        return targets;
+    }
+
+    void finish(const Target<T>& target, const Rect& window, const Rect& region, const Rect& core,
+                float level, const CubeView<float>& out, int band) const {
+        for (int64_t y = 0; y < core.h; ++y) {
+            const T* const from = target.data + (core.y + y - region.y) * target.pitch + (core.x - region.x);
+            float* const to = out.row(band, y);
+            const float* const mask = m_mask.data() + (core.y + y) * window.w + core.x;
+            for (int64_t x = 0; x < core.w; ++x)
+                to[x] = mask[x] != 0 ? static_cast<float>(from[x] + static_cast<T>(level)) : no_value;
+        }
+    }
+
+    const Options& m_options;
+    const std::vector<Stage>& m_stages;
+    const std::vector<Contrast>& m_contrasts;
+    const bool m_with_component;
+    Team m_team;
+    Recurrence<T> m_recurrence;
+    HostBuffer<float> m_mask; ///< over the window
+    std::vector<Gradient> m_gradients;
+    std::vector<std::vector<double>> m_g; ///< a member each: two rows
+    std::vector<HostBuffer<T>> m_sums;
+};
+
+class CpuDiffusion final : public stream::Operation {
+  public:
+    CpuDiffusion(Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
+                 bool with_component, int team)
+        : m_options(std::move(options)), m_stages(std::move(stages)), m_contrasts(std::move(contrasts)),
+          m_with_component(with_component), m_team(team) {}
+    int64_t halo() const override { return halo_of(m_options, m_stages); }
+    std::vector<int> output_bands() const override {
+        int bands = m_with_component ? 1 : 0;
+        for (const auto& s : m_stages)
+            bands += static_cast<int>(s.coefficients.size());
+        return {bands * static_cast<int>(m_contrasts.size())};
+    }
+    uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return m_options.precision == Precision::single_precision
+                   ? DiffusionWorker<float>::bytes(m_options, m_stages, m_team, limits)
+                   : DiffusionWorker<double>::bytes(m_options, m_stages, m_team, limits);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        if (m_options.precision == Precision::single_precision)
+            return std::make_unique<DiffusionWorker<float>>(m_options, m_stages, m_contrasts,
+                                                            m_with_component, m_team, limits);
+        return std::make_unique<DiffusionWorker<double>>(m_options, m_stages, m_contrasts, m_with_component,
+                                                         m_team, limits);
+    }
+
+  private:
+    const Options m_options;
+    const std::vector<Stage> m_stages;
+    const std::vector<Contrast> m_contrasts;
+    const bool m_with_component;
+    const int m_team;
+};
+
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<RangeScan> make_range_scan(const Options& options, int components) override {
+        return std::make_unique<CpuRangeScan>(options, components);
+    }
+    std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options,
+                                                       const std::vector<Range>& ranges) override {
+        return std::make_unique<CpuHistogramScan>(options, ranges);
+    }
+    std::unique_ptr<stream::Operation> make_diffusion(const Options& options,
+                                                      const std::vector<Stage>& stages,
+                                                      const std::vector<Contrast>& contrasts,
+                                                      bool with_component, int team) override {
+        return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team);
+    }
+    std::string describe() const override { return std::string("CPU, ") + simd_target(); }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
+} // namespace hsi::eadp

@@ -1,0 +1,491 @@
+// SPDX-License-Identifier: MIT
+// hsi_cuda_eadp.so: the passes of a profile on one GPU. When every pass sees the whole scene in one tile, the
+// component planes, their mask and their gradients stay on the device from the first pass to the last.
+#include "core/error.h"
+#include "cuda/device.h"
+#include "cuda/device_buffer.h"
+#include "cuda/pinned.h"
+#include "cuda/stream.h"
+#include "eadp/eadp.h"
+#include "eadp/eadp_cuda_kernels.cuh"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::eadp {
+namespace {
+
+using cuda::DeviceBuffer;
+using cuda::DeviceGuard;
+using stream::TileLimits;
+
+size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
+size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
+
+gpu::Core core_of(const Tile& tile) {
+    return {static_cast<int>(tile.core.x - tile.window.x), static_cast<int>(tile.core.y - tile.window.y),
+            static_cast<int>(tile.core.w), static_cast<int>(tile.core.h)};
+}
+
+void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
+    const size_t row = static_cast<size_t>(in.samples) * sizeof(float), lines = static_cast<size_t>(in.lines);
+    for (int b = 0; b < in.bands; ++b)
+        HSI_CUDA_CHECK(cudaMemcpy2DAsync(
+            to + static_cast<size_t>(b) * lines * static_cast<size_t>(in.samples), row, in.row(b, 0),
+            static_cast<size_t>(in.line_stride) * sizeof(float), row, lines, cudaMemcpyHostToDevice, stream));
+}
+
+void copy_out(const CubeView<float>& out, const float* from, cudaStream_t stream) {
+    const size_t row = static_cast<size_t>(out.samples) * sizeof(float),
+                 lines = static_cast<size_t>(out.lines);
+    for (int b = 0; b < out.bands; ++b)
+        HSI_CUDA_CHECK(
+            cudaMemcpy2DAsync(out.row(b, 0), static_cast<size_t>(out.line_stride) * sizeof(float),
+                              from + static_cast<size_t>(b) * lines * static_cast<size_t>(out.samples), row,
+                              row, lines, cudaMemcpyDeviceToHost, stream));
+}
+
+/// Planes, mask and gradients of one window.
+struct Gradients {
+    DeviceBuffer<float> x;
+    DeviceBuffer<uint8_t> valid;
+    DeviceBuffer<double> squared;
+    gpu::Planes planes;
+
+    Gradients(int components, size_t pixels)
+        : x(static_cast<size_t>(components) * pixels), valid(pixels),
+          squared(static_cast<size_t>(components) * pixels) {}
+    static uint64_t bytes(int components, size_t pixels) {
+        return pixels * (static_cast<uint64_t>(components) * 12 + 1);
+    }
+};
+
+/// Makes Gradients, with scratch of its own.
+class GradientMaker {
+  public:
+    GradientMaker(const Options& options, int components, size_t pixels)
+        : m_zero_is_invalid(options.zero_is_invalid), m_radius(gaussian_radius(options.sigma)),
+          m_weights(gaussian_weights(options.sigma).size()),
+          m_row_sums(static_cast<size_t>(components + 1) * pixels),
+          m_smooth(static_cast<size_t>(components) * pixels), m_column_weight(pixels) {
+        const auto weights = gaussian_weights(options.sigma);
+        HSI_CUDA_CHECK(
+            cudaMemcpy(m_weights.data(), weights.data(), m_weights.bytes(), cudaMemcpyHostToDevice));
+    }
+    static uint64_t bytes(int components, size_t pixels) {
+        return pixels * (static_cast<uint64_t>(components) * 16 + 16) + 4096;
+    }
+
+    void make(const CubeView<float>& in, Gradients& g, cudaStream_t stream) {
+        g.planes = {g.x.data(), in.bands, static_cast<int>(in.samples), static_cast<int>(in.lines)};
+        copy_in(g.x.data(), in, stream);
+        gpu::launch_mask(g.planes, m_zero_is_invalid, g.valid.data(), stream);
+        const gpu::GradientWork work{m_weights.data(), m_radius, m_row_sums.data(), m_smooth.data(),
+                                     m_column_weight.data()};
+        gpu::launch_gaussian_rows(g.planes, g.valid.data(), work, stream);
+        gpu::launch_gaussian_columns(g.planes, g.valid.data(), work, stream);
+        gpu::launch_scharr(g.planes, g.valid.data(), m_smooth.data(), g.squared.data(), stream);
+    }
+
+  private:
+    const bool m_zero_is_invalid;
+    const int m_radius;
+    DeviceBuffer<double> m_weights, m_row_sums, m_smooth, m_column_weight;
+};
+
+/// What stays on the device between the passes over a whole scene.
+struct Session {
+    bool whole_scene = false;
+    std::unique_ptr<Gradients> kept;
+};
+
+/// The part that all three passes share: a lane's stream and its gradients, made anew or kept.
+class GradientWorker : public stream::Worker {
+  public:
+    /// Made while `ordinal` is the current device.
+    GradientWorker(int ordinal, const Options& options, int components, const TileLimits& limits,
+                   Session& session)
+        : m_ordinal(ordinal), m_options(options), m_components(components), m_pixels(window_pixels(limits)),
+          m_session(session) {
+        if (!m_session.kept) m_maker.emplace_back(options, components, m_pixels);
+    }
+    static uint64_t bytes(int components, size_t pixels) {
+        return Gradients::bytes(components, pixels) + GradientMaker::bytes(components, pixels);
+    }
+
+  protected:
+    const Gradients& gradients(const CubeView<float>& in) {
+        if (m_session.kept) return *m_session.kept;
+        if (!m_own) m_own = std::make_unique<Gradients>(m_components, m_pixels);
+        m_maker.front().make(in, *m_own, m_stream.get());
+        if (!m_session.whole_scene) return *m_own;
+        m_session.kept = std::move(m_own); // one tile, one lane: nobody else looks
+        return *m_session.kept;
+    }
+    void finish() {
+        m_done.record(m_stream.get());
+        m_done.wait();
+    }
+    cudaStream_t stream() const { return m_stream.get(); }
+    const int m_ordinal;
+    const Options& m_options;
+
+  private:
+    const int m_components;
+    const size_t m_pixels;
+    Session& m_session;
+    cuda::Stream m_stream;
+    cuda::Event m_done;
+    std::vector<GradientMaker> m_maker;
+    std::unique_ptr<Gradients> m_own;
+};
+
+class RangeWorker final : public GradientWorker {
+  public:
+    RangeWorker(int ordinal, const Options& options, int components, const TileLimits& limits,
+                Session& session)
+        : GradientWorker(ordinal, options, components, limits, session),
+          m_sums(static_cast<size_t>(components)) {
+        gpu::clear_ranges(m_sums.data(), components, stream());
+    }
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        const DeviceGuard guard(m_ordinal);
+        const auto& g = gradients(in);
+        gpu::launch_range(g.planes, g.valid.data(), g.squared.data(), core_of(tile), m_sums.data(), stream());
+        finish();
+    }
+    std::vector<Range> result() {
+        const DeviceGuard guard(m_ordinal);
+        std::vector<gpu::RangeSums> sums(m_sums.size());
+        m_sums.download(sums.data(), sums.size(), stream());
+        finish();
+        std::vector<Range> ranges;
+        for (const auto& s : sums) {
+            Range r;
+            r.valid = static_cast<int64_t>(s.valid);
+            if (s.valid > 0) {
+                double squared = 0;
+                static_assert(sizeof squared == sizeof s.steepest);
+                std::copy_n(reinterpret_cast<const char*>(&s.steepest), sizeof squared,
+                            reinterpret_cast<char*>(&squared));
+                r.lowest = gpu::decode_ordered(s.lowest);
+                r.highest = gpu::decode_ordered(s.highest);
+                r.steepest = std::sqrt(squared);
+            }
+            ranges.push_back(r);
+        }
+        return ranges;
+    }
+
+  private:
+    DeviceBuffer<gpu::RangeSums> m_sums;
+};
+
+class HistogramWorker final : public GradientWorker {
+  public:
+    HistogramWorker(int ordinal, const Options& options, const std::vector<Range>& ranges,
+                    const TileLimits& limits, Session& session)
+        : GradientWorker(ordinal, options, static_cast<int>(ranges.size()), limits, session),
+          m_steepest(ranges.size()), m_counts(ranges.size() * histogram_bins) {
+        std::vector<double> steepest;
+        for (const auto& r : ranges)
+            steepest.push_back(r.steepest);
+        HSI_CUDA_CHECK(
+            cudaMemcpy(m_steepest.data(), steepest.data(), m_steepest.bytes(), cudaMemcpyHostToDevice));
+        m_counts.clear(stream());
+    }
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        const DeviceGuard guard(m_ordinal);
+        const auto& g = gradients(in);
+        gpu::launch_histogram(g.planes, g.valid.data(), g.squared.data(), core_of(tile), m_steepest.data(),
+                              m_counts.data(), stream());
+        finish();
+    }
+    void add_to(std::vector<Histogram>& histograms) {
+        const DeviceGuard guard(m_ordinal);
+        std::vector<unsigned long long> counts(m_counts.size());
+        m_counts.download(counts.data(), counts.size(), stream());
+        finish();
+        for (size_t c = 0; c < histograms.size(); ++c)
+            for (size_t b = 0; b < histogram_bins; ++b)
+                histograms[c][b] += static_cast<int64_t>(counts[c * histogram_bins + b]);
+    }
+
+  private:
+    DeviceBuffer<double> m_steepest;
+    DeviceBuffer<unsigned long long> m_counts;
+};
+
+template <class T>
+class DiffusionWorker final : public GradientWorker {
+  public:
+    DiffusionWorker(int ordinal, const Options& options, const std::vector<Stage>& stages,
+                    const std::vector<Contrast>& contrasts, bool with_component, const TileLimits& limits,
+                    Session& session)
+        : GradientWorker(ordinal, options, static_cast<int>(contrasts.size()), limits, session),
+          m_stages(stages), m_with_component(with_component),
+          m_components(static_cast<int>(contrasts.size())), m_k(contrasts.size()), m_level(contrasts.size()),
+          m_start(count(contrasts.size(), limits)), m_east(m_start.size()), m_south(m_start.size()),
+          m_next(stages.size() > 1 ? m_start.size() : 0),
+          m_out(static_cast<size_t>(bands(stages, false)) * contrasts.size() * core_pixels(limits)),
+          m_recurrence(ordinal, static_cast<int>(limits.window_samples),
+                       static_cast<int>(limits.window_lines), m_components, stages) {
+        std::vector<double> k;
+        std::vector<float> level;
+        for (const auto& c : contrasts)
+            k.push_back(c.k), level.push_back(c.level);
+        HSI_CUDA_CHECK(cudaMemcpy(m_k.data(), k.data(), m_k.bytes(), cudaMemcpyHostToDevice));
+        HSI_CUDA_CHECK(cudaMemcpy(m_level.data(), level.data(), m_level.bytes(), cudaMemcpyHostToDevice));
+    }
+    static int bands(const std::vector<Stage>& stages, bool with_component) {
+        size_t n = with_component ? 1 : 0;
+        for (const auto& s : stages)
+            n += s.coefficients.size();
+        return static_cast<int>(n);
+    }
+    static uint64_t bytes(int ordinal, const std::vector<Stage>& stages, int components,
+                          const TileLimits& l) {
+        const size_t pixels = window_pixels(l);
+        return GradientWorker::bytes(components, pixels) +
+               static_cast<uint64_t>(components) * pixels * sizeof(T) * (stages.size() > 1 ? 4 : 3) +
+               static_cast<uint64_t>(components) * static_cast<uint64_t>(bands(stages, false)) *
+                   core_pixels(l) * 4 +
+               gpu::Recurrence<T>::device_bytes(ordinal, pixels, components, stages);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        const DeviceGuard guard(m_ordinal);
+        const auto& g = gradients(in);
+        gpu::launch_weights<T>(g.planes, g.valid.data(), g.squared.data(), m_k.data(), m_level.data(),
+                               m_options.diffusivity, m_start.data(), m_east.data(), m_south.data(),
+                               stream());
+        const gpu::Core core = core_of(tile);
+        const int copies = bands(m_stages, false), all = copies + (m_with_component ? 1 : 0);
+        gpu::StageWork<T> work;
+        work.components = m_components;
+        work.samples = g.planes.samples;
+        work.lines = g.planes.lines;
+        work.start = m_start.data();
+        work.east = m_east.data();
+        work.south = m_south.data();
+        work.valid = g.valid.data();
+        work.level = m_level.data();
+        work.core = core;
+        work.out_bands = copies;
+        const size_t plane = static_cast<size_t>(core.w) * static_cast<size_t>(core.h);
+        int reach = 0, first = 0;
+        for (const auto& s : m_stages)
+            reach += s.degree;
+        T* from = m_start.data();
+        T* to = m_next.data();
+        for (size_t s = 0; s < m_stages.size(); ++s) {
+            reach -= m_stages[s].degree;
+            const Rect region = intersect(grow(Rect{core.x, core.y, core.w, core.h}, reach),
+                                          Rect{0, 0, work.samples, work.lines});
+            work.start = from;
+            work.region = {static_cast<int>(region.x), static_cast<int>(region.y), static_cast<int>(region.w),
+                           static_cast<int>(region.h)};
+            work.next = s + 1 < m_stages.size() ? to : nullptr;
+            work.out = m_out.data() + static_cast<size_t>(first) * plane;
+            m_recurrence.run(static_cast<int>(s), work, stream());
+            first += static_cast<int>(m_stages[s].coefficients.size());
+            std::swap(from, to);
+        }
+        for (int c = 0; c < m_components; ++c) {
+            CubeView<float> bands_of = out[0];
+            bands_of.data = out[0].row(c * all + (m_with_component ? 1 : 0), 0);
+            bands_of.bands = copies;
+            copy_out(bands_of, m_out.data() + static_cast<size_t>(c * copies) * plane, stream());
+        }
+        if (m_with_component) {
+            m_host_valid.resize(g.planes.pixels());
+            HSI_CUDA_CHECK(cudaMemcpyAsync(m_host_valid.data(), g.valid.data(), m_host_valid.size(),
+                                           cudaMemcpyDeviceToHost, stream()));
+        }
+        finish();
+        if (m_with_component)
+            for (int c = 0; c < m_components; ++c)
+                for (int64_t y = 0; y < core.h; ++y) {
+                    const float* const x = in.row(c, core.y + y) + core.x;
+                    const uint8_t* const valid = m_host_valid.data() + (core.y + y) * in.samples + core.x;
+                    float* const o = out[0].row(c * all, y);
+                    for (int64_t i = 0; i < core.w; ++i)
+                        o[i] = valid[i] ? x[i] : std::numeric_limits<float>::quiet_NaN();
+                }
+    }
+
+  private:
+    static size_t count(size_t components, const TileLimits& l) { return components * window_pixels(l); }
+
+    const std::vector<Stage>& m_stages;
+    const bool m_with_component;
+    const int m_components;
+    DeviceBuffer<double> m_k;
+    DeviceBuffer<float> m_level;
+    DeviceBuffer<T> m_start, m_east, m_south, m_next;
+    DeviceBuffer<float> m_out;
+    gpu::Recurrence<T> m_recurrence;
+    std::vector<uint8_t> m_host_valid;
+};
+
+/// Window indices are 32 bit on the device.
+void check_pixels(const TileLimits& l) {
+    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()) || l.window_lines > 65535)
+        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
+                        " pixels is too large for the GPU",
+                    "Use a smaller -tile.");
+}
+
+class CudaRangeScan final : public RangeScan {
+  public:
+    CudaRangeScan(int ordinal, Options options, int components, Session& session)
+        : m_ordinal(ordinal), m_options(std::move(options)), m_session(session),
+          m_result(static_cast<size_t>(components)) {}
+    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return GradientWorker::bytes(static_cast<int>(m_result.size()), window_pixels(l));
+    }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int, const TileLimits& l) override {
+        check_pixels(l);
+        const DeviceGuard guard(m_ordinal);
+        return std::make_unique<RangeWorker>(m_ordinal, m_options, static_cast<int>(m_result.size()), l,
+                                             m_session);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto ranges = static_cast<RangeWorker&>(worker).result();
+        for (size_t c = 0; c < m_result.size(); ++c) {
+            Range& r = m_result[c];
+            const Range& o = ranges[c];
+            if (o.valid == 0) continue;
+            r.lowest = r.valid > 0 ? std::min(r.lowest, o.lowest) : o.lowest;
+            r.highest = r.valid > 0 ? std::max(r.highest, o.highest) : o.highest;
+            r.steepest = std::max(r.steepest, o.steepest);
+            r.valid += o.valid;
+        }
+    }
+    const std::vector<Range>& result() const override { return m_result; }
+
+  private:
+    const int m_ordinal;
+    const Options m_options;
+    Session& m_session;
+    std::vector<Range> m_result;
+};
+
+class CudaHistogramScan final : public HistogramScan {
+  public:
+    CudaHistogramScan(int ordinal, Options options, std::vector<Range> ranges, Session& session)
+        : m_ordinal(ordinal), m_options(std::move(options)), m_ranges(std::move(ranges)), m_session(session),
+          m_result(m_ranges.size()) {
+        for (auto& h : m_result)
+            h.fill(0);
+    }
+    int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return GradientWorker::bytes(static_cast<int>(m_result.size()), window_pixels(l));
+    }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int, const TileLimits& l) override {
+        check_pixels(l);
+        const DeviceGuard guard(m_ordinal);
+        return std::make_unique<HistogramWorker>(m_ordinal, m_options, m_ranges, l, m_session);
+    }
+    void stop(stream::Worker& worker) override { static_cast<HistogramWorker&>(worker).add_to(m_result); }
+    const std::vector<Histogram>& result() const override { return m_result; }
+
+  private:
+    const int m_ordinal;
+    const Options m_options;
+    const std::vector<Range> m_ranges;
+    Session& m_session;
+    std::vector<Histogram> m_result;
+};
+
+class CudaDiffusion final : public stream::Operation {
+  public:
+    CudaDiffusion(int ordinal, Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
+                  bool with_component, Session& session)
+        : m_ordinal(ordinal), m_options(std::move(options)), m_stages(std::move(stages)),
+          m_contrasts(std::move(contrasts)), m_with_component(with_component), m_session(session) {}
+    int64_t halo() const override { return halo_of(m_options, m_stages); }
+    std::vector<int> output_bands() const override {
+        return {DiffusionWorker<float>::bands(m_stages, m_with_component) * components()};
+    }
+    uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
+    uint64_t scratch_bytes(const TileLimits& l) const override { return window_pixels(l); }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return single() ? DiffusionWorker<float>::bytes(m_ordinal, m_stages, components(), l)
+                        : DiffusionWorker<double>::bytes(m_ordinal, m_stages, components(), l);
+    }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int, const TileLimits& l) override {
+        check_pixels(l);
+        const DeviceGuard guard(m_ordinal);
+        if (single())
+            return std::make_unique<DiffusionWorker<float>>(m_ordinal, m_options, m_stages, m_contrasts,
+                                                            m_with_component, l, m_session);
+        return std::make_unique<DiffusionWorker<double>>(m_ordinal, m_options, m_stages, m_contrasts,
+                                                         m_with_component, l, m_session);
+    }
+
+  private:
+    bool single() const { return m_options.precision == Precision::single_precision; }
+    int components() const { return static_cast<int>(m_contrasts.size()); }
+    const int m_ordinal;
+    const Options m_options;
+    const std::vector<Stage> m_stages;
+    const std::vector<Contrast> m_contrasts;
+    const bool m_with_component;
+    Session& m_session;
+};
+
+class CudaBackend final : public Backend {
+  public:
+    explicit CudaBackend(CudaDevice device) : m_device(std::move(device)) {}
+    std::unique_ptr<RangeScan> make_range_scan(const Options& options, int components) override {
+        m_session.kept.reset();
+        return std::make_unique<CudaRangeScan>(m_device.ordinal, options, components, m_session);
+    }
+    std::unique_ptr<HistogramScan> make_histogram_scan(const Options& options,
+                                                       const std::vector<Range>& ranges) override {
+        return std::make_unique<CudaHistogramScan>(m_device.ordinal, options, ranges, m_session);
+    }
+    std::unique_ptr<stream::Operation> make_diffusion(const Options& options,
+                                                      const std::vector<Stage>& stages,
+                                                      const std::vector<Contrast>& contrasts,
+                                                      bool with_component, int) override {
+        return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, with_component,
+                                               m_session);
+    }
+    std::string describe() const override {
+        return "CUDA " + std::to_string(m_device.ordinal) + " (" + m_device.name + ")";
+    }
+    uint64_t free_memory() const override { return cuda::free_memory(m_device.ordinal); }
+    bool wants_whole_scene() const override { return true; }
+    void keep_planes(bool whole_scene) override {
+        m_session.kept.reset();
+        m_session.whole_scene = whole_scene;
+    }
+
+  private:
+    const CudaDevice m_device;
+    Session m_session;
+};
+
+} // namespace
+} // namespace hsi::eadp
+
+extern "C" __attribute__((visibility("default"))) hsi::eadp::Backend*
+hsi_cuda_eadp(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::eadp::CudaBackend(devices.front());
+}

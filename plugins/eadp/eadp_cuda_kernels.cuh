@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// The kernels of the CUDA backend, on planes in device memory: packed, [component][line][sample]. Setup is in
+// double precision without fused operations, in the CPU's order: the same bits as there.
+#pragma once
+
+#include "cuda/device_buffer.h"
+#include "eadp/eadp.h"
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace hsi::eadp::gpu {
+
+/// Components of one window.
+struct Planes {
+    const float* x = nullptr;
+    int components = 0;
+    int samples = 0, lines = 0;
+    __host__ __device__ size_t pixels() const {
+        return static_cast<size_t>(samples) * static_cast<size_t>(lines);
+    }
+};
+
+/// valid[p] = 1 where the pixel has a value in all components, else 0.
+void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream);
+
+/// The Gaussian's taps on the device, and scratch for the gradient.
+struct GradientWork {
+    const double* weights = nullptr; ///< radius + 1
+    int radius = 0;
+    double* row_sums = nullptr; ///< (components + 1) x pixels: filtered along rows; the last one the mask's
+    double* smooth = nullptr;   ///< components x pixels
+    double* column_weight = nullptr; ///< pixels: what the Gaussian divides by
+};
+void launch_gaussian_rows(const Planes& planes, const uint8_t* valid, const GradientWork& work,
+                          cudaStream_t stream);
+void launch_gaussian_columns(const Planes& planes, const uint8_t* valid, const GradientWork& work,
+                             cudaStream_t stream);
+/// squared: components x pixels, squared gradient magnitudes.
+void launch_scharr(const Planes& planes, const uint8_t* valid, const double* smooth, double* squared,
+                   cudaStream_t stream);
+
+struct Core {
+    int x = 0, y = 0, w = 0, h = 0; ///< in window coordinates
+};
+/// What a range scan gathers for a component. Clear with clear_ranges().
+struct RangeSums {
+    unsigned long long steepest; ///< bits of the largest squared gradient
+    unsigned lowest, highest;    ///< ordered bits, see decode_ordered()
+    unsigned long long valid;
+};
+void clear_ranges(RangeSums* sums, int components, cudaStream_t stream);
+float decode_ordered(unsigned bits);
+void launch_range(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
+                  RangeSums* sums, cudaStream_t stream);
+/// steepest[c]: hmax of the component. counts: components x histogram_bins, added to.
+void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
+                      const double* steepest, unsigned long long* counts, cudaStream_t stream);
+/// hmax of every component from its range, for the histogram.
+void launch_steepest(const RangeSums* sums, int components, double* steepest, cudaStream_t stream);
+/// Contrast k and level on the device, as contrast_of() and Range::level() have them.
+void launch_contrast(const RangeSums* sums, const double* steepest, const unsigned long long* counts,
+                     int components, double percentile, double* k, float* level, cudaStream_t stream);
+
+/// start = x - level (0 where invalid), east and south weights (2 tau_max x mean g), for T = float or double.
+template <class T>
+void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
+                    const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream);
+
+/// One stage of the recurrence for all components of a window.
+template <class T>
+struct StageWork {
+    int components = 0, samples = 0, lines = 0;
+    const T* start = nullptr; ///< components x pixels
+    const T* east = nullptr;
+    const T* south = nullptr;
+    const uint8_t* valid = nullptr;
+    const float* level = nullptr; ///< a component each
+    Core core;                    ///< what is put out
+    Core region;                  ///< what `next` needs
+    float* out = nullptr;         ///< planes of core.w x core.h: component c, copy i at (c * out_bands + i)
+    int out_bands = 0;
+    T* next = nullptr; ///< components x pixels: copy 0 without its level, for the next stage; may be null
+};
+
+/// Runs stages of up to 8 copies at a time; scratch is made once.
+/// Single precision on a device with enough shared memory: one persistent kernel in which every
+/// multiprocessor keeps a tile of 128 x 64 pixels in registers (Y_k, weights) and the sums of 8 copies in
+/// shared memory; neighbours exchange halos of 4 pixels through the second-level cache after every 4 sweeps.
+/// Otherwise: a launch a sweep.
+template <class T>
+class Recurrence {
+  public:
+    Recurrence(int ordinal, int max_samples, int max_lines, int max_components,
+               const std::vector<Stage>& stages);
+    static uint64_t device_bytes(int ordinal, uint64_t pixels, int components,
+                                 const std::vector<Stage>& stages);
+    /// Stage `index` of those given to the constructor.
+    void run(int index, const StageWork<T>& work, cudaStream_t stream);
+    bool persistent() const { return m_persistent; }
+
+  private:
+    struct Batch { ///< up to 8 copies of a stage
+        int first_copy = 0, copies = 0, groups = 0;
+        size_t coefficients = 0; ///< offset into m_coefficients
+        size_t masks = 0;        ///< offset into m_masks
+    };
+    void run_persistent(const Batch& batch, const StageWork<T>& work, int stage_degree, cudaStream_t stream);
+    void run_sweeps(const Batch& batch, const StageWork<T>& work, cudaStream_t stream);
+
+    int m_ordinal = 0, m_multiprocessors = 0;
+    bool m_persistent = false;
+    std::vector<int> m_degrees;
+    std::vector<std::vector<Batch>> m_batches; ///< a stage each
+    std::vector<T> m_host_coefficients;
+    std::vector<int> m_host_masks;
+    cuda::DeviceBuffer<T> m_coefficients; ///< [group][8 copies][4]
+    cuda::DeviceBuffer<int> m_masks;      ///< [group]: bit c: copy c has terms
+    cuda::DeviceBuffer<T> m_planes;       ///< for run_sweeps: Y_{k-1}, Y_k, Y_{k+1}, sums
+    cuda::DeviceBuffer<float> m_exchange;
+    cuda::DeviceBuffer<unsigned> m_flags;
+    unsigned m_epoch = 0;
+};
+
+} // namespace hsi::eadp::gpu

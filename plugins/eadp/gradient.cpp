@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "eadp/gradient.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::eadp {
+namespace {
+
+/// Half-sample symmetric: ... 1 0 | 0 1 2 .. n-1 | n-1 n-2 ...
+int64_t mirrored(int64_t i, int64_t n) {
+    i %= 2 * n;
+    if (i < 0) i += 2 * n;
+    return i < n ? i : 2 * n - 1 - i;
+}
+
+} // namespace
+
+void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask) {
+    const int64_t pixels = in.lines * in.samples;
+    std::vector<char> nonzero(zero_is_invalid ? static_cast<size_t>(in.samples) : 0);
+    std::fill_n(mask, pixels, 1.0f);
+    for (int64_t y = 0; y < in.lines; ++y) {
+        float* const m = mask + y * in.samples;
+        for (int b = 0; b < in.bands; ++b) {
+            const float* const x = in.row(b, y);
+            for (int64_t i = 0; i < in.samples; ++i)
+                m[i] = std::fabs(x[i]) <= 3.402823466e38f ? m[i] : 0.0f;
+        }
+        if (!zero_is_invalid) continue;
+        std::fill(nonzero.begin(), nonzero.end(), char{0});
+        for (int b = 0; b < in.bands; ++b) {
+            const float* const x = in.row(b, y);
+            for (int64_t i = 0; i < in.samples; ++i)
+                nonzero[static_cast<size_t>(i)] |= x[i] != 0;
+        }
+        for (int64_t i = 0; i < in.samples; ++i)
+            if (!nonzero[static_cast<size_t>(i)]) m[i] = 0.0f;
+    }
+}
+
+Gradient::Gradient(double sigma, int64_t max_samples)
+    : m_simd(setup_kernels()), m_weights(gaussian_weights(sigma)), m_radius(gaussian_radius(sigma)),
+      m_pitch(max_samples + 16), m_line(static_cast<size_t>(max_samples + 2 * m_radius)),
+      m_numerator(static_cast<size_t>(m_pitch * (2 * m_radius + 1))), m_denominator(m_numerator.size()),
+      m_smooth(static_cast<size_t>(m_pitch * 3)), m_valid(m_smooth.size()),
+      m_sum(static_cast<size_t>(m_pitch)), m_sum_weights(m_sum.size()), m_squared(m_sum.size()),
+      m_rows(static_cast<size_t>(2 * m_radius + 1)) {}
+
+uint64_t Gradient::bytes(double sigma, int64_t samples) {
+    const auto radius = static_cast<uint64_t>(gaussian_radius(sigma));
+    return (static_cast<uint64_t>(samples) + 16) * 8 * (2 * (2 * radius + 1) + 11);
+}
+
+void Gradient::begin(const CubeView<float>& in, int band, const float* mask, int64_t first) {
+    m_in = in;
+    m_band = band;
+    m_mask = mask;
+    m_next_smooth = std::max<int64_t>(0, first - 1);
+    m_next_filtered = std::max<int64_t>(0, m_next_smooth - m_radius);
+}
+
+void Gradient::make_filtered(int64_t y) {
+    const int64_t w = m_in.samples;
+    const float* const x = m_in.row(m_band, y);
+    const float* const m = m_mask + y * w;
+    double* const line = m_line.data();
+    const auto filter = [&](auto value, double* out) {
+        for (int64_t i = 0; i < w; ++i)
+            line[m_radius + i] = value(i);
+        for (int64_t i = 1; i <= m_radius; ++i) {
+            line[m_radius - i] = value(mirrored(-i, w));
+            line[m_radius + w - 1 + i] = value(mirrored(w - 1 + i, w));
+        }
+        m_simd.smooth_row(line + m_radius, m_weights.data(), m_radius, w, out);
+    };
+    filter([&](int64_t i) { return m[i] != 0.0f ? static_cast<double>(x[i]) : 0.0; },
+           m_numerator.data() + slot(y));
+    filter([&](int64_t i) { return static_cast<double>(m[i]); }, m_denominator.data() + slot(y));
+}
+
+void Gradient::make_smooth(int64_t y) {
+    const int64_t w = m_in.samples, h = m_in.lines;
+    const int64_t last = std::min(h - 1, y + m_radius);
+    for (; m_next_filtered <= last; ++m_next_filtered)
+        make_filtered(m_next_filtered);
+    const auto across = [&](const std::vector<double>& from, double* out) {
+        for (int64_t t = -m_radius; t <= m_radius; ++t)
+            m_rows[static_cast<size_t>(m_radius + t)] = from.data() + slot(mirrored(y + t, h));
+        m_simd.smooth_column(m_rows.data(), m_weights.data(), m_radius, w, out);
+    };
+    double* const out = smooth(y);
+    double* const valid = valid_row(y);
+    const float* const m = m_mask + y * w;
+    for (int64_t i = 0; i < w; ++i)
+        valid[i] = static_cast<double>(m[i]);
+    across(m_numerator, m_sum.data());
+    across(m_denominator, m_sum_weights.data());
+    m_simd.divide(m_sum.data(), m_sum_weights.data(), valid, w, out);
+    // Half-sample mirror, one pixel: the edge pixel again.
+    out[-1] = out[0], out[w] = out[w - 1];
+    valid[-1] = valid[0], valid[w] = valid[w - 1];
+}
+
+const double* Gradient::gradient_row(int64_t y, const double*& valid) {
+    const int64_t h = m_in.lines, last = std::min(h - 1, y + 1);
+    for (; m_next_smooth <= last; ++m_next_smooth)
+        make_smooth(m_next_smooth);
+    const int64_t up = std::max<int64_t>(0, y - 1);
+    const double* const rows[3] = {smooth(up), smooth(y), smooth(last)};
+    const double* const valids[3] = {valid_row(up), valid_row(y), valid_row(last)};
+    m_simd.scharr(rows, valids, m_in.samples, m_squared.data());
+    valid = valids[1];
+    return m_squared.data();
+}
+
+} // namespace hsi::eadp

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// The setup stages on the CPU, row by row: Gaussian and Scharr gradient of one component over a tile's
+// window.
+#pragma once
+
+#include "core/cube_view.h"
+#include "eadp/eadp_simd.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace hsi::eadp {
+
+/// 1 where the pixel of `in` is valid in all bands, else 0; packed, in.lines x in.samples.
+void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask);
+
+class Gradient {
+  public:
+    Gradient(double sigma, int64_t max_samples);
+    static uint64_t bytes(double sigma, int64_t samples);
+
+    /// Calls row(y, squared, valid) for lines [first, last) of the component: the squared gradient magnitude
+    /// (anything where invalid) and 1 or 0 in `valid`, in.samples of each. Mirrors half a sample beyond the
+    /// window's edge.
+    template <class Row>
+    void run(const CubeView<float>& in, int band, const float* mask, int64_t first, int64_t last,
+             const Row& row) {
+        begin(in, band, mask, first);
+        for (int64_t y = first; y < last; ++y) {
+            const double* valid = nullptr;
+            const double* squared = gradient_row(y, valid);
+            row(y, squared, valid);
+        }
+    }
+
+  private:
+    void begin(const CubeView<float>& in, int band, const float* mask, int64_t first);
+    const double* gradient_row(int64_t y, const double*& valid);
+    void make_filtered(int64_t y);
+    void make_smooth(int64_t y);
+    double* smooth(int64_t y) { return m_smooth.data() + (y % 3) * m_pitch + 8; }
+    double* valid_row(int64_t y) { return m_valid.data() + (y % 3) * m_pitch + 8; }
+    size_t slot(int64_t y) const {
+        return static_cast<size_t>(y % (2 * m_radius + 1)) * static_cast<size_t>(m_pitch);
+    }
+
+    const SetupKernels& m_simd;
+    const std::vector<double> m_weights;
+    const int m_radius;
+    const int64_t m_pitch;
+    std::vector<double> m_line;                     ///< a row with `radius` mirrored pixels on both sides
+    std::vector<double> m_numerator, m_denominator; ///< [row mod (2 radius + 1)][sample], filtered along rows
+    std::vector<double> m_smooth, m_valid;          ///< [row mod 3][8 + sample]
+    std::vector<double> m_sum, m_sum_weights, m_squared;
+    std::vector<const double*> m_rows;
+
+    CubeView<float> m_in;
+    int m_band = 0;
+    const float* m_mask = nullptr;
+    int64_t m_next_filtered = 0, m_next_smooth = 0;
+};
+
+} // namespace hsi::eadp

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "eadp/profile.h"
+
+#include "eadp/gradient.h"
+#include "eadp/plane_store.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace hsi::eadp {
+namespace {
+
+stream::PassOptions options_of(const ProfileRun& run, const std::string& name, double share,
+                               uint64_t memory) {
+    auto options = run.pass(name, share);
+    options.memory = memory;
+    options.lanes = run.threads;
+    return options;
+}
+
+DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& options, Backend& backend,
+                             const std::vector<Stage>& stages, bool with_component, const ProfileRun& run,
+                             uint64_t memory) {
+    const auto shape = source.shape();
+    const std::vector<Contrast> contrasts(static_cast<size_t>(shape.bands));
+    const auto pass = options_of(run, "diffusion", 0, memory);
+    DiffusionPlan chosen;
+    if (pass.tile_samples <= 0) {
+        const auto whole = backend.make_diffusion(options, stages, contrasts, with_component, run.threads);
+        const TilePlan plan(shape.samples, shape.lines, shape.samples, shape.lines, whole->halo(), 1);
+        const uint64_t bytes = stream::plan_bytes(source, *whole, plan);
+        const stream::TileLimits limits{shape.samples, shape.lines, shape.samples, shape.lines};
+        if (bytes <= memory && (pass.device_memory == 0 || whole->device_bytes(limits) <= pass.device_memory))
+            return {plan, run.threads, bytes};
+    }
+    const auto tiled = backend.make_diffusion(options, stages, contrasts, with_component, 1);
+    chosen.plan = stream::plan_pass(source, *tiled, pass);
+    chosen.bytes = stream::plan_bytes(source, *tiled, chosen.plan);
+    return chosen;
+}
+
+/// Ranges and contrasts of all planes of a source.
+std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Options& options, Backend& backend,
+                                     const ProfileRun& run, uint64_t memory, const DiffusionPlan& diffusion,
+                                     double share, int copy, ProfileFacts& facts) {
+    const auto shape = source.shape();
+    const int components = shape.bands;
+    const bool whole = diffusion.plan.size() == 1 && backend.wants_whole_scene();
+    backend.keep_planes(whole);
+    const auto scan = [&](stream::Operation& operation, const char* name) {
+        const auto pass = options_of(run, name, 0.5 * share, memory);
+        const TilePlan plan =
+            whole ? TilePlan(shape.samples, shape.lines, shape.samples, shape.lines, operation.halo(), 1)
+                  : stream::plan_pass(source, operation, pass);
+        run.finished(stream::run_pass(source, operation, {}, plan, pass));
+    };
+    const auto ranges = backend.make_range_scan(options, components);
+    scan(*ranges, "gradient range");
+    std::vector<Histogram> histograms;
+    if (!options.contrast) {
+        const auto counts = backend.make_histogram_scan(options, ranges->result());
+        run.finished(stream::run_pass(source, *counts, {},
+                                      options_of(run, "gradient histogram", 0.5 * share, memory)));
+        histograms = counts->result();
+    }
+    std::vector<Contrast> contrasts;
+    for (int i = 0; i < components; ++i) {
+        const Range& range = ranges->result()[static_cast<size_t>(i)];
+        const double k = options.contrast
+                             ? *options.contrast
+                             : contrast_of(range, histograms[static_cast<size_t>(i)], options.percentile);
+        contrasts.push_back({k, range.level()});
+        facts.components.push_back({i, copy, range, k});
+        if (range.valid > 0 && !(range.steepest > 0))
+            run.warn("component " + std::to_string(i + 1) +
+                     (copy ? ", copy " + std::to_string(copy) + "," : "") +
+                     " is constant: its profile is the component itself");
+    }
+    return contrasts;
+}
+
+/// Tiles from a source to a sink as they are, but for invalid pixels, which become NaN.
+class CopyOperation final : public stream::Operation {
+  public:
+    CopyOperation(int bands, bool zero_is_invalid) : m_bands(bands), m_zero_is_invalid(zero_is_invalid) {}
+    std::vector<int> output_bands() const override { return {m_bands}; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<CopyWorker>(m_zero_is_invalid);
+    }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return static_cast<uint64_t>(limits.core_samples * limits.core_lines) * 4;
+    }
+
+  private:
+    class CopyWorker final : public stream::Worker {
+      public:
+        explicit CopyWorker(bool zero_is_invalid) : m_zero_is_invalid(zero_is_invalid) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            m_mask.resize(static_cast<size_t>(tile.core.area()));
+            make_mask(in, m_zero_is_invalid, m_mask.data());
+            for (int b = 0; b < in.bands; ++b)
+                for (int64_t y = 0; y < tile.core.h; ++y)
+                    for (int64_t x = 0; x < tile.core.w; ++x)
+                        out[0].at(b, y, x) = m_mask[static_cast<size_t>(y * tile.core.w + x)] != 0
+                                                 ? in.at(b, y, x)
+                                                 : std::numeric_limits<float>::quiet_NaN();
+        }
+
+      private:
+        const bool m_zero_is_invalid;
+        std::vector<float> m_mask;
+    };
+    const int m_bands;
+    const bool m_zero_is_invalid;
+};
+
+ProfileFacts make_cascade(const stream::CubeSource& components, const Options& options, Backend& backend,
+                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink,
+                          const ProfileRun& run) {
+    const auto shape = components.shape();
+    const int n = shape.bands, copies = options.copies();
+    const auto stages = make_stages(options);
+    ProfileFacts facts;
+    // All planes of the profile, since a sink takes all bands of a tile at once.
+    const stream::CubeShape all{shape.samples, shape.lines, profile_bands(options, n)};
+    std::unique_ptr<PlaneStore> store;
+    uint64_t memory = run.memory;
+    if (all.float_bytes() <= memory / 2) {
+        store = std::make_unique<PlaneStore>(all);
+        memory -= all.float_bytes();
+    } else {
+        store = std::make_unique<PlaneStore>(all, run.folder);
+    }
+    const auto planes = [&](int copy) {
+        std::vector<int> list;
+        for (int i = 0; i < n; ++i)
+            list.push_back(i * (copies + 1) + copy);
+        return list;
+    };
+    {
+        CopyOperation copy(n, options.zero_is_invalid);
+        const auto to = store->sink(planes(0));
+        run.finished(
+            stream::run_pass(components, copy, {to.get()}, options_of(run, "components", 0.02, memory)));
+    }
+    const double share = 0.93 / copies;
+    for (int c = 0; c < copies; ++c) {
+        const auto from = store->source(planes(c));
+        Options step = options;
+        step.zero_is_invalid = options.zero_is_invalid && c == 0;
+        const std::vector<Stage> stage{stages[static_cast<size_t>(c)]};
+        const auto plan = plan_diffusion(*from, step, backend, stage, false, run, memory);
+        const auto contrasts = find_contrasts(*from, step, backend, run, memory, plan, 0.3 * share, c, facts);
+        const auto operation = backend.make_diffusion(step, stage, contrasts, false, plan.team);
+        const auto to = store->sink(planes(c + 1));
+        run.finished(
+            stream::run_pass(*from, *operation, {to.get()}, plan.plan,
+                             options_of(run, "diffusion " + std::to_string(c + 1), 0.7 * share, memory)));
+    }
+    std::vector<int> every(static_cast<size_t>(all.bands));
+    std::iota(every.begin(), every.end(), 0);
+    const auto from = store->source(every);
+    CopyOperation copy(all.bands, false);
+    run.finished(
+        stream::run_pass(*from, copy, {&open_sink(facts)}, options_of(run, "profile", 0.05, memory)));
+    return facts;
+}
+
+} // namespace
+
+DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
+                           const ProfileRun& run) {
+    auto stages = make_stages(options);
+    const bool cascade = options.evolution == Evolution::cascade;
+    if (cascade) // the longest
+        stages = {*std::max_element(stages.begin(), stages.end(),
+                                    [](const Stage& a, const Stage& b) { return a.degree < b.degree; })};
+    return plan_diffusion(components, options, backend, stages, !cascade, run, run.memory);
+}
+
+ProfileFacts make_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
+                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink,
+                          const ProfileRun& run) {
+    check(options);
+    if (options.evolution == Evolution::cascade)
+        return make_cascade(components, options, backend, open_sink, run);
+    ProfileFacts facts;
+    const auto stages = make_stages(options);
+    const auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
+    const auto contrasts = find_contrasts(components, options, backend, run, run.memory, plan, 0.3, 0, facts);
+    const auto operation = backend.make_diffusion(options, stages, contrasts, true, plan.team);
+    run.finished(stream::run_pass(components, *operation, {&open_sink(facts)}, plan.plan,
+                                  options_of(run, "diffusion", 0.7, run.memory)));
+    return facts;
+}
+
+} // namespace hsi::eadp

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// Component planes to profile: which passes run, in which order, with which tiles.
+#pragma once
+
+#include "eadp/eadp.h"
+#include "stream/pipeline.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hsi::eadp {
+
+/// How the passes may run. Shares of one profile add up to 1.
+struct ProfileRun {
+    int threads = 1;
+    /// Bytes for tile buffers, beside what the source itself holds in memory.
+    uint64_t memory = uint64_t{1} << 30;
+    std::function<stream::PassOptions(const std::string& name, double share)>
+        pass; ///< lanes and memory are set here
+    std::function<void(const stream::PassReport&)> finished = [](const stream::PassReport&) {};
+    std::function<void(const std::string&)> warn = [](const std::string&) {};
+    std::string folder = "."; ///< for planes that do not fit in memory
+};
+
+/// What a component turned out to be; in the cascade, of every copy that another one starts from.
+struct ComponentFacts {
+    int component = 0, copy = 0; ///< copy 0: the component itself
+    Range range;
+    double k = 0;
+};
+
+struct ProfileFacts {
+    std::vector<ComponentFacts> components;
+};
+
+/// Bands of the profile: for every component itself, then its copies.
+inline int profile_bands(const Options& options, int components) {
+    return components * (options.copies() + 1);
+}
+
+/// The plan of the diffusion pass (of the longest one in the cascade): one tile for the whole scene, worked
+/// on by all threads, when that fits in memory; else tiles with their halo, a thread each.
+struct DiffusionPlan {
+    TilePlan plan;
+    int team = 1;
+    uint64_t bytes = 0; ///< of buffers
+};
+DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
+                           const ProfileRun& run);
+
+/// Computes the profile. open_sink is called once, when the facts are known and before the first tile is
+/// written; its sink has profile_bands() bands.
+ProfileFacts make_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
+                          const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink,
+                          const ProfileRun& run);
+
+} // namespace hsi::eadp

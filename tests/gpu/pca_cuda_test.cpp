@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// hsi_cuda_pca.so through the tile pipeline, against the CPU backend.
+#include "core/cuda_module.h"
+#include "pca/pca.h"
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace hsi::test {
+namespace {
+
+struct Cut {
+    int64_t samples = 0, lines = 0;
+    int lanes = 1;
+};
+
+class PcaCuda : public testing::Test {
+  protected:
+    void SetUp() override {
+        if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_pca.so was tested";
+        m_cuda = reinterpret_cast<pca::CudaBackend* (*)()>(cuda_module_symbol("pca", pca::cuda_symbol))();
+    }
+    static stream::PassOptions pass(Cut cut) {
+        stream::PassOptions options;
+        options.lanes = cut.lanes;
+        options.tile_samples = cut.samples;
+        options.tile_lines = cut.lines;
+        options.memory = uint64_t{4} << 30;
+        return options;
+    }
+    static stream::SceneCovariance scan(const Cube& scene, std::unique_ptr<stream::CovarianceScan> operation,
+                                        Cut cut = {}) {
+        const MemorySource source(scene);
+        stream::run_pass(source, *operation, {}, pass(cut));
+        return operation->result();
+    }
+    static Cube transform(const Cube& scene, std::unique_ptr<stream::Operation> operation, Cut cut = {}) {
+        const MemorySource source(scene);
+        MemorySink sink(scene.shape.samples, scene.shape.lines, operation->output_bands()[0]);
+        stream::run_pass(source, *operation, {&sink}, pass(cut));
+        return sink.cube;
+    }
+    static std::vector<int> all(int n) {
+        std::vector<int> list;
+        for (int i = 0; i < n; ++i)
+            list.push_back(i);
+        return list;
+    }
+    pca::CudaBackend* m_cuda = nullptr;
+};
+
+Cube holed_scene(int64_t samples, int64_t lines, int bands, uint32_t seed) {
+    Cube scene = random_scene(samples, lines, bands, seed);
+    for (int64_t l = lines / 3; l < lines / 2; ++l)
+        for (int64_t s = 5; s < samples / 2; ++s)
+            make_invalid(scene, l, s, static_cast<int>(s % bands));
+    for (int b = 0; b < bands; ++b)
+        scene.at(b, lines - 1, samples - 1) = 0;
+    return scene;
+}
+
+TEST_F(PcaCuda, CovarianceAgreesWithTheCpu) {
+    for (int bands : {2, 7, 100, 224}) {
+        const Cube scene = holed_scene(301, 131, bands, 1);
+        const auto cpu = scan(scene, std::make_unique<stream::CovarianceScan>(bands)),
+                   cuda = scan(scene, m_cuda->make_covariance(cuda_devices(), bands));
+        EXPECT_EQ(cpu.valid_pixels, cuda.valid_pixels);
+        EXPECT_EQ(cpu.invalid_pixels, cuda.invalid_pixels);
+        EXPECT_EQ(cpu.finite, cuda.finite);
+        const auto n = static_cast<size_t>(bands);
+        for (size_t a = 0; a < n; ++a) {
+            EXPECT_NEAR(cpu.mean[a], cuda.mean[a], 1e-12 * std::fabs(cpu.mean[a]));
+            for (size_t b = 0; b < n; ++b)
+                EXPECT_NEAR(cpu.covariance[a * n + b], cuda.covariance[a * n + b],
+                            2e-7 * std::sqrt(cpu.covariance[a * n + a] * cpu.covariance[b * n + b]));
+        }
+    }
+}
+
+TEST_F(PcaCuda, ComponentsAgreeWithTheCpu) {
+    const Cube scene = holed_scene(301, 131, 60, 2);
+    const auto model =
+        pca::fit(scan(scene, std::make_unique<stream::CovarianceScan>(60)), {30, false, false});
+    for (int nc : {1, 7, 30}) {
+        const auto t = pca::projection(model, nc, all(60), 60);
+        const Cube cpu = transform(scene, pca::make_transform(t)),
+                   cuda = transform(scene, m_cuda->make_transform(cuda_devices(), t));
+        for (size_t i = 0; i < cpu.values.size(); ++i) {
+            EXPECT_EQ(std::isnan(cpu.values[i]), std::isnan(cuda.values[i]));
+            if (!std::isnan(cpu.values[i])) {
+                EXPECT_NEAR(cpu.values[i], cuda.values[i], 1e-6f * (1 + std::fabs(cpu.values[i])));
+            }
+        }
+    }
+}
+
+TEST_F(PcaCuda, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
+    const Cube scene = holed_scene(300, 201, 40, 3);
+    const auto whole = scan(scene, m_cuda->make_covariance(cuda_devices(), 40));
+    const auto t = pca::projection(pca::fit(whole, {7, false, false}), 7, all(40), 40);
+    const Cube y = transform(scene, m_cuda->make_transform(cuda_devices(), t));
+    for (const Cut& cut : {Cut{128, 64, 1}, Cut{300, 64, 3}, Cut{256, 128, 2}}) {
+        const auto tiled = scan(scene, m_cuda->make_covariance(cuda_devices(), 40), cut);
+        EXPECT_EQ(tiled.covariance, whole.covariance);
+        EXPECT_EQ(tiled.mean, whole.mean);
+        EXPECT_TRUE(identical(transform(scene, m_cuda->make_transform(cuda_devices(), t), cut), y));
+    }
+}
+
+} // namespace
+} // namespace hsi::test
