@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// SPP on one GPU with the cube in its memory: our kernels beside those of paper 004 on the sizes of its two scenes,
-// stage by stage, and with transfers. Times are medians of CUDA events. Every variant's y' is checked against ours.
+// SPP on one GPU with the cube in its memory: our kernels beside those of paper 004 on the sizes of its two
+// scenes, stage by stage, and with transfers. Times are medians of CUDA events. Every variant's y' is checked
+// against ours.
 //
 //   spp_cuda_bench [-size SAMPLES LINES BANDS] [-ws 3,5,...] [-repeat N] [-published 0|1] [-serial 0|1]
 #include "cuda/device_buffer.h"
@@ -53,21 +54,25 @@ void fill(const Size& size, float* cube) {
     }
     const int gx = size.samples / 8 + 2, gy = size.lines / 8 + 2;
     std::vector<float> grid(static_cast<size_t>(materials * gx * gy));
-    for (float& g : grid) g = uniform(random);
+    for (float& g : grid)
+        g = uniform(random);
     std::vector<float> noise(1 << 16);
-    for (float& n : noise) n = 0.005f * normal(random);
+    for (float& n : noise)
+        n = 0.005f * normal(random);
     for (int l = 0; l < size.lines; ++l)
         for (int s = 0; s < size.samples; ++s) {
             float share[materials], total = 0;
             const float fx = static_cast<float>(s % 8) / 8, fy = static_cast<float>(l % 8) / 8;
             for (int m = 0; m < materials; ++m) {
                 const float* g = grid.data() + (static_cast<size_t>(m) * gy + l / 8) * gx + s / 8;
-                const float v = (1 - fy) * ((1 - fx) * g[0] + fx * g[1]) + fy * ((1 - fx) * g[gx] + fx * g[gx + 1]);
+                const float v =
+                    (1 - fy) * ((1 - fx) * g[0] + fx * g[1]) + fy * ((1 - fx) * g[gx] + fx * g[gx + 1]);
                 total += share[m] = v * v * v * v;
             }
             for (int b = 0; b < size.bands; ++b) {
                 float v = 0;
-                for (int m = 0; m < materials; ++m) v += share[m] * spectra[static_cast<size_t>(m * size.bands + b)];
+                for (int m = 0; m < materials; ++m)
+                    v += share[m] * spectra[static_cast<size_t>(m * size.bands + b)];
                 cube[static_cast<size_t>(b) * size.pixels() + static_cast<size_t>(l) * size.samples + s] =
                     v / total + noise[random() & 0xffff];
             }
@@ -114,7 +119,8 @@ struct Difference {
             }
             mean /= size.bands;
             for (int k = 0; k < size.bands; ++k) {
-                const double want = a[static_cast<size_t>(k) * n + p], off = b[static_cast<size_t>(k) * n + p] - want;
+                const double want = a[static_cast<size_t>(k) * n + p],
+                             off = b[static_cast<size_t>(k) * n + p] - want;
                 square += off * off;
                 spread += (want - mean) * (want - mean);
                 largest = std::max(largest, std::fabs(off));
@@ -130,8 +136,8 @@ class Bench {
     Bench(const Size& size, const Settings& settings)
         : m_size(size), m_settings(settings), m_clock(settings.repeat),
           m_pinned(std::make_shared<cuda::PinnedAllocator>(0)), m_host(m_pinned, size.values()),
-          m_result(m_pinned, size.values()), m_cube(size.values()), m_out(size.values()), m_alpha(size.pixels()),
-          m_scale(size.pixels()), m_centroid(static_cast<size_t>(size.bands)) {
+          m_result(m_pinned, size.values()), m_cube(size.values()), m_out(size.values()),
+          m_alpha(size.pixels()), m_scale(size.pixels()), m_centroid(static_cast<size_t>(size.bands)) {
         fill(size, m_host.data());
         m_cube.upload(m_host.data(), size.values(), m_clock.stream());
     }
@@ -143,11 +149,11 @@ class Bench {
         m_upload = m_clock.median([&] { m_cube.upload(m_host.data(), m_size.values(), stream); });
         m_download = m_clock.median([&] { m_out.download(m_result.data(), m_size.values(), stream); });
         const double copy = m_clock.median([&] {
-            HSI_CUDA_CHECK(cudaMemcpyAsync(m_out.data(), m_cube.data(), m_cube.bytes(), cudaMemcpyDeviceToDevice,
-                                           stream));
+            HSI_CUDA_CHECK(cudaMemcpyAsync(m_out.data(), m_cube.data(), m_cube.bytes(),
+                                           cudaMemcpyDeviceToDevice, stream));
         });
-        std::printf("transfers: to the device %.2f ms, back %.2f ms; device copy %.3f ms (%.2f TB/s)\n", m_upload,
-                    m_download, copy, 2 * static_cast<double>(m_cube.bytes()) / copy * 1e-9);
+        std::printf("transfers: to the device %.2f ms, back %.2f ms; device copy %.3f ms (%.2f TB/s)\n",
+                    m_upload, m_download, copy, 2 * static_cast<double>(m_cube.bytes()) / copy * 1e-9);
         statistics();
         std::printf("\n%-10s", "ms");
         for (const char* head : {"centroid", "norms", "angles", "double", "displace", "all", "with copies"})
@@ -155,8 +161,7 @@ class Bench {
         std::printf("  check against ours: mean NRMSE, max MaxSDE\n");
         bool good = true;
         for (int ws : m_settings.windows) {
-            ours(ws, gpu_kernel::automatic);
-            if (ws <= 7) ours(ws, gpu_kernel::rows);
+            ours(ws);
             if (m_settings.published) {
                 good = published_variant(ws, published::Variant::m1, "1M") && good;
                 good = published_variant(ws, published::Variant::nm, "NM") && good;
@@ -168,8 +173,6 @@ class Bench {
     }
 
   private:
-    using gpu_kernel = spp::gpu::AngleKernel;
-
     void statistics() {
         const spp::gpu::BlockGrid grid(m_size.samples, m_size.lines);
         const auto blocks = static_cast<size_t>(grid.count()), bands = static_cast<size_t>(m_size.bands);
@@ -190,7 +193,8 @@ class Bench {
         sums.download(host.data(), host.size(), m_clock.stream());
         m_clock.synchronize();
         std::vector<double> mean(bands);
-        for (size_t i = 0; i < host.size(); ++i) mean[i % bands] += host[i] / static_cast<double>(m_size.pixels());
+        for (size_t i = 0; i < host.size(); ++i)
+            mean[i % bands] += host[i] / static_cast<double>(m_size.pixels());
         const auto parts = spp::gpu::split_centroid(mean);
         m_centroid.upload(parts.data(), parts.size(), m_clock.stream());
         m_clock.synchronize();
@@ -201,15 +205,17 @@ class Bench {
         std::printf("%-4s ws %2d", name, ws);
         for (double s : stages) {
             all += s;
-            if (s < 0) std::printf("%12s", "");
-            else std::printf("%12.3f", s);
+            if (s < 0)
+                std::printf("%12s", "");
+            else
+                std::printf("%12.3f", s);
         }
         std::printf("%12.3f%12.3f", all, all + m_upload + m_download);
     }
 
-    void ours(int ws, gpu_kernel kernel) {
-        const auto sizes = spp::gpu::alpha_sizes(ws, m_size.samples, m_size.lines,
-                                                 static_cast<int64_t>(m_size.pixels()));
+    void ours(int ws) {
+        const auto sizes =
+            spp::gpu::alpha_sizes(ws, m_size.samples, m_size.lines, static_cast<int64_t>(m_size.pixels()));
         DeviceBuffer<double> inverse(sizes.inverse), numerator(sizes.sums), denominator(sizes.sums);
         DeviceBuffer<float> inverse_single(sizes.inverse), angles(sizes.angles);
         DeviceBuffer<int> list(sizes.list), count(1);
@@ -223,7 +229,6 @@ class Bench {
         work.shape.samples = work.shape.core_samples = m_size.samples;
         work.shape.lines = work.shape.core_lines = m_size.lines;
         work.window = ws;
-        work.kernel = kernel;
         work.alpha = m_alpha.data();
         work.scale = m_scale.data();
         work.inverse = inverse.data();
@@ -241,8 +246,8 @@ class Bench {
         m_clock.synchronize();
         std::vector<double> stages{m_statistics};
         stages.push_back(m_clock.median([&] {
-            spp::gpu::launch_norms(work.cube, work.bands, work.shape.pixels(), work.inverse, work.inverse_single,
-                                   stream);
+            spp::gpu::launch_norms(work.cube, work.bands, work.shape.pixels(), work.inverse,
+                                   work.inverse_single, stream);
         }));
         stages.push_back(m_clock.median([&] { spp::gpu::launch_angles(work, stream); }));
         const double with_double = m_clock.median([&] {
@@ -258,7 +263,7 @@ class Bench {
         int listed = 0;
         count.download(&listed, 1, stream);
         m_clock.synchronize();
-        row(kernel == gpu_kernel::rows ? "rows" : "ours", ws, stages);
+        row("ours", ws, stages);
         std::printf("  in one go %.3f; %d pixels in double\n", chain, listed);
         m_out.download(m_result.data(), m_size.values(), stream);
         m_clock.synchronize();
@@ -266,7 +271,8 @@ class Bench {
 
     bool check(const float* values) {
         const Difference d(m_size, m_result.data(), values);
-        // The published kernels take arccos of a single-precision cosine: their own Table I reports 2.7e-5 and 5e-3.
+        // The published kernels take arccos of a single-precision cosine: their own Table I reports 2.7e-5
+        // and 5e-3.
         const bool good = d.nrmse < 2e-4 && d.maxsde < 1e-2;
         std::printf("  %.1e, %.1e%s\n", d.nrmse, d.maxsde, good ? "" : "  WRONG");
         return good;
@@ -307,15 +313,15 @@ class Bench {
             repeat));
         stages.push_back(m_clock.median(
             [&] {
-                published::launch_alpha(variant, scene, norm.data(), device_beta.data(), device_total.data(), ws,
-                                        m_alpha.data(), stream);
+                published::launch_alpha(variant, scene, norm.data(), device_beta.data(), device_total.data(),
+                                        ws, m_alpha.data(), stream);
             },
             repeat));
         stages.push_back(0.0);
         stages.push_back(m_clock.median(
             [&] {
-                published::displacement_kernel<<<blocks, 1024, 0, stream>>>(scene, m_alpha.data(), centroid.data(),
-                                                                          out.data());
+                published::displacement_kernel<<<blocks, 1024, 0, stream>>>(scene, m_alpha.data(),
+                                                                            centroid.data(), out.data());
                 HSI_CUDA_LAUNCHED("displacement_kernel");
             },
             repeat));
@@ -339,8 +345,8 @@ class Bench {
             std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
         for (size_t p = 0; p < n; ++p)
             for (int b = 0; b < m_size.bands; ++b)
-                planes[static_cast<size_t>(b) * n + p] = out[p * static_cast<size_t>(m_size.bands) +
-                                                             static_cast<size_t>(b)];
+                planes[static_cast<size_t>(b) * n + p] =
+                    out[p * static_cast<size_t>(m_size.bands) + static_cast<size_t>(b)];
         std::printf("serial %3d%72s%12.3f%12.3f", ws, "", ms, ms);
         return check(planes.data());
     }
@@ -369,7 +375,8 @@ Settings parse(int argc, char** argv) {
         } else if (option == "-ws") {
             s.windows.clear();
             std::stringstream list(next());
-            for (std::string item; std::getline(list, item, ',');) s.windows.push_back(std::stoi(item));
+            for (std::string item; std::getline(list, item, ',');)
+                s.windows.push_back(std::stoi(item));
         } else if (option == "-repeat") {
             s.repeat = std::max(1, std::stoi(next()));
         } else if (option == "-published") {
@@ -382,7 +389,8 @@ Settings parse(int argc, char** argv) {
     }
     for (int ws : s.windows)
         if (ws < 3 || ws > (s.published ? 31 : 63) || ws % 2 == 0)
-            throw UsageError("-ws: odd numbers from 3 to 63 (31 with the published kernels: a thread a neighbour)");
+            throw UsageError(
+                "-ws: odd numbers from 3 to 63 (31 with the published kernels: a thread a neighbour)");
     return s;
 }
 
@@ -395,7 +403,8 @@ int main(int argc, char** argv) {
         HSI_CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
         std::printf("%s, %d multiprocessors\n", device.name, device.multiProcessorCount);
         bool good = true;
-        for (const Size& size : settings.sizes) good = Bench(size, settings).run() && good;
+        for (const Size& size : settings.sizes)
+            good = Bench(size, settings).run() && good;
         return good ? 0 : 1;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "spp_cuda_bench: %s\n", e.what());

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The kernels of paper 004 (Delgado et al., section IV) as it describes them, for comparison with ours: 1M-SPP, NM-SPP
-// and NS-SPP with the kernels around them, and the serial program. Single precision throughout, angles by arccos.
-// Where the paper is silent: the cube is band-sequential (its kernels 2 and 4 have a thread a pixel, which coalesces
-// only so), cosines are cut to [-1,1], and at the border the weights are normalised over the neighbours that exist
-// (`total`: the sum of beta for each pixel, made on the CPU like beta itself), so that results can be compared.
+// The kernels of paper 004 (Delgado et al., section IV) as it describes them, for comparison with ours:
+// 1M-SPP, NM-SPP and NS-SPP with the kernels around them, and the serial program. Single precision
+// throughout, angles by arccos. Where the paper is silent: the cube is band-sequential (its kernels 2 and 4
+// have a thread a pixel, which coalesces only so), cosines are cut to [-1,1], and at the border the weights
+// are normalised over the neighbours that exist
+// (`total`: the sum of beta for each pixel, made on the CPU like beta itself), so that results can be
+// compared.
 #pragma once
 
 #include "cuda/check.h"
@@ -27,7 +29,8 @@ __global__ void centroid_kernel(Scene s, float* centroid) {
     __shared__ float sum[1024];
     const float* band = s.cube + static_cast<size_t>(blockIdx.x) * s.pixels();
     float mine = 0;
-    for (int i = threadIdx.x; i < s.pixels(); i += blockDim.x) mine += band[i];
+    for (int i = threadIdx.x; i < s.pixels(); i += blockDim.x)
+        mine += band[i];
     sum[threadIdx.x] = mine;
     __syncthreads();
     for (int k = blockDim.x / 2; k > 0; k /= 2) {
@@ -63,11 +66,12 @@ __device__ inline float weighted_angle(float dot, float norm_p, float norm_q, fl
 }
 
 /// Kernel 3, 1M-SPP: a block a pixel, a thread a neighbour, the cube in global memory.
-__global__ void alpha_1m_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws, int power,
-                                float* alpha) {
+__global__ void alpha_1m_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws,
+                                int power, float* alpha) {
     extern __shared__ float delta[];
     const int x = blockIdx.x, y = blockIdx.y, l = threadIdx.y * ws + threadIdx.x;
-    const int qx = x + static_cast<int>(threadIdx.x) - ws / 2, qy = y + static_cast<int>(threadIdx.y) - ws / 2;
+    const int qx = x + static_cast<int>(threadIdx.x) - ws / 2,
+              qy = y + static_cast<int>(threadIdx.y) - ws / 2;
     const int p = y * s.samples + x, q = qy * s.samples + qx;
     float value = 0;
     if (qx >= 0 && qx < s.samples && qy >= 0 && qy < s.lines) {
@@ -82,9 +86,10 @@ __global__ void alpha_1m_kernel(Scene s, const float* norm, const float* beta, c
     if (l == 0) alpha[p] = delta[0] / total[p];
 }
 
-/// Kernel 3, NM-SPP: floor(Tmax/ws^2) pixels of a line a block; neighbours that they share come from the L1 cache.
-__global__ void alpha_nm_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws, int power,
-                                float* alpha) {
+/// Kernel 3, NM-SPP: floor(Tmax/ws^2) pixels of a line a block; neighbours that they share come from the L1
+/// cache.
+__global__ void alpha_nm_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws,
+                                int power, float* alpha) {
     extern __shared__ float delta[];
     const int window = ws * ws, which = threadIdx.x / window, l = threadIdx.x % window;
     const int per_block = blockDim.x / window;
@@ -105,10 +110,10 @@ __global__ void alpha_nm_kernel(Scene s, const float* norm, const float* beta, c
     if (l == 0 && x < s.samples) alpha[p] = mine[0] / total[p];
 }
 
-/// Kernel 3, NS-SPP: the same grid; the pixels that the block needs are brought to shared memory, `chunk` bands at a
-/// time.
-__global__ void alpha_ns_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws, int power,
-                                int chunk, float* alpha) {
+/// Kernel 3, NS-SPP: the same grid; the pixels that the block needs are brought to shared memory, `chunk`
+/// bands at a time.
+__global__ void alpha_ns_kernel(Scene s, const float* norm, const float* beta, const float* total, int ws,
+                                int power, int chunk, float* alpha) {
     extern __shared__ float shared[];
     const int window = ws * ws, which = threadIdx.x / window, l = threadIdx.x % window, d = ws / 2;
     const int per_block = blockDim.x / window, width = per_block + ws - 1, cells = width * ws;
@@ -123,12 +128,14 @@ __global__ void alpha_ns_kernel(Scene s, const float* norm, const float* beta, c
         for (int i = threadIdx.x; i < cells * bands; i += blockDim.x) {
             const int cell = i % cells, cx = x0 - d + cell % width, cy = y - d + cell / width;
             const bool inside = cx >= 0 && cx < s.samples && cy >= 0 && cy < s.lines;
-            values[i] = inside ? s.cube[static_cast<size_t>(b + i / cells) * s.pixels() + cy * s.samples + cx] : 0.0f;
+            values[i] =
+                inside ? s.cube[static_cast<size_t>(b + i / cells) * s.pixels() + cy * s.samples + cx] : 0.0f;
         }
         __syncthreads();
         const float* mine = values + d * width + which + d;
         const float* other = values + l / ws * width + which + l % ws;
-        for (int k = 0; k < bands; ++k) value += mine[k * cells] * other[k * cells];
+        for (int k = 0; k < bands; ++k)
+            value += mine[k * cells] * other[k * cells];
         __syncthreads();
     }
     float* delta = shared + which * window;
@@ -154,13 +161,15 @@ inline constexpr int max_threads = 1024;
 /// Largest power of two below `count`.
 inline int below(int count) {
     int p = 1;
-    while (2 * p < count) p *= 2;
+    while (2 * p < count)
+        p *= 2;
     return p;
 }
 
-inline void launch_alpha(Variant variant, const Scene& s, const float* norm, const float* beta, const float* total,
-                         int ws, float* alpha, cudaStream_t stream) {
-    const int window = ws * ws, power = below(window), pixels = max_threads / window, threads = pixels * window;
+inline void launch_alpha(Variant variant, const Scene& s, const float* norm, const float* beta,
+                         const float* total, int ws, float* alpha, cudaStream_t stream) {
+    const int window = ws * ws, power = below(window), pixels = max_threads / window,
+              threads = pixels * window;
     const dim3 lines((s.samples + pixels - 1) / pixels, s.lines);
     if (variant == Variant::m1) {
         alpha_1m_kernel<<<dim3(s.samples, s.lines), dim3(ws, ws), window * sizeof(float), stream>>>(
@@ -168,13 +177,14 @@ inline void launch_alpha(Variant variant, const Scene& s, const float* norm, con
     } else if (variant == Variant::nm) {
         HSI_CUDA_CHECK(cudaFuncSetAttribute(alpha_nm_kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                             cudaSharedmemCarveoutMaxL1));
-        alpha_nm_kernel<<<lines, threads, threads * sizeof(float), stream>>>(s, norm, beta, total, ws, power, alpha);
+        alpha_nm_kernel<<<lines, threads, threads * sizeof(float), stream>>>(s, norm, beta, total, ws, power,
+                                                                             alpha);
     } else {
         // 48 kB of shared memory a block, as on the paper's GPUs.
         const int cells = (pixels + ws - 1) * ws;
         const int chunk = std::min(s.bands, (48 * 1024 - threads * 4) / (cells * 4));
-        alpha_ns_kernel<<<lines, threads, (threads + static_cast<size_t>(cells) * chunk) * sizeof(float), stream>>>(
-            s, norm, beta, total, ws, power, chunk, alpha);
+        alpha_ns_kernel<<<lines, threads, (threads + static_cast<size_t>(cells) * chunk) * sizeof(float),
+                          stream>>>(s, norm, beta, total, ws, power, chunk, alpha);
     }
     HSI_CUDA_LAUNCHED("published alpha kernel");
 }
@@ -206,7 +216,8 @@ inline void serial(const float* pixels, int samples, int lines, int bands, int w
                     const int q = p + a * samples + b;
                     const float* z = pixels + static_cast<size_t>(q) * bands;
                     float dot = 0;
-                    for (int k = 0; k < bands; ++k) dot += y[k] * z[k];
+                    for (int k = 0; k < bands; ++k)
+                        dot += y[k] * z[k];
                     const float cosine = dot / (norm[static_cast<size_t>(p)] * norm[static_cast<size_t>(q)]);
                     const float beta = 1.0f / static_cast<float>(a * a + b * b);
                     num += beta * std::acos(std::min(1.0f, std::max(-1.0f, cosine)));

@@ -13,7 +13,8 @@ namespace hsi::cuda {
 /// Throws Error with CUDA's message, the call, file and line when `status` is an error.
 inline void check(cudaError_t status, const char* call, const char* file, int line) {
     if (status == cudaSuccess) return;
-    cudaGetLastError(); // an error that does not stick to the device must not surface again at the next launch
+    cudaGetLastError(); // an error that does not stick to the device must not surface again at the next
+                        // launch
     const std::string path(file);
     const std::string at = path.substr(path.find_last_of('/') + 1) + ":" + std::to_string(line);
     std::string advice = "Use -device cpu, or check the GPU with nvidia-smi.";
@@ -30,4 +31,5 @@ inline void check(cudaError_t status, const char* call, const char* file, int li
 
 #define HSI_CUDA_CHECK(call) ::hsi::cuda::check((call), #call, __FILE__, __LINE__)
 /// After a launch `kernel<<<...>>>`: throws Error when it could not be launched.
-#define HSI_CUDA_LAUNCHED(kernel) ::hsi::cuda::check(cudaPeekAtLastError(), "launch of " kernel, __FILE__, __LINE__)
+#define HSI_CUDA_LAUNCHED(kernel)                                                                            \
+    ::hsi::cuda::check(cudaPeekAtLastError(), "launch of " kernel, __FILE__, __LINE__)

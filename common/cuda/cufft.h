@@ -20,8 +20,8 @@ inline void check_cufft(cufftResult status, const char* call, const char* file, 
 }
 #define HSI_CUFFT_CHECK(call) ::hsi::cuda::check_cufft((call), #call, __FILE__, __LINE__)
 
-/// A plan for `batch` two-dimensional transforms of `lines` x `samples` values each, packed one after another, bound to
-/// one stream. `type`: CUFFT_R2C, CUFFT_C2R, CUFFT_D2Z, CUFFT_Z2D, CUFFT_C2C or CUFFT_Z2Z.
+/// A plan for `batch` two-dimensional transforms of `lines` x `samples` values each, packed one after
+/// another, bound to one stream. `type`: CUFFT_R2C, CUFFT_C2R, CUFFT_D2Z, CUFFT_Z2D, CUFFT_C2C or CUFFT_Z2Z.
 class CufftPlan {
   public:
     CufftPlan(int lines, int samples, int batch, cufftType type, cudaStream_t stream) {

@@ -9,8 +9,8 @@
 
 namespace hsi::cuda {
 
-/// One owner of `size()` elements of T in the memory of the device that was current when it was made. Contents start
-/// undefined. Empty buffers allocate nothing.
+/// One owner of `size()` elements of T in the memory of the device that was current when it was made.
+/// Contents start undefined. Empty buffers allocate nothing.
 template <class T>
 class DeviceBuffer {
     static_assert(std::is_trivially_copyable_v<T>, "device memory is copied byte by byte");

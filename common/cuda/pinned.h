@@ -9,8 +9,8 @@
 
 namespace hsi::cuda {
 
-/// Page-locked host memory that every device can copy from and to while the processor works on. Pinning costs time
-/// (about 0.3 s a GiB): allocate once, use again.
+/// Page-locked host memory that every device can copy from and to while the processor works on. Pinning costs
+/// time (about 0.3 s a GiB): allocate once, use again.
 class PinnedAllocator final : public HostAllocator {
   public:
     /// `ordinal`: a device whose context may be used; the memory serves all devices.

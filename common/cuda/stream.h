@@ -14,7 +14,8 @@ class Event {
     enum class Timing { on, off };
     explicit Event(Timing timing = Timing::off) {
         HSI_CUDA_CHECK(cudaEventCreateWithFlags(
-            &m_event, cudaEventBlockingSync | (timing == Timing::off ? cudaEventDisableTiming : cudaEventDefault)));
+            &m_event,
+            cudaEventBlockingSync | (timing == Timing::off ? cudaEventDisableTiming : cudaEventDefault)));
     }
     Event(Event&& o) noexcept : m_event(std::exchange(o.m_event, nullptr)) {}
     Event& operator=(Event&& o) noexcept {

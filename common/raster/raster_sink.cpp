@@ -624,8 +624,11 @@ std::optional<double> RasterSink::nodata() const {
 void RasterSink::commit() {
     Impl& s = *m;
     const GdalErrors errors;
+    const bool to_stdout = s.options.path == standard_output;
     const auto check = [&] {
-        if (errors.any()) throw s.failure(errors.text());
+        // The GTiff driver tries to open again what it has streamed, and complains although all went well.
+        const bool spurious = to_stdout && errors.text() == "Read or update mode not supported on /vsistdout";
+        if (errors.any() && !spurious) throw s.failure(errors.text());
     };
     try {
         if (s.blocks) s.blocks->finish();
@@ -644,8 +647,7 @@ void RasterSink::commit() {
             const DatasetHandle from(GDALDataset::FromHandle(
                 GDALOpenEx(s.stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
             CPLStringList list = s.target.options;
-            if (s.options.path == standard_output && is(s.target.driver, "GTiff"))
-                list.SetNameValue("STREAMABLE_OUTPUT", "YES");
+            if (to_stdout && is(s.target.driver, "GTiff")) list.SetNameValue("STREAMABLE_OUTPUT", "YES");
             DatasetHandle copy(s.target.driver->CreateCopy(s.file->path().c_str(), from.get(), FALSE,
                                                            list.List(), nullptr, nullptr));
             if (!copy) throw s.failure(errors.text());
@@ -658,8 +660,8 @@ void RasterSink::commit() {
         s.finish_envi();
         check();
     }
-    if (s.options.path != standard_output) s.check_written(s.file->path());
-    const auto stale = old_side_files(s.file->destination());
+    if (!to_stdout) s.check_written(s.file->path());
+    const auto stale = to_stdout ? std::vector<std::string>() : old_side_files(s.file->destination());
     try {
         s.file->commit(stale);
     } catch (const Error& e) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_spp.so: SPP's passes on GPUs. A lane is a stream with its own device buffers, made once; lanes take turns
-// on the devices, so copies of one lane overlap the kernels of another.
+// hsi_cuda_spp.so: SPP's passes on GPUs. A lane is a stream with its own device buffers, made once; lanes
+// take turns on the devices, so copies of one lane overlap the kernels of another.
 #include "core/error.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
@@ -23,8 +23,8 @@ size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<si
 /// Window and list indices are 32 bit on the device.
 void check_pixels(const TileLimits& limits) {
     if (limits.window_samples * limits.window_lines > std::numeric_limits<int>::max() / 2)
-        throw Error("a tile of " + std::to_string(limits.window_samples) + "x" + std::to_string(limits.window_lines) +
-                        " pixels is too large for the GPU",
+        throw Error("a tile of " + std::to_string(limits.window_samples) + "x" +
+                        std::to_string(limits.window_lines) + " pixels is too large for the GPU",
                     "Use a smaller -tile.");
 }
 
@@ -62,8 +62,9 @@ class StatisticsWorker final : public stream::Worker {
     /// Made while `ordinal` is the current device.
     StatisticsWorker(int ordinal, int bands, const TileLimits& limits)
         : sum(count_of(bands)), finite(count_of(bands)), m_ordinal(ordinal), m_bands(bands),
-          m_cube(count_of(bands, limits.window_samples, limits.window_lines)), m_sums(per_band(bands, limits)),
-          m_finite(per_band(bands, limits)), m_valid(blocks(limits)), m_flags(blocks(limits) * gpu::statistics_flags),
+          m_cube(count_of(bands, limits.window_samples, limits.window_lines)),
+          m_sums(per_band(bands, limits)), m_finite(per_band(bands, limits)), m_valid(blocks(limits)),
+          m_flags(blocks(limits) * gpu::statistics_flags),
           m_pinned(std::make_shared<cuda::PinnedAllocator>(ordinal)), m_host_sums(m_pinned, m_sums.size()),
           m_host_finite(m_pinned, m_finite.size()), m_host_valid(m_pinned, m_valid.size()) {}
 
@@ -115,7 +116,8 @@ class StatisticsWorker final : public stream::Worker {
 
   private:
     static size_t blocks(const TileLimits& l) {
-        return count_of(gpu::BlockGrid(static_cast<int>(l.window_samples), static_cast<int>(l.window_lines)).count());
+        return count_of(
+            gpu::BlockGrid(static_cast<int>(l.window_samples), static_cast<int>(l.window_lines)).count());
     }
     static size_t per_band(int bands, const TileLimits& l) { return blocks(l) * count_of(bands); }
 
@@ -135,8 +137,12 @@ class Statistics final : public stream::BandStatisticsScan {
   public:
     Statistics(std::vector<CudaDevice> devices, int bands)
         : BandStatisticsScan(bands), m_devices(std::move(devices)), m_bands(bands) {}
-    uint64_t scratch_bytes(const TileLimits& l) const override { return StatisticsWorker::host_bytes(m_bands, l); }
-    uint64_t device_bytes(const TileLimits& l) const override { return StatisticsWorker::device_bytes(m_bands, l); }
+    uint64_t scratch_bytes(const TileLimits& l) const override {
+        return StatisticsWorker::host_bytes(m_bands, l);
+    }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return StatisticsWorker::device_bytes(m_bands, l);
+    }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
     }
@@ -164,12 +170,13 @@ class DisplacementWorker final : public stream::Worker {
     DisplacementWorker(int ordinal, const Options& options, const std::vector<double>& centroid,
                        const TileLimits& limits)
         : m_ordinal(ordinal), m_options(options), m_bands(static_cast<int>(centroid.size())),
-          m_sizes(sizes(options, limits)), m_cube(count_of(m_bands, limits.window_samples, limits.window_lines)),
+          m_sizes(sizes(options, limits)),
+          m_cube(count_of(m_bands, limits.window_samples, limits.window_lines)),
           m_out(options.cube ? count_of(m_bands, limits.core_samples, limits.core_lines) : 0),
           m_alpha(count_of(limits.core_samples, limits.core_lines)), m_rho(options.rho ? m_alpha.size() : 0),
           m_scale(m_alpha.size()), m_inverse(m_sizes.inverse), m_inverse_single(m_sizes.inverse),
-          m_angles(m_sizes.angles), m_numerator(m_sizes.sums), m_denominator(m_sizes.sums), m_list(m_sizes.list),
-          m_count(1), m_weights(m_sizes.weights), m_centroid(centroid.size()) {
+          m_angles(m_sizes.angles), m_numerator(m_sizes.sums), m_denominator(m_sizes.sums),
+          m_list(m_sizes.list), m_count(1), m_weights(m_sizes.weights), m_centroid(centroid.size()) {
         const std::vector<double> weights = gpu::half_window_weights(options.window);
         const std::vector<float2> parts = gpu::split_centroid(centroid);
         m_weights.upload(weights.data(), weights.size(), m_stream.get());
@@ -184,7 +191,8 @@ class DisplacementWorker final : public stream::Worker {
                sizes(options, l).bytes() + sizeof(float2) * static_cast<uint64_t>(bands);
     }
 
-    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
         copy_in(m_cube.data(), in, stream);
@@ -212,8 +220,8 @@ class DisplacementWorker final : public stream::Worker {
         gpu::launch_alpha(work, stream);
         size_t k = 0;
         if (m_options.cube) {
-            gpu::launch_displacement(work.cube, m_bands, work.shape, work.scale, m_centroid.data(), m_out.data(),
-                                     stream);
+            gpu::launch_displacement(work.cube, m_bands, work.shape, work.scale, m_centroid.data(),
+                                     m_out.data(), stream);
             copy_out(out[k++], m_out.data(), stream);
         }
         if (m_options.alpha) copy_out(out[k++], m_alpha.data(), stream);
@@ -224,7 +232,8 @@ class DisplacementWorker final : public stream::Worker {
 
   private:
     static gpu::AlphaSizes sizes(const Options& options, const TileLimits& l) {
-        return gpu::alpha_sizes(options.window, l.window_samples, l.window_lines, l.core_samples * l.core_lines);
+        return gpu::alpha_sizes(options.window, l.window_samples, l.window_lines,
+                                l.core_samples * l.core_lines);
     }
 
     int m_ordinal;

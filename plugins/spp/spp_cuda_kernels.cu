@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(32 * norm_slices)
     partial[slice][lane] = sum;
     __syncthreads();
     if (slice != 0 || pixel >= pixels) return;
-    for (int s = 1; s < norm_slices; ++s) sum += partial[s][lane];
+    for (int s = 1; s < norm_slices; ++s)
+        sum += partial[s][lane];
     const bool valid = sum > 0 && sum <= 1e300; // false for NaN; squares of finite floats stay below 1e82
     inverse[pixel] = valid ? 1.0 / sqrt(sum) : 0.0;
     const bool in_range = sum >= 1e-60 && sum <= 1e60;
@@ -47,9 +48,10 @@ __global__ void __launch_bounds__(32 * norm_slices)
 
 // --------------------------------------------------------------------------------------------------- angles
 //
-// Angles are stored as planes of one offset each, over the "domain": all samples of the window and its lines down to
-// the core's last one. The angle of pixel p and offset o is that between p and p + o; o runs over half of the window,
-// so each pair of pixels is computed once. -1: the pair takes no part. NaN: single precision is not good enough here.
+// Angles are stored as planes of one offset each, over the "domain": all samples of the window and its lines
+// down to the core's last one. The angle of pixel p and offset o is that between p and p + o; o runs over
+// half of the window, so each pair of pixels is computed once. -1: the pair takes no part. NaN: single
+// precision is not good enough here.
 
 struct Domain {
     const float* cube;
@@ -63,18 +65,36 @@ struct Domain {
 };
 
 constexpr int tile_samples = 64; // of one thread block; each thread has 4 neighbouring samples
-constexpr int segment = 256;     // bands that are summed before the sum is put aside: keeps rounding small
+constexpr int segment = 256; // bands, or a few more, are summed before the sum is put aside: less rounding
 
-/// The angle from |u-v|^2. Beyond 3.5 (an angle over 138 degrees) the sine of the half angle tells too little.
+__device__ __forceinline__ float quick_sqrt(float x) { // within two units in the last place
+    float r;
+    asm("sqrt.approx.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return r;
+}
+
+/// The angle 2 asin(|u-v|/2) from |u-v|^2. Beyond 3.5 (an angle over 138 degrees) the sine of the half angle
+/// tells too little. Up to 60 degrees by a polynomial (error 2e-8), beyond through asin(t) = pi/2 - 2
+/// asin(sqrt((1-t)/2)).
 __device__ __forceinline__ float angle_of(float squared, float inverse_p, float inverse_q) {
-    if (inverse_p == 0.0f || inverse_q == 0.0f) return -1.0f;
-    if (!(squared <= 3.5f)) return nanf("");
-    return 2.0f * asinf(0.5f * sqrtf(squared));
+    const bool wide = squared > 1.0f;
+    const float half = 0.5f * quick_sqrt(squared);
+    const float z = wide ? fmaf(-0.5f, half, 0.5f) : 0.25f * squared;
+    const float r = wide ? quick_sqrt(z) : half;
+    float p = 0.0382063128f;
+    p = fmaf(p, z, 0.026494354f);
+    p = fmaf(p, z, 0.0450106859f);
+    p = fmaf(p, z, 0.0749880895f);
+    p = fmaf(p, z, 0.166666731f);
+    p = fmaf(p * z, r, r); // asin(r)
+    float angle = wide ? fmaf(-4.0f, p, 3.14159265f) : 2.0f * p;
+    if (!(squared <= 3.5f)) angle = nanf("");
+    return inverse_p == 0.0f || inverse_q == 0.0f ? -1.0f : angle;
 }
 
 /// Adds, or finishes, the sums of 4 neighbouring pixels for one offset.
-__device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool first, bool last, const float* own,
-                                      const float* other) {
+__device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool first, bool last,
+                                      const float* own, const float* other) {
     float4 s = make_float4(sum[0], sum[1], sum[2], sum[3]);
     if (!first) {
         const float4 before = *reinterpret_cast<const float4*>(at);
@@ -89,7 +109,8 @@ __device__ __forceinline__ void flush(float* at, const float (&sum)[4], bool fir
     *reinterpret_cast<float4*>(at) = s;
 }
 
-// Shared memory by its 32-bit addresses, so that the loops below keep one register for each place they read or write.
+// Shared memory by its 32-bit addresses, so that the loops below keep one register for each place they read
+// or write.
 using SharedAddress = unsigned;
 
 __device__ __forceinline__ SharedAddress address_of(const void* p) {
@@ -97,6 +118,7 @@ __device__ __forceinline__ SharedAddress address_of(const void* p) {
     asm volatile("" : "+r"(address)); // kept, not computed anew at each use
     return address;
 }
+#if __CUDA_ARCH__ >= 800
 template <int Bytes>
 __device__ __forceinline__ void copy_async(SharedAddress to, const char* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" : : "r"(to), "l"(from), "n"(Bytes) : "memory");
@@ -106,6 +128,23 @@ template <int Pending>
 __device__ __forceinline__ void wait_copies() {
     asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
+#else // GPUs without asynchronous copies: through registers
+template <int Bytes>
+__device__ __forceinline__ void copy_async(SharedAddress to, const char* from) {
+    if (Bytes == 8) {
+        const float2 v = __ldg(reinterpret_cast<const float2*>(from));
+        asm volatile("st.shared.v2.f32 [%0], {%1, %2};" : : "r"(to), "f"(v.x), "f"(v.y) : "memory");
+    } else {
+        asm volatile("st.shared.f32 [%0], %1;"
+                     :
+                     : "r"(to), "f"(__ldg(reinterpret_cast<const float*>(from)))
+                     : "memory");
+    }
+}
+__device__ __forceinline__ void commit_copies() {}
+template <int Pending>
+__device__ __forceinline__ void wait_copies() {}
+#endif
 template <int Vectors>
 __device__ __forceinline__ void load_row(float (&v)[4 * Vectors], SharedAddress from) {
 #pragma unroll
@@ -115,25 +154,26 @@ __device__ __forceinline__ void load_row(float (&v)[4 * Vectors], SharedAddress 
                      : "r"(from + 16 * i));
 }
 
-constexpr int stages = 4; // chunks of bands in shared memory: one in use, three on their way
-
 /// Brings the values of Cells pixels to shared memory, V neighbouring ones a copy, as they are in the cube.
 template <int Cells, int Threads, int V>
 struct Loader {
     static constexpr int per_thread = ceil_div(Cells / V, Threads);
     unsigned offset[per_thread]; // bytes in a band
 
-    static __device__ __forceinline__ int cell(int i) { return (static_cast<int>(threadIdx.x) + i * Threads) * V; }
+    static __device__ __forceinline__ int cell(int i) {
+        return (static_cast<int>(threadIdx.x) + i * Threads) * V;
+    }
     static __device__ __forceinline__ bool exists(int i) { return i < per_thread - 1 || cell(i) < Cells; }
-    /// The i-th cell of this thread and the V-1 after it are the window's pixels from (x, y) on. Where they are
-    /// outside, any value will do: their scale is 0.
+    /// The i-th cell of this thread and the V-1 after it are the window's pixels from (x, y) on. Where they
+    /// are outside, any value will do: their scale is 0.
     __device__ __forceinline__ void place(int i, const Domain& d, int x, int y, float* scales) {
         const bool inside = x >= 0 && x < d.samples && y >= 0 && y < d.lines;
         const int pixel = inside ? y * d.samples + x : 0;
         offset[i] = static_cast<unsigned>(pixel) * 4u;
         if (exists(i)) {
 #pragma unroll
-            for (int v = 0; v < V; ++v) scales[cell(i) + v] = inside ? __ldg(d.inverse + pixel + v) : 0.0f;
+            for (int v = 0; v < V; ++v)
+                scales[cell(i) + v] = inside ? __ldg(d.inverse + pixel + v) : 0.0f;
         }
     }
     /// Starts the copies of the band at `from` to the cells that begin at `to` for this thread.
@@ -144,63 +184,59 @@ struct Loader {
     }
 };
 
-/// The loop over bands: chunks of Bands arrive while earlier ones are used. use(shift) adds the band that lies `shift`
-/// bytes after the first one in shared memory to the sums; put_aside(first, last) ends a segment of bands.
-template <int Bands, int Cells, int Threads, int V, class Use, class PutAside>
-__device__ __forceinline__ void over_bands(const Domain& d, const float* tile, const Loader<Cells, Threads, V>& loader,
-                                           const Use& use, const PutAside& put_aside) {
+/// The loop over bands: Chunks of Bands bands lie in shared memory, one in use, the others on their way.
+/// use(shift) adds the band that lies `shift` bytes after the first one in shared memory to the sums;
+/// put_aside(first, last) ends a segment of bands.
+template <int Bands, int Chunks, int Cells, int Threads, int V, class Use, class PutAside>
+__device__ __forceinline__ void over_bands(const Domain& d, const float* tile,
+                                           const Loader<Cells, Threads, V>& loader, const Use& use,
+                                           const PutAside& put_aside) {
     constexpr SharedAddress band_bytes = Cells * 4, chunk_bytes = Bands * band_bytes;
     const SharedAddress mine = address_of(tile + loader.cell(0));
     const size_t plane_bytes = d.plane * 4;
     const char* from = reinterpret_cast<const char*>(d.cube);
     int next = 0; // first band of the chunk to be fetched
     const auto start = [&](SharedAddress shift) {
-        if (next + Bands <= d.bands) {
-#pragma unroll
-            for (int k = 0; k < Bands; ++k) {
-                loader.fetch(from, mine + shift + k * band_bytes);
-                from += plane_bytes;
-                asm volatile("" : "+l"(from)); // or each thread keeps a pointer for each band of the chunk
-            }
-        } else {
-            for (int k = 0; next + k < d.bands; ++k, from += plane_bytes)
-                loader.fetch(from, mine + shift + k * band_bytes);
-        }
+        const int count = min(Bands, d.bands - next);
+#pragma unroll 2
+        for (int k = 0; k < count; ++k, from += plane_bytes)
+            loader.fetch(from, mine + shift + k * band_bytes);
         next += Bands;
         commit_copies();
     };
 #pragma unroll
-    for (int i = 0; i < stages - 1; ++i) start(i * chunk_bytes);
-    SharedAddress now = 0, free = (stages - 1) * chunk_bytes;
+    for (int i = 0; i < Chunks - 1; ++i)
+        start(i * chunk_bytes);
+    SharedAddress now = 0, free = (Chunks - 1) * chunk_bytes;
     bool first = true;
+    int segment_end = segment;
     for (int band = 0; band < d.bands; band += Bands) {
-        wait_copies<stages - 2>();
+        wait_copies<Chunks - 2>();
         __syncthreads(); // the chunk is there for all, and nobody uses the one before it any more
         start(free);
-        if (band + Bands <= d.bands) {
-#pragma unroll
-            for (int k = 0; k < Bands; ++k) use(now + k * band_bytes);
-        } else {
-            for (int k = 0; band + k < d.bands; ++k) use(now + k * band_bytes);
-        }
+        const int count = min(Bands, d.bands - band);
+#pragma unroll 2
+        for (int k = 0; k < count; ++k)
+            use(now + k * band_bytes);
         free = now;
-        now = now == (stages - 1) * chunk_bytes ? 0 : now + chunk_bytes;
+        now = now == (Chunks - 1) * chunk_bytes ? 0 : now + chunk_bytes;
         const bool last = band + Bands >= d.bands;
-        if (last || (band + Bands) % segment == 0) {
+        if (last || band + Bands >= segment_end) {
+            segment_end += segment;
             put_aside(first, last);
             first = false;
         }
     }
 }
 
-/// Small windows, d = D: a thread holds the sums of all 2D(D+1) offsets of its 4 pixels. The scales of pixel and
-/// neighbour enter in the subtraction: |u-v|^2 = sum (y/|y| - z/|z|)^2 costs two instructions a term.
-template <int D, int Lines, int Bands, int Blocks, int V>
+/// Small windows, d = D: a thread holds the sums of all 2D(D+1) offsets of its 4 pixels. The scales of pixel
+/// and neighbour enter in the subtraction: |u-v|^2 = sum (y/|y| - z/|z|)^2 costs two instructions a term.
+template <int D, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const Domain d) {
     constexpr int threads = 16 * Lines, left = round_up(D, V), skip = left - D;
     constexpr int vectors = ceil_div(skip + 4 + 2 * D, 4), pitch = tile_samples - 4 + 4 * vectors;
     constexpr int cells = pitch * (Lines + D), offsets = 2 * D * (D + 1);
-    __shared__ __align__(16) float tile[stages][Bands][cells];
+    __shared__ __align__(16) float tile[Chunks][Bands][cells];
     __shared__ __align__(16) float scales[cells];
     const int column = threadIdx.x % 16 * 4, line = threadIdx.x / 16, at_cell = line * pitch + column;
     const int x0 = blockIdx.x * tile_samples, y0 = blockIdx.y * Lines;
@@ -214,12 +250,13 @@ __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const 
     __syncthreads();
     float scale[D + 1][4 * vectors];
 #pragma unroll
-    for (int a = 0; a <= D; ++a) load_row<vectors>(scale[a], address_of(scales + at_cell) + 4 * a * pitch);
+    for (int a = 0; a <= D; ++a)
+        load_row<vectors>(scale[a], address_of(scales + at_cell) + 4 * a * pitch);
     const SharedAddress row = address_of(&tile[0][0][at_cell]);
     float sum[offsets][4] = {};
     const bool mine = y0 + line < d.domain_lines && x0 + column < d.pitch;
 
-    over_bands<Bands>(
+    over_bands<Bands, Chunks>(
         d, &tile[0][0][0], loader,
         [&](SharedAddress shift) {
             float centre[4];
@@ -230,7 +267,8 @@ __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const 
                 load_row<vectors>(v, row + shift + 4 * a * pitch);
                 if (a == 0) {
 #pragma unroll
-                    for (int j = 0; j < 4; ++j) centre[j] = v[left + j] * scale[0][left + j];
+                    for (int j = 0; j < 4; ++j)
+                        centre[j] = v[left + j] * scale[0][left + j];
                 }
 #pragma unroll
                 for (int b = (a == 0 ? 1 : -D); b <= D; ++b, ++o) {
@@ -250,32 +288,37 @@ __global__ void __launch_bounds__(16 * Lines, Blocks) angles_whole_kernel(const 
             for (int a = 0; a <= D; ++a) {
 #pragma unroll
                 for (int b = (a == 0 ? 1 : -D); b <= D; ++b, ++o, at += d.angle_plane) {
-                    if (mine) flush(at, sum[o], first, last, scales + at_cell + left, scales + at_cell + a * pitch + left + b);
+                    if (mine)
+                        flush(at, sum[o], first, last, scales + at_cell + left,
+                              scales + at_cell + a * pitch + left + b);
 #pragma unroll
-                    for (int j = 0; j < 4; ++j) sum[o][j] = 0;
+                    for (int j = 0; j < 4; ++j)
+                        sum[o][j] = 0;
                 }
             }
         });
 }
 
-/// Any window: `Groups` groups of warps share a tile; each takes the offsets (a, b), b = b0..b0+Offsets-1, of Rows rows
-/// a of the half window. blockIdx.z runs over the rows of the half window and, in wide windows, over pieces of rows.
-template <int Offsets, int Rows, int Groups, int Lines, int Bands, int Blocks, int V>
+/// Larger windows: `Groups` groups of warps share a tile; each takes the offsets (a, b), b =
+/// b0..b0+Offsets-1, of one row a of the half window. blockIdx.z runs over the rows of the half window and,
+/// in wide windows, over pieces of rows.
+template <int Offsets, int Groups, int Lines, int Bands, int Chunks, int Blocks, int V>
 __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
     angles_rows_kernel(const Domain d, int half, int row_begin, int row_end, int pieces) {
     constexpr int group_threads = 16 * Lines, threads = group_threads * Groups;
-    constexpr int skip = V == 1 ? 0 : Offsets / 2 % V; // with V = 2 there is one piece: b0 = -Offsets/2
+    constexpr int skip =
+        V == 1 ? 0 : Offsets / 2 % V; // V = 2: b0 is -Offsets/2, and copies begin at even samples
     constexpr int vectors = ceil_div(skip + 4 + Offsets - 1, 4), pitch = tile_samples - 4 + 4 * vectors;
-    constexpr int centre_cells = tile_samples * Lines, cells = centre_cells + pitch * (Lines + Groups * Rows - 1);
+    constexpr int centre_cells = tile_samples * Lines, cells = centre_cells + pitch * (Lines + Groups - 1);
     static_assert(group_threads % 32 == 0, "a warp must not be in two groups");
-    __shared__ __align__(16) float tile[stages][Bands][cells];
+    __shared__ __align__(16) float tile[Chunks][Bands][cells];
     __shared__ __align__(16) float scales[cells];
     const int group = threadIdx.x / group_threads, column = threadIdx.x % 16 * 4,
               line = threadIdx.x % group_threads / 16;
     const int x0 = blockIdx.x * tile_samples, y0 = blockIdx.y * Lines;
     const int b0 = -half + static_cast<int>(blockIdx.z) % pieces * Offsets;
-    const int a0 = row_begin + static_cast<int>(blockIdx.z) / pieces * (Groups * Rows), a = a0 + group * Rows;
-    const bool active = a < row_end && !(a + Rows == 1 && b0 + Offsets - 1 <= 0);
+    const int a0 = row_begin + static_cast<int>(blockIdx.z) / pieces * Groups, a = a0 + group;
+    const bool active = a < row_end && !(a == 0 && b0 + Offsets - 1 <= 0);
 
     Loader<cells, threads, V> loader;
 #pragma unroll
@@ -288,58 +331,51 @@ __global__ void __launch_bounds__(16 * Lines * Groups, Blocks)
     }
     __syncthreads();
     const int centre_at = line * tile_samples + column,
-              other_at = centre_cells + (line + group * Rows) * pitch + column;
-    float own[4], scale[Rows][4 * vectors];
+              other_at = centre_cells + (line + group) * pitch + column;
+    float own[4], scale[4 * vectors];
     load_row<1>(own, address_of(scales + centre_at));
-#pragma unroll
-    for (int r = 0; r < Rows; ++r) load_row<vectors>(scale[r], address_of(scales + other_at) + 4 * r * pitch);
-    const SharedAddress centre_row = address_of(&tile[0][0][centre_at]), other_row = address_of(&tile[0][0][other_at]);
-    float sum[Rows][Offsets][4] = {};
+    load_row<vectors>(scale, address_of(scales + other_at));
+    const SharedAddress centre_row = address_of(&tile[0][0][centre_at]),
+                        other_row = address_of(&tile[0][0][other_at]);
+    float sum[Offsets][4] = {};
     const bool mine = active && y0 + line < d.domain_lines && x0 + column < d.pitch;
 
-    over_bands<Bands>(
+    over_bands<Bands, Chunks>(
         d, &tile[0][0][0], loader,
         [&](SharedAddress shift) {
             if (!active) return;
             float centre[4];
             load_row<1>(centre, centre_row + shift);
 #pragma unroll
-            for (int j = 0; j < 4; ++j) centre[j] *= own[j];
+            for (int j = 0; j < 4; ++j)
+                centre[j] *= own[j];
+            float v[4 * vectors];
+            load_row<vectors>(v, other_row + shift);
 #pragma unroll
-            for (int r = 0; r < Rows; ++r) {
-                float v[4 * vectors];
-                load_row<vectors>(v, other_row + shift + 4 * r * pitch);
+            for (int o = 0; o < Offsets; ++o) {
 #pragma unroll
-                for (int o = 0; o < Offsets; ++o) {
-#pragma unroll
-                    for (int j = 0; j < 4; ++j) {
-                        const int q = skip + o + j;
-                        const float difference = fmaf(-scale[r][q], v[q], centre[j]);
-                        sum[r][o][j] = fmaf(difference, difference, sum[r][o][j]);
-                    }
+                for (int j = 0; j < 4; ++j) {
+                    const int q = skip + o + j;
+                    const float difference = fmaf(-scale[q], v[q], centre[j]);
+                    sum[o][j] = fmaf(difference, difference, sum[o][j]);
                 }
             }
         },
         [&](bool first, bool last) {
+            // Planes in the order of the half window, from row row_begin on: row 0 has b = 1..d only.
+            const int before =
+                a == 0 ? -half - 1 : (row_begin == 0 ? half : 0) + (a - max(row_begin, 1)) * (2 * half + 1);
+            float* at = d.angles +
+                        static_cast<ptrdiff_t>(before + b0 + half) * static_cast<ptrdiff_t>(d.angle_plane) +
+                        static_cast<ptrdiff_t>(y0 + line) * d.pitch + x0 + column;
 #pragma unroll
-            for (int r = 0; r < Rows; ++r) {
-                // Planes in the order of the half window, from row row_begin on: row 0 has b = 1..d only.
-                const int row = a + r;
-                const int before = row == 0 ? -half - 1
-                                            : (row_begin == 0 ? half : 0) +
-                                                  (row - max(row_begin, 1)) * (2 * half + 1);
-                float* at = d.angles +
-                            static_cast<ptrdiff_t>(before + b0 + half) * static_cast<ptrdiff_t>(d.angle_plane) +
-                            static_cast<ptrdiff_t>(y0 + line) * d.pitch + x0 + column;
+            for (int o = 0; o < Offsets; ++o, at += d.angle_plane) {
+                const int b = b0 + o;
+                if (mine && b <= half && (a > 0 || b > 0))
+                    flush(at, sum[o], first, last, scales + centre_at, scales + other_at + skip + o);
 #pragma unroll
-                for (int o = 0; o < Offsets; ++o, at += d.angle_plane) {
-                    const int b = b0 + o;
-                    if (mine && row < row_end && b <= half && (row > 0 || b > 0))
-                        flush(at, sum[r][o], first, last, scales + centre_at,
-                              scales + other_at + r * pitch + skip + o);
-#pragma unroll
-                    for (int j = 0; j < 4; ++j) sum[r][o][j] = 0;
-                }
+                for (int j = 0; j < 4; ++j)
+                    sum[o][j] = 0;
             }
         });
 }
@@ -355,13 +391,13 @@ struct Results {
     }
 };
 
-/// Adds the weighted angles of one batch (rows [row_begin, row_end) of the half window) to each pixel of the core, in
-/// the order of the offsets: first the pair (p, p+o), then (p-o, p).
-__global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_t angle_plane, TileShape shape, int half,
-                              int row_begin, int row_end, bool last, const double* __restrict__ weights,
-                              const double* __restrict__ inverse, double* __restrict__ numerator,
-                              double* __restrict__ denominator, Results results, int* __restrict__ list,
-                              int* __restrict__ count) {
+/// Adds the weighted angles of one batch (rows [row_begin, row_end) of the half window) to each pixel of the
+/// core, in the order of the offsets: first the pair (p, p+o), then (p-o, p).
+__global__ void gather_kernel(const float* __restrict__ angles, int pitch, size_t angle_plane,
+                              TileShape shape, int half, int row_begin, int row_end, bool last,
+                              const double* __restrict__ weights, const double* __restrict__ inverse,
+                              double* __restrict__ numerator, double* __restrict__ denominator,
+                              Results results, int* __restrict__ list, int* __restrict__ count) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= shape.core_samples * shape.core_lines) return;
     const int x = shape.core_x + i % shape.core_samples, y = shape.core_y + i / shape.core_samples;
@@ -441,12 +477,15 @@ __global__ void __launch_bounds__(128)
 
 constexpr int displacement_bands = 16; // of one thread
 
-__device__ __forceinline__ float displaced(float y, float k, float2 c) { return fmaf((y - c.x) - c.y, k, c.y) + c.x; }
+__device__ __forceinline__ float displaced(float y, float k, float2 c) {
+    return fmaf((y - c.x) - c.y, k, c.y) + c.x;
+}
 
 /// Any core: a thread a pixel.
 __global__ void __launch_bounds__(256)
     displacement_kernel(const float* __restrict__ cube, int bands, size_t plane, TileShape shape,
-                        const float* __restrict__ scale, const float2* __restrict__ centroid, float* __restrict__ out) {
+                        const float* __restrict__ scale, const float2* __restrict__ centroid,
+                        float* __restrict__ out) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const int pixels = shape.core_samples * shape.core_lines;
     if (i >= pixels) return;
@@ -482,8 +521,9 @@ __global__ void __launch_bounds__(256)
 
 // ----------------------------------------------------------------------------------------------- statistics
 //
-// A warp a band of a block. Lane l has samples l, l+32, l+64, l+96 of every line: four sums in double precision, added
-// over the lines, then in order, then over the lanes by a fixed tree. Bit 4*line+k of a flag is sample l+32k.
+// A warp a band of a block. Lane l has samples l, l+32, l+64, l+96 of every line: four sums in double
+// precision, added over the lines, then in order, then over the lanes by a fixed tree. Bit 4*line+k of a flag
+// is sample l+32k.
 
 constexpr int block_samples = 128, block_lines = 16;
 
@@ -495,16 +535,18 @@ struct BlockPosition {
 };
 
 __device__ __forceinline__ double lane_tree(double v) {
-    for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(everyone, v, step);
+    for (int step = 16; step > 0; step /= 2)
+        v += __shfl_xor_sync(everyone, v, step);
     return v;
 }
 __device__ __forceinline__ int lane_tree(int v) {
-    for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(everyone, v, step);
+    for (int step = 16; step > 0; step /= 2)
+        v += __shfl_xor_sync(everyone, v, step);
     return v;
 }
 
-/// Sums of the finite values and, in flags, which pixels have a value that is not finite (first 32) and which have one
-/// that is finite and not zero (last 32).
+/// Sums of the finite values and, in flags, which pixels have a value that is not finite (first 32) and which
+/// have one that is finite and not zero (last 32).
 __global__ void __launch_bounds__(256)
     block_sums_kernel(const float* __restrict__ cube, int bands, int samples, int lines, int across,
                       double* __restrict__ sums, int* __restrict__ finite, uint64_t* __restrict__ flags) {
@@ -571,11 +613,12 @@ __global__ void __launch_bounds__(256)
                  shared_flags[threadIdx.x]);
 }
 
-/// Counts the valid pixels of each block; where an invalid pixel has added something to the sums, takes them again
-/// without it, in the same order.
+/// Counts the valid pixels of each block; where an invalid pixel has added something to the sums, takes them
+/// again without it, in the same order.
 __global__ void __launch_bounds__(256)
     block_repair_kernel(const float* __restrict__ cube, int bands, int samples, int lines, int across,
-                        double* __restrict__ sums, int* __restrict__ valid, const uint64_t* __restrict__ flags) {
+                        double* __restrict__ sums, int* __restrict__ valid,
+                        const uint64_t* __restrict__ flags) {
     const BlockPosition at(blockIdx.x, across, samples, lines);
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const uint64_t bad = flags[blockIdx.x * statistics_flags + lane],
@@ -607,40 +650,69 @@ int offsets_in(int half, int begin, int end) {
     return (begin == 0 ? half : 0) + (end - std::max(begin, 1)) * (2 * half + 1);
 }
 
-/// How a window's offsets are shared out: rows of at most 15 offsets (in pieces when wider), `block_rows` rows a block.
+/// How a window's offsets are shared out in angles_rows_kernel: rows of at most 15 offsets (in pieces when
+/// wider), `block_rows` rows a block. Batches of rows keep the angles of large windows within about a
+/// kilobyte a pixel.
 struct RowPlan {
-    int half, offsets, block_rows, pieces, batch_rows;
-    explicit RowPlan(int window) : half(window / 2) {
-        pieces = ceil_div(window, 15);
-        offsets = std::max(7, ceil_div(window, pieces) / 2 * 2 + 1); // 7, 9, 11, 13, 15
-        block_rows = offsets == 9 ? 5 : offsets == 11 ? 3 : 4;
-        // A batch's angles take at most about a kilobyte a pixel.
-        batch_rows = offsets_in(half, 0, half + 1) <= 256
+    int half, pieces, offsets, block_rows, batch_rows;
+    explicit RowPlan(int window)
+        : half(window / 2), pieces(ceil_div(window, 15)), offsets(ceil_div(window, pieces) / 2 * 2 + 1),
+          block_rows(offsets == 9    ? 5
+                     : offsets == 11 ? 3
+                                     : 4),
+          batch_rows(offsets_in(half, 0, half + 1) <= 256
                          ? half + 1
-                         : std::max(block_rows, 256 / window / block_rows * block_rows);
-    }
+                         : std::max(1, 256 / window / block_rows) * block_rows) {}
 };
 
-template <int D, int Lines, int Bands, int Blocks>
+template <int D, int Lines, int Bands, int Chunks, int Blocks>
 void run_whole(const Domain& d, bool pairs, cudaStream_t stream) {
     const dim3 grid(ceil_div(d.samples, tile_samples), ceil_div(d.domain_lines, Lines));
-    if (pairs) angles_whole_kernel<D, Lines, Bands, Blocks, 2><<<grid, 16 * Lines, 0, stream>>>(d);
-    else angles_whole_kernel<D, Lines, Bands, Blocks, 1><<<grid, 16 * Lines, 0, stream>>>(d);
+    if (pairs)
+        angles_whole_kernel<D, Lines, Bands, Chunks, Blocks, 2><<<grid, 16 * Lines, 0, stream>>>(d);
+    else
+        angles_whole_kernel<D, Lines, Bands, Chunks, Blocks, 1><<<grid, 16 * Lines, 0, stream>>>(d);
     HSI_CUDA_LAUNCHED("angles_whole_kernel");
 }
 
-template <int Offsets, int Rows, int Groups, int Lines, int Bands, int Blocks>
-void run_rows(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, int row_end, cudaStream_t stream) {
+template <int Offsets, int Groups, int Lines, int Bands, int Chunks, int Blocks>
+void run_rows(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, int row_end,
+              cudaStream_t stream) {
     const dim3 grid(ceil_div(d.samples, tile_samples), ceil_div(d.domain_lines, Lines),
-                    ceil_div(row_end - row_begin, Rows * Groups) * plan.pieces);
+                    ceil_div(row_end - row_begin, Groups) * plan.pieces);
     constexpr int threads = 16 * Lines * Groups;
     if (pairs && Offsets == 2 * plan.half + 1)
-        angles_rows_kernel<Offsets, Rows, Groups, Lines, Bands, Blocks, 2>
+        angles_rows_kernel<Offsets, Groups, Lines, Bands, Chunks, Blocks, 2>
             <<<grid, threads, 0, stream>>>(d, plan.half, row_begin, row_end, plan.pieces);
     else
-        angles_rows_kernel<Offsets, Rows, Groups, Lines, Bands, Blocks, 1>
+        angles_rows_kernel<Offsets, Groups, Lines, Bands, Chunks, Blocks, 1>
             <<<grid, threads, 0, stream>>>(d, plan.half, row_begin, row_end, plan.pieces);
     HSI_CUDA_LAUNCHED("angles_rows_kernel");
+}
+
+/// Tile lines, bands a chunk, chunks and blocks a multiprocessor are those that were fastest on an H200.
+void run_angles(const Domain& d, bool pairs, const RowPlan& plan, int row_begin, int row_end,
+                cudaStream_t stream) {
+    switch (plan.half) {
+    case 1:
+        return run_whole<1, 8, 2, 4, 8>(d, pairs, stream);
+    case 2:
+        return run_whole<2, 8, 8, 2, 4>(d, pairs, stream);
+    case 3:
+        return run_whole<3, 8, 4, 3, 2>(d, pairs, stream);
+    default:
+        break;
+    }
+    switch (plan.offsets) {
+    case 9:
+        return run_rows<9, 5, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    case 11:
+        return run_rows<11, 3, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    case 13:
+        return run_rows<13, 4, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    default:
+        return run_rows<15, 4, 4, 6, 2, 2>(d, pairs, plan, row_begin, row_end, stream);
+    }
 }
 
 } // namespace
@@ -664,7 +736,8 @@ std::vector<double> half_window_weights(int window) {
     const int d = window / 2;
     std::vector<double> weights;
     for (int a = 0; a <= d; ++a)
-        for (int b = -d; b <= d; ++b) weights.push_back(a == 0 && b == 0 ? 0.0 : 1.0 / (a * a + b * b));
+        for (int b = -d; b <= d; ++b)
+            weights.push_back(a == 0 && b == 0 ? 0.0 : 1.0 / (a * a + b * b));
     return weights;
 }
 
@@ -680,7 +753,7 @@ std::vector<float2> split_centroid(const std::vector<double>& centroid) {
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream) {
     norms_kernel<<<ceil_div(pixels, 32), dim3(32, norm_slices), 0, stream>>>(cube, bands, pixels, inverse,
-                                                                           inverse_single);
+                                                                             inverse_single);
     HSI_CUDA_LAUNCHED("norms_kernel");
 }
 
@@ -703,43 +776,22 @@ void launch_angles(const AlphaWork& work, cudaStream_t stream) {
     const int rows = plan.half + 1, pixels = t.core_pixels();
     // Two pixels a copy where lines begin at even addresses.
     const bool pairs = t.samples % 2 == 0 && reinterpret_cast<uintptr_t>(work.cube) % 8 == 0;
-    const bool whole = plan.half <= 3 && work.kernel != AngleKernel::rows;
     for (int begin = 0; begin < rows; begin += plan.batch_rows) {
         const int end = std::min(rows, begin + plan.batch_rows);
-#ifndef W1
-#define W1 1, 8, 2, 8
-#define W2 2, 8, 2, 5
-#define W3 3, 8, 2, 3
-#define R7 7, 2, 2, 8, 1, 2
-#define R9 9, 1, 5, 4, 1, 2
-#define R11 11, 1, 3, 4, 2, 3
-#define R13 13, 1, 4, 4, 2, 2
-#define R15 15, 1, 4, 4, 2, 2
-#endif
-        if (whole) {
-            if (plan.half == 1) run_whole<W1>(d, pairs, stream);
-            else if (plan.half == 2) run_whole<W2>(d, pairs, stream);
-            else run_whole<W3>(d, pairs, stream);
-        } else {
-            switch (plan.offsets) {
-            case 7: run_rows<R7>(d, pairs, plan, begin, end, stream); break;
-            case 9: run_rows<R9>(d, pairs, plan, begin, end, stream); break;
-            case 11: run_rows<R11>(d, pairs, plan, begin, end, stream); break;
-            case 13: run_rows<R13>(d, pairs, plan, begin, end, stream); break;
-            default: run_rows<R15>(d, pairs, plan, begin, end, stream); break;
-            }
-        }
+        run_angles(d, pairs, plan, begin, end, stream);
         gather_kernel<<<ceil_div(pixels, 128), 128, 0, stream>>>(
-            work.angles, d.pitch, d.angle_plane, t, plan.half, begin, end, end == rows, work.weights, work.inverse,
-            work.numerator, work.denominator, Results{work.alpha, work.rho, work.scale}, work.list, work.count);
+            work.angles, d.pitch, d.angle_plane, t, plan.half, begin, end, end == rows, work.weights,
+            work.inverse, work.numerator, work.denominator, Results{work.alpha, work.rho, work.scale},
+            work.list, work.count);
         HSI_CUDA_LAUNCHED("gather_kernel");
     }
 }
 
 void launch_double_angles(const AlphaWork& work, cudaStream_t stream) {
     const int blocks = std::min(1056, ceil_div(work.shape.core_pixels(), 4));
-    double_angles_kernel<<<blocks, 128, 0, stream>>>(work.cube, work.bands, work.shape, work.window / 2, work.inverse,
-                                                     work.list, work.count, Results{work.alpha, work.rho, work.scale});
+    double_angles_kernel<<<blocks, 128, 0, stream>>>(work.cube, work.bands, work.shape, work.window / 2,
+                                                     work.inverse, work.list, work.count,
+                                                     Results{work.alpha, work.rho, work.scale});
     HSI_CUDA_LAUNCHED("double_angles_kernel");
 }
 
@@ -756,25 +808,26 @@ void launch_displacement(const float* cube, int bands, const TileShape& shape, c
     const float* first = cube + static_cast<size_t>(shape.core_y) * static_cast<size_t>(shape.samples);
     const bool aligned = reinterpret_cast<uintptr_t>(first) % 16 == 0 && plane % 4 == 0 && pixels % 4 == 0;
     if (shape.core_samples == shape.samples && aligned) {
-        displacement4_kernel<<<dim3(ceil_div(pixels, 1024), groups), 256, 0, stream>>>(first, bands, plane, pixels,
-                                                                                      scale, centroid, out);
+        displacement4_kernel<<<dim3(ceil_div(pixels, 1024), groups), 256, 0, stream>>>(
+            first, bands, plane, pixels, scale, centroid, out);
         HSI_CUDA_LAUNCHED("displacement4_kernel");
     } else {
-        displacement_kernel<<<dim3(ceil_div(pixels, 256), groups), 256, 0, stream>>>(cube, bands, plane, shape, scale,
-                                                                                    centroid, out);
+        displacement_kernel<<<dim3(ceil_div(pixels, 256), groups), 256, 0, stream>>>(
+            cube, bands, plane, shape, scale, centroid, out);
         HSI_CUDA_LAUNCHED("displacement_kernel");
     }
 }
 
 void launch_statistics(const StatisticsWork& work, cudaStream_t stream) {
     const BlockGrid blocks(work.samples, work.lines);
-    HSI_CUDA_CHECK(cudaMemsetAsync(work.flags, 0, static_cast<size_t>(blocks.count()) * statistics_flags * 8, stream));
+    HSI_CUDA_CHECK(
+        cudaMemsetAsync(work.flags, 0, static_cast<size_t>(blocks.count()) * statistics_flags * 8, stream));
     const dim3 grid(blocks.count(), std::min(64, ceil_div(work.bands, 16)));
-    block_sums_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines, blocks.across,
-                                               work.sums, work.finite, work.flags);
+    block_sums_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines,
+                                                blocks.across, work.sums, work.finite, work.flags);
     HSI_CUDA_LAUNCHED("block_sums_kernel");
-    block_repair_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines, blocks.across,
-                                                 work.sums, work.valid, work.flags);
+    block_repair_kernel<<<grid, 256, 0, stream>>>(work.cube, work.bands, work.samples, work.lines,
+                                                  blocks.across, work.sums, work.valid, work.flags);
     HSI_CUDA_LAUNCHED("block_repair_kernel");
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // SPP on one GPU, on raw device pointers: what the module, the tests and the benchmark launch.
 //
-// All launches are asynchronous on `stream` and throw Error when they cannot be launched. Cubes are band-sequential and
-// packed: bands x lines x samples, single precision. A pixel's result depends on its window's values only, never on the
-// tile that it lies in: every sum is taken in an order that the band number, the offset in the window or the position
-// in the scene fixes.
+// All launches are asynchronous on `stream` and throw Error when they cannot be launched. Cubes are
+// band-sequential and packed: bands x lines x samples, single precision. A pixel's result depends on its
+// window's values only, never on the tile that it lies in: every sum is taken in an order that the band
+// number, the offset in the window or the position in the scene fixes.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -39,19 +39,11 @@ AlphaSizes alpha_sizes(int window, int64_t window_samples, int64_t window_lines,
 /// beta(a,b) = 1/(a^2+b^2) (eq. 3) of the half window: row a = 0..d, column b = -d..d, 0 at the centre.
 std::vector<double> half_window_weights(int window);
 
-/// Which kernel computes the angles; for comparisons. Both give the same bits.
-enum class AngleKernel {
-    automatic,
-    whole, ///< a thread keeps the whole half window of its pixels in registers (ws 3, 5, 7)
-    rows   ///< groups of warps share a tile, each with one row of the half window
-};
-
 struct AlphaWork {
     const float* cube = nullptr; ///< bands x shape.pixels()
     int bands = 0;
     TileShape shape;
     int window = 5; ///< ws, odd, 3..63
-    AngleKernel kernel = AngleKernel::automatic;
     // Results, a value for each pixel of the core; NaN where the pixel is invalid.
     float* alpha = nullptr; ///< radians (eq. 1)
     float* rho = nullptr;   ///< (eq. 4); may be null
@@ -70,16 +62,18 @@ struct AlphaWork {
 /// alpha, rho and 1/rho of the core's pixels: the three steps below.
 void launch_alpha(const AlphaWork& work, cudaStream_t stream);
 
-/// inverse = 1/|y|, 0 for an invalid pixel; inverse_single = the same in single precision, NaN where that has not the
-/// range (the pixel's angles are then taken in double precision).
+/// inverse = 1/|y|, 0 for an invalid pixel; inverse_single = the same in single precision, NaN where that has
+/// not the range (the pixel's angles are then taken in double precision).
 void launch_norms(const float* cube, int bands, int pixels, double* inverse, float* inverse_single,
                   cudaStream_t stream);
-/// Angles between the window's pixels and the results from them, in single precision; lists pixels that need double.
+/// Angles between the window's pixels and the results from them, in single precision; lists pixels that need
+/// double.
 void launch_angles(const AlphaWork& work, cudaStream_t stream);
 /// The results of the listed pixels in double precision from the cube's values.
 void launch_double_angles(const AlphaWork& work, cudaStream_t stream);
 
-/// y' = (y - c)/rho + c (eq. 5). `centroid`: c as two floats a band, high and low part. `out`: bands x core pixels.
+/// y' = (y - c)/rho + c (eq. 5). `centroid`: c as two floats a band, high and low part. `out`: bands x core
+/// pixels.
 void launch_displacement(const float* cube, int bands, const TileShape& shape, const float* scale,
                          const float2* centroid, float* out, cudaStream_t stream);
 /// c in two parts.
@@ -94,10 +88,10 @@ struct BlockGrid {
 struct StatisticsWork {
     const float* cube = nullptr; ///< bands x lines x samples
     int bands = 0, samples = 0, lines = 0;
-    double* sums = nullptr;     ///< blocks x bands: sum over valid pixels
-    int* finite = nullptr;      ///< blocks x bands: finite values
-    int* valid = nullptr;       ///< blocks: valid pixels
-    uint64_t* flags = nullptr;  ///< scratch, blocks x statistics_flags
+    double* sums = nullptr;    ///< blocks x bands: sum over valid pixels
+    int* finite = nullptr;     ///< blocks x bands: finite values
+    int* valid = nullptr;      ///< blocks: valid pixels
+    uint64_t* flags = nullptr; ///< scratch, blocks x statistics_flags
 };
 inline constexpr size_t statistics_flags = 64;
 void launch_statistics(const StatisticsWork& work, cudaStream_t stream);

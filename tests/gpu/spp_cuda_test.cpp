@@ -51,10 +51,11 @@ class SppCuda : public testing::Test {
         spp::Options spp_options;
         spp_options.window = ws;
         spp_options.alpha = spp_options.rho = true;
-        const auto operation =
-            backend().make_displacement(devices, spp_options, centroid.empty() ? r.statistics.mean : centroid);
+        const auto operation = backend().make_displacement(devices, spp_options,
+                                                           centroid.empty() ? r.statistics.mean : centroid);
         MemorySink cube(scene.shape.samples, scene.shape.lines, scene.shape.bands);
-        MemorySink alpha(scene.shape.samples, scene.shape.lines, 1), rho(scene.shape.samples, scene.shape.lines, 1);
+        MemorySink alpha(scene.shape.samples, scene.shape.lines, 1),
+            rho(scene.shape.samples, scene.shape.lines, 1);
         stream::run_pass(source, *operation, {&cube, &alpha, &rho}, options);
         r.cube = std::move(cube.cube);
         r.alpha = std::move(alpha.cube);
@@ -64,7 +65,8 @@ class SppCuda : public testing::Test {
 
     static Cube rounded(const SppReference& reference, const stream::CubeShape& shape) {
         Cube cube(shape.samples, shape.lines, shape.bands);
-        for (size_t i = 0; i < cube.values.size(); ++i) cube.values[i] = static_cast<float>(reference.cube[i]);
+        for (size_t i = 0; i < cube.values.size(); ++i)
+            cube.values[i] = static_cast<float>(reference.cube[i]);
         return cube;
     }
 
@@ -77,7 +79,8 @@ class SppCuda : public testing::Test {
         const SppErrors errors = compare(want, got.cube);
         EXPECT_EQ(errors.validity_differs, 0);
         // With few bands even the reference rounded to single precision is further off than 1e-6.
-        EXPECT_LE(errors.mean_nrmse, std::max(1e-6, 3 * compare(want, rounded(want, scene.shape)).mean_nrmse));
+        EXPECT_LE(errors.mean_nrmse,
+                  std::max(1e-6, 3 * compare(want, rounded(want, scene.shape)).mean_nrmse));
         EXPECT_LE(errors.max_maxsde, 5e-6);
         int64_t wrong = 0;
         double worst = 0;
@@ -107,10 +110,12 @@ class SppCuda : public testing::Test {
     static Cube scene_with_holes(int64_t samples, int64_t lines, int bands, uint32_t seed) {
         Cube scene = random_scene(samples, lines, bands, seed);
         for (int64_t l = 5; l < 12; ++l)
-            for (int64_t s = 0; s < 30; ++s) make_invalid(scene, l, s, static_cast<int>(s) % bands);
+            for (int64_t s = 0; s < 30; ++s)
+                make_invalid(scene, l, s, static_cast<int>(s) % bands);
         for (int b = 0; b < bands; ++b) {
-            for (int64_t s = 33; s < 38; ++s) make_invalid(scene, 14, s, b); // a hole in all bands
-            scene.at(b, 25, 8) = 0;                                         // all zero
+            for (int64_t s = 33; s < 38; ++s)
+                make_invalid(scene, 14, s, b); // a hole in all bands
+            scene.at(b, 25, 8) = 0;            // all zero
         }
         make_invalid(scene, 20, 20, 1, std::numeric_limits<float>::infinity());
         make_invalid(scene, 21, 35, 0, -std::numeric_limits<float>::infinity());
@@ -148,7 +153,8 @@ TEST_F(SppCuda, AgreesForTwoBandsAndForManyBands) {
 }
 
 TEST_F(SppCuda, AgreesForScenesOfOneLineOrOneSample) {
-    const Cube line = random_scene(50, 1, 9, 6), column = random_scene(1, 50, 9, 7), pixel = random_scene(1, 1, 9, 8);
+    const Cube line = random_scene(50, 1, 9, 6), column = random_scene(1, 50, 9, 7),
+               pixel = random_scene(1, 1, 9, 8);
     for (int ws : {3, 5, 9}) {
         expect_close(line, ws, run_spp(line, ws));
         expect_close(column, ws, run_spp(column, ws));
@@ -176,11 +182,13 @@ TEST_F(SppCuda, LeavesInvalidPixelsOutAndMarksThem) {
 TEST_F(SppCuda, NamesBandsWithoutAnyValue) {
     Cube scene = random_scene(60, 20, 7, 2);
     for (int64_t l = 0; l < 20; ++l)
-        for (int64_t s = 0; s < 60; ++s) make_invalid(scene, l, s, 4);
+        for (int64_t s = 0; s < 60; ++s)
+            make_invalid(scene, l, s, 4);
     const Result got = run_spp(scene, 3, {}, std::vector<double>(7, 1.0));
     EXPECT_EQ(got.statistics.empty_bands(), std::vector<int>{4});
     EXPECT_EQ(got.statistics.valid_pixels, 0);
-    for (float v : got.cube.values) ASSERT_TRUE(std::isnan(v));
+    for (float v : got.cube.values)
+        ASSERT_TRUE(std::isnan(v));
 }
 
 TEST_F(SppCuda, DoesNotDependOnTilesOrLanes) {
@@ -188,7 +196,8 @@ TEST_F(SppCuda, DoesNotDependOnTilesOrLanes) {
     for (int ws : {3, 5, 7, 9, 15, 31}) {
         SCOPED_TRACE(ws);
         const Result whole = run_spp(scene, ws, {301, 130, 1});
-        for (const Cut& cut : {Cut{17, 5, 1}, Cut{64, 64, 4}, Cut{301, 1, 4}, Cut{1, 130, 2}, Cut{128, 16, 3}}) {
+        for (const Cut& cut :
+             {Cut{17, 5, 1}, Cut{64, 64, 4}, Cut{301, 1, 4}, Cut{1, 130, 2}, Cut{128, 16, 3}}) {
             SCOPED_TRACE(std::to_string(cut.samples) + "x" + std::to_string(cut.lines));
             expect_same(whole, run_spp(scene, ws, cut));
         }
@@ -197,7 +206,8 @@ TEST_F(SppCuda, DoesNotDependOnTilesOrLanes) {
 
 TEST_F(SppCuda, GivesTheSameBitsTwice) {
     const Cube scene = random_scene(200, 100, 64, 5, 1e-3); // many pixels take the double-precision path
-    for (int ws : {5, 9, 31}) expect_same(run_spp(scene, ws, {0, 0, 4}), run_spp(scene, ws, {0, 0, 4}));
+    for (int ws : {5, 9, 31})
+        expect_same(run_spp(scene, ws, {0, 0, 4}), run_spp(scene, ws, {0, 0, 4}));
 }
 
 TEST_F(SppCuda, TakesParallelSpectraForParallel) {
@@ -205,17 +215,21 @@ TEST_F(SppCuda, TakesParallelSpectraForParallel) {
     for (int b = 0; b < 50; ++b)
         for (int64_t l = 0; l < 20; ++l)
             for (int64_t s = 0; s < 70; ++s)
-                scene.at(b, l, s) = static_cast<float>((1 + b) * (1 + (3 * l + 5 * s) % 16)); // exact multiples
+                scene.at(b, l, s) =
+                    static_cast<float>((1 + b) * (1 + (3 * l + 5 * s) % 16)); // exact multiples
     for (int ws : {3, 5, 9, 31}) {
         SCOPED_TRACE(ws);
         const Result got = run_spp(scene, ws);
         EXPECT_LE(*std::max_element(got.alpha.values.begin(), got.alpha.values.end()), 1e-14f);
-        for (float v : got.alpha.values) ASSERT_GE(v, 0.0f);
+        for (float v : got.alpha.values)
+            ASSERT_GE(v, 0.0f);
     }
     const Cube flat(70, 20, 50, 0.1f);
     const Result got = run_spp(flat, 5);
-    for (float v : got.alpha.values) ASSERT_EQ(v, 0.0f);
-    for (float v : got.cube.values) ASSERT_EQ(v, 0.1f);
+    for (float v : got.alpha.values)
+        ASSERT_EQ(v, 0.0f);
+    for (float v : got.cube.values)
+        ASSERT_EQ(v, 0.1f);
 }
 
 TEST_F(SppCuda, KeepsItsAccuracyForNearlyParallelSpectra) {
@@ -238,7 +252,8 @@ TEST_F(SppCuda, HandlesOppositeSpectraAndExtremeValues) {
     for (int64_t l = 0; l < 20; ++l)
         for (int64_t s = 0; s < 66; ++s)
             if ((l + s) % 3 == 0)
-                for (int b = 0; b < 8; ++b) opposite.at(b, l, s) = -opposite.at(b, l, s);
+                for (int b = 0; b < 8; ++b)
+                    opposite.at(b, l, s) = -opposite.at(b, l, s);
     // y' of these is a small difference of large numbers: alpha and rho are what can be compared.
     const SppReference turned = spp_reference(opposite, 5);
     const Result got_opposite = run_spp(opposite, 5);
@@ -249,11 +264,13 @@ TEST_F(SppCuda, HandlesOppositeSpectraAndExtremeValues) {
     // Squares of these overflow or vanish in single precision.
     for (float level : {1e30f, 1e-30f, 1e-42f}) {
         Cube scene = random_scene(66, 20, 8, 18);
-        for (float& v : scene.values) v *= level;
+        for (float& v : scene.values)
+            v *= level;
         const SppReference want = spp_reference(scene, 5);
         const Result got = run_spp(scene, 5);
         for (size_t p = 0; p < want.alpha.size(); ++p)
-            ASSERT_NEAR(got.alpha.values[p], want.alpha[p], 2e-7 + 1e-6 * want.alpha[p]) << level << " pixel " << p;
+            ASSERT_NEAR(got.alpha.values[p], want.alpha[p], 2e-7 + 1e-6 * want.alpha[p])
+                << level << " pixel " << p;
     }
 }
 
@@ -326,7 +343,8 @@ TEST_F(SppCuda, PassesErrorsOfOtherStagesOn) {
     stream::PassOptions options;
     options.lanes = 4;
     options.tile_samples = options.tile_lines = 16;
-    const auto operation = backend().make_displacement(cuda_devices(), spp::Options{}, std::vector<double>(8, 1.0));
+    const auto operation =
+        backend().make_displacement(cuda_devices(), spp::Options{}, std::vector<double>(8, 1.0));
     MemorySink sink(64, 64, 8);
     EXPECT_THROW(stream::run_pass(source, *operation, {&sink}, options), Error);
 }

@@ -492,6 +492,29 @@ TEST_P(SinkFull, AFullDiskIsAnErrorWithoutDebris) {
     EXPECT_EQ(umount(folder.path().c_str()), 0);
 }
 
+TEST(SinkStdout, AGeotiffCanBeStreamed) {
+    const TempFolder folder;
+    const auto values = pattern(30 * 20 * 3);
+    const std::string copy = folder / "streamed.tif";
+    in_child([&] {
+        if (freopen(copy.c_str(), "wb", stdout) == nullptr) return 4;
+        OutputOptions o;
+        o.path = "/vsistdout/";
+        try {
+            const auto sink = RasterSink::create(o, spec_of(30, 20, 3), nullptr);
+            write_tiles(*sink, values, 30, 7);
+            sink->commit();
+        } catch (const Error& e) {
+            fprintf(stderr, "%s\n", e.what());
+            return 1;
+        }
+        fflush(stdout);
+        return 0;
+    });
+    EXPECT_TRUE(same_values(gdal_values(copy), values));
+    EXPECT_EQ(folder.files(), std::vector<std::string>{"streamed.tif"});
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, SinkFull,
                          ::testing::Values(std::pair{"ENVI", std::vector<std::string>{}},
                                            std::pair{"ENVI", std::vector<std::string>{"INTERLEAVE=BIP"}},
