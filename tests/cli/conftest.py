@@ -25,7 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HSI_BIN_DIR", ROOT / "build" / "bin"))
 DATA = pathlib.Path(os.environ.get("HSI_TEST_DATA", ROOT.parent / "shared" / "data"))
 
-Result = collections.namedtuple("Result", "code out err peak")  # peak: highest resident set in bytes
+Result = collections.namedtuple("Result", "code out err")
 
 
 def _prepare_child(limits):
@@ -45,15 +45,11 @@ def start(tool, *args, limits=None, **kwargs):
 def run(tool, *args, timeout=300, **kwargs):
     """Runs a tool to its end."""
     process = start(tool, *args, **kwargs)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     try:
         out, err = process.communicate(timeout=timeout)
     finally:
         process.kill()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-    # ru_maxrss is that of the largest child so far: known for this one only when it grew.
-    return Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"),
-                  after * 1024 if after > before else None)
+    return Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
 def spp(*args, **kwargs):
@@ -108,8 +104,8 @@ GDAL_TYPES = {"u1": gdal.GDT_Byte, "u2": gdal.GDT_UInt16, "i2": gdal.GDT_Int16, 
               "f4": gdal.GDT_Float32, "f8": gdal.GDT_Float64}
 
 
-def write_scene(path, data, driver="ENVI", dtype="f4", options=(), nodata=None, geotransform=(500000, 20, 0, 4480000, 0, -20),
-                epsg=32616, wavelengths=None, fwhm=None, bbl=None, names=None, metadata=None):
+def write_scene(path, data, driver="ENVI", dtype="f4", options=(), nodata=None,
+                geotransform=(500000, 20, 0, 4480000, 0, -20), epsg=32616, wavelengths=None, fwhm=None, bbl=None, names=None, metadata=None):
     """Writes (bands, lines, samples) as a scene. ENVI headers get the spectral fields themselves, GTiff the forms in
     which GDAL keeps them."""
     path = str(path)

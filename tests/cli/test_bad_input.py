@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, assert_untouched, cube, first_error, open_band, read, run, snapshot, spp, start, succeed, wait_for, write_scene
+from conftest import (BIN, assert_untouched, cube, first_error, open_band, read, run, spp, start, succeed, wait_for,
+                      write_scene)
 
 BIG = (600, 400, 60)  # samples, lines, bands: 58 MB in single precision, a second of work
 
@@ -257,9 +258,11 @@ def test_folder_as_destination(scene, out):
     first_error(result)
 
 
-def test_folder_without_permission():
-    if os.geteuid() != 0:
-        pytest.skip("covered by test_folder_that_cannot_be_written for other users")
+def test_folder_without_permission(scene, out):
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere (test_folder_that_cannot_be_written has a folder that takes no file)")
+    out.chmod(0o555)
+    refuse(1, "out.tif", scene, out / "out.tif", folders=[out])
 
 
 @pytest.mark.skipif(not os.access("/proc", os.R_OK), reason="no /proc")
