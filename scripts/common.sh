@@ -24,7 +24,7 @@ find_nvcc() {
 }
 
 # True when the driver shows at least one GPU.
-have_gpu() { command -v nvidia-smi >/dev/null && nvidia-smi -L 2>/dev/null | grep -q '^GPU '; }
+have_gpu() { command -v nvidia-smi >/dev/null && [[ $(nvidia-smi -L 2>/dev/null) == *"GPU 0"* ]]; }
 
 # A compiler job takes about 1 GB, a job of nvcc more: fewer jobs than cores on a machine with little memory.
 build_jobs() {
