@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
-// gdal_hsi_spp: spatial preprocessing, scene to scene. Two passes over the scene: the mean spectrum of its valid pixels,
-// then angles and displacement tile by tile.
+// gdal_hsi_spp: spatial preprocessing, scene to scene. Two passes over the scene: the mean spectrum of its
+// valid pixels, then angles and displacement tile by tile.
 #include "cli/tool.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "spp/spp.h"
 
 #include <algorithm>
+#include <future>
+#include <tuple>
 
 namespace {
 
@@ -17,57 +19,78 @@ struct Settings {
     std::string alpha_file, rho_file;
 };
 
-/// Where to compute: the CPU, or devices through the CUDA module.
+/// Where the displacement is computed: the CPU, or devices through the CUDA module, which start while the CPU
+/// scans the scene for its mean (that pass waits for the file alone).
 class Backend {
   public:
-    Backend(cli::Run& run, uint64_t cube_bytes)
-        : m_devices(choose_devices(run.options().device, "spp", cube_bytes)) {
-        if (!m_devices.empty() && !load(run)) m_devices.clear();
-        std::string text = "CPU, " + std::to_string(run.options().threads) +
-                           (run.options().threads == 1 ? " thread, " : " threads, ") + spp::simd_target();
-        if (!m_devices.empty()) {
-            text = "CUDA";
-            for (const auto& d : m_devices) text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
-        }
-        run.report()["device"] = text;
-        run.note("Device: " + text);
+    Backend(cli::Run& run, const stream::CubeShape& shape, const Settings& settings) : m_run(run) {
+        const auto& options = run.options();
+        // A GPU takes about a second to start and to fill its pinned buffers: automatically only where it
+        // saves more.
+        const bool worth = spp::cpu_seconds(shape, settings.spp.window) / options.threads > 1.0;
+        m_devices = choose_devices(options.device, "spp", worth ? shape.float_bytes() : 0);
+        describe();
+        run.note("Device: " + m_text);
+        if (!m_devices.empty())
+            m_starting = std::async(std::launch::async, [devices = m_devices] {
+                auto* cuda =
+                    reinterpret_cast<spp::CudaBackend* (*)()>(cuda_module_symbol("spp", spp::cuda_symbol))();
+                uint64_t free = UINT64_MAX;
+                for (const auto& d : devices)
+                    free = std::min(free, cuda->free_memory(d));
+                return std::pair(cuda, free);
+            });
     }
 
-    std::unique_ptr<stream::BandStatisticsScan> statistics(int bands) const {
-        return m_cuda ? m_cuda->make_statistics(m_devices, bands) : std::make_unique<stream::BandStatisticsScan>(bands);
-    }
-    std::unique_ptr<stream::Operation> displacement(const spp::Options& options, std::vector<double> centroid) const {
+    std::unique_ptr<stream::Operation> displacement(const spp::Options& options,
+                                                    std::vector<double> centroid) {
+        wait();
         return m_cuda ? m_cuda->make_displacement(m_devices, options, std::move(centroid))
                       : spp::make_displacement(options, std::move(centroid));
     }
-    /// Device bytes for all lanes; 0 on the CPU.
-    uint64_t device_memory(const cli::CommonOptions& options) const {
+    /// Device bytes for all lanes; 0 on the CPU. Known after displacement().
+    uint64_t device_memory() const {
         if (!m_cuda) return 0;
-        uint64_t free = UINT64_MAX;
-        for (const auto& d : m_devices) free = std::min(free, m_cuda->free_memory(d));
-        if (options.device_memory > 0) return options.device_memory;
-        return free / 5 * 4;
+        const uint64_t wanted = m_run.options().device_memory;
+        return wanted > 0 ? wanted : m_free / 5 * 4;
     }
 
   private:
-    bool load(cli::Run& run) {
+    void describe() {
+        const int threads = m_run.options().threads;
+        m_text = "CPU, " + std::to_string(threads) + (threads == 1 ? " thread, " : " threads, ") +
+                 spp::simd_target();
+        if (!m_devices.empty()) {
+            m_text = "CUDA";
+            for (const auto& d : m_devices)
+                m_text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
+        }
+        m_run.report()["device"] = m_text;
+    }
+    void wait() {
+        if (!m_starting.valid()) return;
         try {
-            m_cuda = reinterpret_cast<spp::CudaBackend* (*)()>(cuda_module_symbol("spp", spp::cuda_symbol))();
-            return true;
+            std::tie(m_cuda, m_free) = m_starting.get();
         } catch (const Error& e) {
-            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
-            run.warn(std::string(e.what()) + "; computing on the CPU");
-            return false;
+            if (m_run.options().device.kind == DeviceChoice::Kind::cuda) throw;
+            m_devices.clear();
+            describe();
+            m_run.warn(std::string(e.what()) + "; computing on the CPU");
         }
     }
 
+    cli::Run& m_run;
     std::vector<CudaDevice> m_devices;
+    std::string m_text;
+    std::future<std::pair<spp::CudaBackend*, uint64_t>> m_starting;
     spp::CudaBackend* m_cuda = nullptr;
+    uint64_t m_free = 0;
 };
 
 std::string list(const std::vector<int>& numbers) {
     std::string text;
-    for (size_t i = 0; i < numbers.size(); ++i) text += (i ? "," : "") + std::to_string(numbers[i]);
+    for (size_t i = 0; i < numbers.size(); ++i)
+        text += (i ? "," : "") + std::to_string(numbers[i]);
     return text;
 }
 
@@ -106,7 +129,8 @@ class Outputs {
         };
         single(settings.alpha_file, "SPP alpha", "radian");
         single(settings.rho_file, "SPP rho", "1");
-        for (const auto& [options, spec] : m_planned) raster::RasterSink::check(options, spec);
+        for (const auto& [options, spec] : m_planned)
+            raster::RasterSink::check(options, spec);
     }
 
     void create(const raster::RasterSource& source) {
@@ -115,16 +139,19 @@ class Outputs {
     }
     std::vector<stream::CubeSink*> sinks() const {
         std::vector<stream::CubeSink*> list;
-        for (const auto& sink : m_made) list.push_back(sink.get());
+        for (const auto& sink : m_made)
+            list.push_back(sink.get());
         return list;
     }
     std::vector<const raster::RasterSink*> rasters() const {
         std::vector<const raster::RasterSink*> list;
-        for (const auto& sink : m_made) list.push_back(sink.get());
+        for (const auto& sink : m_made)
+            list.push_back(sink.get());
         return list;
     }
     void commit() {
-        for (const auto& sink : m_made) sink->commit();
+        for (const auto& sink : m_made)
+            sink->commit();
     }
 
   private:
@@ -132,51 +159,54 @@ class Outputs {
     std::vector<std::unique_ptr<raster::RasterSink>> m_made;
 };
 
+stream::PassOptions displacement_pass(cli::Run& run, const Backend& backend) {
+    auto options = run.pass("displacement", 0.7);
+    options.device_memory = backend.device_memory();
+    return options;
+}
+
+void print_plan(cli::Run& run, Backend& backend, const Settings& settings,
+                const raster::RasterSource& source) {
+    const auto print = [&](const stream::Operation& operation, const stream::PassOptions& options) {
+        const auto plan = stream::plan_pass(source, operation, options);
+        const uint64_t bytes = stream::plan_bytes(source, operation, plan);
+        run.print("Pass " + options.name + ": " + plan.describe() + ", " + format_byte_size(bytes) +
+                  " of buffers");
+        run.report()["plan"][options.name] = {{"tiles", plan.size()},
+                                              {"tile_samples", plan.max_core_samples()},
+                                              {"tile_lines", plan.max_core_lines()},
+                                              {"halo", plan.halo()},
+                                              {"lanes", plan.lanes()},
+                                              {"buffer_bytes", bytes}};
+    };
+    const int bands = source.shape().bands;
+    print(stream::BandStatisticsScan(bands), run.pass("centroid", 0.3));
+    const auto operation =
+        backend.displacement(settings.spp, std::vector<double>(static_cast<size_t>(bands)));
+    print(*operation, displacement_pass(run, backend));
+}
+
 void run_spp(cli::Run& run, const Settings& settings) {
     auto source = run.open_source();
     check_scene(*source, settings.spp.window);
     Outputs(run, settings, *source, true); // refuses what can be refused before any work
-    const Backend backend(run, source->shape().float_bytes());
-    const uint64_t device_memory = backend.device_memory(run.options());
-    const auto pass = [&](const char* name, double share) {
-        auto options = run.pass(name, share);
-        options.device_memory = device_memory;
-        return options;
-    };
-
-    if (run.options().dry_run) {
-        const auto scan = backend.statistics(source->shape().bands);
-        const auto operation =
-            backend.displacement(settings.spp, std::vector<double>(static_cast<size_t>(source->shape().bands)));
-        for (const auto& [name, op] : {std::pair<const char*, const stream::Operation*>{"centroid", scan.get()},
-                                       {"displacement", operation.get()}}) {
-            const auto plan = stream::plan_pass(*source, *op, pass(name, 0.5));
-            const uint64_t bytes = stream::plan_bytes(*source, *op, plan);
-            run.print(std::string("Pass ") + name + ": " + plan.describe() + ", " + format_byte_size(bytes) +
-                      " of buffers");
-            run.report()["plan"][name] = {{"tiles", plan.size()},
-                                          {"tile_samples", plan.max_core_samples()},
-                                          {"tile_lines", plan.max_core_lines()},
-                                          {"halo", plan.halo()},
-                                          {"lanes", plan.lanes()},
-                                          {"buffer_bytes", bytes}};
-        }
-        return;
-    }
+    Backend backend(run, source->shape(), settings);
+    if (run.options().dry_run) return print_plan(run, backend, settings, *source);
 
     stream::BandStatistics statistics;
     std::shared_ptr<stream::CubeSource> scene;
     for (;;) {
         scene = run.keep_if_slow(source);
-        const auto scan = backend.statistics(source->shape().bands);
-        run.add_pass(stream::run_pass(*scene, *scan, {}, pass("centroid", 0.3)));
+        stream::BandStatisticsScan scan(source->shape().bands);
+        run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("centroid", 0.3)));
         cli::Run::seal(*scene);
-        statistics = scan->result();
+        statistics = scan.result();
         const auto empty = statistics.empty_bands();
         if (statistics.valid_pixels > 0 || empty.empty()) break;
         if (static_cast<int>(empty.size()) == source->shape().bands) break;
         std::vector<int> numbers;
-        for (int b : empty) numbers.push_back(source->bands()[static_cast<size_t>(b)]);
+        for (int b : empty)
+            numbers.push_back(source->bands()[static_cast<size_t>(b)]);
         run.warn("no valid value in band " + list(numbers) + ": left out");
         run.report()["bands_without_values"] = numbers;
         scene.reset();
@@ -184,20 +214,23 @@ void run_spp(cli::Run& run, const Settings& settings) {
         check_scene(*source, settings.spp.window);
     }
     if (statistics.valid_pixels == 0)
-        throw Error(source->path() + ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
-                                     "bands are zero)",
+        throw Error(source->path() +
+                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
+                        "bands are zero)",
                     "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
     run.report()["valid_pixels"] = statistics.valid_pixels;
     run.report()["invalid_pixels"] = statistics.invalid_pixels;
     if (statistics.invalid_pixels > 0)
-        run.note(std::to_string(statistics.invalid_pixels) + " of " + std::to_string(source->shape().pixels()) +
+        run.note(std::to_string(statistics.invalid_pixels) + " of " +
+                 std::to_string(source->shape().pixels()) +
                  " pixels are invalid (nodata, masked, NaN or all zero) and stay without a value");
 
     Outputs outputs(run, settings, *source, statistics.invalid_pixels > 0);
     const auto operation = backend.displacement(settings.spp, statistics.mean);
     outputs.create(*source);
-    for (const auto* sink : outputs.rasters()) run.reserve_cache(sink->cache_bytes());
-    auto options = pass("displacement", 0.7);
+    for (const auto* sink : outputs.rasters())
+        run.reserve_cache(sink->cache_bytes());
+    auto options = displacement_pass(run, backend);
     options.output_layout = outputs.rasters().front()->layout();
     run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), options));
     outputs.commit();
@@ -207,7 +240,8 @@ void run_spp(cli::Run& run, const Settings& settings) {
 
 int main(int argc, char** argv) {
     cli::Tool tool("gdal_hsi_spp",
-                   "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the more so the "
+                   "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the "
+                   "more so the "
                    "less it resembles its neighbours, so that endmembers are found in homogeneous areas.",
                    "Examples:\n"
                    "  gdal_hsi_spp scene.img scene_spp.tif\n"
@@ -219,8 +253,9 @@ int main(int argc, char** argv) {
     tool.app()
         .add_option("--ws", settings.spp.window, "Window size: an odd number of pixels, 3 to 63")
         ->capture_default_str();
-    tool.app().add_option("--alpha", settings.alpha_file,
-                          "Also write alpha, the weighted mean angle to the neighbours in radians, to this file");
+    tool.app().add_option(
+        "--alpha", settings.alpha_file,
+        "Also write alpha, the weighted mean angle to the neighbours in radians, to this file");
     tool.app().add_option("--rho", settings.rho_file, "Also write rho = (1 + sqrt(alpha))^2 to this file");
     tool.check([&](const cli::CommonOptions&) {
         if (settings.spp.window < spp::min_window || settings.spp.window > spp::max_window ||

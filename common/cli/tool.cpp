@@ -488,7 +488,6 @@ void Tool::add_destination() {
 
 void Tool::add_compute(bool device) {
     m->has_compute = true;
-    auto& o = m->options;
     const std::string group = "Computing";
     if (device)
         m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)->default_str("auto");
@@ -500,6 +499,12 @@ void Tool::add_compute(bool device) {
     m->add("--threads", m->threads, "N|ALL_CPUS", "worker threads", group)->default_str("ALL_CPUS");
     m->add("--tile", m->tile, "XSIZE YSIZE", "force a tile size [chosen from memory, file layout and halo]",
            group);
+    add_report();
+}
+
+void Tool::add_report() {
+    auto& o = m->options;
+    const std::string group = m->has_compute ? "Computing" : "Running";
     m->add("--report", o.report, "FILE.json",
            "write a record of the run: options, device, plan, passes, seconds", group);
     m->add_flag("--dry-run", o.dry_run,

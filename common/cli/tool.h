@@ -97,6 +97,7 @@ class Tool {
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that computes on
     /// the CPU alone has no -device and no -device-memory.
     void add_compute(bool device = true);
+    void add_report(); ///< -report, -dry-run, -q alone: for a tool that does not work through a scene
     /// Called after parsing and before any file is opened: throw UsageError when options contradict one
     /// another.
     void check(std::function<void(const CommonOptions&)> checker);

@@ -7,6 +7,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -75,6 +76,14 @@ std::string folder_of(const std::string& path) {
     const size_t slash = path.rfind('/');
     if (slash == std::string::npos) return ".";
     return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+    struct stat of_a {
+    }, of_b{};
+    if (is_local(a) && is_local(b) && ::stat(a.c_str(), &of_a) == 0 && ::stat(b.c_str(), &of_b) == 0)
+        return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+    return a == b;
 }
 
 bool is_local(const std::string& path) { return path.rfind("/vsi", 0) != 0; }
@@ -171,8 +180,9 @@ void AtomicFile::commit(const std::vector<std::string>& stale) {
     for (const Move& move : moves)
         if (!move.backup.empty()) remove_any(move.backup);
     for (const std::string& old : stale)
-        if (std::none_of(moves.begin(), moves.end(), [&](const Move& move) { return move.to == old; }) &&
-            exists(old))
+        // By identity: the same file may be spelled x.hdr here and ./x.hdr there.
+        if (exists(old) && std::none_of(moves.begin(), moves.end(),
+                                        [&](const Move& move) { return same_file(move.to, old); }))
             VSIUnlink(old.c_str());
 }
 

@@ -41,5 +41,7 @@ class AtomicFile {
 std::string folder_of(const std::string& path);
 /// True when the path names a file of the local file system.
 bool is_local(const std::string& path);
+/// True when both names lead to one file; for names that are not there, when they are spelled alike.
+bool same_file(const std::string& a, const std::string& b);
 
 } // namespace hsi::raster

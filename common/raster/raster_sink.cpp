@@ -14,6 +14,7 @@
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
+#include <gdal_rat.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -314,14 +315,6 @@ std::string real_destination(const std::string& path) {
     return out;
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-    struct stat ia {
-    }, ib{};
-    if (is_local(a) && is_local(b) && ::stat(a.c_str(), &ia) == 0 && ::stat(b.c_str(), &ib) == 0)
-        return ia.st_dev == ib.st_dev && ia.st_ino == ib.st_ino;
-    return a == b;
-}
-
 /// Files that belong to the raster that stands at `path` now.
 std::vector<std::string> old_side_files(const std::string& path) {
     VSIStatBufL info;
@@ -484,6 +477,30 @@ struct RasterSink::Impl {
             }
             first->SetColorTable(&table);
         }
+        if (!spec.categories.empty() && !spec.colours.empty()) write_attribute_table(*first);
+    }
+
+    /// The legend once more as an attribute table, which keeps names and colours of single values together: some
+    /// programs read nothing else.
+    void write_attribute_table(GDALRasterBand& band) {
+        GDALDefaultRasterAttributeTable table;
+        table.CreateColumn("Value", GFT_Integer, GFU_MinMax);
+        table.CreateColumn("Class_name", GFT_String, GFU_Name);
+        table.CreateColumn("Red", GFT_Integer, GFU_Red);
+        table.CreateColumn("Green", GFT_Integer, GFU_Green);
+        table.CreateColumn("Blue", GFT_Integer, GFU_Blue);
+        table.CreateColumn("Alpha", GFT_Integer, GFU_Alpha);
+        table.SetTableType(GRTT_THEMATIC);
+        int row = 0;
+        for (size_t value = 0; value < std::min(spec.categories.size(), spec.colours.size()); ++value) {
+            if (spec.categories[value].empty()) continue; // a number that no class has
+            table.SetValue(row, 0, static_cast<int>(value));
+            table.SetValue(row, 1, spec.categories[value].c_str());
+            for (int part = 0; part < 4; ++part)
+                table.SetValue(row, 2 + part, spec.colours[value][static_cast<size_t>(part)]);
+            ++row;
+        }
+        band.SetDefaultRAT(&table);
     }
 
     void open_writer() {

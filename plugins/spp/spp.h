@@ -36,6 +36,9 @@ inline constexpr double double_below = 2e-3;
 /// The CPU backend (SIMD chosen at run time). `centroid`: c, a value a band, in the data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
 
+/// About how many seconds one core computes on such a scene: for choosing between CPU and GPU.
+double cpu_seconds(const stream::CubeShape& shape, int window);
+
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 

@@ -191,6 +191,18 @@ def test_existing_side_output(scene, out):
     refuse(1, "alpha.tif", "-alpha", out / "alpha.tif", scene, out / "out.tif", folders=[out])
 
 
+@pytest.mark.parametrize("name, options", [("out.dat", ["-of", "ENVI"]), ("out.tif", []), ("out.img", ["-of", "HFA"])])
+def test_overwriting_again_keeps_the_side_files(tmp_path, scene, out, name, options):
+    # Relative names and ./names are the same files: the new .hdr must not be taken for a stale one.
+    for dst in (name, name, "./" + name, f"../{out.name}/" + name, out / name, name):
+        succeed(spp("-q", "-overwrite", *options, scene, dst, cwd=out))
+        written = read(out / name)
+        assert np.isfinite(written).any()
+        assert not [f for f in os.listdir(out) if "hsi-" in f]
+        if options == ["-of", "ENVI"]:
+            assert {"out.dat", "out.hdr"} <= set(os.listdir(out))
+
+
 def test_failing_overwrite_keeps_the_old_one(tmp_path, scene, out):
     succeed(spp("-q", scene, out / "out.tif"))
     void = write_scene(tmp_path / "void.img", np.full((4, 10, 12), np.nan))

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: MIT
+// ATDCA on one GPU with the cube in its memory: our search beside those of paper 002 (Table III), on the sizes of its
+// two AVIRIS scenes. Times are medians of CUDA events around the launches (the published ones: around all their steps,
+// host work included, by the host's clock).
+//
+//   atdca_cuda_bench [-repeat N] [-published 0|1] [-raw FILE SAMPLES LINES BANDS TARGETS]
+// -raw: a band-sequential file of floats instead of the made scenes.
+#include "atdca/atdca_cuda_kernels.cuh"
+#include "atdca_published.cuh"
+#include "cuda/stream.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+
+namespace {
+
+using namespace hsi;
+using cuda::DeviceBuffer;
+
+struct Scene {
+    std::string name;
+    int samples, lines, bands, targets;
+    std::vector<float> cube;
+    size_t pixels() const { return static_cast<size_t>(samples) * static_cast<size_t>(lines); }
+};
+
+/// Mixtures of smooth spectra that change over some eight pixels, unevenly lit, with noise of a half per cent, and rare
+/// materials in single pixels.
+void fill(Scene& s) {
+    constexpr int materials = 20;
+    std::mt19937 random(7);
+    std::uniform_real_distribution<float> uniform(0.0f, 1.0f);
+    std::normal_distribution<float> normal;
+    std::vector<float> spectra(static_cast<size_t>(materials * s.bands));
+    for (int m = 0; m < materials; ++m) {
+        float v = 0.2f + 0.3f * uniform(random);
+        for (int b = 0; b < s.bands; ++b) {
+            v = std::min(1.0f, std::max(0.05f, v + 0.05f * (uniform(random) - 0.5f)));
+            spectra[static_cast<size_t>(m * s.bands + b)] = v;
+        }
+    }
+    std::vector<float> noise(1 << 20);
+    for (float& n : noise)
+        n = 0.005f * normal(random);
+    s.cube.resize(s.pixels() * static_cast<size_t>(s.bands));
+    const int gx = s.samples / 8 + 2, gy = s.lines / 8 + 2;
+    std::vector<float> grid(static_cast<size_t>(materials * gx * gy));
+    for (float& g : grid)
+        g = uniform(random);
+    std::vector<float> x(static_cast<size_t>(s.bands));
+    for (int l = 0; l < s.lines; ++l)
+        for (int i = 0; i < s.samples; ++i) {
+            float share[materials], total = 0;
+            for (int m = 0; m < materials; ++m) {
+                const float g = grid[(static_cast<size_t>(m) * static_cast<size_t>(gy) + static_cast<size_t>(l / 8)) *
+                                         static_cast<size_t>(gx) +
+                                     static_cast<size_t>(i / 8)];
+                const float v = g * g * g * g + 0.02f * uniform(random);
+                total += share[m] = v * v;
+            }
+            const float light = 0.5f + uniform(random);
+            std::fill(x.begin(), x.end(), 0.0f);
+            const bool rare = uniform(random) < 1e-4f;
+            const int pure = static_cast<int>(uniform(random) * materials) % materials;
+            for (int m = 0; m < materials; ++m) {
+                const float a = light * (rare ? (m == pure ? 1.0f : 0.0f) : share[m] / total);
+                for (int b = 0; b < s.bands; ++b)
+                    x[static_cast<size_t>(b)] += a * spectra[static_cast<size_t>(m * s.bands + b)];
+            }
+            size_t at = random() & 0xfffff;
+            for (int b = 0; b < s.bands; ++b, at = (at + 1) & 0xfffff)
+                s.cube[static_cast<size_t>(b) * s.pixels() + static_cast<size_t>(l) * static_cast<size_t>(s.samples) +
+                       static_cast<size_t>(i)] = x[static_cast<size_t>(b)] + noise[at];
+        }
+}
+
+double median(std::vector<double> v) {
+    std::sort(v.begin(), v.end());
+    return v[v.size() / 2];
+}
+
+void measure(const Scene& scene, int repeat, bool published) {
+    cuda::Stream stream;
+    atdca::gpu::SearchWork work;
+    auto& shape = work.shape;
+    shape.bands = scene.bands;
+    shape.pixels = static_cast<int64_t>(scene.pixels());
+    shape.targets = scene.targets;
+    const auto pixels = static_cast<size_t>(shape.pitch()), groups = static_cast<size_t>(shape.groups()),
+               targets = static_cast<size_t>(shape.targets), bands = static_cast<size_t>(shape.bands);
+    DeviceBuffer<float> cube(pixels * bands);
+    DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands), found_score(targets);
+    DeviceBuffer<int> applied(groups);
+    DeviceBuffer<unsigned char> scratch(static_cast<size_t>(atdca::gpu::SearchWork::scratch_bytes(shape)));
+    DeviceBuffer<int64_t> found(targets);
+    DeviceBuffer<atdca::gpu::SearchResult> result(1);
+    work.cube = cube.data();
+    work.norm = norm.data();
+    work.score = score.data();
+    work.greatest = greatest.data();
+    work.applied = applied.data();
+    work.basis = basis.data();
+    work.scratch = scratch.data();
+    work.found = found.data();
+    work.found_score = found_score.data();
+    work.result = result.data();
+    HSI_CUDA_CHECK(cudaMemcpy2DAsync(cube.data(), pixels * 4, scene.cube.data(), scene.pixels() * 4, scene.pixels() * 4,
+                                     bands, cudaMemcpyHostToDevice, stream.get()));
+    stream.synchronize();
+    std::printf("%s: %dx%dx%d, t = %d, %.0f MB\n", scene.name.c_str(), scene.samples, scene.lines, scene.bands,
+                scene.targets, static_cast<double>(shape.cube_bytes()) / 1e6);
+    for (const bool gs : {false, true}) {
+        shape.gs = gs;
+        std::vector<double> times;
+        for (int i = 0; i < repeat + 3; ++i) {
+            cuda::Event begin(cuda::Event::Timing::on), end(cuda::Event::Timing::on);
+            begin.record(stream.get());
+            atdca::gpu::launch_search(work, stream.get());
+            end.record(stream.get());
+            end.wait();
+            if (i >= 3) times.push_back(static_cast<double>(end.milliseconds_since(begin)));
+        }
+        atdca::gpu::SearchResult outcome{};
+        std::vector<int64_t> ours(targets);
+        result.download(&outcome, 1, stream.get());
+        found.download(ours.data(), targets, stream.get());
+        stream.synchronize();
+        ours.resize(static_cast<size_t>(outcome.found));
+        std::printf("  %-24s %10.3f ms (fastest %.3f), %d targets, %.2f scans\n", gs ? "GS, ours" : "OSP, ours", median(times),
+                    *std::min_element(times.begin(), times.end()), outcome.found,
+                    static_cast<double>(outcome.visits) / static_cast<double>(groups));
+        if (!published) continue;
+        atdca::published::Search search(cube.data(), scene.bands, static_cast<int>(scene.pixels()), shape.pitch(),
+                                        stream.get());
+        std::vector<int64_t> theirs;
+        times.clear();
+        for (int i = 0; i < (gs ? 6 : 3); ++i) {
+            const auto begin = std::chrono::steady_clock::now();
+            theirs = search.run(scene.targets, gs);
+            if (i > 0)
+                times.push_back(1e3 *
+                                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+        }
+        size_t same = 0;
+        while (same < std::min(ours.size(), theirs.size()) && ours[same] == theirs[same])
+            ++same;
+        std::printf("  %-24s %10.3f ms, the first %zu targets are ours\n", gs ? "GS, as published" : "OSP, as published",
+                    median(times), same);
+    }
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    int repeat = 21;
+    bool published = true;
+    std::vector<Scene> scenes;
+    for (int i = 1; i < argc; ++i) {
+        const auto is = [&](const char* name, int more) { return std::strcmp(argv[i], name) == 0 && i + more < argc; };
+        if (is("-repeat", 1)) {
+            repeat = std::max(1, std::atoi(argv[++i]));
+        } else if (is("-published", 1)) {
+            published = std::atoi(argv[++i]) != 0;
+        } else if (is("-raw", 5)) {
+            Scene s{argv[i + 1], std::atoi(argv[i + 2]), std::atoi(argv[i + 3]), std::atoi(argv[i + 4]),
+                    std::atoi(argv[i + 5]), {}};
+            s.cube.resize(s.pixels() * static_cast<size_t>(s.bands));
+            std::ifstream file(argv[i + 1], std::ios::binary);
+            if (!file.read(reinterpret_cast<char*>(s.cube.data()), static_cast<std::streamsize>(s.cube.size() * 4))) {
+                std::fprintf(stderr, "%s cannot be read\n", argv[i + 1]);
+                return 1;
+            }
+            scenes.push_back(std::move(s));
+            i += 5;
+        } else {
+            std::fprintf(stderr, "unknown argument %s\n", argv[i]);
+            return 2;
+        }
+    }
+    if (scenes.empty()) {
+        scenes.push_back({"WTC", 614, 512, 224, 30, {}});
+        scenes.push_back({"Cuprite", 350, 350, 188, 19, {}});
+        for (auto& s : scenes)
+            fill(s);
+    }
+    try {
+        for (const auto& s : scenes)
+            measure(s, repeat, published);
+    } catch (const Error& e) {
+        std::fprintf(stderr, "ERROR: %s\n%s\n", e.what(), e.advice().c_str());
+        return 1;
+    }
+    return 0;
+}

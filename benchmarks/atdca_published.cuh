@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// The GPU implementations that paper 002 measures (Table III), written from its text: a kernel a step, one thread a
+// pixel, the projection vector (or the projector's rows) in shared memory, a separate reduction, and the small
+// orthogonalisation on the host. Single precision as in the paper. For comparison only.
+#pragma once
+
+#include "cuda/check.h"
+#include "cuda/device_buffer.h"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::atdca::published {
+
+constexpr int threads = 256;
+
+/// value[i] = ||x_i||^2
+__global__ inline void norms(const float* cube, int bands, int pixels, int64_t pitch, float* value) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= pixels) return;
+    float sum = 0;
+    for (int b = 0; b < bands; ++b)
+        sum += cube[b * pitch + i] * cube[b * pitch + i];
+    value[i] = sum;
+}
+
+/// value[i] = |p.x_i|: ATDCA-GS
+__global__ inline void project(const float* cube, int bands, int pixels, int64_t pitch, const float* p, float* value) {
+    extern __shared__ float shared[];
+    for (int b = static_cast<int>(threadIdx.x); b < bands; b += static_cast<int>(blockDim.x))
+        shared[b] = p[b];
+    __syncthreads();
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= pixels) return;
+    float sum = 0;
+    for (int b = 0; b < bands; ++b)
+        sum += shared[b] * cube[b * pitch + i];
+    value[i] = fabsf(sum);
+}
+
+/// value[i] = ||P x_i||^2 with the explicit projector, row by row: ATDCA-OSP
+__global__ inline void project_explicitly(const float* cube, int bands, int pixels, int64_t pitch, const float* projector,
+                                          float* value) {
+    extern __shared__ float row[];
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    float total = 0;
+    for (int r = 0; r < bands; ++r) {
+        __syncthreads();
+        for (int b = static_cast<int>(threadIdx.x); b < bands; b += static_cast<int>(blockDim.x))
+            row[b] = projector[static_cast<int64_t>(r) * bands + b];
+        __syncthreads();
+        if (i >= pixels) continue;
+        float sum = 0;
+        for (int b = 0; b < bands; ++b)
+            sum += row[b] * cube[b * pitch + i];
+        total += sum * sum;
+    }
+    if (i < pixels) value[i] = total;
+}
+
+struct Best {
+    float value;
+    int pixel;
+};
+
+/// One block a piece of the values; the host takes the best of the pieces.
+__global__ inline void best_of(const float* value, int pixels, Best* best) {
+    __shared__ Best shared[threads];
+    Best mine{-1.0f, -1};
+    for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < pixels;
+         i += static_cast<int>(gridDim.x * blockDim.x))
+        if (value[i] > mine.value) mine = {value[i], i};
+    shared[threadIdx.x] = mine;
+    for (int half = threads / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < static_cast<unsigned>(half) && shared[threadIdx.x + half].value > shared[threadIdx.x].value)
+            shared[threadIdx.x] = shared[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0) best[blockIdx.x] = shared[0];
+}
+
+class Search {
+  public:
+    Search(const float* cube, int bands, int pixels, int64_t pitch, cudaStream_t stream)
+        : m_cube(cube), m_bands(bands), m_pixels(pixels), m_pitch(pitch), m_stream(stream),
+          m_value(static_cast<size_t>(pixels)), m_best(blocks),
+          m_vector(static_cast<size_t>(bands) * static_cast<size_t>(bands)) {}
+
+    std::vector<int64_t> run(int targets, bool gs) {
+        std::vector<int64_t> found;
+        std::vector<std::vector<double>> q;
+        const auto n = static_cast<size_t>(m_bands);
+        const int grid = (m_pixels + threads - 1) / threads;
+        for (int t = 0; t < targets; ++t) {
+            if (t == 0) {
+                norms<<<grid, threads, 0, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch, m_value.data());
+            } else if (gs) {
+                std::vector<double> p(n, 1.0);
+                for (const auto& v : q)
+                    remove(v, p);
+                const std::vector<float> single(p.begin(), p.end());
+                m_vector.upload(single.data(), n, m_stream);
+                project<<<grid, threads, n * 4, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch, m_vector.data(),
+                                                            m_value.data());
+                HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+            } else {
+                std::vector<float> projector(n * n);
+                for (size_t a = 0; a < n; ++a)
+                    for (size_t b = 0; b < n; ++b) {
+                        double v = a == b ? 1.0 : 0.0;
+                        for (const auto& k : q)
+                            v -= k[a] * k[b];
+                        projector[a * n + b] = static_cast<float>(v);
+                    }
+                m_vector.upload(projector.data(), n * n, m_stream);
+                project_explicitly<<<grid, threads, n * 4, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch,
+                                                                      m_vector.data(), m_value.data());
+                HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+            }
+            HSI_CUDA_LAUNCHED("a published kernel");
+            best_of<<<blocks, threads, 0, m_stream>>>(m_value.data(), m_pixels, m_best.data());
+            HSI_CUDA_LAUNCHED("best_of");
+            std::vector<Best> best(blocks);
+            m_best.download(best.data(), blocks, m_stream);
+            HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+            Best top = best[0];
+            for (const Best& b : best)
+                if (b.value > top.value || (b.value == top.value && b.pixel < top.pixel)) top = b;
+            found.push_back(top.pixel);
+            std::vector<float> x(n);
+            HSI_CUDA_CHECK(cudaMemcpy2DAsync(x.data(), 4, m_cube + top.pixel, static_cast<size_t>(m_pitch) * 4, 4, n,
+                                             cudaMemcpyDeviceToHost, m_stream));
+            HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+            std::vector<double> r(x.begin(), x.end());
+            for (const auto& v : q)
+                remove(v, r);
+            double norm = 0;
+            for (double v : r)
+                norm += v * v;
+            for (double& v : r)
+                v /= std::sqrt(norm);
+            q.push_back(std::move(r));
+        }
+        return found;
+    }
+
+  private:
+    static constexpr int blocks = 128;
+    static void remove(const std::vector<double>& q, std::vector<double>& v) {
+        double c = 0;
+        for (size_t i = 0; i < v.size(); ++i)
+            c += q[i] * v[i];
+        for (size_t i = 0; i < v.size(); ++i)
+            v[i] -= c * q[i];
+    }
+    const float* m_cube;
+    int m_bands, m_pixels;
+    int64_t m_pitch;
+    cudaStream_t m_stream;
+    cuda::DeviceBuffer<float> m_value;
+    cuda::DeviceBuffer<Best> m_best;
+    cuda::DeviceBuffer<float> m_vector;
+};
+
+} // namespace hsi::atdca::published

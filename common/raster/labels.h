@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// Class labels from any raster or vector file, line by line on the grid of a scene. One reader for every
+// tool.
+//
+// Rasters: one band of whole numbers; 0, negative numbers, nodata, NaN and masked pixels mean "no label". On
+// another grid or in another SRS they are resampled: a scene pixel gets the label of the pixel that its
+// centre falls into. Vectors: polygons, lines or points with a class field; another SRS is reprojected with
+// PROJ; a polygon burns the pixels whose centres it covers, a point the pixel that it lies in; later features
+// win. Names and colours come from category names, the colour table and the attribute table of a raster, or
+// from a field of a vector file.
+#pragma once
+
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+inline constexpr int max_class = 65535;
+using Colour = std::array<uint8_t, 4>; ///< red, green, blue, alpha
+
+struct LabelClass {
+    int value = 0;                ///< 1..max_class
+    std::string name;             ///< empty: the file has none
+    std::optional<Colour> colour; ///< empty: the file has none
+    int64_t pixels = 0;           ///< counted by collect_labels() and count_labels()
+};
+
+/// Where pixels lie. Two grids are the same when sizes, SRS and geotransform are (to a thousandth of a
+/// pixel).
+struct Grid {
+    int64_t samples = 0, lines = 0;
+    std::optional<std::array<double, 6>> geotransform;
+    std::string srs_wkt; ///< empty when there is none
+};
+Grid grid_of(const RasterSource& source);
+
+struct LabelOptions {
+    std::string path;
+    std::string field;        ///< class field of a vector file; empty: the only one that fits
+    std::string name_field;   ///< class names beside a field of numbers; empty: found by its name
+    std::string layer;        ///< empty: the first one that has the field
+    bool all_touched = false; ///< burn every pixel that a polygon or line touches
+    bool mask = false;        ///< read as a mask: 1 where the raster is not 0 or a feature lies, no field
+    std::vector<std::string> open_options; ///< NAME=VALUE
+};
+
+class LabelSource {
+  public:
+    /// `grid`: read on this grid; null: on the raster's own (a vector file has none: Error). Throws Error
+    /// naming the file: does not open, several bands, complex numbers, no such field or layer, no
+    /// georeference while the sizes differ.
+    static std::unique_ptr<LabelSource> open(const LabelOptions& options, const Grid* grid = nullptr);
+    virtual ~LabelSource() = default;
+
+    const Grid& grid() const { return m_grid; }
+    /// The classes that the file tells of, by value. Pixels may hold others.
+    const std::vector<LabelClass>& legend() const { return m_legend; }
+    /// Whole lines [line, line + count) into out (count x samples values); 0: no label. Throws Error when a
+    /// value is no class (a fraction, above max_class) or the file cannot be read. One thread at a time.
+    virtual void read(int64_t line, int64_t count, uint16_t* out) = 0;
+    /// "raster", "raster, resampled", "vector, 120 features, reprojected": for reports.
+    const std::string& description() const { return m_description; }
+    /// What a user should know: an SRS that was assumed, features without a class.
+    const std::vector<std::string>& notes() const { return m_notes; }
+    const std::string& path() const { return m_path; }
+
+  protected:
+    Grid m_grid;
+    std::vector<LabelClass> m_legend;
+    std::string m_description, m_path;
+    std::vector<std::string> m_notes;
+};
+
+/// The labelled pixels of a scene in scan order.
+struct LabelledPixels {
+    Grid grid;
+    std::vector<int64_t> index;      ///< line * samples + sample
+    std::vector<uint16_t> value;     ///< its class
+    std::vector<LabelClass> classes; ///< those that occur, by value, with counts
+};
+
+/// Reads all lines. Throws Error when no pixel has a label (the labels lie beside the scene, say).
+LabelledPixels collect_labels(LabelSource& source);
+
+/// A colour for a class whose file has none: distinct for neighbours in the list, the same every time.
+Colour default_colour(int value);
+
+/// Makes `spec` a class map: pixel type, category names and colours for 0 ("Unclassified", transparent) and
+/// all classes, so that GIS programs show a legend. Sets 0 as nodata unless options.nodata is set.
+void describe_class_map(const std::vector<LabelClass>& classes, OutputOptions& options, OutputSpec& spec);
+
+} // namespace hsi::raster

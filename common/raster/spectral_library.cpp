@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: MIT
+#include "raster/spectral_library.h"
+
+#include "core/error.h"
+#include "raster/atomic_file.h"
+#include "raster/envi_header.h"
+#include "raster/gdal_errors.h"
+#include "raster/scene_metadata.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+
+namespace hsi::raster {
+namespace {
+
+constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
+
+[[noreturn]] void refuse(const std::string& path, const std::string& what) {
+    throw Error("'" + path + "': " + what,
+                "Give an ENVI spectral library (.sli with its .hdr) or a .csv table.");
+}
+
+std::string read_file(const std::string& path) {
+    const GdalErrors errors;
+    GByte* data = nullptr;
+    vsi_l_offset size = 0;
+    if (!VSIIngestFile(nullptr, path.c_str(), &data, &size, int64_t{1} << 31))
+        refuse(path, "cannot be read: " + errors.text("no such file"));
+    std::string text(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
+    VSIFree(data);
+    return text;
+}
+
+bool exists(const std::string& path) {
+    VSIStatBufL status;
+    return VSIStatL(path.c_str(), &status) == 0;
+}
+
+std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
+
+double to_number(const std::string& text) {
+    const char* begin = text.c_str();
+    char* end = nullptr;
+    const double value = CPLStrtod(begin, &end);
+    while (end && *end == ' ')
+        ++end;
+    return end == begin || *end != '\0' ? unknown : value;
+}
+
+int header_number(const EnviHeader& header, const char* key, int otherwise, const std::string& path) {
+    const std::string* text = header.find(key);
+    if (!text) return otherwise;
+    const double value = to_number(*text);
+    if (!(value >= 0 && value <= 1e9)) refuse(path, std::string("the header's '") + key + "' is no number");
+    return static_cast<int>(value);
+}
+
+std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count) {
+    std::vector<double> values;
+    if (const std::string* text = header.find(key))
+        for (const auto& element : envi_list(*text))
+            values.push_back(to_number(element));
+    if (values.size() != count) values.clear();
+    return values;
+}
+
+void to_nm(std::vector<double>& values, const std::string& units, double guess) {
+    for (double& v : values)
+        v = to_nanometres(v, units, guess);
+    if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
+}
+
+template <class T>
+double element(const char* at, bool swap) {
+    unsigned char bytes[sizeof(T)];
+    std::memcpy(bytes, at, sizeof(T));
+    if (swap) std::reverse(bytes, bytes + sizeof(T));
+    T value;
+    std::memcpy(&value, bytes, sizeof(T));
+    return static_cast<double>(value);
+}
+
+SpectralLibrary read_envi(const std::string& path) {
+    std::string header_path = header_of(path);
+    if (!exists(header_path) && exists(path + ".hdr")) header_path = path + ".hdr";
+    if (!exists(header_path)) refuse(path, "there is no header " + header_path);
+    const EnviHeader header = EnviHeader::parse(read_file(header_path));
+    const auto bands = static_cast<size_t>(header_number(header, "samples", 0, path));
+    const auto count = static_cast<size_t>(header_number(header, "lines", 0, path));
+    if (bands == 0 || count == 0 || header_number(header, "bands", 1, path) != 1)
+        refuse(path, "its header does not describe a spectral library");
+    const int type = header_number(header, "data type", 0, path);
+    const bool swap = header_number(header, "byte order", 0, path) != 0;
+    size_t width = 0;
+    double (*value)(const char*, bool) = nullptr;
+    switch (type) {
+    case 1:
+        width = 1, value = element<uint8_t>;
+        break;
+    case 2:
+        width = 2, value = element<int16_t>;
+        break;
+    case 3:
+        width = 4, value = element<int32_t>;
+        break;
+    case 4:
+        width = 4, value = element<float>;
+        break;
+    case 5:
+        width = 8, value = element<double>;
+        break;
+    case 12:
+        width = 2, value = element<uint16_t>;
+        break;
+    case 13:
+        width = 4, value = element<uint32_t>;
+        break;
+    default:
+        refuse(path, "data type " + std::to_string(type) + " is not supported");
+    }
+    const auto offset = static_cast<size_t>(header_number(header, "header offset", 0, path));
+    const std::string data = read_file(path);
+    if (data.size() < offset + bands * count * width)
+        refuse(path, "is shorter than its header says (" + std::to_string(data.size()) + " bytes)");
+
+    SpectralLibrary library;
+    std::vector<std::string> names;
+    if (const std::string* text = header.find("spectra names")) names = envi_list(*text);
+    for (size_t k = 0; k < count; ++k) {
+        library.names.push_back(k < names.size() ? names[k] : "Spectrum " + std::to_string(k + 1));
+        std::vector<double> spectrum(bands);
+        for (size_t b = 0; b < bands; ++b)
+            spectrum[b] = value(data.data() + offset + (k * bands + b) * width, swap);
+        library.spectra.push_back(std::move(spectrum));
+    }
+    const std::string* units = header.find("wavelength units");
+    library.wavelengths_nm = header_list(header, "wavelength", bands);
+    library.fwhm_nm = header_list(header, "fwhm", bands);
+    const double guess = library.wavelengths_nm.empty() ? 0
+                                                        : *std::max_element(library.wavelengths_nm.begin(),
+                                                                            library.wavelengths_nm.end());
+    to_nm(library.wavelengths_nm, units ? *units : "", guess);
+    to_nm(library.fwhm_nm, units ? *units : "", guess);
+    return library;
+}
+
+SpectralLibrary read_csv(const std::string& path) {
+    const std::string text = read_file(path);
+    SpectralLibrary library;
+    std::vector<std::string> heads;
+    std::vector<std::vector<double>> columns;
+    const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
+    for (int i = 0; i < lines.Count(); ++i) {
+        const CPLStringList cells(CSLTokenizeString2(lines[i], ",",
+                                                     CSLT_HONOURSTRINGS | CSLT_ALLOWEMPTYTOKENS |
+                                                         CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
+        if (i == 0) {
+            for (int c = 0; c < cells.Count(); ++c)
+                heads.emplace_back(cells[c]);
+            columns.resize(heads.size());
+            continue;
+        }
+        if (cells.Count() != static_cast<int>(heads.size()))
+            refuse(path, "line " + std::to_string(i + 1) + " has " + std::to_string(cells.Count()) +
+                             " columns instead of " + std::to_string(heads.size()));
+        for (size_t c = 0; c < heads.size(); ++c)
+            columns[c].push_back(to_number(cells[static_cast<int>(c)]));
+    }
+    if (heads.empty() || columns.front().empty()) refuse(path, "holds no table");
+    for (size_t c = 0; c < heads.size(); ++c) {
+        if (EQUAL(heads[c].c_str(), "band")) continue;
+        if (STARTS_WITH_CI(heads[c].c_str(), "wavelength")) {
+            double guess = 0;
+            for (double v : columns[c])
+                if (v > guess) guess = v;
+            to_nm(columns[c], "", guess);
+            library.wavelengths_nm = columns[c];
+            continue;
+        }
+        for (double v : columns[c])
+            if (!std::isfinite(v))
+                refuse(path, "the column " + heads[c] + " holds something that is no number");
+        library.names.push_back(heads[c]);
+        library.spectra.push_back(columns[c]);
+    }
+    if (library.spectra.empty()) refuse(path, "holds no spectrum");
+    return library;
+}
+
+std::string number(double v) {
+    char text[40];
+    CPLsnprintf(text, sizeof text, "%.9g", v);
+    return text;
+}
+
+void write_text(const std::string& path, const std::string& final_path, const char* data, size_t size) {
+    const GdalErrors errors;
+    VSILFILE* file = VSIFOpenL(path.c_str(), "wb");
+    const bool written = file != nullptr && VSIFWriteL(data, 1, size, file) == size;
+    const bool closed = file != nullptr && VSIFCloseL(file) == 0;
+    if (!written || !closed)
+        throw Error("'" + final_path + "' cannot be written: " + errors.text("the disk may be full"));
+}
+
+/// Names in ENVI's lists may hold neither commas nor braces; in CSV they are quoted.
+std::string envi_name(std::string name) {
+    for (char& c : name)
+        if (c == ',' || c == '{' || c == '}') c = ' ';
+    return name;
+}
+
+std::string csv_name(const std::string& name) {
+    if (name.find_first_of(",\"") == std::string::npos) return name;
+    std::string quoted = "\"";
+    for (char c : name) {
+        if (c == '"') quoted += '"';
+        quoted += c;
+    }
+    return quoted + "\"";
+}
+
+} // namespace
+
+SpectralLibrary read_spectral_library(const std::string& path) {
+    return is_csv(path) ? read_csv(path) : read_envi(path);
+}
+
+void check_library_output(const std::string& path, bool overwrite, const std::string& option) {
+    const std::string extension = CPLGetExtension(path.c_str());
+    if (!EQUAL(extension.c_str(), "sli") && !EQUAL(extension.c_str(), "csv"))
+        throw UsageError(option + " " + path +
+                         ": spectra are written as .sli (ENVI spectral library) or .csv");
+    std::vector<std::string> files{path};
+    if (!is_csv(path)) files.push_back(header_of(path));
+    // The header beside a library that is not there yet belongs to something else, a scene perhaps.
+    const bool own = overwrite && exists(path);
+    for (const auto& file : files)
+        if (exists(file) && !own)
+            throw Error("'" + file + "' is there already",
+                        "Give -overwrite to replace it, or another name for " + option + ".");
+    if (is_local(path) && !exists(folder_of(path)))
+        throw Error("'" + path + "': there is no folder '" + folder_of(path) + "'", "Make the folder first.");
+}
+
+void write_spectral_library(const std::string& path, const SpectralLibrary& library,
+                            const std::string& history) {
+    const size_t bands = library.bands();
+    if (is_csv(path)) {
+        std::string text = "band,wavelength";
+        for (const auto& name : library.names)
+            text += "," + csv_name(name);
+        text += "\n";
+        for (size_t b = 0; b < bands; ++b) {
+            text += std::to_string(b + 1) + ",";
+            if (!library.wavelengths_nm.empty() && std::isfinite(library.wavelengths_nm[b]))
+                text += number(library.wavelengths_nm[b]);
+            for (const auto& spectrum : library.spectra)
+                text += "," + number(spectrum[b]);
+            text += "\n";
+        }
+        AtomicFile file(path);
+        write_text(file.path(), path, text.data(), text.size());
+        file.commit({});
+        return;
+    }
+    std::vector<float> values;
+    for (const auto& spectrum : library.spectra)
+        for (double v : spectrum)
+            values.push_back(static_cast<float>(v));
+    if constexpr (std::endian::native == std::endian::big) // the header says byte order 0
+        for (float& v : values) {
+            auto* bytes = reinterpret_cast<unsigned char*>(&v);
+            std::reverse(bytes, bytes + 4);
+        }
+    EnviHeader header;
+    header.set("description", "{" + envi_name(history) + "}");
+    header.set("samples", std::to_string(bands));
+    header.set("lines", std::to_string(library.spectra.size()));
+    header.set("bands", "1");
+    header.set("header offset", "0");
+    header.set("file type", "ENVI Spectral Library");
+    header.set("data type", "4");
+    header.set("interleave", "bsq");
+    header.set("byte order", "0");
+    const auto list = [&](const char* key, const std::vector<double>& numbers) {
+        if (numbers.size() != bands) return;
+        std::vector<std::string> texts;
+        for (double v : numbers) {
+            if (!std::isfinite(v)) return; // ENVI has no way to leave one out
+            texts.push_back(number(v));
+        }
+        header.set(key, envi_list_text(texts));
+    };
+    if (!library.wavelengths_nm.empty()) header.set("wavelength units", "Nanometers");
+    list("wavelength", library.wavelengths_nm);
+    list("fwhm", library.fwhm_nm);
+    std::vector<std::string> names;
+    for (const auto& name : library.names)
+        names.push_back(envi_name(name));
+    header.set("spectra names", envi_list_text(names));
+    AtomicFile file(path);
+    const std::string text = header.text();
+    write_text(header_of(file.path()), header_of(path), text.data(), text.size());
+    write_text(file.path(), path, reinterpret_cast<const char*>(values.data()),
+               values.size() * sizeof(float));
+    file.commit({});
+}
+
+SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm) {
+    std::vector<size_t> order; // sensors' wavelengths overlap where spectrometers meet
+    for (size_t b = 0; b < library.wavelengths_nm.size(); ++b)
+        if (std::isfinite(library.wavelengths_nm[b])) order.push_back(b);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return library.wavelengths_nm[a] < library.wavelengths_nm[b];
+    });
+    SpectralLibrary out;
+    out.names = library.names;
+    out.wavelengths_nm = wavelengths_nm;
+    for (const auto& spectrum : library.spectra) {
+        std::vector<double> values;
+        for (double w : wavelengths_nm) {
+            const auto above = std::lower_bound(order.begin(), order.end(), w, [&](size_t b, double x) {
+                return library.wavelengths_nm[b] < x;
+            });
+            if (!std::isfinite(w) || above == order.end() ||
+                (above == order.begin() && library.wavelengths_nm[*above] != w)) {
+                values.push_back(unknown);
+                continue;
+            }
+            if (library.wavelengths_nm[*above] == w) {
+                values.push_back(spectrum[*above]);
+                continue;
+            }
+            const size_t lo = *(above - 1), hi = *above;
+            const double share =
+                (w - library.wavelengths_nm[lo]) / (library.wavelengths_nm[hi] - library.wavelengths_nm[lo]);
+            values.push_back(spectrum[lo] + share * (spectrum[hi] - spectrum[lo]));
+        }
+        out.spectra.push_back(std::move(values));
+    }
+    return out;
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// Spectra with names and wavelengths: ENVI spectral libraries (.sli beside a .hdr) and CSV tables.
+//
+// CSV: the first line names the columns: band, wavelength (nm) and then one column a spectrum; a line a band.
+// Reading takes any order of columns; band and wavelength may be missing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct SpectralLibrary {
+    std::vector<std::string> names;
+    std::vector<std::vector<double>> spectra; ///< of one length
+    std::vector<double> wavelengths_nm;       ///< one a band; NaN where unknown; empty when no band has one
+    std::vector<double> fwhm_nm;              ///< likewise
+    size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
+};
+
+/// The extension decides: .csv, else ENVI. Throws Error naming the file and what is wrong with it.
+SpectralLibrary read_spectral_library(const std::string& path);
+
+/// What can be refused before work is done: an extension other than .sli and .csv, an existing file (or
+/// header of a .sli) without overwrite, a folder that is missing. Throws Error or UsageError naming `option`.
+void check_library_output(const std::string& path, bool overwrite, const std::string& option);
+
+/// Writes .sli (Float32, with its .hdr) or .csv. Throws Error; an old file is then untouched.
+void write_spectral_library(const std::string& path, const SpectralLibrary& library,
+                            const std::string& history);
+
+/// The library's spectra at other wavelengths (nm), by linear interpolation between neighbouring bands; NaN
+/// where a wavelength lies outside the library's range or is unknown.
+SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm);
+
+} // namespace hsi::raster

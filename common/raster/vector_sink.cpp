@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "raster/vector_sink.h"
+
+#include "core/error.h"
+#include "raster/atomic_file.h"
+#include "raster/gdal_errors.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal_priv.h>
+#include <ogr_spatialref.h>
+#include <ogrsf_frmts.h>
+
+#include <unistd.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+
+namespace hsi::raster {
+namespace {
+
+bool has(GDALDriver* driver, const char* capability) {
+    const char* value = driver->GetMetadataItem(capability);
+    return value != nullptr && CPLTestBool(value);
+}
+
+bool writes_vectors(GDALDriver* driver) {
+    return has(driver, GDAL_DCAP_VECTOR) && has(driver, GDAL_DCAP_CREATE);
+}
+
+std::string extension_of(const std::string& path) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos || dot == 0 ? std::string() : name.substr(dot + 1);
+}
+
+GDALDriver* choose_driver(const VectorOptions& options) {
+    register_drivers();
+    GDALDriverManager* manager = GetGDALDriverManager();
+    if (!options.format.empty()) {
+        GDALDriver* driver = manager->GetDriverByName(options.format.c_str());
+        if (driver == nullptr)
+            throw UsageError("-of " + options.format + ": GDAL has no such driver",
+                             "--formats lists the drivers.");
+        if (!writes_vectors(driver))
+            throw UsageError("-of " + options.format + ": this driver cannot write vector layers",
+                             "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another one that can.");
+        return driver;
+    }
+    const std::string extension = extension_of(options.path);
+    if (extension.empty()) return manager->GetDriverByName("GPKG");
+    for (int i = 0; i < manager->GetDriverCount(); ++i) {
+        GDALDriver* driver = manager->GetDriver(i);
+        if (!writes_vectors(driver)) continue;
+        const char* list = driver->GetMetadataItem(GDAL_DMD_EXTENSIONS);
+        if (list == nullptr) list = driver->GetMetadataItem(GDAL_DMD_EXTENSION);
+        const CPLStringList extensions(CSLTokenizeString2(list ? list : "", " ", 0));
+        if (extensions.FindString(extension.c_str()) >= 0) return driver;
+    }
+    throw UsageError("no driver writes vector layers into files with the extension '." + extension +
+                         "' of '" + options.path + "'",
+                     "Use .gpkg, .geojson, .csv or .shp, or name a driver with -of.");
+}
+
+CPLStringList list_of(const std::vector<std::string>& items) {
+    CPLStringList list;
+    for (const auto& item : items)
+        list.AddString(item.c_str());
+    return list;
+}
+
+OGRSpatialReference spatial_reference(const std::string& wkt) {
+    OGRSpatialReference srs;
+    if (!wkt.empty()) srs.importFromWkt(wkt.c_str());
+    srs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
+void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options, const PointLayer& layer,
+          const GdalErrors& errors) {
+    const auto check = [&](bool good, const std::string& what) {
+        if (!good || errors.any())
+            throw Error(options.path + ": " + what + ": " + errors.text(), "Choose another driver or path.");
+    };
+    OGRSpatialReference srs = spatial_reference(layer.srs_wkt);
+    CPLStringList layer_options = list_of(options.layer_options);
+    if (EQUAL(driver->GetDescription(), "CSV") && layer_options.FetchNameValue("GEOMETRY") == nullptr)
+        layer_options.SetNameValue("GEOMETRY", "AS_XY");
+    OGRLayer* out = dataset.CreateLayer(layer.name.c_str(), layer.srs_wkt.empty() ? nullptr : &srs, wkbPoint,
+                                        layer_options.List());
+    check(out != nullptr, "the layer cannot be created");
+    for (const auto& field : layer.fields) {
+        OGRFieldDefn definition(field.name.c_str(), field.whole ? OFTInteger : OFTReal);
+        check(out->CreateField(&definition) == OGRERR_NONE, "the field " + field.name + " cannot be created");
+    }
+    if (!options.history.empty()) {
+        // Few drivers keep layer metadata; those that cannot say so with an error that is none of ours.
+        const GdalErrors ignored;
+        out->SetMetadataItem("HSI_HISTORY", options.history.c_str());
+    }
+    const bool transactions =
+        dataset.TestCapability(ODsCTransactions) && dataset.StartTransaction() == OGRERR_NONE;
+    for (const auto& point : layer.points) {
+        const std::unique_ptr<OGRFeature> feature(OGRFeature::CreateFeature(out->GetLayerDefn()));
+        for (size_t k = 0; k < layer.fields.size(); ++k) {
+            const int at = feature->GetFieldIndex(layer.fields[k].name.c_str());
+            if (at < 0 || std::isnan(point.values[k])) continue;
+            if (layer.fields[k].whole)
+                feature->SetField(at, static_cast<int>(std::lround(point.values[k])));
+            else
+                feature->SetField(at, point.values[k]);
+        }
+        OGRPoint geometry(point.x, point.y);
+        check(feature->SetGeometry(&geometry) == OGRERR_NONE &&
+                  out->CreateFeature(feature.get()) == OGRERR_NONE,
+              "a point cannot be written");
+    }
+    if (transactions) check(dataset.CommitTransaction() == OGRERR_NONE, "the points cannot be written");
+    check(out->SyncToDisk() == OGRERR_NONE, "the layer cannot be written");
+}
+
+} // namespace
+
+std::string layer_name(const std::string& path) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos || dot == 0 ? name : name.substr(0, dot);
+}
+
+void check_vector_output(const VectorOptions& options) {
+    choose_driver(options);
+    VSIStatBufL status;
+    if (VSIStatL(options.path.c_str(), &status) == 0) {
+        if (VSI_ISDIR(status.st_mode))
+            throw Error("'" + options.path + "' is a folder", "Give a file's name.");
+        if (!options.overwrite)
+            throw Error("'" + options.path + "' is there already", "Give -overwrite to replace it.");
+    }
+    if (!is_local(options.path)) return;
+    const std::string folder = folder_of(options.path);
+    if (VSIStatL(folder.c_str(), &status) != 0 || !VSI_ISDIR(status.st_mode))
+        throw Error("'" + options.path + "': there is no folder '" + folder + "'", "Make the folder first.");
+    if (access(folder.c_str(), W_OK) != 0)
+        throw Error("'" + options.path + "': the folder '" + folder + "' cannot be written",
+                    "Choose another place.");
+}
+
+void write_points(const VectorOptions& options, const PointLayer& layer) {
+    check_vector_output(options);
+    GDALDriver* driver = choose_driver(options);
+    std::vector<std::string> old; // side files of what is replaced
+    VSIStatBufL status;
+    if (VSIStatL(options.path.c_str(), &status) == 0) {
+        const GdalErrors ignored;
+        const std::unique_ptr<GDALDataset> previous(GDALDataset::Open(options.path.c_str(), GDAL_OF_VECTOR));
+        if (previous) {
+            const CPLStringList files(previous->GetFileList());
+            for (int i = 0; i < files.Count(); ++i)
+                if (options.path != files[i]) old.emplace_back(files[i]);
+        }
+    }
+    AtomicFile file(options.path);
+    {
+        const GdalErrors errors;
+        std::unique_ptr<GDALDataset> dataset(driver->Create(file.path().c_str(), 0, 0, 0, GDT_Unknown,
+                                                            list_of(options.dataset_options).List()));
+        if (!dataset)
+            throw Error("'" + options.path + "' cannot be created by the driver " + driver->GetDescription() +
+                            ": " + errors.text(),
+                        "Check the folder and -dsco.");
+        fill(*dataset, driver, options, layer, errors);
+        dataset.reset();
+        if (errors.any())
+            throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
+    }
+    file.commit(old);
+}
+
+std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
+                                         const std::vector<std::pair<int64_t, int64_t>>& pixels) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    double gt[6] = {0, 1, 0, 0, 0, -1};
+    const bool placed = source.geotransform(gt);
+    std::unique_ptr<OGRCoordinateTransformation> to_degrees;
+    const GdalErrors errors;
+    if (placed && source.has_srs()) {
+        const OGRSpatialReference from = spatial_reference(source.srs_wkt());
+        OGRSpatialReference wgs84;
+        wgs84.SetWellKnownGeogCS("WGS84");
+        wgs84.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+        to_degrees.reset(OGRCreateCoordinateTransformation(&from, &wgs84));
+    }
+    std::vector<PixelPlace> places;
+    for (const auto& [line, sample] : pixels) {
+        const double s = static_cast<double>(sample) + 0.5, l = static_cast<double>(line) + 0.5;
+        PixelPlace p{gt[0] + s * gt[1] + l * gt[2], gt[3] + s * gt[4] + l * gt[5], none, none};
+        double lon = p.x, lat = p.y;
+        if (to_degrees && to_degrees->Transform(1, &lon, &lat)) {
+            p.lon = lon;
+            p.lat = lat;
+        }
+        places.push_back(p);
+    }
+    return places;
+}
+
+} // namespace hsi::raster

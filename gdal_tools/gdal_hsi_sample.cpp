@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_sample: labels, split into a training and a test raster; stratified and seeded.
+#include "cli/tool.h"
+#include "core/error.h"
+#include "raster/labels.h"
+#include "sample/sample.h"
+
+#include <algorithm>
+
+namespace {
+
+using namespace hsi;
+
+struct Settings {
+    raster::LabelOptions labels;
+    std::string like, test_file;
+    std::vector<std::string> counts, fractions;
+    sample::Options sample;
+};
+
+/// Writes the pixels of one part as a class map, strip by strip.
+void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, const sample::Split& split,
+                sample::Part part) {
+    const auto shape = sink.shape();
+    constexpr int64_t strip = 256;
+    std::vector<float> lines(static_cast<size_t>(strip * shape.samples));
+    size_t at = 0;
+    for (int64_t y = 0; y < shape.lines; y += strip) {
+        const int64_t n = std::min(strip, shape.lines - y);
+        std::fill(lines.begin(), lines.end(), 0.0f);
+        for (; at < all.index.size() && all.index[at] < (y + n) * shape.samples; ++at)
+            if (split.part[at] == part)
+                lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = all.value[at];
+        sink.write(Rect{0, y, shape.samples, n}, CubeView<float>::packed(lines.data(), 1, n, shape.samples));
+    }
+}
+
+void run_sample(cli::Run& run, Settings& settings) {
+    raster::OpenOptions grid_file;
+    grid_file.path = settings.like.empty() ? settings.labels.path : settings.like;
+    std::unique_ptr<raster::LabelSource> source;
+    std::shared_ptr<raster::RasterSource> scene;
+    if (settings.like.empty()) {
+        source = raster::LabelSource::open(settings.labels);
+        scene = raster::RasterSource::open(grid_file);
+    } else {
+        scene = raster::RasterSource::open(grid_file);
+        const auto grid = raster::grid_of(*scene);
+        source = raster::LabelSource::open(settings.labels, &grid);
+    }
+    for (const auto& note : source->notes())
+        run.warn(note);
+    const auto all = raster::collect_labels(*source);
+    std::vector<sample::ClassSize> classes;
+    for (const auto& c : all.classes)
+        classes.push_back({c.value, c.name, c.pixels});
+    for (const auto& text : settings.counts)
+        sample::apply_share(text, false, classes, settings.sample);
+    for (const auto& text : settings.fractions)
+        sample::apply_share(text, true, classes, settings.sample);
+    const auto split =
+        sample::split(all.index, all.value, all.grid.samples, all.grid.lines, classes, settings.sample);
+
+    auto& report = run.report();
+    report["labels"] = {
+        {"path", source->path()}, {"how", source->description()}, {"pixels", all.index.size()}};
+    report["left_out"] = split.left_out;
+    std::string table = "Class: training and test pixels\n";
+    std::string without_test;
+    for (const auto& c : all.classes) {
+        const auto count = [&](const std::map<int, int64_t>& of) {
+            const auto it = of.find(c.value);
+            return it == of.end() ? int64_t{0} : it->second;
+        };
+        const std::string name = std::to_string(c.value) + (c.name.empty() ? "" : " " + c.name);
+        table += "  " + name + ": " + std::to_string(count(split.train)) + " and " +
+                 std::to_string(count(split.test)) + "\n";
+        report["classes"].push_back({{"value", c.value},
+                                     {"name", c.name},
+                                     {"pixels", c.pixels},
+                                     {"train", count(split.train)},
+                                     {"test", count(split.test)}});
+        if (count(split.test) == 0) without_test += (without_test.empty() ? "" : ", ") + name;
+    }
+    table.pop_back();
+    run.note(table);
+    if (split.left_out > 0)
+        run.note(std::to_string(split.left_out) +
+                 " pixels are nearer than -min-distance to a training pixel and in neither set");
+    if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
+
+    raster::OutputOptions train = run.options().destination, test = run.side_output(settings.test_file);
+    raster::OutputSpec train_spec;
+    train_spec.shape = {all.grid.samples, all.grid.lines, 1};
+    raster::OutputSpec test_spec = train_spec;
+    raster::describe_class_map(all.classes, train, train_spec);
+    raster::describe_class_map(all.classes, test, test_spec);
+    train_spec.bands = {{"training labels", {}}};
+    test_spec.bands = {{"test labels", {}}};
+    raster::RasterSink::check(train, train_spec);
+    raster::RasterSink::check(test, test_spec);
+    if (run.options().dry_run) return;
+    const auto train_sink = raster::RasterSink::create(train, train_spec, scene.get());
+    const auto test_sink = raster::RasterSink::create(test, test_spec, scene.get());
+    write_part(*train_sink, all, split, sample::Part::train);
+    if (run.cancel().requested()) throw Cancelled();
+    write_part(*test_sink, all, split, sample::Part::test);
+    train_sink->commit();
+    test_sink->commit();
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    cli::Tool tool(
+        "gdal_hsi_sample",
+        "Splits labels into training and test pixels, class by class: so many or such a share of each, drawn "
+        "with a seed. Labels are a raster, or any vector file with -like naming the scene.",
+        "Examples:\n"
+        "  gdal_hsi_sample -n 50 -n 15:1,7,9 -seed 3 labels.tif train.tif test.tif\n"
+        "  gdal_hsi_sample -fraction 0.1 -like scene.img -field landcover fields.gpkg train.tif test.tif\n"
+        "  gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif\n");
+    Settings s;
+    auto& app = tool.app();
+    app.add_option("labels", s.labels.path, "raster or vector file of class labels")->required();
+    tool.add_destination();
+    app.get_option("dst")->description("training labels");
+    app.add_option("dst_test", s.test_file, "test labels")->required();
+    app.add_option(
+           "-n", s.counts,
+           "Training pixels a class: 50; for some classes 15:1,7,9 (numbers or names); may be repeated [50]")
+        ->type_name("N[:CLASSES]");
+    app.add_option("--fraction", s.fractions,
+                   "Training share of a class: 0.1; for some classes 0.3:1,9; may be repeated")
+        ->type_name("F[:CLASSES]");
+    app.add_option("--seed", s.sample.seed, "Seed of the random draw: the same seed gives the same split")
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option(
+           "--min-distance", s.sample.min_distance,
+           "Spatially disjoint split: training pixels form compact patches, and test pixels nearer than this "
+           "to one are left out")
+        ->type_name("PIXELS");
+    app.add_option("--patches", s.sample.patches, "Training patches a class, with -min-distance")
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--like", s.like, "Put the labels on the grid of this raster (needed for vector labels)")
+        ->type_name("FILE");
+    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")
+        ->type_name("NAME");
+    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")
+        ->type_name("NAME");
+    app.add_option("--layer", s.labels.layer, "Layer of vector labels")->type_name("NAME");
+    app.add_flag("--all-touched", s.labels.all_touched,
+                 "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    tool.add_report();
+    tool.check([&](const cli::CommonOptions& common) {
+        for (const auto& text : s.counts)
+            sample::check_share(text, false);
+        for (const auto& text : s.fractions)
+            sample::check_share(text, true);
+        if (s.sample.min_distance < 0 || s.sample.min_distance > 10000)
+            throw UsageError("-min-distance is not between 0 and 10000 pixels");
+        if (s.sample.patches < 1) throw UsageError("-patches: at least 1 is needed");
+        if (app.count("--patches") && !(s.sample.min_distance > 0))
+            throw UsageError("-patches means nothing without -min-distance");
+        if (s.test_file == common.destination.path)
+            throw UsageError("dst and dst_test are the same file", "Give them different names.");
+    });
+    return tool.run(argc, argv, [&](cli::Run& run) { run_sample(run, s); });
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
+#include "cli/tool.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "raster/labels.h"
+#include "svm/svm.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace {
+
+using namespace hsi;
+
+struct Settings {
+    std::string model_file, probabilities, confidence;
+    bool any_wavelengths = false;
+};
+
+/// Where to compute: the CPU, or devices through the CUDA module.
+class Backend {
+  public:
+    Backend(cli::Run& run, uint64_t cube_bytes)
+        : m_devices(choose_devices(run.options().device, "svm", cube_bytes)) {
+        if (!m_devices.empty() && !load(run)) m_devices.clear();
+        std::string text = "CPU, " + std::to_string(run.options().threads) +
+                           (run.options().threads == 1 ? " thread, " : " threads, ") + svm::simd_target();
+        if (!m_devices.empty()) {
+            text = "CUDA";
+            for (const auto& d : m_devices)
+                text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
+        }
+        run.report()["device"] = text;
+        run.note("Device: " + text);
+    }
+    std::unique_ptr<svm::Classification> classification(std::shared_ptr<const svm::Model> model,
+                                                        const svm::ClassifyOptions& options) const {
+        return m_cuda ? m_cuda->make_classification(m_devices, std::move(model), options)
+                      : svm::make_classification(std::move(model), options);
+    }
+    /// Device bytes for all lanes; 0 on the CPU.
+    uint64_t device_memory(const cli::CommonOptions& options) const {
+        if (!m_cuda) return 0;
+        if (options.device_memory > 0) return options.device_memory;
+        uint64_t free = UINT64_MAX;
+        for (const auto& d : m_devices)
+            free = std::min(free, m_cuda->free_memory(d));
+        return free / 5 * 4;
+    }
+    double kernel_seconds() const { return m_cuda ? m_cuda->kernel_seconds() : 0; }
+
+  private:
+    bool load(cli::Run& run) {
+        try {
+            m_cuda = reinterpret_cast<svm::CudaBackend* (*)()>(cuda_module_symbol("svm", svm::cuda_symbol))();
+            return true;
+        } catch (const Error& e) {
+            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
+            run.warn(std::string(e.what()) + "; computing on the CPU");
+            return false;
+        }
+    }
+    std::vector<CudaDevice> m_devices;
+    svm::CudaBackend* m_cuda = nullptr;
+};
+
+/// The source's bands that the model was made for. When the scene keeps as many bands as the model has
+/// features these are taken as they are; else, without -b, the model's own band numbers are looked up among
+/// the scene's.
+std::shared_ptr<raster::RasterSource> matching_source(cli::Run& run, const svm::Model& model,
+                                                      const Settings& s) {
+    auto source = run.open_source();
+    if (run.options().source.bands.empty() && source->bands() != model.bands) {
+        const auto& have = source->bands();
+        std::vector<int> superfluous;
+        size_t found = 0;
+        for (size_t i = 0; i < have.size(); ++i) {
+            if (found < model.bands.size() && have[i] == model.bands[found])
+                ++found;
+            else
+                superfluous.push_back(static_cast<int>(i));
+        }
+        if (found == model.bands.size() && !superfluous.empty()) {
+            run.note("Bands: " + std::to_string(found) + " of " + std::to_string(have.size()) +
+                     ", those that the model was made for");
+            source = source->without_bands(superfluous);
+        }
+    }
+    const int bands = source->shape().bands;
+    if (bands != model.features())
+        throw Error("'" + s.model_file + "' was made for " + std::to_string(model.features()) + " bands, " +
+                        source->path() + " gives " + std::to_string(bands),
+                    "Choose the bands that it was trained on with -b.");
+    const auto have = source->wavelengths_nm();
+    if (!s.any_wavelengths && !have.empty() && !model.wavelengths_nm.empty())
+        for (size_t i = 0; i < have.size(); ++i)
+            if (std::fabs(have[i] - model.wavelengths_nm[i]) > 2.0) { // NaN: unknown, not compared
+                char text[160];
+                std::snprintf(text, sizeof text, "band %d is at %.1f nm, the model's feature %zu at %.1f nm",
+                              source->bands()[i], have[i], i + 1, model.wavelengths_nm[i]);
+                throw Error("'" + s.model_file + "' was made for other bands: " + text,
+                            "Choose the bands with -b, or give -any-wavelengths to classify nevertheless.");
+            }
+    return source;
+}
+
+std::vector<raster::LabelClass> classes_of(const svm::Model& model) {
+    std::vector<raster::LabelClass> classes;
+    for (const auto& c : model.classes) {
+        raster::LabelClass one;
+        one.value = c.value;
+        one.name = c.name;
+        one.colour = c.colour;
+        classes.push_back(one);
+    }
+    return classes;
+}
+
+/// One raster for each output of the operation, in its order: map, probabilities, confidence.
+class Outputs {
+  public:
+    Outputs(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
+            const svm::Model& model) {
+        const auto shape = source.shape();
+        raster::OutputOptions map = run.options().destination;
+        raster::OutputSpec labels;
+        labels.shape = {shape.samples, shape.lines, 1};
+        raster::describe_class_map(classes_of(model), map, labels);
+        labels.bands = {{"class", {}}};
+        labels.metadata["HSI_SVM_MODEL"] = s.model_file;
+        m_planned.push_back({map, labels});
+        const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
+            if (path.empty()) return;
+            raster::OutputSpec spec;
+            spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
+            spec.bands = std::move(bands);
+            spec.holes = true;
+            spec.metadata = labels.metadata;
+            m_planned.push_back({run.side_output(path), spec});
+        };
+        std::vector<raster::BandSpec> names;
+        for (const auto& c : model.classes) {
+            std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
+            names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
+        }
+        further(s.probabilities, std::move(names));
+        further(s.confidence, {{"confidence", {}}});
+        for (const auto& [options, spec] : m_planned)
+            raster::RasterSink::check(options, spec);
+    }
+    void create(const raster::RasterSource& source) {
+        for (const auto& [options, spec] : m_planned)
+            m_made.push_back(raster::RasterSink::create(options, spec, &source));
+    }
+    uint64_t cache_bytes() const {
+        uint64_t bytes = 0;
+        for (const auto& sink : m_made)
+            bytes += sink->cache_bytes();
+        return bytes;
+    }
+    std::vector<stream::CubeSink*> sinks() const {
+        std::vector<stream::CubeSink*> list;
+        for (const auto& sink : m_made)
+            list.push_back(sink.get());
+        return list;
+    }
+    void commit() {
+        for (const auto& sink : m_made)
+            sink->commit();
+    }
+
+  private:
+    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
+    std::vector<std::unique_ptr<raster::RasterSink>> m_made;
+};
+
+void run_classify(cli::Run& run, const Settings& s) {
+    const auto model = std::make_shared<const svm::Model>(svm::read_model(s.model_file));
+    svm::ClassifyOptions options;
+    options.probabilities = !s.probabilities.empty();
+    options.confidence = !s.confidence.empty();
+    if ((options.probabilities || options.confidence) && !model->has_probabilities())
+        throw Error("'" + s.model_file +
+                        "' has no probability estimates, which -probabilities and -confidence need",
+                    "Train it with -probability.");
+    const auto source = matching_source(run, *model, s);
+    Outputs outputs(run, s, *source, *model);
+    const Backend backend(run, source->shape().float_bytes());
+    const auto operation = backend.classification(model, options);
+    run.report()["model"] = {{"path", s.model_file},
+                             {"classes", model->class_count()},
+                             {"features", model->features()},
+                             {"support_vectors", model->vector_count()},
+                             {"C", model->c},
+                             {"gamma", model->gamma}};
+    if (run.options().dry_run) {
+        auto pass = run.pass("classification", 1.0);
+        pass.device_memory = backend.device_memory(run.options());
+        const auto plan = stream::plan_pass(*source, *operation, pass);
+        const uint64_t bytes = stream::plan_bytes(*source, *operation, plan);
+        run.print("Pass classification: " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers");
+        run.report()["plan"]["classification"] = {{"tiles", plan.size()},
+                                                  {"tile_samples", plan.max_core_samples()},
+                                                  {"tile_lines", plan.max_core_lines()},
+                                                  {"lanes", plan.lanes()},
+                                                  {"buffer_bytes", bytes}};
+        return;
+    }
+    outputs.create(*source);
+    run.reserve_cache(outputs.cache_bytes());
+    auto pass = run.pass("classification", 1.0);
+    pass.device_memory = backend.device_memory(run.options());
+    run.add_pass(stream::run_pass(*source, *operation, outputs.sinks(), pass));
+    outputs.commit();
+
+    nlohmann::json counts = nlohmann::json::array();
+    for (size_t c = 0; c < model->classes.size(); ++c)
+        counts.push_back({{"value", model->classes[c].value},
+                          {"name", model->classes[c].name},
+                          {"pixels", operation->pixels_by_class()[c]}});
+    auto& report = run.report();
+    report["classes"] = counts;
+    report["classified"] = operation->classified();
+    report["invalid_pixels"] = operation->invalid();
+    report["repeated_exactly"] = operation->repeated();
+    if (const double seconds = backend.kernel_seconds(); seconds > 0) report["kernel_seconds"] = seconds;
+    if (operation->invalid() > 0)
+        run.note(std::to_string(operation->invalid()) + " of " + std::to_string(source->shape().pixels()) +
+                 " pixels are invalid (nodata, masked, NaN or all zero) and have no class");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    cli::Tool tool(
+        "gdal_hsi_svm_classify",
+        "Classifies a scene with a model of gdal_hsi_svm_train: a class map with names and colours, and "
+        "class "
+        "probabilities when asked. Labels are those that LIBSVM's svm_predict gives, pixel by pixel.",
+        "Examples:\n"
+        "  gdal_hsi_svm_classify profile.tif model.json map.tif\n"
+        "  gdal_hsi_svm_classify -probabilities p.tif -confidence c.tif -device cuda scene.img model.json "
+        "map.tif\n");
+    Settings s;
+    auto& app = tool.app();
+    tool.add_source();
+    app.add_option("model", s.model_file, "model file of gdal_hsi_svm_train")->required();
+    tool.add_destination();
+    app.get_option("dst")->description("the class map");
+    app.add_option("--probabilities", s.probabilities,
+                   "Also write the probability of each class, a band each, to this file (the model needs "
+                   "-probability)")
+        ->type_name("FILE");
+    app.add_option("--confidence", s.confidence,
+                   "Also write the probability of the mapped class to this file")
+        ->type_name("FILE");
+    app.add_flag("--any-wavelengths", s.any_wavelengths,
+                 "Do not compare the scene's wavelengths with the model's");
+    tool.add_compute();
+    tool.check([&](const cli::CommonOptions& common) {
+        if (!s.probabilities.empty() && s.probabilities == s.confidence)
+            throw UsageError("-probabilities and -confidence name the same file",
+                             "Give them different names.");
+        for (const auto& output : {common.destination.path, s.probabilities, s.confidence})
+            if (output == s.model_file) throw UsageError("an output would overwrite the model");
+    });
+    return tool.run(argc, argv, [&](cli::Run& run) { run_classify(run, s); });
+}

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
+// labelled pixel.
+#include "cli/tool.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/text_file.h"
+#include "raster/labels.h"
+#include "svm/gather.h"
+#include "svm/svm_train.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace {
+
+using namespace hsi;
+using Json = nlohmann::json;
+
+struct Settings {
+    raster::LabelOptions labels;
+    std::string model_file, libsvm_file, class_weights = "none";
+    std::vector<std::string> weights;
+    std::vector<double> c, gamma;
+    int folds = 5;
+    uint64_t seed = 1;
+    bool probability = false, overwrite = false;
+};
+
+std::string name_of(int value, const std::string& name) {
+    std::string text = std::to_string(value);
+    if (!name.empty()) text.append(" ").append(name);
+    return text;
+}
+
+/// "3=2.5" or "Oats=4".
+std::pair<std::string, double> parse_weight(const std::string& text) {
+    const size_t equals = text.rfind('=');
+    double factor = 0;
+    if (equals != std::string::npos && equals > 0) {
+        const char *first = text.data() + equals + 1, *last = text.data() + text.size();
+        const auto [end, status] = std::from_chars(first, last, factor);
+        if (status != std::errc() || end != last || !(factor > 0 && factor < 1e9)) factor = 0;
+    }
+    if (factor == 0)
+        throw UsageError("-weight: '" + text + "' is not understood",
+                         "Give a class and a factor above 0: -weight 3=2.5 or -weight Oats=4.");
+    return {text.substr(0, equals), factor};
+}
+
+void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
+    if (s.class_weights == "balanced") {
+        const auto weights = svm::balanced_weights(classes);
+        for (size_t i = 0; i < classes.size(); ++i)
+            classes[i].weight = weights[i];
+    }
+    for (const auto& text : s.weights) {
+        const auto [which, factor] = parse_weight(text);
+        const auto known =
+            std::find_if(classes.begin(), classes.end(), [&, &name = which](const svm::ModelClass& c) {
+                return name == c.name || name == std::to_string(c.value);
+            });
+        if (known == classes.end()) throw UsageError("-weight: no training pixel has class '" + which + "'");
+        known->weight *= factor;
+    }
+}
+
+/// The labelled pixels as a training set; pixels without a valid spectrum are left out and told.
+svm::TrainingSet gather(cli::Run& run, const raster::RasterSource& scene, raster::LabelledPixels labels) {
+    const auto shape = scene.shape();
+    const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(shape.bands) * 4;
+    if (bytes > run.buffer_memory() / 2)
+        throw Error(std::to_string(labels.index.size()) + " training pixels of " +
+                        std::to_string(shape.bands) + " bands need " + format_byte_size(bytes) +
+                        ", more than half of -memory",
+                    "Draw fewer with gdal_hsi_sample, or give more -memory.");
+    svm::Gather operation(shape.bands, shape.samples, labels.index);
+    auto pass = run.pass("training pixels", 0.1);
+    pass.memory -= std::min(pass.memory / 2, bytes);
+    const auto plan = stream::plan_pass(scene, operation, pass);
+    const auto tiles = operation.tiles(plan);
+    pass.only = &tiles;
+    run.add_pass(stream::run_pass(scene, operation, {}, plan, pass));
+
+    svm::TrainingSet set;
+    set.features = shape.bands;
+    int64_t invalid = 0;
+    for (size_t i = 0; i < labels.index.size(); ++i) {
+        if (!operation.valid(i)) {
+            ++invalid;
+            continue;
+        }
+        const auto row =
+            operation.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(shape.bands));
+        set.values.insert(set.values.end(), row, row + shape.bands);
+        set.label.push_back(labels.value[i]);
+    }
+    for (const auto& c : labels.classes) {
+        svm::ModelClass one;
+        one.value = c.value;
+        one.name = c.name;
+        one.colour = c.colour;
+        one.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
+        if (one.samples == 0) {
+            run.warn("class " + name_of(c.value, c.name) + ": none of its " + std::to_string(c.pixels) +
+                     " labelled pixels has a valid spectrum; the class is left out");
+            continue;
+        }
+        set.classes.push_back(std::move(one));
+    }
+    run.report()["labelled_pixels"] = labels.index.size();
+    run.report()["labelled_pixels_without_values"] = invalid;
+    if (invalid > 0)
+        run.warn(
+            std::to_string(invalid) + " of " + std::to_string(labels.index.size()) +
+            " labelled pixels have no valid spectrum (nodata, masked, NaN or all zero) and are left out");
+    if (set.label.empty())
+        throw Error("no labelled pixel has a valid spectrum",
+                    "Check the nodata value (-srcnodata) and bad bands (-b).");
+    return set;
+}
+
+void describe(cli::Run& run, const svm::TrainResult& result) {
+    const svm::Model& m = result.model;
+    auto& report = run.report();
+    Json classes = Json::array();
+    for (size_t i = 0; i < m.classes.size(); ++i)
+        classes.push_back({{"value", m.classes[i].value},
+                           {"name", m.classes[i].name},
+                           {"samples", m.classes[i].samples},
+                           {"weight", m.classes[i].weight},
+                           {"support_vectors", m.support_count[i]}});
+    report["classes"] = classes;
+    report["C"] = m.c;
+    report["gamma"] = m.gamma;
+    report["support_vectors"] = m.vector_count();
+    report["features"] = m.features();
+    if (!result.grid.empty()) {
+        Json grid = Json::array();
+        for (const auto& g : result.grid)
+            grid.push_back({{"C", g.c}, {"gamma", g.gamma}, {"accuracy", g.accuracy}});
+        report["grid"] = grid;
+        report["folds"] = result.folds;
+        report["cv_accuracy"] = m.cv_accuracy;
+        report["kernel_tables"] = result.kernel_tables;
+    }
+    char text[256];
+    if (!result.grid.empty()) {
+        std::snprintf(text, sizeof text,
+                      "Cross-validation: %d folds, accuracy %.2f %% with C = %g and gamma = %g", result.folds,
+                      100 * m.cv_accuracy, m.c, m.gamma);
+        run.note(text);
+    }
+    std::snprintf(text, sizeof text, "Model: %d classes, %d features, %lld support vectors", m.class_count(),
+                  m.features(), static_cast<long long>(m.vector_count()));
+    run.note(text);
+}
+
+void run_train(cli::Run& run, const Settings& s) {
+    check_text_file(s.model_file, s.overwrite);
+    if (!s.libsvm_file.empty()) check_text_file(s.libsvm_file, s.overwrite);
+    const auto scene = run.open_source();
+    const auto grid = raster::grid_of(*scene);
+    const auto source = raster::LabelSource::open(s.labels, &grid);
+    for (const auto& note : source->notes())
+        run.warn(note);
+    auto labels = raster::collect_labels(*source);
+    run.report()["device"] = "CPU, " + std::to_string(run.options().threads) + " threads";
+    run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
+    if (run.options().dry_run) {
+        std::string text =
+            "Training pixels: " + std::to_string(labels.index.size()) + " (" + source->description() + ")";
+        for (const auto& c : labels.classes)
+            text += "\n  " + name_of(c.value, c.name) + ": " + std::to_string(c.pixels);
+        run.print(text);
+        return;
+    }
+    svm::TrainingSet set = gather(run, *scene, std::move(labels));
+    set_weights(s, set.classes);
+
+    svm::TrainOptions options;
+    if (!s.c.empty()) options.c = s.c;
+    if (!s.gamma.empty()) options.gamma = s.gamma;
+    options.folds = s.folds;
+    options.seed = s.seed;
+    options.probability = s.probability;
+    options.threads = run.options().threads;
+    options.memory = run.buffer_memory();
+    const auto rest = run.pass("training", 0.9);
+    options.cancel = rest.cancel;
+    options.progress = rest.progress;
+    svm::TrainResult result = svm::train(set, options);
+    if (result.folds > 0 && result.folds < s.folds)
+        run.warn("the smallest class has " + std::to_string(result.folds) + " training pixels: " +
+                 std::to_string(result.folds) + " folds instead of " + std::to_string(s.folds));
+
+    svm::Model& model = result.model;
+    model.bands = scene->bands();
+    model.band_names = scene->band_names();
+    model.wavelengths_nm = scene->wavelengths_nm();
+    model.trained_on = s.labels.path.empty() ? std::string() : scene->path();
+    model.labels = s.labels.path;
+    model.history = run.options().destination.history;
+    model.created_by = "gdal_hsi_svm_train";
+    describe(run, result);
+    write_text_file(s.model_file, svm::to_json(model));
+    if (!s.libsvm_file.empty()) write_text_file(s.libsvm_file, svm::to_libsvm(model));
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    cli::Tool tool(
+        "gdal_hsi_svm_train",
+        "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels of "
+        "a "
+        "scene. Features are scaled to [0, 1]; C and gamma are found by stratified cross-validation over a "
+        "grid, or given. The model is one readable file.",
+        "Examples:\n"
+        "  gdal_hsi_svm_train profile.tif train.tif model.json\n"
+        "  gdal_hsi_svm_train -field landcover -probability scene.img fields.gpkg model.json\n"
+        "  gdal_hsi_svm_train -C 128 -gamma 0.125 -class-weights balanced scene.img train.tif model.json\n");
+    Settings s;
+    auto& app = tool.app();
+    tool.add_source();
+    app.add_option("labels", s.labels.path,
+                   "training labels: a raster or vector file, in any SRS and on any grid")
+        ->required();
+    app.add_option("model", s.model_file, "the model file to write (JSON)")->required();
+    app.add_option("-C,--C", s.c, "Penalty C; repeated: candidates for the grid search [2^-5, 2^-3 .. 2^15]")
+        ->type_name("C");
+    app.add_option("--gamma", s.gamma,
+                   "Kernel width exp(-gamma |x-y|^2); repeated: candidates [2^-15, 2^-13 .. 2^3]")
+        ->type_name("G");
+    app.add_option("--cv", s.folds,
+                   "Folds of the cross-validation (fewer when a class has fewer training pixels)")
+        ->type_name("N")
+        ->capture_default_str();
+    app.add_option("--seed", s.seed, "Seed of the folds")->type_name("N")->capture_default_str();
+    app.add_flag("--probability", s.probability,
+                 "Also estimate class probabilities (training takes several times longer)");
+    app.add_option("--class-weights", s.class_weights,
+                   "Factors of C: none, or balanced (each class counts alike, however many pixels it has)")
+        ->type_name("none|balanced")
+        ->capture_default_str();
+    app.add_option("--weight", s.weights,
+                   "Factor of C for one class (number or name): 3=2.5; may be repeated")
+        ->type_name("CLASS=W");
+    app.add_option("--libsvm", s.libsvm_file, "Also write the machine as a LIBSVM model file")
+        ->type_name("FILE");
+    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")
+        ->type_name("NAME");
+    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")
+        ->type_name("NAME");
+    app.add_option("--layer", s.labels.layer, "Layer of vector labels")->type_name("NAME");
+    app.add_flag("--all-touched", s.labels.all_touched,
+                 "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    app.add_flag("--overwrite", s.overwrite, "Replace the model when it is there");
+    tool.add_compute(false);
+    tool.check([&](const cli::CommonOptions& common) {
+        for (auto* list : {&s.c, &s.gamma}) {
+            for (const double v : *list)
+                if (!(v > 0) || !std::isfinite(v))
+                    throw UsageError(std::string(list == &s.c ? "-C" : "-gamma") +
+                                     ": values must be above 0");
+            std::sort(list->begin(), list->end());
+            list->erase(std::unique(list->begin(), list->end()), list->end());
+        }
+        if (s.folds < 2 || s.folds > 1000) throw UsageError("-cv: from 2 to 1000 folds are possible");
+        if (s.class_weights != "none" && s.class_weights != "balanced")
+            throw UsageError("-class-weights: '" + s.class_weights + "' is neither none nor balanced");
+        for (const auto& text : s.weights)
+            parse_weight(text);
+        for (const auto& input : {common.source.path, s.labels.path})
+            if (s.model_file == input || s.libsvm_file == input)
+                throw UsageError("the model would overwrite '" + input + "'");
+        if (s.model_file == s.libsvm_file)
+            throw UsageError("model and -libsvm name the same file", "Give them different names.");
+    });
+    return tool.run(argc, argv, [&](cli::Run& run) { run_train(run, s); });
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+#include "accuracy/accuracy.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace hsi::accuracy {
+namespace {
+
+constexpr double z95 = 1.959963984540054;
+constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+
+const std::string* name_of(const std::vector<Class>& classes, int value) {
+    for (const auto& c : classes)
+        if (c.value == value && !c.name.empty()) return &c.name;
+    return nullptr;
+}
+
+/// Names of the values that occur; empty unless each has one and no name stands for two values.
+std::map<int, std::string> names_of(const std::vector<Class>& classes, const std::vector<int>& values) {
+    std::map<int, std::string> names;
+    std::set<std::string> seen;
+    for (int v : values) {
+        if (v == 0) continue;
+        const std::string* name = name_of(classes, v);
+        if (!name || !seen.insert(*name).second) return {};
+        names[v] = *name;
+    }
+    return names;
+}
+
+/// Cohen's kappa and its large-sample variance (Bishop, Fienberg and Holland's delta method).
+Estimate cohen(const std::vector<double>& p, size_t n, double total) {
+    double t1 = 0, t2 = 0, t3 = 0, t4 = 0;
+    std::vector<double> row(n), column(n);
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j) {
+            row[i] += p[i * n + j];
+            column[j] += p[i * n + j];
+        }
+    for (size_t i = 0; i < n; ++i) {
+        t1 += p[i * n + i];
+        t2 += row[i] * column[i];
+        t3 += p[i * n + i] * (row[i] + column[i]);
+        for (size_t j = 0; j < n; ++j)
+            t4 += p[i * n + j] * (row[j] + column[i]) * (row[j] + column[i]);
+    }
+    if (!(t2 < 1))
+        return {no_value, no_value, no_value}; // one class on both sides: agreement by chance is certain
+    const double kappa = (t1 - t2) / (1 - t2), q = 1 - t2;
+    const double variance = (t1 * (1 - t1) / (q * q) + 2 * (1 - t1) * (2 * t1 * t2 - t3) / (q * q * q) +
+                             (1 - t1) * (1 - t1) * (t4 - 4 * t2 * t2) / (q * q * q * q)) /
+                            total;
+    const double half = z95 * std::sqrt(std::max(0.0, variance));
+    return {kappa, std::max(-1.0, kappa - half), std::min(1.0, kappa + half)};
+}
+
+std::string number(const char* format, double v) {
+    char text[64];
+    std::snprintf(text, sizeof text, format, v);
+    return text;
+}
+
+std::string percent(const Estimate& e) {
+    if (std::isnan(e.value)) return "-";
+    return number("%.2f", 100 * e.value) + " (" + number("%.2f", 100 * e.low) + " to " +
+           number("%.2f", 100 * e.high) + ")";
+}
+
+std::string pad(const std::string& text, size_t width, bool left = false) {
+    // Columns are counted in characters, not bytes: class names may hold UTF-8.
+    const auto length = static_cast<size_t>(std::count_if(
+        text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    if (length >= width) return text;
+    const std::string space(width - length, ' ');
+    return left ? text + space : space + text;
+}
+
+std::string title(const Class& c) {
+    std::string text = std::to_string(c.value);
+    if (!c.name.empty()) text.append(" ").append(c.name);
+    return text;
+}
+
+std::string quoted(const std::string& text) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string out = "\"";
+    for (char c : text) {
+        if (c == '"') out += '"';
+        out += c;
+    }
+    return out + '"';
+}
+
+} // namespace
+
+Estimate wilson(int64_t k, int64_t n) {
+    if (n <= 0) return {no_value, no_value, no_value};
+    const double total = static_cast<double>(n), p = static_cast<double>(k) / total, z2 = z95 * z95;
+    const double centre = (p + z2 / (2 * total)) / (1 + z2 / total);
+    const double half = z95 / (1 + z2 / total) * std::sqrt(p * (1 - p) / total + z2 / (4 * total * total));
+    return {p, std::max(0.0, std::min(p, centre - half)), std::min(1.0, std::max(p, centre + half))};
+}
+
+void Confusion::add(const uint16_t* map, const uint16_t* reference, const uint16_t* mask, int64_t count) {
+    if (m_map_slot.empty()) {
+        m_map_slot.assign(65536, -1);
+        m_reference_slot.assign(65536, -1);
+    }
+    const auto slot_of = [](std::vector<int32_t>& slots, std::vector<int>& values, uint16_t v) {
+        int32_t& s = slots[v];
+        if (s < 0) {
+            s = static_cast<int32_t>(values.size());
+            values.push_back(v);
+        }
+        return static_cast<size_t>(s);
+    };
+    for (int64_t i = 0; i < count; ++i) {
+        if (mask && mask[i] == 0) {
+            ++m_masked;
+            continue;
+        }
+        if (reference[i] == 0) {
+            ++m_unlabelled;
+            continue;
+        }
+        const size_t r = slot_of(m_reference_slot, m_reference_values, reference[i]);
+        const size_t m = slot_of(m_map_slot, m_map_values, map[i]);
+        if (m >= m_pitch) {
+            const size_t pitch = std::max<size_t>(16, 2 * m_pitch);
+            std::vector<int64_t> wider((m_reference_values.size() + 1) * pitch, 0);
+            for (size_t a = 0; a < m_pairs.size(); ++a)
+                wider[a / m_pitch * pitch + a % m_pitch] = m_pairs[a];
+            m_pairs = std::move(wider);
+            m_pitch = pitch;
+        }
+        if (m_pairs.size() < (r + 1) * m_pitch) m_pairs.resize((r + 1) * m_pitch, 0);
+        ++m_pairs[r * m_pitch + m];
+    }
+}
+
+struct Confusion::Matching {
+    std::vector<Class> classes;
+    std::map<int, size_t> map_row, reference_row; ///< value in the file to row of the matrix
+    bool by_name = false, renumbered = false;
+};
+
+Confusion::Matching Confusion::match() const {
+    Matching m;
+    const auto map_names = names_of(m_map, m_map_values),
+               reference_names = names_of(m_reference, m_reference_values);
+    std::set<std::string> common;
+    for (const auto& [v, name] : reference_names)
+        for (const auto& [w, other] : map_names)
+            if (name == other) common.insert(name);
+    m.by_name = !common.empty();
+    std::set<int> reference_values(m_reference_values.begin(), m_reference_values.end());
+    for (int v : reference_values) {
+        const std::string* name = name_of(m_reference, v);
+        if (!name) name = name_of(m_map, v);
+        m.reference_row[v] = m.classes.size();
+        m.classes.push_back({v, name ? *name : std::string()});
+    }
+    std::set<int> map_values(m_map_values.begin(), m_map_values.end());
+    map_values.erase(0);
+    for (int v : map_values) {
+        size_t row = m.classes.size();
+        if (m.by_name) {
+            const std::string& name = map_names.at(v);
+            for (const auto& [w, other] : reference_names)
+                if (name == other) {
+                    row = m.reference_row.at(w);
+                    m.renumbered = m.renumbered || w != v;
+                }
+        } else if (const auto same = m.reference_row.find(v); same != m.reference_row.end()) {
+            row = same->second;
+        }
+        if (row == m.classes.size()) {
+            const std::string* name = name_of(m_map, v);
+            m.classes.push_back({v, name ? *name : std::string()});
+        }
+        m.map_row[v] = row;
+    }
+    return m;
+}
+
+bool Confusion::renumbered() const { return match().renumbered; }
+
+Result Confusion::result(bool unclassified_are_errors) const {
+    const Matching matching = match();
+    Result r;
+    r.classes = matching.classes;
+    r.unlabelled = m_unlabelled;
+    r.masked = m_masked;
+    r.unclassified_are_errors = unclassified_are_errors;
+    const size_t n = r.classes.size();
+    r.matrix.assign(n * n, 0);
+    std::vector<int64_t> missing(n, 0); // unclassified pixels of each reference class
+    for (size_t i = 0; i < m_reference_values.size(); ++i)
+        for (size_t j = 0; j < m_map_values.size(); ++j) {
+            const int64_t pixels = m_pairs[i * m_pitch + j];
+            const size_t row = matching.reference_row.at(m_reference_values[i]);
+            if (m_map_values[j] == 0) {
+                r.unclassified += pixels;
+                missing[row] += pixels;
+            } else {
+                r.matrix[row * n + matching.map_row.at(m_map_values[j])] += pixels;
+                r.pixels += pixels;
+            }
+        }
+    if (r.pixels == 0)
+        throw Error(m_reference_values.empty() ? "no labelled pixel of the reference lies on the map"
+                                               : "no labelled pixel has a class in the map",
+                    "Do map and reference lie in the same place? Does the mask leave anything?");
+    int64_t agreed = 0, counted = r.pixels;
+    double sum = 0;
+    int64_t present = 0;
+    double variance = 0;
+    // With unclassified pixels as errors the matrix gets a column of its own for kappa.
+    const size_t wide = n + (unclassified_are_errors ? 1 : 0);
+    std::vector<double> share(wide * wide, 0.0);
+    if (unclassified_are_errors) counted += r.unclassified;
+    for (size_t i = 0; i < n; ++i) {
+        ClassAccuracy c;
+        c.of = r.classes[i];
+        for (size_t j = 0; j < n; ++j) {
+            c.reference += r.at(i, j);
+            c.mapped += r.at(j, i);
+            share[i * wide + j] = static_cast<double>(r.at(i, j)) / static_cast<double>(counted);
+        }
+        if (unclassified_are_errors) {
+            c.reference += missing[i];
+            share[i * wide + n] = static_cast<double>(missing[i]) / static_cast<double>(counted);
+        }
+        c.correct = r.at(i, i);
+        agreed += c.correct;
+        c.producer = wilson(c.correct, c.reference);
+        c.user = wilson(c.correct, c.mapped);
+        c.f1 = c.reference + c.mapped > 0
+                   ? 2.0 * static_cast<double>(c.correct) / static_cast<double>(c.reference + c.mapped)
+                   : no_value;
+        if (c.reference > 0) {
+            const double p = c.producer.value;
+            sum += p;
+            ++present;
+            variance += p * (1 - p) / static_cast<double>(c.reference);
+        }
+        r.by_class.push_back(c);
+    }
+    r.overall = wilson(agreed, counted);
+    const double average = sum / static_cast<double>(present);
+    const double half = z95 * std::sqrt(variance) / static_cast<double>(present);
+    r.average = {average, std::max(0.0, average - half), std::min(1.0, average + half)};
+    r.kappa = cohen(share, wide, static_cast<double>(counted));
+    return r;
+}
+
+std::string text(const Result& r) {
+    const size_t n = r.classes.size();
+    std::string out = "Confusion matrix (rows: reference, columns: map)\n";
+    size_t name_width = 5, cell = 6;
+    for (const auto& c : r.classes)
+        name_width = std::max(name_width, std::min<size_t>(28, title(c).size()));
+    for (int64_t v : r.matrix)
+        cell = std::max(cell, std::to_string(v).size() + 1);
+    out += pad("", name_width);
+    for (const auto& c : r.classes)
+        out += pad(std::to_string(c.value), cell);
+    out += "\n";
+    for (size_t i = 0; i < n; ++i) {
+        out += pad(title(r.classes[i]), name_width, true);
+        for (size_t j = 0; j < n; ++j)
+            out += pad(std::to_string(r.at(i, j)), cell);
+        out += "\n";
+    }
+    out += "\n" + pad("Class", name_width, true) + pad("pixels", 9) + pad("mapped", 9) +
+           pad("producer's %", 25) + pad("user's %", 25) + pad("F1 %", 8) + "\n";
+    for (const auto& c : r.by_class)
+        out += pad(title(c.of), name_width, true) + pad(std::to_string(c.reference), 9) +
+               pad(std::to_string(c.mapped), 9) + pad(percent(c.producer), 25) + pad(percent(c.user), 25) +
+               pad(std::isnan(c.f1) ? "-" : number("%.2f", 100 * c.f1), 8) + "\n";
+    out += "\nOverall accuracy (OA): " + percent(r.overall) + " %\n";
+    out += "Average accuracy (AA): " + percent(r.average) + " %\n";
+    out += "Kappa: " +
+           (std::isnan(r.kappa.value) ? std::string("-")
+                                      : number("%.4f", r.kappa.value) + " (" + number("%.4f", r.kappa.low) +
+                                            " to " + number("%.4f", r.kappa.high) + ")") +
+           "\n";
+    out += "In brackets: 95 % confidence intervals.\n";
+    out.append("Pixels: ").append(std::to_string(r.pixels)).append(" compared, ");
+    out.append(std::to_string(r.unclassified)).append(" labelled but unclassified (");
+    out.append(r.unclassified_are_errors ? "counted as errors" : "left out").append("), ");
+    out.append(std::to_string(r.unlabelled)).append(" unlabelled");
+    if (r.masked) out.append(", ").append(std::to_string(r.masked)).append(" masked out");
+    out += '\n';
+    return out;
+}
+
+std::string csv(const Result& r) {
+    const size_t n = r.classes.size();
+    std::string out = "class,name";
+    for (const auto& c : r.classes)
+        out.append(",map_").append(std::to_string(c.value));
+    out += ",reference_pixels,map_pixels,producers_accuracy,producers_low,producers_high,users_accuracy,"
+           "users_low,"
+           "users_high,f1\r\n";
+    const auto cell = [](double v) {
+        return std::string(",").append(std::isnan(v) ? "" : number("%.6f", v));
+    };
+    for (size_t i = 0; i < n; ++i) {
+        const auto& c = r.by_class[i];
+        out.append(std::to_string(c.of.value)).append(",").append(quoted(c.of.name));
+        for (size_t j = 0; j < n; ++j)
+            out.append(",").append(std::to_string(r.at(i, j)));
+        out.append(",").append(std::to_string(c.reference)).append(",").append(std::to_string(c.mapped));
+        for (const auto& e : {c.producer, c.user})
+            out += cell(e.value) + cell(e.low) + cell(e.high);
+        out += cell(c.f1) + "\r\n";
+    }
+    return out;
+}
+
+} // namespace hsi::accuracy

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// Confusion matrix of a class map against a reference, and what is derived from it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace hsi::accuracy {
+
+struct Class {
+    int value = 0;
+    std::string name; ///< empty: none
+};
+
+/// A share with its 95 % confidence interval; all NaN when there is nothing to divide by.
+struct Estimate {
+    double value = 0, low = 0, high = 0;
+};
+
+struct ClassAccuracy {
+    Class of;
+    int64_t reference = 0, mapped = 0, correct = 0; ///< pixels
+    Estimate producer;                              ///< correct / reference (recall)
+    Estimate user;                                  ///< correct / mapped (precision)
+    double f1 = 0; ///< 2 correct / (reference + mapped); NaN when both are zero
+};
+
+struct Result {
+    std::vector<Class> classes;  ///< of rows and columns of the matrix
+    std::vector<int64_t> matrix; ///< [reference class][map class], pixels
+    int64_t pixels = 0;          ///< sum of the matrix
+    int64_t unclassified = 0;    ///< labelled in the reference, no class in the map
+    int64_t unlabelled = 0;      ///< no label in the reference
+    int64_t masked = 0;          ///< left out by the mask
+    bool unclassified_are_errors = false;
+    std::vector<ClassAccuracy> by_class;
+    Estimate overall; ///< Wilson's interval
+    Estimate average; ///< mean of the producer's accuracies of classes that occur in the reference
+    Estimate kappa;   ///< Cohen's, with its large-sample standard error
+    int64_t at(size_t reference, size_t map) const { return matrix[reference * classes.size() + map]; }
+};
+
+/// Counts pairs; classes are added as they turn up.
+class Confusion {
+  public:
+    /// `map_classes` and `reference_classes`: what the files tell of names. When every class that occurs on
+    /// both sides has a name, classes are matched by name (map and reference may number them differently);
+    /// else by value.
+    Confusion(std::vector<Class> map_classes, std::vector<Class> reference_classes)
+        : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)) {}
+    /// `count` pixels; 0: no class, no label. `mask` may be null; 0: leave the pixel out.
+    void add(const uint16_t* map, const uint16_t* reference, const uint16_t* mask, int64_t count);
+    /// Throws Error when not one labelled pixel has a class. `unclassified_are_errors`: labelled pixels
+    /// without a class in the map lower the accuracies of their class; otherwise they are only counted.
+    Result result(bool unclassified_are_errors) const;
+    /// True when result() matches by name and some class has another value in the other file.
+    bool renumbered() const;
+
+  private:
+    struct Matching;
+    Matching match() const;
+    std::vector<Class> m_map, m_reference;
+    std::vector<int64_t> m_pairs; ///< [compact reference][compact map], grown on demand
+    std::vector<int32_t> m_map_slot, m_reference_slot;
+    std::vector<int> m_map_values, m_reference_values;
+    size_t m_pitch = 0;
+    int64_t m_unlabelled = 0, m_masked = 0;
+};
+
+/// Wilson's 95 % interval for k of n.
+Estimate wilson(int64_t k, int64_t n);
+
+/// A table for people; numbers in percent but kappa, which is a ratio.
+std::string text(const Result& result);
+/// The confusion matrix with margins and accuracies as CSV (RFC 4180), class names quoted where needed.
+std::string csv(const Result& result);
+
+} // namespace hsi::accuracy

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// ATDCA, automatic target detection and classification.
+//
+// S. Bernabe, S. Lopez, A. Plaza, R. Sarmiento: GPU Implementation of an Automatic Target Detection and
+// Classification Algorithm for Hyperspectral Image Analysis, IEEE GRSL 10(2), 2013, Algorithms 1 and 2.
+//
+// First target: the valid pixel of greatest Euclidean norm. Then, with q_k the orthonormalised targets,
+//   OSP  the pixel of greatest ||P x||^2 = ||x||^2 - sum_k (q_k.x)^2      (the explicit projector is not
+//   needed) GS   the pixel of greatest |p.x|, p = 1 - sum_k (q_k.1) q_k, 1 the vector of ones (the paper's w)
+// Ties go to the smallest line, then the smallest sample. Every decision is that of the scores which basis.h
+// defines in double precision, whatever the tiles, threads and device.
+#pragma once
+
+#include "core/cuda_module.h"
+#include "stream/pipeline.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::atdca {
+
+enum class Method { osp, gs };
+/// GS only. absolute: the greatest |p.x|; sign: the greatest p.x, as the paper's Algorithm 2 is printed;
+/// targets already chosen are then left out, and it ends when no p.x is positive.
+enum class Score { absolute, sign };
+
+struct Options {
+    int targets = 1; ///< t >= 1
+    Method method = Method::osp;
+    Score score = Score::absolute;
+};
+
+/// The search ends early when ||P x||^2 of the best pixel is less than this share of the first target's.
+inline constexpr double rank_limit = 1e-6;
+
+struct Target {
+    int64_t line = 0, sample = 0;
+    /// OSP: ||P x||^2 when it was chosen. GS: |p.x| (or p.x); the first target's is ||x||^2 in both. In the
+    /// data's unit squared, or in its unit.
+    double score = 0;
+    std::vector<float> spectrum; ///< as stored in the scene that was searched, a value a band
+};
+
+/// What the search cost. A full scan looks at every tile once; the plain algorithm makes one for each target.
+struct Economy {
+    bool device = false;     ///< the search ran on a GPU
+    bool in_memory = false;  ///< the scene was kept in host or device memory: the file was read once
+    int passes = 0;          ///< passes over the scene, the first reading included; some visit a part only
+    int64_t tiles = 0;       ///< of a full scan
+    int64_t tile_visits = 0; ///< tiles read from the source
+    double scan_equivalents = 0; ///< pixels looked at in all passes, by the scene's number of pixels
+    int64_t pool = 0;            ///< spectra in the pool of candidates at the end
+};
+
+struct Detection {
+    std::vector<Target> targets; ///< in order of detection
+    std::string warning;         ///< why there are fewer than asked for; empty otherwise
+    int64_t valid_pixels = 0, invalid_pixels = 0;
+    Economy economy;
+    std::vector<stream::PassReport> passes;
+};
+
+/// Finds the targets. `pass` gives lanes, memory (for everything: tile buffers, a kept scene, candidates),
+/// forced tile, cancellation and progress. A scene without a valid pixel gives no target and no error. Throws
+/// UsageError when options.targets < 1, Error when the source cannot be read or memory is too small for a
+/// tile.
+///
+/// How few looks at the scene suffice. Instead of one scan a target, targets are guessed and then proved:
+///  1. The first reading finds the first target, and in every region of some hundred pixels runs a rough
+///  search of
+///     the same kind; what it finds goes into a pool of candidate spectra.
+///  2. The exact search on the pool alone (plus the targets proved so far) guesses the whole rest of the
+///  sequence.
+///  3. One scan applies that sequence to every pixel, and compares its score at each step with the guess's.
+///  Where no
+///     pixel beats the guess, the guess is the full scan's choice, by definition: one scan proves many
+///     targets. At the first step where a pixel beats it, the best such pixel is the full scan's choice; it
+///     and other strong pixels join the pool, and the search returns to 2.
+/// OSP skips regions: ||P x||^2 never grows as targets are added (P' = P - q q', so ||P' x||^2 = ||P x||^2 -
+/// (q.x)^2), hence the greatest score of a region under the targets proved so far bounds it for ever after. A
+/// region whose bound is strictly smaller than the smallest score of the guessed sequence cannot hold a pixel
+/// that beats, or ties with, any step, and need not be read; pixels in the pool are re-scored there and do
+/// not count towards the bound.
+Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
+
+/// What detect() would do with the memory, for -dry-run.
+struct MemoryPlan {
+    bool in_memory = false;
+    TilePlan tiles;
+    uint64_t scene_bytes = 0;  ///< the kept scene; 0 when it is streamed
+    uint64_t pool_bytes = 0;   ///< ceiling of the pool of candidates
+    uint64_t buffer_bytes = 0; ///< tiles and scratch of all lanes
+};
+MemoryPlan plan_detection(const stream::CubeSource& source, const Options& options,
+                          const stream::PassOptions& pass);
+
+/// What classification writes for every pixel x, with targets t_k.
+struct ClassifyOptions {
+    bool map = true; ///< first output: 1 + the index of the target with the smallest spectral angle (the
+                     ///< first of equals), 0 where that angle exceeds max_angle
+    double max_angle = 180; ///< degrees
+    enum class Scores { none, angle, abundance };
+    /// Second output, a band a target. angle: the spectral angle in degrees. abundance: the least-squares
+    /// abundance, (t_k' P x)/(t_k' P t_k) with P the projector onto the complement of the other targets: the
+    /// detector of J. C. Harsanyi, C.-I. Chang, IEEE TGRS 32(4), 1994, scaled to 1 at the target itself.
+    Scores scores = Scores::none;
+};
+
+/// spectra: of the targets, a value for every band of the scene it will run over. Invalid pixels come out as
+/// NaN. Throws Error when abundances are wanted of linearly dependent targets.
+std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
+                                                       const ClassifyOptions& options);
+
+/// Spectral angle in degrees, of n values each; NaN when one of them is zero.
+double spectral_angle(const double* a, const double* b, size_t n);
+
+/// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
+const char* simd_target();
+
+/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the object is
+/// static).
+class CudaBackend {
+  public:
+    /// True when the scene and what the search needs fit into device_memory bytes (0: 80 % of what is free).
+    virtual bool fits(const CudaDevice& device, uint64_t device_memory, const stream::CubeShape& scene,
+                      const Options& options) = 0;
+    /// As detect(), with the scene on the device, read once: the same targets in the same order, and the same scores to
+    /// the last bit. Throws Error when it does not fit.
+    virtual Detection detect(const CudaDevice& device, const stream::CubeSource& source, const Options& options,
+                             const stream::PassOptions& pass) = 0;
+
+  protected:
+    ~CudaBackend() = default;
+};
+inline constexpr const char* cuda_symbol = "hsi_cuda_atdca";
+
+} // namespace hsi::atdca

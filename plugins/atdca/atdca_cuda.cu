@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// hsi_cuda_atdca.so: reads the scene onto a GPU once and searches it there.
+#include "atdca/atdca.h"
+#include "atdca/atdca_cuda_kernels.cuh"
+#include "atdca/ending.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "cuda/device.h"
+#include "cuda/device_buffer.h"
+#include "cuda/pinned.h"
+#include "cuda/stream.h"
+
+#include <chrono>
+
+namespace hsi::atdca {
+namespace {
+
+using cuda::DeviceBuffer;
+using cuda::DeviceGuard;
+
+gpu::SearchShape shape_of(const stream::CubeShape& scene, const Options& options) {
+    gpu::SearchShape s;
+    s.bands = scene.bands;
+    s.pixels = scene.pixels();
+    s.targets = options.targets;
+    s.gs = options.method == Method::gs;
+    s.sign = s.gs && options.score == Score::sign;
+    return s;
+}
+
+/// Copies tiles from pinned memory to their place in the scene on the device.
+class Upload final : public stream::Operation {
+  public:
+    Upload(int ordinal, const stream::CubeShape& scene, float* cube, int64_t pitch)
+        : m_ordinal(ordinal), m_scene(scene), m_cube(cube), m_pitch(pitch),
+          m_allocator(std::make_shared<cuda::PinnedAllocator>(ordinal)) {}
+    uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
+    std::shared_ptr<HostAllocator> allocator() const override { return m_allocator; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        const DeviceGuard guard(m_ordinal);
+        return std::make_unique<Lane>(*this);
+    }
+
+  private:
+    struct Lane final : stream::Worker {
+        explicit Lane(Upload& u) : upload(u) {}
+        void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+            const DeviceGuard guard(upload.m_ordinal);
+            const auto width = static_cast<size_t>(in.samples) * sizeof(float);
+            for (int b = 0; b < in.bands; ++b)
+                HSI_CUDA_CHECK(cudaMemcpy2DAsync(
+                    upload.m_cube + b * upload.m_pitch + tile.window.y * upload.m_scene.samples + tile.window.x,
+                    static_cast<size_t>(upload.m_scene.samples) * sizeof(float), in.row(b, 0),
+                    static_cast<size_t>(in.line_stride) * sizeof(float), width, static_cast<size_t>(in.lines),
+                    cudaMemcpyHostToDevice, stream.get()));
+            done.record(stream.get());
+            done.wait();
+        }
+        Upload& upload;
+        cuda::Stream stream;
+        cuda::Event done;
+    };
+    int m_ordinal;
+    stream::CubeShape m_scene;
+    float* m_cube;
+    int64_t m_pitch;
+    std::shared_ptr<HostAllocator> m_allocator;
+};
+
+class Backend final : public CudaBackend {
+  public:
+    bool fits(const CudaDevice& device, uint64_t device_memory, const stream::CubeShape& scene,
+              const Options& options) override {
+        const auto shape = shape_of(scene, options);
+        const uint64_t free = cuda::free_memory(device.ordinal);
+        const uint64_t room = device_memory > 0 ? std::min(device_memory, free) : free / 5 * 4;
+        return shape.cube_bytes() + gpu::SearchWork::state_bytes(shape) <= room;
+    }
+
+    Detection detect(const CudaDevice& device, const stream::CubeSource& source, const Options& options,
+                     const stream::PassOptions& pass) override {
+        if (options.targets < 1)
+            throw UsageError("-t: " + std::to_string(options.targets) + " is not a number of targets", "Use 1 or more.");
+        const DeviceGuard guard(device.ordinal);
+        const auto scene = source.shape();
+        gpu::SearchWork work;
+        work.shape = shape_of(scene, options);
+        const auto &shape = work.shape;
+        const auto pixels = static_cast<size_t>(shape.pitch()), groups = static_cast<size_t>(shape.groups()),
+                   targets = static_cast<size_t>(shape.targets), bands = static_cast<size_t>(shape.bands);
+        DeviceBuffer<float> cube(pixels * bands);
+        DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands), found_score(targets);
+        DeviceBuffer<int> applied(groups);
+        DeviceBuffer<unsigned char> scratch(static_cast<size_t>(gpu::SearchWork::scratch_bytes(shape)));
+        DeviceBuffer<int64_t> found(targets);
+        DeviceBuffer<gpu::SearchResult> result(1);
+        work.cube = cube.data();
+        work.norm = norm.data();
+        work.score = score.data();
+        work.greatest = greatest.data();
+        work.applied = applied.data();
+        work.basis = basis.data();
+        work.scratch = scratch.data();
+        work.found = found.data();
+        work.found_score = found_score.data();
+        work.result = result.data();
+
+        Detection d;
+        Upload upload(device.ordinal, scene, cube.data(), shape.pitch());
+        auto reading = pass;
+        reading.name = "read";
+        reading.only = nullptr;
+        if (pass.progress) reading.progress = [&](double share) { pass.progress(0.9 * share); };
+        d.passes.push_back(stream::run_pass(source, upload, {}, reading));
+
+        const auto begin = std::chrono::steady_clock::now();
+        cuda::Stream stream;
+        gpu::launch_search(work, stream.get());
+        gpu::SearchResult outcome{};
+        std::vector<int64_t> at(targets);
+        std::vector<double> scores(targets);
+        result.download(&outcome, 1, stream.get());
+        found.download(at.data(), targets, stream.get());
+        found_score.download(scores.data(), targets, stream.get());
+        stream.synchronize();
+        for (int k = 0; k < outcome.found; ++k) {
+            const auto i = static_cast<size_t>(k);
+            Target t;
+            t.line = at[i] / scene.samples;
+            t.sample = at[i] % scene.samples;
+            t.score = scores[i];
+            t.spectrum.resize(bands);
+            HSI_CUDA_CHECK(cudaMemcpy2DAsync(t.spectrum.data(), sizeof(float), cube.data() + at[i],
+                                             pixels * sizeof(float), sizeof(float), bands, cudaMemcpyDeviceToHost,
+                                             stream.get()));
+            stream.synchronize();
+            d.targets.push_back(std::move(t));
+        }
+        stream::PassReport search;
+        search.name = "search (on the device)";
+        search.lanes = 1;
+        search.seconds = search.compute_seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        d.passes.push_back(search);
+        d.valid_pixels = static_cast<int64_t>(outcome.valid);
+        d.invalid_pixels = scene.pixels() - d.valid_pixels;
+        if (d.valid_pixels > 0)
+            d.warning = ending_text(static_cast<Ending>(outcome.end), d.targets.size(), options.targets);
+        d.economy.device = true;
+        d.economy.in_memory = true;
+        d.economy.passes = 2;
+        d.economy.tiles = d.economy.tile_visits = d.passes.front().tiles;
+        d.economy.scan_equivalents = static_cast<double>(outcome.visits) / static_cast<double>(groups);
+        if (pass.progress) pass.progress(1.0);
+        return d;
+    }
+};
+
+Backend backend;
+
+} // namespace
+} // namespace hsi::atdca
+
+extern "C" __attribute__((visibility("default"))) hsi::atdca::CudaBackend* hsi_cuda_atdca() {
+    return &hsi::atdca::backend;
+}

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Spectra that may become targets, held in memory, and the sequence of targets that they suggest.
+#pragma once
+
+#include "atdca/basis.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace hsi::atdca {
+
+/// One step of a guessed sequence: with the targets before it, no pixel of the pool is chosen before (score,
+/// position). A pixel of the scene that is, disproves the step.
+struct Step {
+    double score = 0;
+    Position position;
+    int64_t candidate = -1; ///< index in the pool; -1: no pixel of the pool qualifies, score is what would
+    bool ends = false;      ///< the search ends here when the step holds (and the candidate is not taken)
+};
+
+struct Sequence {
+    explicit Sequence(const Basis& proved) : basis(proved), first(proved.size()) {}
+    Basis basis; ///< the proved targets, then the guessed ones (the last step's not needed)
+    int first;   ///< targets proved so far: steps[0] chooses the target of that index
+    std::vector<Step> steps;
+    std::vector<std::vector<double>> p; ///< the paper's p at each step (GS only)
+    std::vector<double> p_squared;
+    bool p_vanishes =
+        false; ///< GS: after the steps p is zero but for rounding; the search ends without a scan
+    /// The last target of index i has q_i = basis.q(i).
+    double smallest_score() const;
+};
+
+class CandidatePool {
+  public:
+    explicit CandidatePool(int bands) : m_bands(bands) {}
+    int64_t size() const { return static_cast<int64_t>(m_position.size()); }
+    static uint64_t bytes_each(int bands) { return static_cast<uint64_t>(bands) * 4 + 48; }
+    /// spectrum: a value a band, of a valid pixel that is not in the pool yet.
+    void add(const Position& position, const float* spectrum);
+    const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
+    std::vector<float> spectrum(int64_t i) const;
+    /// The whole search on the pool: steps until `options.targets` or the end, decided by basis.h's scores.
+    /// first_score: ||x||^2 of the first target.
+    Sequence guess(const Basis& proved, const std::vector<Position>& found, const Options& options,
+                   double first_score) const;
+
+  private:
+    struct Search;
+    int m_bands;
+    std::vector<float> m_spectra; ///< in groups, see atdca_simd.h
+    std::vector<double> m_norm;   ///< ||x||^2
+    std::vector<Position> m_position;
+};
+
+} // namespace hsi::atdca

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// Stratified, seeded split of labelled pixels into a training and a test set.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace hsi::sample {
+
+/// How many training pixels a class gives.
+struct Share {
+    int64_t count = -1;  ///< so many; -1: use fraction
+    double fraction = 0; ///< this share of the class, rounded to the nearest whole number, at least 1
+};
+
+struct Options {
+    Share share{50, 0};            ///< of every class that is not in by_class
+    std::map<int, Share> by_class; ///< class value to share
+    uint64_t seed = 1;
+    double min_distance = 0; ///< pixels; no test pixel lies nearer than this to any training pixel
+    int patches = 1;         ///< with min_distance: compact training patches a class
+};
+
+/// One class as the caller knows it: for messages, and to check counts.
+struct ClassSize {
+    int value = 0;
+    std::string name; ///< may be empty
+    int64_t pixels = 0;
+};
+
+enum class Part : uint8_t { left_out = 0, train = 1, test = 2 };
+
+struct Split {
+    std::vector<Part> part;             ///< a labelled pixel each, in the order given
+    std::map<int, int64_t> train, test; ///< pixels a class
+    int64_t left_out = 0;               ///< too near to a training pixel
+};
+
+/// `index`: line * samples + sample of every labelled pixel, ascending; `value`: its class. Without a minimum
+/// distance training pixels are drawn evenly from the class and all others are test pixels. With one, the
+/// training pixels of a class are grown as compact patches around drawn pixels, and test pixels that are too
+/// near to any training pixel (Euclidean distance between pixel centres) are left out of both sets: scattered
+/// training pixels would leave no test pixel. The same seed gives the same split on every machine. Throws
+/// Error naming the class and its count when a class has fewer pixels than wanted, or when no test pixel is
+/// left at all.
+Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
+            int64_t lines, const std::vector<ClassSize>& classes, const Options& options);
+
+/// The stated option forms, "50" or "15:1,9,7" (the classes by value or by name): sets options.share or
+/// by_class. `fraction`: the numbers are shares between 0 and 1 (-fraction) rather than counts (-n). Throws
+/// UsageError. Names are resolved against `classes`.
+void apply_share(const std::string& text, bool fraction, const std::vector<ClassSize>& classes,
+                 Options& options);
+
+/// Checks the form only, before any file is opened. Throws UsageError.
+void check_share(const std::string& text, bool fraction);
+
+} // namespace hsi::sample

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "svm/gather.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::svm {
+
+class Gather::GatherWorker final : public stream::Worker {
+  public:
+    explicit GatherWorker(Gather& owner) : m_owner(owner) {}
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        const auto& index = m_owner.m_index;
+        const auto bands = static_cast<size_t>(m_owner.m_bands);
+        for (int64_t line = tile.core.y; line < tile.core.bottom(); ++line) {
+            const int64_t first = line * m_owner.m_samples + tile.core.x;
+            auto it = std::lower_bound(index.begin(), index.end(), first);
+            for (; it != index.end() && *it < first + tile.core.w; ++it) {
+                // Every pixel belongs to one tile, so that lanes write to different rows.
+                float* row = m_owner.m_spectra.data() + static_cast<size_t>(it - index.begin()) * bands;
+                for (int b = 0; b < in.bands; ++b)
+                    row[b] = in.at(b, line - tile.window.y, *it - first + tile.core.x - tile.window.x);
+            }
+        }
+    }
+
+  private:
+    Gather& m_owner;
+};
+
+Gather::Gather(int bands, int64_t samples, std::vector<int64_t> index)
+    : m_bands(bands), m_samples(samples), m_index(std::move(index)),
+      m_spectra(m_index.size() * static_cast<size_t>(bands)) {}
+
+std::vector<int64_t> Gather::tiles(const TilePlan& plan) const {
+    std::vector<int64_t> wanted;
+    for (int64_t t = 0; t < plan.size(); ++t) {
+        const Rect core = plan.tile(t).core;
+        for (int64_t line = core.y; line < core.bottom(); ++line) {
+            const auto it = std::lower_bound(m_index.begin(), m_index.end(), line * m_samples + core.x);
+            if (it != m_index.end() && *it < line * m_samples + core.right()) {
+                wanted.push_back(t);
+                break;
+            }
+        }
+    }
+    return wanted;
+}
+
+std::unique_ptr<stream::Worker> Gather::start(int, const stream::TileLimits&) {
+    return std::make_unique<GatherWorker>(*this);
+}
+
+bool Gather::valid(size_t pixel) const {
+    bool zero = true;
+    for (size_t b = 0; b < static_cast<size_t>(m_bands); ++b) {
+        const float v = m_spectra[pixel * static_cast<size_t>(m_bands) + b];
+        if (!std::isfinite(v)) return false;
+        zero = zero && v == 0.0f;
+    }
+    return !zero;
+}
+
+} // namespace hsi::svm

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// Spectra of given pixels, in one scan over the tiles that hold them.
+#pragma once
+
+#include "core/tile_plan.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::svm {
+
+class Gather final : public stream::Operation {
+  public:
+    /// `index`: line * samples + sample, ascending. `samples`: of the scene.
+    Gather(int bands, int64_t samples, std::vector<int64_t> index);
+    /// Tiles of the plan that hold a pixel.
+    std::vector<int64_t> tiles(const TilePlan& plan) const;
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    /// [pixel][band], complete after the pass; a pixel is invalid when a value is not finite or all are zero.
+    const std::vector<float>& spectra() const { return m_spectra; }
+    bool valid(size_t pixel) const;
+
+  private:
+    class GatherWorker;
+    int m_bands;
+    int64_t m_samples;
+    std::vector<int64_t> m_index;
+    std::vector<float> m_spectra;
+};
+
+} // namespace hsi::svm

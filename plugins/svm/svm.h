@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// Classification of spectra with a support vector machine: C-SVC with an RBF kernel as LIBSVM (C.-C. Chang,
+// C.-J. Lin, ACM TIST 2(3), 2011) trains and evaluates it, one against one.
+//
+// A pixel's features are its values scaled by the training set's minimum and maximum of each band and rounded
+// to single precision: f = float((value - minimum) / (maximum - minimum)), computed in double precision. So
+// LIBSVM, the processor and the GPU see the same numbers. A whole tile is evaluated as matrix products in
+// double precision, |x - s|^2 = |x|^2 + |s|^2 - 2 x s; where a decision value is so near to zero that
+// rounding could turn it, the pixel is evaluated again in LIBSVM's own order of operations. Labels are
+// therefore those of svm_predict, for every pixel.
+#pragma once
+
+#include "core/cuda_module.h"
+#include "stream/operation.h"
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::svm {
+
+struct ModelClass {
+    int value = 0; ///< 1..65535, what the map holds
+    std::string name;
+    std::optional<std::array<uint8_t, 4>> colour;
+    int64_t samples = 0; ///< training pixels
+    double weight = 1;   ///< factor of C
+};
+
+/// A trained machine and what must be known to use it. Classes are ordered by value; pair p of classes (i,
+/// j), i < j, counts through i, then j.
+struct Model {
+    // The features.
+    std::vector<double> minimum, maximum; ///< a feature each: the training set's range
+    std::vector<int> bands;               ///< file bands (1-based) behind the features
+    std::vector<std::string> band_names;
+    std::vector<double> wavelengths_nm; ///< empty, or one a feature (NaN where unknown)
+
+    std::vector<ModelClass> classes;
+
+    // The machine.
+    double c = 1, gamma = 1;
+    std::vector<int> support_count;     ///< support vectors of each class, in this order below
+    std::vector<float> support_vectors; ///< [vector][feature], scaled
+    std::vector<double> coefficients;   ///< [class - 1][vector], LIBSVM's sv_coef
+    std::vector<double> rho;            ///< a pair each
+    std::vector<double> prob_a, prob_b; ///< a pair each; empty without probability estimates
+
+    // How it was made.
+    int folds = 0;          ///< 0: no cross-validation
+    double cv_accuracy = 0; ///< of the chosen C and gamma
+    uint64_t seed = 1;
+    std::string trained_on, labels; ///< file names, for people
+    std::string created_by, history;
+
+    int features() const { return static_cast<int>(minimum.size()); }
+    int class_count() const { return static_cast<int>(classes.size()); }
+    int pair_count() const { return class_count() * (class_count() - 1) / 2; }
+    int64_t vector_count() const {
+        return static_cast<int64_t>(features() ? support_vectors.size() / minimum.size() : 0);
+    }
+    bool has_probabilities() const { return !prob_a.empty(); }
+    /// 1 / (maximum - minimum); 0 for a feature that was constant in training.
+    double factor(int feature) const;
+};
+
+inline float scaled(float value, double minimum, double factor) {
+    return static_cast<float>((static_cast<double>(value) - minimum) * factor);
+}
+
+/// The model file: JSON, one line a support vector. Numbers come back to the last bit.
+std::string to_json(const Model& model);
+/// Throws Error saying what is wrong; whatever the text, it does nothing worse. `name` is for messages.
+Model from_json(const std::string& text, const std::string& name);
+Model read_model(const std::string& path);
+/// The machine as LIBSVM's svm_load_model reads it (features scaled, index = feature + 1), with all digits.
+std::string to_libsvm(const Model& model);
+
+struct ClassifyOptions {
+    bool probabilities = false; ///< output: a band a class; needs has_probabilities()
+    bool confidence = false;    ///< output: the probability of the mapped class; needs has_probabilities()
+};
+
+/// One of LIBSVM's predictions, operation by operation.
+struct Prediction {
+    int label = 0;                     ///< index of the class
+    std::vector<double> decision;      ///< a pair each
+    std::vector<double> probabilities; ///< a class each; empty without probability estimates
+};
+/// `features`: scaled(). The label is the vote's, as svm_predict's; svm_predict_probability's may differ.
+Prediction predict_exactly(const Model& model, const float* features);
+
+/// Outputs in this order, as far as they are on: class values (one band), probabilities (a band a class),
+/// confidence (one band). Invalid pixels come out as NaN.
+class Classification : public stream::Operation {
+  public:
+    Classification(std::shared_ptr<const Model> model, const ClassifyOptions& options);
+    std::vector<int> output_bands() const override;
+    const Model& model() const { return *m_model; }
+    const ClassifyOptions& options() const { return m_options; }
+    /// Complete after the pass.
+    int64_t classified() const { return m_classified; }
+    int64_t invalid() const { return m_invalid; }
+    int64_t repeated() const { return m_repeated; } ///< pixels that were evaluated a second time, exactly
+    const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
+    /// Backends add what a worker has counted; called from stop().
+    void count(const std::vector<int64_t>& by_class, int64_t invalid, int64_t repeated);
+
+  protected:
+    std::shared_ptr<const Model> m_model;
+    ClassifyOptions m_options;
+
+  private:
+    int64_t m_classified = 0, m_invalid = 0, m_repeated = 0;
+    std::vector<int64_t> m_by_class;
+};
+
+/// The CPU backend (SIMD chosen at run time).
+std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
+                                                    const ClassifyOptions& options);
+const char* simd_target();
+
+/// What hsi_cuda_svm.so offers, through its symbol hsi_cuda_svm (a function CudaBackend* (*)(), the object is
+/// static).
+class CudaBackend {
+  public:
+    virtual std::unique_ptr<Classification> make_classification(const std::vector<CudaDevice>& devices,
+                                                                std::shared_ptr<const Model> model,
+                                                                const ClassifyOptions& options) = 0;
+    /// Free memory of the device in bytes.
+    virtual uint64_t free_memory(const CudaDevice& device) = 0;
+    /// Seconds that kernels took since the module was loaded, copies left out, added over the lanes (which
+    /// slow one another when they share a device).
+    virtual double kernel_seconds() = 0;
+
+  protected:
+    ~CudaBackend() = default;
+};
+inline constexpr const char* cuda_symbol = "hsi_cuda_svm";
+
+} // namespace hsi::svm

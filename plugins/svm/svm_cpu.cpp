@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "svm/svm.h"
+#include "svm/svm_math.h"
+#include "svm/svm_simd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::svm {
+namespace {
+
+constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
+
+Panels make_panels(const Model& model) {
+    Panels m;
+    m.features = model.features();
+    m.classes = model.class_count();
+    m.gamma = model.gamma;
+    const auto n = static_cast<size_t>(m.features), vectors = static_cast<size_t>(model.vector_count());
+    const int others = m.classes - 1;
+    size_t v = 0;
+    m.group_begin.push_back(0);
+    for (int c = 0; c < m.classes; ++c) {
+        const auto count = static_cast<size_t>(model.support_count[static_cast<size_t>(c)]);
+        for (size_t first = 0; first < count; first += group_size) {
+            const auto at = [&](size_t k) {
+                return std::min(first + k, count - 1) + v;
+            }; // fill with the last one
+            for (size_t f = 0; f < n; ++f)
+                for (size_t k = 0; k < group_size; ++k)
+                    m.vectors.push_back(static_cast<double>(model.support_vectors[at(k) * n + f]));
+            for (size_t k = 0; k < group_size; ++k) {
+                double sum = 0;
+                for (size_t f = 0; f < n; ++f) {
+                    const auto s = static_cast<double>(model.support_vectors[at(k) * n + f]);
+                    sum += s * s;
+                }
+                m.squares.push_back(sum);
+            }
+            for (int o = 0; o < others; ++o)
+                for (size_t k = 0; k < group_size; ++k)
+                    m.coefficients.push_back(
+                        first + k < count
+                            ? model.coefficients[static_cast<size_t>(o) * vectors + v + first + k]
+                            : 0.0);
+        }
+        v += count;
+        m.group_begin.push_back(static_cast<int64_t>(m.squares.size() / group_size));
+    }
+    return m;
+}
+
+/// What is the same for all workers.
+struct Shared {
+    std::shared_ptr<const Model> model;
+    ClassifyOptions options;
+    Panels panels;
+    std::vector<double> factor;
+    std::vector<double> coefficient_sum; ///< a pair each: sum of |coefficients|
+    double reach = 0;                    ///< largest |s|
+    double terms = 0;                    ///< largest number of terms of a decision value
+};
+
+class ClassifyWorker final : public stream::Worker {
+  public:
+    explicit ClassifyWorker(std::shared_ptr<const Shared> shared)
+        : by_class(static_cast<size_t>(shared->model->class_count()), 0), m_shared(std::move(shared)),
+          m_simd(simd_kernels()), m_width(m_simd.width), m_n(m_shared->panels.features),
+          m_k(m_shared->panels.classes), m_x(static_cast<size_t>(m_n * m_width)),
+          m_x2(static_cast<size_t>(m_width)), m_sums(static_cast<size_t>(m_k * (m_k - 1) * m_width)),
+          m_magnitude(static_cast<size_t>(m_width)), m_finite(static_cast<size_t>(m_width)),
+          m_decision(m_shared->coefficient_sum.size()), m_votes(static_cast<size_t>(m_k)),
+          m_features(static_cast<size_t>(m_n)), m_p(static_cast<size_t>(m_k)),
+          m_q(static_cast<size_t>(m_k * m_k)), m_qp(static_cast<size_t>(m_k)) {}
+
+    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+        const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
+        size_t next = 0;
+        m_labels = out[next++].data;
+        m_probabilities = m_shared->options.probabilities ? &out[next++] : nullptr;
+        m_confidence = m_shared->options.confidence ? out[next++].data : nullptr;
+        for (int64_t first = 0; first < pixels; first += m_width)
+            block(in, first, static_cast<int>(std::min<int64_t>(m_width, pixels - first)));
+    }
+
+    std::vector<int64_t> by_class;
+    int64_t invalid = 0, repeated = 0;
+
+  private:
+    void block(const CubeView<float>& in, int64_t first, int count) {
+        std::fill(m_x2.begin(), m_x2.end(), 0.0);
+        std::fill(m_magnitude.begin(), m_magnitude.end(), 0.0f);
+        std::fill(m_finite.begin(), m_finite.end(), 0.0f);
+        const Model& model = *m_shared->model;
+        for (int f = 0; f < m_n; ++f) {
+            const float* v = in.data + f * in.band_stride + first;
+            double* x = m_x.data() + f * m_width;
+            const double minimum = model.minimum[static_cast<size_t>(f)],
+                         factor = m_shared->factor[static_cast<size_t>(f)];
+            for (int i = 0; i < count; ++i) {
+                const auto at = static_cast<size_t>(i);
+                x[i] = static_cast<double>(scaled(v[i], minimum, factor));
+                m_x2[at] += x[i] * x[i];
+                m_magnitude[at] = std::max(m_magnitude[at], std::fabs(v[i]));
+                m_finite[at] += v[i] * 0.0f; // NaN and infinities leave NaN
+            }
+            for (int i = count; i < m_width; ++i)
+                x[i] = 0;
+        }
+        bool any = false;
+        for (int i = 0; i < count; ++i)
+            any = any || is_valid(i);
+        if (any) m_simd.class_sums(m_shared->panels, m_x.data(), m_x2.data(), m_sums.data());
+        for (int i = 0; i < count; ++i) {
+            if (is_valid(i))
+                pixel(first + i, i);
+            else
+                no_class(first + i);
+        }
+    }
+
+    bool is_valid(int i) const {
+        return m_finite[static_cast<size_t>(i)] == 0.0f && m_magnitude[static_cast<size_t>(i)] > 0;
+    }
+
+    void no_class(int64_t at) {
+        ++invalid;
+        m_labels[at] = no_value;
+        if (m_confidence) m_confidence[at] = no_value;
+        if (m_probabilities)
+            for (int c = 0; c < m_k; ++c)
+                m_probabilities->data[c * m_probabilities->band_stride + at] = no_value;
+    }
+
+    double sum_of(int c, int other, int i) const {
+        return m_sums[static_cast<size_t>((c * (m_k - 1) + other) * m_width + i)];
+    }
+
+    void pixel(int64_t at, int i) {
+        const Model& model = *m_shared->model;
+        const double spread =
+            deviation(m_x2[static_cast<size_t>(i)], m_shared->reach, model.gamma, m_n, m_shared->terms);
+        std::fill(m_votes.begin(), m_votes.end(), 0);
+        bool certain = true;
+        size_t p = 0;
+        for (int a = 0; a < m_k; ++a)
+            for (int b = a + 1; b < m_k; ++b, ++p) {
+                const double value = sum_of(a, b - 1, i) + sum_of(b, a, i) - model.rho[p];
+                const double bound =
+                    spread * m_shared->coefficient_sum[p] + 4 * unit_roundoff * std::fabs(model.rho[p]);
+                m_decision[p] = value;
+                certain = certain && std::fabs(value) > bound; // NaN is not certain
+                ++m_votes[static_cast<size_t>(value > 0 ? a : b)];
+            }
+        auto label = static_cast<int>(std::max_element(m_votes.begin(), m_votes.end()) - m_votes.begin());
+        const bool estimates = m_probabilities || m_confidence;
+        if (!certain) {
+            ++repeated;
+            for (int f = 0; f < m_n; ++f)
+                m_features[static_cast<size_t>(f)] =
+                    static_cast<float>(m_x[static_cast<size_t>(f * m_width + i)]);
+            const Prediction exact = predict_exactly(model, m_features.data());
+            label = exact.label;
+            if (estimates) std::copy(exact.probabilities.begin(), exact.probabilities.end(), m_p.begin());
+        } else if (estimates) {
+            const auto r = [&](int a, int b) {
+                const auto q = static_cast<size_t>(a < b ? pair_index(a, b, m_k) : pair_index(b, a, m_k));
+                return a < b ? m_decision[q] : 1 - m_decision[q];
+            };
+            for (size_t q = 0; q < m_decision.size(); ++q)
+                m_decision[q] = pairwise_probability(m_decision[q], model.prob_a[q], model.prob_b[q]);
+            couple(m_k, r, m_p.data(), m_q.data(), m_qp.data(), 1);
+        }
+        ++by_class[static_cast<size_t>(label)];
+        m_labels[at] = static_cast<float>(model.classes[static_cast<size_t>(label)].value);
+        if (m_confidence) m_confidence[at] = static_cast<float>(m_p[static_cast<size_t>(label)]);
+        if (m_probabilities)
+            for (int c = 0; c < m_k; ++c)
+                m_probabilities->data[c * m_probabilities->band_stride + at] =
+                    static_cast<float>(m_p[static_cast<size_t>(c)]);
+    }
+
+    const std::shared_ptr<const Shared> m_shared;
+    const SimdKernels& m_simd;
+    const int m_width, m_n, m_k;
+    std::vector<double> m_x, m_x2, m_sums;
+    std::vector<float> m_magnitude, m_finite;
+    std::vector<double> m_decision;
+    std::vector<int> m_votes;
+    std::vector<float> m_features;
+    std::vector<double> m_p, m_q, m_qp;
+    float *m_labels = nullptr, *m_confidence = nullptr;
+    const CubeView<float>* m_probabilities = nullptr;
+};
+
+class CpuClassification final : public Classification {
+  public:
+    CpuClassification(std::shared_ptr<const Model> model, const ClassifyOptions& options)
+        : Classification(std::move(model), options) {
+        auto shared = std::make_shared<Shared>();
+        shared->model = m_model;
+        shared->options = m_options;
+        shared->panels = make_panels(*m_model);
+        for (int f = 0; f < m_model->features(); ++f)
+            shared->factor.push_back(m_model->factor(f));
+        const auto k = static_cast<size_t>(m_model->class_count()),
+                   vectors = static_cast<size_t>(m_model->vector_count());
+        std::vector<size_t> start(k + 1, 0);
+        for (size_t i = 0; i < k; ++i)
+            start[i + 1] = start[i] + static_cast<size_t>(m_model->support_count[i]);
+        for (size_t i = 0; i < k; ++i)
+            for (size_t j = i + 1; j < k; ++j) {
+                double sum = 0;
+                for (size_t v = start[i]; v < start[i + 1]; ++v)
+                    sum += std::fabs(m_model->coefficients[(j - 1) * vectors + v]);
+                for (size_t v = start[j]; v < start[j + 1]; ++v)
+                    sum += std::fabs(m_model->coefficients[i * vectors + v]);
+                shared->coefficient_sum.push_back(sum);
+                shared->terms = std::max(
+                    shared->terms, static_cast<double>(start[i + 1] - start[i] + start[j + 1] - start[j]));
+            }
+        for (const double square : shared->panels.squares)
+            shared->reach = std::max(shared->reach, std::sqrt(square));
+        m_shared = std::move(shared);
+    }
+
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override {
+        const auto n = static_cast<uint64_t>(m_model->features()),
+                   k = static_cast<uint64_t>(m_model->class_count());
+        return 8 * static_cast<uint64_t>(simd_kernels().width) * (n + k * k + 2) + 16 * k * k + 8 * n;
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<ClassifyWorker>(m_shared);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const ClassifyWorker&>(worker);
+        count(w.by_class, w.invalid, w.repeated);
+    }
+
+  private:
+    std::shared_ptr<const Shared> m_shared;
+};
+
+} // namespace
+
+Classification::Classification(std::shared_ptr<const Model> model, const ClassifyOptions& options)
+    : m_model(std::move(model)), m_options(options), m_by_class(m_model->classes.size(), 0) {
+    if ((options.probabilities || options.confidence) && !m_model->has_probabilities())
+        throw Error("the model has no probability estimates", "Train it with -probability.");
+}
+
+std::vector<int> Classification::output_bands() const {
+    std::vector<int> bands{1};
+    if (m_options.probabilities) bands.push_back(m_model->class_count());
+    if (m_options.confidence) bands.push_back(1);
+    return bands;
+}
+
+void Classification::count(const std::vector<int64_t>& by_class, int64_t invalid, int64_t repeated) {
+    for (size_t c = 0; c < m_by_class.size(); ++c) {
+        m_by_class[c] += by_class[c];
+        m_classified += by_class[c];
+    }
+    m_invalid += invalid;
+    m_repeated += repeated;
+}
+
+std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
+                                                    const ClassifyOptions& options) {
+    return std::make_unique<CpuClassification>(std::move(model), options);
+}
+
+const char* simd_target() { return simd_kernels().target; }
+
+} // namespace hsi::svm

@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: MIT
+// hsi_cuda_svm.so: classification on GPUs, in double precision throughout (data-centre GPUs have matrix units
+// for it; on others it is slower than single precision would be, and still right). Pixels go through in
+// batches whose size depends on the model alone and which are always full, so that no result depends on the
+// tiling. For a batch: -2 X S as one matrix product (cuBLAS), then kernel values and their sums by class in
+// one sweep over the product, then votes, then probabilities. Pixels with a decision value within the error
+// bound of zero are listed and evaluated by the processor, in LIBSVM's own order of operations.
+#include "core/error.h"
+#include "cuda/cublas.h"
+#include "cuda/device.h"
+#include "cuda/device_buffer.h"
+#include "cuda/pinned.h"
+#include "cuda/stream.h"
+#include "svm/svm.h"
+#include "svm/svm_math.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+namespace hsi::svm {
+namespace {
+
+using cuda::DeviceBuffer;
+using cuda::DeviceGuard;
+using stream::TileLimits;
+
+constexpr int threads = 128;
+constexpr int chunk = 16; ///< sums of a class that one thread keeps in registers
+// Most of the time of a batch is the product's way to memory and back: a product of this size stays in the
+// second-level cache of current data-centre GPUs.
+constexpr int64_t product_bytes = int64_t{48} << 20;
+constexpr int largest_batch = 16384, smallest_batch = 128;
+
+int blocks(int64_t n) { return static_cast<int>((n + threads - 1) / threads); }
+
+/// Pixels of a batch: a multiple of `threads`, from the model alone.
+int batch_of(const Model& model, bool estimates) {
+    const int64_t k = model.class_count();
+    const int64_t per_pixel =
+        8 * (model.vector_count() + k * (k - 1) + (estimates ? k * (k + 2) + model.pair_count() : 0));
+    const char* dev = getenv("HSI_SVM_MB");
+    const int64_t fitting =
+        (dev ? int64_t(atoi(dev)) << 20 : product_bytes) / per_pixel / smallest_batch * smallest_batch;
+    return static_cast<int>(std::clamp<int64_t>(fitting, smallest_batch, largest_batch));
+}
+
+/// Features of one tile: raw [feature][pixel] to scaled doubles [batch][feature][pixel of batch]; |x|^2;
+/// validity.
+__global__ void scale(const float* raw, int64_t pixels, int64_t padded, int features, int batch,
+                      const double* minimum, const double* factor, double* x, double* x2,
+                      unsigned char* valid) {
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i >= padded) return;
+    double* to = x + i / batch * batch * features + i % batch;
+    if (i >= pixels) {
+        for (int f = 0; f < features; ++f)
+            to[static_cast<int64_t>(f) * batch] = 0;
+        x2[i] = 0;
+        valid[i] = 0;
+        return;
+    }
+    double sum = 0;
+    bool finite = true, zero = true;
+    for (int f = 0; f < features; ++f) {
+        const float v = raw[f * pixels + i];
+        finite = finite && isfinite(v);
+        zero = zero && v == 0.0f;
+        // No fused operation: these are the processor's bits.
+        const float s =
+            static_cast<float>(__dmul_rn(__dsub_rn(static_cast<double>(v), minimum[f]), factor[f]));
+        const double d = static_cast<double>(s);
+        to[static_cast<int64_t>(f) * batch] = d;
+        sum += d * d;
+    }
+    const bool ok = finite && !zero;
+    valid[i] = ok;
+    x2[i] = sum;
+    if (!ok)
+        for (int f = 0; f < features; ++f)
+            to[static_cast<int64_t>(f) * batch] = 0; // NaN would slow nothing but confuse
+}
+
+/// Sums of coefficient times kernel value over the support vectors of class blockIdx.y, for `count` <= chunk
+/// of the other classes from `first` on. product: [vector][pixel], -2 x s; the first chunk turns it into
+/// kernel values. sums: [class][other][pixel].
+template <int N>
+__global__ void class_sums(double* product, const double* x2, const double* s2, const double* coefficients,
+                           const int* class_begin, double gamma, int batch, int64_t vectors, int others,
+                           int first, bool fresh, bool keep, double* sums) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), c = static_cast<int>(blockIdx.y);
+    if (i >= batch) return;
+    double acc[N];
+#pragma unroll
+    for (int t = 0; t < N; ++t)
+        acc[t] = 0;
+    const double norm = x2[i];
+    const int end = class_begin[c + 1];
+    const double* coefficient = coefficients + static_cast<int64_t>(first) * vectors;
+#pragma unroll 4
+    for (int v = class_begin[c]; v < end; ++v) {
+        double* at = product + static_cast<int64_t>(v) * batch + i;
+        double value = *at;
+        if (fresh) {
+            value = exp(-gamma * fmax(0.0, norm + s2[v] + value));
+            if (keep) *at = value;
+        }
+#pragma unroll
+        for (int t = 0; t < N; ++t)
+            acc[t] = fma(coefficient[t * vectors + v], value, acc[t]);
+    }
+#pragma unroll
+    for (int t = 0; t < N; ++t)
+        sums[(static_cast<int64_t>(c) * others + first + t) * batch + i] = acc[t];
+}
+
+struct DecideWork {
+    int batch = 0, classes = 0, features = 0;
+    int64_t first = 0, pixels = 0; ///< of the tile
+    const double *sums = nullptr, *rho = nullptr, *coefficient_sum = nullptr, *x2 = nullptr;
+    const unsigned char* valid = nullptr;
+    const float* class_value = nullptr;
+    double gamma = 1, reach = 0, terms = 0;
+    int* votes = nullptr;    ///< [class][pixel] of scratch
+    double* pairs = nullptr; ///< [pair][pixel]: pairwise probabilities; null: not wanted
+    const double *prob_a = nullptr, *prob_b = nullptr;
+    int* label = nullptr;    ///< [pixel of the batch]: index of the class, -1 where invalid
+    float* labels = nullptr; ///< the tile's map
+    int* unsure = nullptr;   ///< list of the tile's pixels
+    int* unsure_count = nullptr;
+};
+
+__global__ void decide(const DecideWork w) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    const int64_t pixel = w.first + i;
+    if (i >= w.batch || pixel >= w.pixels) return;
+    if (!w.valid[i]) {
+        w.label[i] = -1;
+        w.labels[pixel] = nanf("");
+        return;
+    }
+    const int k = w.classes;
+    for (int c = 0; c < k; ++c)
+        w.votes[static_cast<int64_t>(c) * w.batch + i] = 0;
+    const double spread = deviation(w.x2[i], w.reach, w.gamma, w.features, w.terms);
+    bool sure = true;
+    int p = 0;
+    for (int a = 0; a < k; ++a)
+        for (int b = a + 1; b < k; ++b, ++p) {
+            const double value = w.sums[(static_cast<int64_t>(a) * (k - 1) + b - 1) * w.batch + i] +
+                                 w.sums[(static_cast<int64_t>(b) * (k - 1) + a) * w.batch + i] - w.rho[p];
+            sure = sure && fabs(value) > spread * w.coefficient_sum[p] + 4 * unit_roundoff * fabs(w.rho[p]);
+            ++w.votes[static_cast<int64_t>(value > 0 ? a : b) * w.batch + i];
+            if (w.pairs)
+                w.pairs[static_cast<int64_t>(p) * w.batch + i] =
+                    pairwise_probability(value, w.prob_a[p], w.prob_b[p]);
+        }
+    int best = 0, most = w.votes[i];
+    for (int c = 1; c < k; ++c) {
+        const int n = w.votes[static_cast<int64_t>(c) * w.batch + i];
+        if (n > most) {
+            most = n;
+            best = c;
+        }
+    }
+    w.label[i] = best;
+    w.labels[pixel] = w.class_value[best];
+    if (!sure) w.unsure[atomicAdd(w.unsure_count, 1)] = static_cast<int>(pixel);
+}
+
+struct EstimateWork {
+    int batch = 0, classes = 0;
+    int64_t first = 0, pixels = 0;
+    const double* pairs = nullptr;
+    const int* label = nullptr;
+    double *p = nullptr, *q = nullptr, *qp = nullptr; ///< scratch, [..][pixel]
+    float* probabilities = nullptr;                   ///< [class][pixel of the tile]; may be null
+    float* confidence = nullptr;                      ///< may be null
+};
+
+__global__ void estimate(const EstimateWork w) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    const int64_t pixel = w.first + i;
+    if (i >= w.batch || pixel >= w.pixels) return;
+    const int k = w.classes, best = w.label[i];
+    if (best < 0) {
+        if (w.probabilities)
+            for (int c = 0; c < k; ++c)
+                w.probabilities[c * w.pixels + pixel] = nanf("");
+        if (w.confidence) w.confidence[pixel] = nanf("");
+        return;
+    }
+    const auto r = [&](int a, int b) {
+        const int64_t at =
+            static_cast<int64_t>(a < b ? pair_index(a, b, k) : pair_index(b, a, k)) * w.batch + i;
+        return a < b ? w.pairs[at] : 1 - w.pairs[at];
+    };
+    couple(k, r, w.p + i, w.q + i, w.qp + i, w.batch);
+    if (w.probabilities)
+        for (int c = 0; c < k; ++c)
+            w.probabilities[c * w.pixels + pixel] =
+                static_cast<float>(w.p[static_cast<int64_t>(c) * w.batch + i]);
+    if (w.confidence) w.confidence[pixel] = static_cast<float>(w.p[static_cast<int64_t>(best) * w.batch + i]);
+}
+
+template <int N>
+void launch_sums_of(int count, dim3 grid, cudaStream_t stream, double* product, const double* x2,
+                    const double* s2, const double* coefficients, const int* class_begin, double gamma,
+                    int batch, int64_t vectors, int others, int first, bool fresh, bool keep, double* sums) {
+    if constexpr (N > 0) {
+        if (count < N)
+            return launch_sums_of<N - 1>(count, grid, stream, product, x2, s2, coefficients, class_begin,
+                                         gamma, batch, vectors, others, first, fresh, keep, sums);
+        class_sums<N><<<grid, threads, 0, stream>>>(product, x2, s2, coefficients, class_begin, gamma, batch,
+                                                    vectors, others, first, fresh, keep, sums);
+        HSI_CUDA_LAUNCHED("class_sums");
+    }
+}
+
+template <class T>
+DeviceBuffer<T> to_device(const std::vector<T>& host) {
+    DeviceBuffer<T> buffer(host.size());
+    if (!host.empty())
+        HSI_CUDA_CHECK(cudaMemcpy(buffer.data(), host.data(), buffer.bytes(), cudaMemcpyHostToDevice));
+    return buffer;
+}
+
+/// The model on one device; lanes share it.
+struct DeviceModel {
+    int batch = 0;
+    double reach = 0, terms = 0;
+    DeviceBuffer<double> minimum, factor, vectors, squares, coefficients, rho, coefficient_sum, prob_a,
+        prob_b;
+    DeviceBuffer<float> class_value;
+    DeviceBuffer<int> class_begin;
+
+    DeviceModel(const Model& m, bool estimates) : batch(batch_of(m, estimates)) {
+        const auto n = static_cast<size_t>(m.features()), l = static_cast<size_t>(m.vector_count());
+        const auto k = static_cast<size_t>(m.class_count());
+        std::vector<double> f, s, s2, sums;
+        for (int i = 0; i < m.features(); ++i)
+            f.push_back(m.factor(i));
+        for (const float v : m.support_vectors)
+            s.push_back(static_cast<double>(v));
+        for (size_t v = 0; v < l; ++v) {
+            double sum = 0;
+            for (size_t i = 0; i < n; ++i)
+                sum += s[v * n + i] * s[v * n + i];
+            s2.push_back(sum);
+            reach = std::max(reach, std::sqrt(sum));
+        }
+        std::vector<int> begin(k + 1, 0);
+        for (size_t c = 0; c < k; ++c)
+            begin[c + 1] = begin[c] + m.support_count[c];
+        for (size_t a = 0; a < k; ++a)
+            for (size_t b = a + 1; b < k; ++b) {
+                double sum = 0;
+                for (int v = begin[a]; v < begin[a + 1]; ++v)
+                    sum += std::fabs(m.coefficients[(b - 1) * l + static_cast<size_t>(v)]);
+                for (int v = begin[b]; v < begin[b + 1]; ++v)
+                    sum += std::fabs(m.coefficients[a * l + static_cast<size_t>(v)]);
+                sums.push_back(sum);
+                terms = std::max(terms, static_cast<double>(m.support_count[a] + m.support_count[b]));
+            }
+        std::vector<float> value;
+        for (const auto& c : m.classes)
+            value.push_back(static_cast<float>(c.value));
+        minimum = to_device(m.minimum);
+        factor = to_device(f);
+        vectors = to_device(s);
+        squares = to_device(s2);
+        coefficients = to_device(m.coefficients);
+        rho = to_device(m.rho);
+        coefficient_sum = to_device(sums);
+        prob_a = to_device(m.prob_a);
+        prob_b = to_device(m.prob_b);
+        class_value = to_device(value);
+        class_begin = to_device(begin);
+    }
+};
+
+size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
+int64_t padded_to(int64_t pixels, int batch) { return (pixels + batch - 1) / batch * batch; }
+
+class CudaWorker final : public stream::Worker {
+  public:
+    /// Made while `ordinal` is the current device.
+    CudaWorker(int ordinal, std::shared_ptr<const Model> model, const ClassifyOptions& options,
+               std::shared_ptr<const DeviceModel> device_model, const TileLimits& limits)
+        : by_class(model->classes.size(), 0), m_ordinal(ordinal), m_model(std::move(model)),
+          m_options(options), m_device(std::move(device_model)), m_cublas(m_stream.get()),
+          m_pixels(limits.core_samples * limits.core_lines), m_padded(padded_to(m_pixels, m_device->batch)),
+          m_raw(count_of(m_pixels, m_model->features())), m_x(count_of(m_padded, m_model->features())),
+          m_x2(count_of(m_padded)), m_valid(count_of(m_padded)),
+          m_product(count_of(m_device->batch, m_model->vector_count())),
+          m_sums(count_of(m_device->batch, m_model->class_count(), m_model->class_count() - 1)),
+          m_votes(count_of(m_device->batch, m_model->class_count())), m_label(count_of(m_device->batch)),
+          m_labels(count_of(m_pixels)), m_unsure(count_of(m_pixels) + 1),
+          m_host_unsure(std::make_shared<cuda::PinnedAllocator>(ordinal), count_of(m_pixels) + 1) {
+        const int64_t k = m_model->class_count(), batch = m_device->batch;
+        if (estimates()) {
+            m_pairs = DeviceBuffer<double>(count_of(m_model->pair_count(), batch));
+            m_p = DeviceBuffer<double>(count_of(k, batch));
+            m_qp = DeviceBuffer<double>(count_of(k, batch));
+            m_q = DeviceBuffer<double>(count_of(k, k, batch));
+        }
+        if (options.probabilities) m_probabilities = DeviceBuffer<float>(count_of(k, m_pixels));
+        if (options.confidence) m_confidence = DeviceBuffer<float>(count_of(m_pixels));
+        // The stream is idle from here on: what cuBLAS wants to allocate it allocates before the first tile.
+        m_stream.synchronize();
+    }
+
+    static uint64_t device_bytes(const Model& m, const ClassifyOptions& o, const TileLimits& l) {
+        const int64_t pixels = l.core_samples * l.core_lines, n = m.features(), k = m.class_count();
+        const bool estimates = o.probabilities || o.confidence;
+        const int batch = batch_of(m, estimates);
+        const int64_t padded = padded_to(pixels, batch);
+        int64_t bytes = pixels * (4 * n + 8) + padded * (8 * n + 9) +
+                        batch * (8 * m.vector_count() + 8 * k * (k - 1) + 4 * k + 4);
+        if (estimates) bytes += batch * 8 * (m.pair_count() + k * (k + 2));
+        if (o.probabilities) bytes += pixels * 4 * k;
+        if (o.confidence) bytes += pixels * 4;
+        return static_cast<uint64_t>(bytes) + (uint64_t{64} << 20); // cuBLAS's workspace
+    }
+
+    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+        const DeviceGuard guard(m_ordinal);
+        const auto stream = m_stream.get();
+        const Model& model = *m_model;
+        const int n = model.features(), k = model.class_count(), batch = m_device->batch;
+        const auto l = model.vector_count();
+        const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
+        const int64_t padded = padded_to(pixels, batch);
+        m_raw.upload(in.data, count_of(pixels, n), stream);
+        HSI_CUDA_CHECK(cudaMemsetAsync(m_unsure.data(), 0, sizeof(int), stream));
+
+        m_begin.record(stream);
+        scale<<<blocks(padded), threads, 0, stream>>>(m_raw.data(), pixels, padded, n, batch,
+                                                      m_device->minimum.data(), m_device->factor.data(),
+                                                      m_x.data(), m_x2.data(), m_valid.data());
+        HSI_CUDA_LAUNCHED("scale");
+        for (int64_t first = 0; first < pixels; first += batch) {
+            const double minus_two = -2, zero = 0;
+            HSI_CUBLAS_CHECK(cublasDgemm(m_cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, batch, static_cast<int>(l),
+                                         n, &minus_two, m_x.data() + first * n, batch,
+                                         m_device->vectors.data(), n, &zero, m_product.data(), batch));
+            const dim3 grid(static_cast<unsigned>(blocks(batch)), static_cast<unsigned>(k));
+            for (int other = 0; other < k - 1; other += chunk)
+                launch_sums_of<chunk>(
+                    std::min(chunk, k - 1 - other), grid, stream, m_product.data(), m_x2.data() + first,
+                    m_device->squares.data(), m_device->coefficients.data(), m_device->class_begin.data(),
+                    model.gamma, batch, l, k - 1, other, other == 0, k - 1 > chunk, m_sums.data());
+            launch_decision(first, pixels, stream);
+        }
+        m_end.record(stream);
+
+        size_t next = 0;
+        float* labels = out[next++].data;
+        m_labels.download(labels, count_of(pixels), stream);
+        float *probabilities = nullptr, *confidence = nullptr;
+        if (m_options.probabilities) {
+            probabilities = out[next++].data;
+            m_probabilities.download(probabilities, count_of(k, pixels), stream);
+        }
+        if (m_options.confidence) {
+            confidence = out[next++].data;
+            m_confidence.download(confidence, count_of(pixels), stream);
+        }
+        m_unsure.download(m_host_unsure.data(), 1, stream);
+        m_stream.synchronize();
+        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+        const int unsure = m_host_unsure[0];
+        if (unsure > 0) {
+            HSI_CUDA_CHECK(cudaMemcpyAsync(m_host_unsure.data(), m_unsure.data(),
+                                           (count_of(unsure) + 1) * sizeof(int), cudaMemcpyDeviceToHost,
+                                           stream));
+            m_stream.synchronize();
+        }
+        repeat(in, pixels, unsure, labels, probabilities, confidence);
+        tally(labels, pixels);
+    }
+
+    std::vector<int64_t> by_class;
+    int64_t invalid = 0, repeated = 0;
+    double kernel_seconds = 0;
+
+  private:
+    bool estimates() const { return m_options.probabilities || m_options.confidence; }
+
+    void launch_decision(int64_t first, int64_t pixels, cudaStream_t stream) {
+        const Model& model = *m_model;
+        DecideWork w;
+        w.batch = m_device->batch;
+        w.classes = model.class_count();
+        w.features = model.features();
+        w.first = first;
+        w.pixels = pixels;
+        w.sums = m_sums.data();
+        w.rho = m_device->rho.data();
+        w.coefficient_sum = m_device->coefficient_sum.data();
+        w.x2 = m_x2.data() + first;
+        w.valid = m_valid.data() + first;
+        w.class_value = m_device->class_value.data();
+        w.gamma = model.gamma;
+        w.reach = m_device->reach;
+        w.terms = m_device->terms;
+        w.votes = m_votes.data();
+        w.pairs = estimates() ? m_pairs.data() : nullptr;
+        w.prob_a = m_device->prob_a.data();
+        w.prob_b = m_device->prob_b.data();
+        w.label = m_label.data();
+        w.labels = m_labels.data();
+        w.unsure = m_unsure.data() + 1;
+        w.unsure_count = m_unsure.data();
+        decide<<<blocks(w.batch), threads, 0, stream>>>(w);
+        HSI_CUDA_LAUNCHED("decide");
+        if (!estimates()) return;
+        EstimateWork e;
+        e.batch = w.batch;
+        e.classes = w.classes;
+        e.first = first;
+        e.pixels = pixels;
+        e.pairs = m_pairs.data();
+        e.label = m_label.data();
+        e.p = m_p.data();
+        e.q = m_q.data();
+        e.qp = m_qp.data();
+        e.probabilities = m_options.probabilities ? m_probabilities.data() : nullptr;
+        e.confidence = m_options.confidence ? m_confidence.data() : nullptr;
+        estimate<<<blocks(w.batch), threads, 0, stream>>>(e);
+        HSI_CUDA_LAUNCHED("estimate");
+    }
+
+    /// The pixels that the device was not sure of.
+    void repeat(const CubeView<float>& in, int64_t pixels, int count, float* labels, float* probabilities,
+                float* confidence) {
+        const Model& model = *m_model;
+        const int n = model.features();
+        std::vector<float> x(count_of(n));
+        for (int u = 1; u <= count; ++u) {
+            const int64_t at = m_host_unsure[count_of(u)];
+            for (int f = 0; f < n; ++f)
+                x[count_of(f)] =
+                    scaled(in.data[f * in.band_stride + at], model.minimum[count_of(f)], model.factor(f));
+            const Prediction exact = predict_exactly(model, x.data());
+            const auto label = count_of(exact.label);
+            labels[at] = static_cast<float>(model.classes[label].value);
+            if (probabilities)
+                for (size_t c = 0; c < exact.probabilities.size(); ++c)
+                    probabilities[static_cast<int64_t>(c) * pixels + at] =
+                        static_cast<float>(exact.probabilities[c]);
+            if (confidence) confidence[at] = static_cast<float>(exact.probabilities[label]);
+        }
+        repeated += count;
+    }
+
+    void tally(const float* labels, int64_t pixels) {
+        const auto& classes = m_model->classes;
+        if (m_class_of.empty()) {
+            m_class_of.assign(65536, 0);
+            for (size_t c = 0; c < classes.size(); ++c)
+                m_class_of[count_of(classes[c].value)] = static_cast<int>(c);
+        }
+        for (int64_t i = 0; i < pixels; ++i) {
+            if (std::isnan(labels[i]))
+                ++invalid;
+            else
+                ++by_class[count_of(m_class_of[static_cast<size_t>(labels[i])])];
+        }
+    }
+
+    int m_ordinal;
+    std::shared_ptr<const Model> m_model;
+    ClassifyOptions m_options;
+    std::shared_ptr<const DeviceModel> m_device;
+    cuda::Stream m_stream;
+    cuda::Cublas m_cublas;
+    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+    int64_t m_pixels, m_padded;
+    DeviceBuffer<float> m_raw;
+    DeviceBuffer<double> m_x, m_x2;
+    DeviceBuffer<unsigned char> m_valid;
+    DeviceBuffer<double> m_product, m_sums;
+    DeviceBuffer<int> m_votes, m_label;
+    DeviceBuffer<float> m_labels;
+    DeviceBuffer<int> m_unsure; ///< the number, then the pixels
+    HostBuffer<int> m_host_unsure;
+    DeviceBuffer<double> m_pairs, m_p, m_q, m_qp;
+    DeviceBuffer<float> m_probabilities, m_confidence;
+    std::vector<int> m_class_of;
+};
+
+class CudaClassification final : public Classification {
+  public:
+    CudaClassification(std::vector<CudaDevice> devices, std::shared_ptr<const Model> model,
+                       const ClassifyOptions& options, double& kernel_seconds)
+        : Classification(std::move(model), options), m_devices(std::move(devices)), m_on(m_devices.size()),
+          m_kernel_seconds(kernel_seconds) {
+        if (m_model->vector_count() > std::numeric_limits<int>::max() / 2)
+            throw Error("the model has too many support vectors for the GPU", "Use -device cpu.");
+    }
+    uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
+    uint64_t scratch_bytes(const TileLimits& l) const override {
+        return 4 * (count_of(l.core_samples, l.core_lines) + 1) + 4 * 65536;
+    }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return CudaWorker::device_bytes(*m_model, m_options, l);
+    }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& limits) override {
+        if (limits.core_samples * limits.core_lines > std::numeric_limits<int>::max() / 2)
+            throw Error("a tile of " + std::to_string(limits.core_samples) + "x" +
+                            std::to_string(limits.core_lines) + " pixels is too large for the GPU",
+                        "Use a smaller -tile.");
+        const size_t d = count_of(lane) % m_devices.size();
+        const DeviceGuard guard(m_devices[d].ordinal);
+        std::shared_ptr<const DeviceModel> shared;
+        {
+            const std::lock_guard lock(m_mutex);
+            if (!m_on[d])
+                m_on[d] =
+                    std::make_shared<DeviceModel>(*m_model, m_options.probabilities || m_options.confidence);
+            shared = m_on[d];
+        }
+        return std::make_unique<CudaWorker>(m_devices[d].ordinal, m_model, m_options, std::move(shared),
+                                            limits);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const CudaWorker&>(worker);
+        count(w.by_class, w.invalid, w.repeated);
+        m_kernel_seconds += w.kernel_seconds;
+    }
+
+  private:
+    std::vector<CudaDevice> m_devices;
+    std::vector<std::shared_ptr<const DeviceModel>> m_on;
+    std::mutex m_mutex;
+    double& m_kernel_seconds;
+};
+
+class Backend final : public CudaBackend {
+  public:
+    std::unique_ptr<Classification> make_classification(const std::vector<CudaDevice>& devices,
+                                                        std::shared_ptr<const Model> model,
+                                                        const ClassifyOptions& options) override {
+        return std::make_unique<CudaClassification>(devices, std::move(model), options, m_kernel_seconds);
+    }
+    uint64_t free_memory(const CudaDevice& device) override { return cuda::free_memory(device.ordinal); }
+    double kernel_seconds() override { return m_kernel_seconds; }
+
+  private:
+    double m_kernel_seconds = 0;
+};
+
+} // namespace
+} // namespace hsi::svm
+
+extern "C" __attribute__((visibility("default"))) hsi::svm::CudaBackend* hsi_cuda_svm() {
+    static hsi::svm::Backend backend;
+    return &backend;
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// The steps after the decision values, for the processor and the GPU: votes, and LIBSVM's probability
+// estimates.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#ifdef __CUDACC__
+#define HSI_HOST_DEVICE __host__ __device__
+#else
+#define HSI_HOST_DEVICE
+#endif
+
+namespace hsi::svm {
+
+inline constexpr double unit_roundoff = 1.1102230246251565e-16; // 2^-53
+
+/// Place of the pair (i, j), i < j, among k classes.
+HSI_HOST_DEVICE inline int pair_index(int i, int j, int k) { return i * (2 * k - i - 1) / 2 + (j - i - 1); }
+
+/// How far the kernel values of a pixel may lie from LIBSVM's, both computed in double precision, in units of
+/// a sum of coefficients: a decision value of pair p errs by less than deviation * sum |coefficients of p| +
+/// 4u |rho_p|. x2 = |x|^2; reach: the largest |s|; n features; terms: the largest number of terms of a sum.
+/// |x|^2 + |s|^2 - 2 x s errs by at most (n + 4) u 2 (|x|^2 + |s|^2), LIBSVM's sum (x - s)^2 by as much at
+/// most; twice that, times gamma, is the relative error of a kernel value. No kernel value exceeds exp(-gamma
+/// (|x| - reach)^2).
+HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, int n, double terms) {
+    const double far = fmax(0.0, sqrt(x2) - reach) * (1 - 1e-9);
+    const double largest = exp(-gamma * far * far);
+    const double relative = 8 * (n + 4) * unit_roundoff * gamma * (x2 + reach * reach);
+    return largest * (expm1(relative) + (terms + 32) * unit_roundoff) + 1e-300;
+}
+
+/// P(i against j) from a decision value, kept away from 0 and 1.
+HSI_HOST_DEVICE inline double pairwise_probability(double decision, double a, double b) {
+    const double t = decision * a + b;
+    const double p = t >= 0 ? exp(-t) / (1.0 + exp(-t)) : 1.0 / (1.0 + exp(t));
+    const double least = 1e-7;
+    return fmin(fmax(p, least), 1 - least);
+}
+
+/// Class probabilities from pairwise ones: T.-F. Wu, C.-J. Lin, R. C. Weng, JMLR 5, 2004, Algorithm 2, with
+/// LIBSVM's stopping rule; two classes need no coupling. r(i, j) is read; p: k values with stride `stride`;
+/// q: k*k, qp: k values of scratch, same stride.
+template <class R>
+HSI_HOST_DEVICE inline void couple(int k, const R& r, double* p, double* q, double* qp, int64_t stride) {
+    if (k == 2) {
+        p[0] = r(0, 1);
+        p[stride] = r(1, 0);
+        return;
+    }
+    const int rounds = k > 100 ? k : 100;
+    const double tolerance = 0.005 / k;
+    for (int t = 0; t < k; ++t) {
+        p[t * stride] = 1.0 / k;
+        double diagonal = 0;
+        for (int j = 0; j < k; ++j) {
+            if (j == t) continue;
+            const double other = r(j, t);
+            diagonal += other * other;
+            q[(t * k + j) * stride] = -other * r(t, j);
+        }
+        q[(t * k + t) * stride] = diagonal;
+    }
+    for (int round = 0; round < rounds; ++round) {
+        double pqp = 0;
+        for (int t = 0; t < k; ++t) {
+            double sum = 0;
+            for (int j = 0; j < k; ++j)
+                sum += q[(t * k + j) * stride] * p[j * stride];
+            qp[t * stride] = sum;
+            pqp += p[t * stride] * sum;
+        }
+        double worst = 0;
+        for (int t = 0; t < k; ++t)
+            worst = fmax(worst, fabs(qp[t * stride] - pqp));
+        if (worst < tolerance) break;
+        for (int t = 0; t < k; ++t) {
+            const double diagonal = q[(t * k + t) * stride];
+            const double step = (-qp[t * stride] + pqp) / diagonal;
+            p[t * stride] += step;
+            pqp = (pqp + step * (step * diagonal + 2 * qp[t * stride])) / (1 + step) / (1 + step);
+            for (int j = 0; j < k; ++j) {
+                qp[j * stride] = (qp[j * stride] + step * q[(t * k + j) * stride]) / (1 + step);
+                p[j * stride] /= (1 + step);
+            }
+        }
+    }
+}
+
+} // namespace hsi::svm

@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: MIT
+#include "svm/svm_train.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+
+#include <svm.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <random>
+#include <thread>
+
+namespace hsi::svm {
+namespace {
+
+using Node = ::svm_node;
+
+struct FreeModel {
+    void operator()(::svm_model* m) const { ::svm_free_and_destroy_model(&m); }
+};
+using LibsvmModel = std::unique_ptr<::svm_model, FreeModel>;
+
+/// The training set as LIBSVM takes it, ordered by class and then as given: LIBSVM numbers classes by their
+/// first appearance.
+struct Problem {
+    int n = 0, features = 0, nodes = 0; ///< nodes: of one sample, the end mark included
+    std::vector<size_t> order;          ///< sample of the set behind each one here
+    std::vector<double> y;
+    std::vector<Node> storage;
+    std::vector<Node*> x;
+};
+
+Problem make_problem(const TrainingSet& set, const Model& model) {
+    Problem p;
+    p.n = static_cast<int>(set.label.size());
+    p.features = set.features;
+    p.nodes = set.features + 1;
+    p.order.resize(set.label.size());
+    std::iota(p.order.begin(), p.order.end(), size_t{0});
+    std::stable_sort(p.order.begin(), p.order.end(),
+                     [&](size_t a, size_t b) { return set.label[a] < set.label[b]; });
+    p.storage.resize(static_cast<size_t>(p.n) * static_cast<size_t>(p.nodes));
+    for (size_t i = 0; i < p.order.size(); ++i) {
+        Node* row = p.storage.data() + i * static_cast<size_t>(p.nodes);
+        const float* values = set.values.data() + p.order[i] * static_cast<size_t>(set.features);
+        for (int f = 0; f < set.features; ++f) {
+            row[f].index = f + 1;
+            row[f].value = static_cast<double>(
+                scaled(values[f], model.minimum[static_cast<size_t>(f)], model.factor(f)));
+        }
+        row[set.features].index = -1;
+        p.x.push_back(row);
+        p.y.push_back(set.label[p.order[i]]);
+    }
+    return p;
+}
+
+::svm_parameter make_parameter(double c, double gamma, double cache_mb, const std::vector<int>& labels,
+                               const std::vector<double>& weights) {
+    ::svm_parameter q{};
+    q.svm_type = C_SVC;
+    q.kernel_type = RBF;
+    q.gamma = gamma;
+    q.C = c;
+    q.eps = 1e-3;
+    q.shrinking = 1;
+    q.cache_size = cache_mb;
+    q.nr_weight = static_cast<int>(weights.size());
+    q.weight_label = const_cast<int*>(labels.data()); // svm_train only reads it
+    q.weight = const_cast<double*>(weights.data());
+    return q;
+}
+
+/// Runs work(0) .. work(count - 1) on some threads; the first exception ends it.
+template <class Work>
+void in_parallel(int64_t count, int threads, const CancelFlag* cancel, const Work& work) {
+    std::atomic<int64_t> next{0};
+    std::atomic<bool> stop{false};
+    std::exception_ptr error;
+    std::mutex mutex;
+    const auto run = [&] {
+        try {
+            for (int64_t i = next.fetch_add(1); i < count && !stop; i = next.fetch_add(1)) {
+                if (cancel && cancel->requested()) throw Cancelled();
+                work(i);
+            }
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!error) error = std::current_exception();
+            stop = true;
+        }
+    };
+    std::vector<std::thread> others;
+    for (int t = 1; t < static_cast<int>(std::min<int64_t>(threads, count)); ++t)
+        others.emplace_back(run);
+    run();
+    for (auto& t : others)
+        t.join();
+    if (error) std::rethrow_exception(error);
+}
+
+/// Cross-validation over the grid. With room for them, kernel matrices are computed once a gamma, as LIBSVM
+/// computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel): most of a plain grid
+/// search is spent on computing the same exponentials again.
+class GridSearch {
+  public:
+    GridSearch(const Problem& problem, const TrainOptions& options, const std::vector<int>& fold_of,
+               int folds, const std::vector<int>& labels, const std::vector<double>& weights)
+        : m_problem(problem), m_options(options), m_fold_of(fold_of), m_folds(folds), m_labels(labels),
+          m_weights(weights) {
+        const auto n = static_cast<uint64_t>(problem.n);
+        const uint64_t tables = n * n * 8 + n * (n + 2) * sizeof(Node);
+        m_tables = tables <= options.memory / 4 * 3;
+        m_cache_mb =
+            std::clamp(static_cast<double>(options.memory) / 4 / options.threads / (1 << 20), 1.0, 200.0);
+    }
+
+    bool tables() const { return m_tables; }
+
+    std::vector<GridPoint> run() {
+        const auto& c = m_options.c;
+        const auto& gamma = m_options.gamma;
+        std::vector<GridPoint> grid;
+        for (const double one : c)
+            for (const double g : gamma)
+                grid.push_back({one, g, 0});
+        std::vector<std::atomic<int>> right(grid.size());
+        if (m_tables) compute_distances();
+        m_total = static_cast<double>(grid.size()) * m_folds;
+        for (size_t g = 0; g < gamma.size(); ++g) {
+            if (m_tables) compute_kernel(gamma[g]);
+            // The largest C first: these trainings are the longest.
+            in_parallel(static_cast<int64_t>(c.size()) * m_folds, m_options.threads, m_options.cancel,
+                        [&](int64_t task) {
+                            const size_t i = c.size() - 1 - static_cast<size_t>(task / m_folds);
+                            right[i * gamma.size() + g] +=
+                                held_out(c[i], gamma[g], static_cast<int>(task % m_folds));
+                            tick();
+                        });
+        }
+        for (size_t i = 0; i < grid.size(); ++i)
+            grid[i].accuracy = static_cast<double>(right[i]) / m_problem.n;
+        return grid;
+    }
+
+  private:
+    void compute_distances() {
+        const auto n = static_cast<size_t>(m_problem.n), features = static_cast<size_t>(m_problem.features);
+        m_distance.resize(n * n);
+        std::vector<double> by_feature(features * n), square(n, 0.0);
+        for (size_t i = 0; i < n; ++i)
+            for (size_t f = 0; f < features; ++f) {
+                const double v = m_problem.x[i][f].value;
+                by_feature[f * n + i] = v;
+                square[i] += v * v;
+            }
+        in_parallel(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t row) {
+            const auto i = static_cast<size_t>(row);
+            double* dot = m_distance.data() + i * n;
+            std::fill_n(dot, n, 0.0);
+            for (size_t f = 0; f < features; ++f) { // the order of additions is LIBSVM's
+                const double v = by_feature[f * n + i];
+                const double* other = by_feature.data() + f * n;
+                for (size_t j = 0; j < n; ++j)
+                    dot[j] += v * other[j];
+            }
+            for (size_t j = 0; j < n; ++j)
+                dot[j] = square[i] + square[j] - 2 * dot[j];
+        });
+    }
+
+    void compute_kernel(double gamma) {
+        const auto n = static_cast<size_t>(m_problem.n);
+        m_kernel.resize(n * (n + 2));
+        m_kernel_rows.resize(n);
+        in_parallel(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t at) {
+            const auto i = static_cast<size_t>(at);
+            Node* row = m_kernel.data() + i * (n + 2);
+            row[0] = {0, static_cast<double>(i + 1)}; // LIBSVM: the sample's own number, counted from 1
+            for (size_t j = 0; j < n; ++j)
+                row[j + 1] = {static_cast<int>(j + 1), std::exp(-gamma * m_distance[i * n + j])};
+            row[n + 1] = {-1, 0};
+            m_kernel_rows[i] = row;
+        });
+    }
+
+    /// Samples of the fold that a machine trained on the others gets right.
+    int held_out(double c, double gamma, int fold) const {
+        const auto& rows = m_tables ? m_kernel_rows : m_problem.x;
+        std::vector<Node*> x;
+        std::vector<double> y;
+        for (size_t i = 0; i < rows.size(); ++i)
+            if (m_fold_of[i] != fold) {
+                x.push_back(rows[i]);
+                y.push_back(m_problem.y[i]);
+            }
+        auto parameter = make_parameter(c, gamma, m_cache_mb, m_labels, m_weights);
+        if (m_tables) parameter.kernel_type = PRECOMPUTED;
+        const ::svm_problem part{static_cast<int>(x.size()), y.data(), x.data()};
+        const LibsvmModel model(::svm_train(&part, &parameter));
+        int right = 0;
+        for (size_t i = 0; i < rows.size(); ++i)
+            if (m_fold_of[i] == fold) right += ::svm_predict(model.get(), rows[i]) == m_problem.y[i];
+        return right;
+    }
+
+    void tick() {
+        const std::lock_guard lock(m_mutex);
+        m_done += 1;
+        if (m_options.progress) m_options.progress(0.95 * m_done / m_total);
+    }
+
+    const Problem& m_problem;
+    const TrainOptions& m_options;
+    const std::vector<int>& m_fold_of;
+    const int m_folds;
+    const std::vector<int>& m_labels;
+    const std::vector<double>& m_weights;
+    bool m_tables = false;
+    double m_cache_mb = 100;
+    std::vector<double> m_distance; ///< [sample][sample], squared
+    std::vector<Node> m_kernel;
+    std::vector<Node*> m_kernel_rows;
+    std::mutex m_mutex;
+    double m_done = 0, m_total = 1;
+};
+
+/// Ranges of the features over the training set.
+void scale_to(const TrainingSet& set, Model& model) {
+    const auto n = static_cast<size_t>(set.features);
+    model.minimum.assign(n, 0);
+    model.maximum.assign(n, 0);
+    for (size_t f = 0; f < n; ++f) {
+        model.minimum[f] = model.maximum[f] = static_cast<double>(set.values[f]);
+        for (size_t i = 1; i < set.label.size(); ++i) {
+            const auto v = static_cast<double>(set.values[i * n + f]);
+            model.minimum[f] = std::min(model.minimum[f], v);
+            model.maximum[f] = std::max(model.maximum[f], v);
+        }
+    }
+}
+
+void take_machine(const ::svm_model& from, const Problem& problem, Model& to) {
+    const auto k = to.classes.size(), n = static_cast<size_t>(problem.features),
+               vectors = static_cast<size_t>(from.l);
+    const size_t pairs = k * (k - 1) / 2;
+    to.support_count.assign(from.nSV, from.nSV + k);
+    to.support_vectors.clear();
+    for (size_t v = 0; v < vectors; ++v)
+        for (size_t f = 0; f < n; ++f)
+            to.support_vectors.push_back(static_cast<float>(from.SV[v][f].value));
+    to.coefficients.clear();
+    for (size_t i = 0; i + 1 < k; ++i)
+        to.coefficients.insert(to.coefficients.end(), from.sv_coef[i], from.sv_coef[i] + vectors);
+    to.rho.assign(from.rho, from.rho + pairs);
+    if (from.probA && from.probB) {
+        to.prob_a.assign(from.probA, from.probA + pairs);
+        to.prob_b.assign(from.probB, from.probB + pairs);
+    }
+}
+
+std::string label(const ModelClass& c) {
+    std::string text = "class " + std::to_string(c.value);
+    if (!c.name.empty()) text += " (" + c.name + ")";
+    return text;
+}
+
+} // namespace
+
+std::vector<double> default_c() {
+    std::vector<double> v;
+    for (int e = -5; e <= 15; e += 2)
+        v.push_back(std::ldexp(1.0, e));
+    return v;
+}
+
+std::vector<double> default_gamma() {
+    std::vector<double> v;
+    for (int e = -15; e <= 3; e += 2)
+        v.push_back(std::ldexp(1.0, e));
+    return v;
+}
+
+std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds, uint64_t seed) {
+    std::map<uint16_t, std::vector<size_t>> members;
+    for (size_t i = 0; i < label.size(); ++i)
+        members[label[i]].push_back(i);
+    std::vector<int> fold(label.size());
+    size_t offset = 0; // goes on from class to class, so that the folds stay equally large
+    for (auto& [value, pixels] : members) {
+        std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
+                          static_cast<uint32_t>(value)};
+        std::mt19937_64 random(mix);
+        for (size_t i = pixels.size(); i > 1; --i) {
+            const uint64_t limit = UINT64_MAX - UINT64_MAX % i; // without bias, and the same everywhere
+            uint64_t x = random();
+            while (x >= limit)
+                x = random();
+            std::swap(pixels[i - 1], pixels[x % i]);
+        }
+        for (const size_t i : pixels)
+            fold[i] = static_cast<int>(offset++ % static_cast<size_t>(folds));
+    }
+    return fold;
+}
+
+std::vector<double> balanced_weights(const std::vector<ModelClass>& classes) {
+    int64_t total = 0;
+    for (const auto& c : classes)
+        total += c.samples;
+    std::vector<double> weights;
+    for (const auto& c : classes)
+        weights.push_back(static_cast<double>(total) /
+                          (static_cast<double>(classes.size()) * static_cast<double>(c.samples)));
+    return weights;
+}
+
+TrainResult train(const TrainingSet& set, const TrainOptions& options) {
+    TrainResult result;
+    Model& model = result.model;
+    model.classes = set.classes;
+    for (auto& c : model.classes)
+        c.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
+    if (model.classes.size() < 2)
+        throw Error("the labels hold one class only" +
+                        (set.classes.empty() ? std::string() : ": " + label(set.classes[0])),
+                    "A classifier needs at least two classes.");
+    int64_t smallest = INT64_MAX;
+    for (const auto& c : model.classes) {
+        smallest = std::min(smallest, c.samples);
+        if (c.samples < 1) throw Error(label(c) + " has no training pixel");
+    }
+    const bool search = options.c.size() * options.gamma.size() > 1 || options.always_validate;
+    if (search && smallest < 2) {
+        std::string list;
+        for (const auto& c : model.classes)
+            if (c.samples < 2) list += (list.empty() ? "" : ", ") + label(c);
+        throw Error(list + " has 1 training pixel: cross-validation needs at least 2 of each class",
+                    "Label more pixels, leave the class out, or give -C and -gamma.");
+    }
+    if (set.label.size() > 10000000)
+        throw Error("more than 10 million training pixels", "Use gdal_hsi_sample to draw fewer.");
+
+    ::svm_set_print_string_function([](const char*) {});
+    scale_to(set, model);
+    const Problem problem = make_problem(set, model);
+    std::vector<int> labels;
+    std::vector<double> weights;
+    for (const auto& c : model.classes)
+        if (c.weight != 1) {
+            labels.push_back(c.value);
+            weights.push_back(c.weight);
+        }
+
+    model.c = options.c.front();
+    model.gamma = options.gamma.front();
+    model.seed = options.seed;
+    if (search) {
+        result.folds = static_cast<int>(std::max<int64_t>(2, std::min<int64_t>(options.folds, smallest)));
+        std::vector<int> fold_of(set.label.size());
+        const auto folds = stratified_folds(set.label, result.folds, options.seed);
+        for (size_t i = 0; i < fold_of.size(); ++i)
+            fold_of[i] = folds[problem.order[i]];
+        GridSearch search_grid(problem, options, fold_of, result.folds, labels, weights);
+        result.kernel_tables = search_grid.tables();
+        result.grid = search_grid.run();
+        const GridPoint* best = &result.grid.front();
+        for (const auto& point : result.grid)
+            if (point.accuracy > best->accuracy)
+                best = &point; // the first of equals: smallest C, then smallest gamma
+        model.c = best->c;
+        model.gamma = best->gamma;
+        model.cv_accuracy = best->accuracy;
+        model.folds = result.folds;
+    }
+    if (options.cancel && options.cancel->requested()) throw Cancelled();
+
+    const double cache_mb = std::clamp(static_cast<double>(options.memory) / (1 << 20), 1.0, 1000.0);
+    auto parameter = make_parameter(model.c, model.gamma, cache_mb, labels, weights);
+    parameter.probability = options.probability ? 1 : 0;
+    std::srand(
+        static_cast<unsigned>(options.seed)); // LIBSVM draws the folds behind its probabilities with rand()
+    ::svm_problem whole{problem.n, const_cast<double*>(problem.y.data()),
+                        const_cast<Node**>(problem.x.data())};
+    if (const char* wrong = ::svm_check_parameter(&whole, &parameter))
+        throw Error("LIBSVM: " + std::string(wrong));
+    const LibsvmModel trained(::svm_train(&whole, &parameter));
+    take_machine(*trained, problem, model);
+    if (options.progress) options.progress(1.0);
+    return result;
+}
+
+} // namespace hsi::svm

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+#include "vd/vd.h"
+
+#include "core/error.h"
+#include "math/linear_algebra.h"
+
+#include <cmath>
+#include <string>
+
+namespace hsi::vd {
+
+double upper_quantile(double p) {
+    // Q(x) = erfc(x / sqrt 2) / 2 falls strictly: halve an interval that holds every double's p, then stop
+    // where doubles do.
+    double low = -40, high = 40;
+    for (int i = 0; i < 200; ++i) {
+        const double middle = 0.5 * (low + high);
+        (0.5 * std::erfc(middle / std::sqrt(2.0)) > p ? low : high) = middle;
+    }
+    return 0.5 * (low + high);
+}
+
+Dimensionality estimate(const stream::SceneCovariance& scene, Method method, double false_alarm) {
+    if (!(false_alarm > 0 && false_alarm < 1))
+        throw UsageError("-pf: " + std::to_string(false_alarm) + " is no false-alarm probability",
+                         "Use a number between 0 and 1, for example 1e-3.");
+    if (scene.valid_pixels < 2)
+        throw Error("virtual dimensionality needs at least 2 valid pixels, the scene has " +
+                    std::to_string(scene.valid_pixels));
+    const auto bands = static_cast<size_t>(scene.bands);
+    std::vector<double> covariance = scene.covariance, correlation = scene.mean_products();
+    Dimensionality result;
+    result.pixels = scene.valid_pixels;
+    if (method == Method::nwhfc) {
+        std::vector<double> inverse;
+        try {
+            inverse = math::invert_positive(covariance, scene.bands);
+        } catch (const Error& e) {
+            throw Error(std::string("NWHFC cannot estimate the noise: ") + e.what(),
+                        "Leave out bands that depend on others (-b), or use -method hfc.");
+        }
+        for (size_t b = 0; b < bands; ++b)
+            result.noise.push_back(1.0 / std::sqrt(inverse[b * bands + b]));
+        for (size_t a = 0; a < bands; ++a)
+            for (size_t b = 0; b < bands; ++b) {
+                const double scale = result.noise[a] * result.noise[b];
+                covariance[a * bands + b] /= scale;
+                correlation[a * bands + b] /= scale;
+            }
+    }
+    const auto of_correlation = math::eigenvalues_symmetric(correlation, scene.bands);
+    const auto of_covariance = math::eigenvalues_symmetric(covariance, scene.bands);
+    const double factor = upper_quantile(false_alarm);
+    for (size_t i = 0; i < bands; ++i) {
+        Eigenvalues e;
+        e.correlation = of_correlation[i];
+        e.covariance = of_covariance[i];
+        e.sigma = std::sqrt(2.0 * (e.correlation * e.correlation + e.covariance * e.covariance) /
+                            static_cast<double>(scene.valid_pixels));
+        e.threshold = factor * e.sigma;
+        e.signal = e.correlation - e.covariance > e.threshold;
+        result.number += e.signal;
+        result.test.push_back(e);
+    }
+    return result;
+}
+
+} // namespace hsi::vd

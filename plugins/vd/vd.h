@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Virtual dimensionality: how many spectrally distinct signals a scene holds.
+//
+// C.-I. Chang, Q. Du: Estimation of number of spectrally distinct signal sources in hyperspectral imagery,
+// IEEE TGRS 42(3), 2004. HFC: where a band of the transformed data holds a signal, the eigenvalue of the
+// correlation matrix exceeds that of the covariance matrix; a Neyman-Pearson test with false-alarm
+// probability P_F decides for each pair
+//   l_corr_i - l_cov_i > tau_i = Phi^-1(1 - P_F) sigma_i,   sigma_i^2 = 2 (l_corr_i^2 + l_cov_i^2) / N.
+// NWHFC whitens the noise first: both matrices are divided by the noise's standard deviations, of band l
+// 1/sqrt((K^-1)_ll), K the covariance matrix.
+#pragma once
+
+#include "stream/covariance_scan.h"
+
+#include <vector>
+
+namespace hsi::vd {
+
+enum class Method { hfc, nwhfc };
+
+struct Eigenvalues {
+    double correlation = 0, covariance = 0; ///< in falling order each
+    double sigma = 0, threshold = 0;        ///< tau
+    bool signal = false;                    ///< the difference exceeds the threshold
+};
+
+struct Dimensionality {
+    int number = 0;                ///< eigenvalue pairs that hold a signal
+    std::vector<Eigenvalues> test; ///< a band each
+    std::vector<double> noise;     ///< NWHFC: standard deviation of a band each
+    int64_t pixels = 0;            ///< N
+};
+
+/// false_alarm: P_F, 0 < P_F < 1. Throws Error when the scene has fewer than 2 valid pixels, and for NWHFC
+/// when the covariance matrix cannot be inverted (linearly dependent bands, fewer pixels than bands);
+/// UsageError when P_F is out of range.
+Dimensionality estimate(const stream::SceneCovariance& scene, Method method, double false_alarm);
+
+/// Phi^-1(1 - p): how many standard deviations a normal variable exceeds with probability p, 0 < p < 1.
+double upper_quantile(double p);
+
+} // namespace hsi::vd

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "sample/sample.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::sample {
+namespace {
+
+constexpr int64_t samples = 80, lines = 60;
+
+struct Scene {
+    std::vector<int64_t> index;
+    std::vector<uint16_t> value;
+    std::vector<ClassSize> classes;
+};
+
+Scene scene() {
+    Scene s;
+    std::vector<int64_t> count(4, 0);
+    for (int64_t i = 0; i < samples * lines; ++i) {
+        const auto v = static_cast<uint16_t>(i % samples < 40   ? 1
+                                             : i / samples < 55 ? 2
+                                                                : (i % 7 == 0 ? 3 : 0));
+        if (v == 0) continue;
+        s.index.push_back(i);
+        s.value.push_back(v);
+        ++count[v];
+    }
+    s.classes = {{1, "corn", count[1]}, {2, "oats", count[2]}, {3, "", count[3]}};
+    return s;
+}
+
+Split run(const Scene& s, const Options& o) { return split(s.index, s.value, samples, lines, s.classes, o); }
+
+TEST(Sample, CountsAreKeptClassByClass) {
+    const Scene s = scene();
+    Options o;
+    apply_share("20", false, s.classes, o);
+    apply_share("15:3,oats", false, s.classes, o);
+    const Split r = run(s, o);
+    EXPECT_EQ(r.train.at(1), 20);
+    EXPECT_EQ(r.train.at(2), 15);
+    EXPECT_EQ(r.train.at(3), 15);
+    for (const auto& c : s.classes)
+        EXPECT_EQ(r.train.at(c.value) + r.test.at(c.value), c.pixels);
+    EXPECT_EQ(r.left_out, 0);
+}
+
+TEST(Sample, FractionsAreShares) {
+    const Scene s = scene();
+    Options o;
+    apply_share("0.25", true, s.classes, o);
+    const Split r = run(s, o);
+    for (const auto& c : s.classes)
+        EXPECT_EQ(r.train.at(c.value), std::llround(0.25 * static_cast<double>(c.pixels)));
+}
+
+TEST(Sample, SeedDecidesAndClassesAreIndependent) {
+    const Scene s = scene();
+    Options o;
+    o.by_class[3] = {9, 0};
+    const auto first = run(s, o).part;
+    EXPECT_EQ(run(s, o).part, first);
+    Options more = o;
+    more.by_class[1] = {7, 0};
+    const auto changed = run(s, more).part;
+    for (size_t i = 0; i < s.value.size(); ++i)
+        if (s.value[i] != 1) {
+            EXPECT_EQ(changed[i], first[i]);
+        }
+    o.seed = 2;
+    EXPECT_NE(run(s, o).part, first);
+}
+
+TEST(Sample, DrawsEvenly) {
+    // Every pixel of class 1 is as likely as any other: over 400 seeds of 240 of 2400 pixels, each is drawn
+    // 40 times on average, with a standard deviation of 6.
+    const Scene s = scene();
+    Options o;
+    o.share = {s.classes[0].pixels / 10, 0};
+    o.by_class[2] = {1, 0};
+    o.by_class[3] = {1, 0};
+    std::vector<int> drawn(s.index.size(), 0);
+    for (o.seed = 1; o.seed <= 400; ++o.seed) {
+        const auto part = run(s, o).part;
+        for (size_t i = 0; i < part.size(); ++i)
+            drawn[i] += part[i] == Part::train;
+    }
+    for (size_t i = 0; i < drawn.size(); ++i)
+        if (s.value[i] == 1) {
+            EXPECT_GT(drawn[i], 8);
+            EXPECT_LT(drawn[i], 75);
+        }
+}
+
+TEST(Sample, MinimumDistanceHoldsBetweenAllTrainingAndTestPixels) {
+    const Scene s = scene();
+    Options o;
+    o.share = {30, 0};
+    o.by_class[3] = {4, 0};
+    o.min_distance = 4.5;
+    o.patches = 2;
+    const Split r = run(s, o);
+    EXPECT_GT(r.left_out, 0);
+    EXPECT_EQ(r.train.at(1), 30);
+    int64_t wrongly_dropped = 0;
+    for (size_t i = 0; i < s.index.size(); ++i) {
+        if (r.part[i] == Part::train) continue;
+        double nearest = 1e9;
+        for (size_t j = 0; j < s.index.size(); ++j)
+            if (r.part[j] == Part::train)
+                nearest = std::min(
+                    nearest, std::hypot(static_cast<double>(s.index[i] / samples - s.index[j] / samples),
+                                        static_cast<double>(s.index[i] % samples - s.index[j] % samples)));
+        if (r.part[i] == Part::test)
+            EXPECT_GE(nearest, 4.5);
+        else
+            wrongly_dropped += nearest >= 4.5;
+    }
+    EXPECT_EQ(wrongly_dropped, 0);
+}
+
+TEST(Sample, TooFewPixelsNamesClassAndCount) {
+    const Scene s = scene();
+    Options o;
+    o.share = {10, 0};
+    o.by_class[3] = {5000, 0};
+    try {
+        run(s, o);
+        FAIL();
+    } catch (const Error& e) {
+        EXPECT_NE(std::string(e.what()).find("class 3 has " + std::to_string(s.classes[2].pixels)),
+                  std::string::npos);
+    }
+    Options all;
+    all.share = {-1, 1.0};
+    EXPECT_THROW(run(s, all), Error); // no test pixel
+}
+
+TEST(Sample, OptionForms) {
+    const Scene s = scene();
+    Options o;
+    for (const char* bad : {"", "0", "-3", "1.5", "x", "5:", "5:1,,2", "5 "})
+        EXPECT_THROW(check_share(bad, false), UsageError) << bad;
+    for (const char* bad : {"", "0", "1.01", "-0.1", "nan", "0.1:"})
+        EXPECT_THROW(check_share(bad, true), UsageError) << bad;
+    EXPECT_NO_THROW(check_share("15:1,7,9", false));
+    EXPECT_THROW(apply_share("5:8", false, s.classes, o), UsageError);
+    EXPECT_THROW(apply_share("5:wheat", false, s.classes, o), UsageError);
+}
+
+} // namespace
+} // namespace hsi::sample
