@@ -59,11 +59,10 @@ class Ours {
         : m_options(options),
           m_stages(make_stages(options)), m_planes{nullptr, size.components, size.samples, size.lines},
           m_stream(stream), m_weights(gaussian_weights(options.sigma).size()), m_valid(size.pixels()),
-          m_row_sums(size.pixels() * static_cast<size_t>(size.components + 1)), m_smooth(count()),
-          m_column_weight(size.pixels()), m_squared(count()), m_steepest(size.components),
-          m_k(size.components), m_level(size.components), m_sums(size.components),
-          m_counts(static_cast<size_t>(size.components) * histogram_bins), m_start(count()), m_east(count()),
-          m_south(count()), m_recurrence(0, size.samples, size.lines, size.components, m_stages) {
+          m_squared(count()), m_steepest(size.components), m_k(size.components), m_level(size.components),
+          m_sums(size.components), m_counts(static_cast<size_t>(size.components) * histogram_bins),
+          m_start(count()), m_east(count()), m_south(count()),
+          m_recurrence(0, size.samples, size.lines, size.components, m_stages) {
         const auto w = gaussian_weights(options.sigma);
         HSI_CUDA_CHECK(cudaMemcpy(m_weights.data(), w.data(), m_weights.bytes(), cudaMemcpyHostToDevice));
     }
@@ -76,15 +75,12 @@ class Ours {
         gpu::clear_ranges(m_sums.data(), n, m_stream);
         m_counts.clear(m_stream);
         tick("setup");
-        const gpu::GradientWork work{m_weights.data(), gaussian_radius(m_options.sigma), m_row_sums.data(),
-                                     m_smooth.data(), m_column_weight.data()};
-        gpu::launch_gaussian_rows(m_planes, m_valid.data(), work, m_stream);
-        gpu::launch_gaussian_columns(m_planes, m_valid.data(), work, m_stream);
-        tick("Gaussian");
-        gpu::launch_scharr(m_planes, m_valid.data(), m_smooth.data(), m_squared.data(), m_stream);
-        tick("Scharr");
+        gpu::GradientWork work;
+        work.weights = m_weights.data();
+        work.radius = gaussian_radius(m_options.sigma);
         const gpu::Core core{0, 0, m_planes.samples, m_planes.lines};
-        gpu::launch_range(m_planes, m_valid.data(), m_squared.data(), core, m_sums.data(), m_stream);
+        gpu::launch_gradient(m_planes, m_valid.data(), work, m_squared.data(), core, m_sums.data(), m_stream);
+        tick("Gaussian"); // Scharr and the largest gradient with it
         gpu::launch_steepest(m_sums.data(), n, m_steepest.data(), m_stream);
         gpu::launch_histogram(m_planes, m_valid.data(), m_squared.data(), core, m_steepest.data(),
                               m_counts.data(), m_stream);
@@ -121,7 +117,7 @@ class Ours {
     cudaStream_t m_stream;
     DeviceBuffer<double> m_weights;
     DeviceBuffer<uint8_t> m_valid;
-    DeviceBuffer<double> m_row_sums, m_smooth, m_column_weight, m_squared, m_steepest, m_k;
+    DeviceBuffer<double> m_squared, m_steepest, m_k;
     DeviceBuffer<float> m_level;
     DeviceBuffer<gpu::RangeSums> m_sums;
     DeviceBuffer<unsigned long long> m_counts;

@@ -68,14 +68,17 @@ class GradientMaker {
     GradientMaker(const Options& options, int components, size_t pixels)
         : m_zero_is_invalid(options.zero_is_invalid), m_radius(gaussian_radius(options.sigma)),
           m_weights(gaussian_weights(options.sigma).size()),
-          m_row_sums(static_cast<size_t>(components + 1) * pixels),
-          m_smooth(static_cast<size_t>(components) * pixels), m_column_weight(pixels) {
+          m_row_sums(planes_needed(m_radius) * static_cast<size_t>(components + 1) * pixels),
+          m_smooth(planes_needed(m_radius) * static_cast<size_t>(components) * pixels),
+          m_column_weight(planes_needed(m_radius) * pixels) {
         const auto weights = gaussian_weights(options.sigma);
         HSI_CUDA_CHECK(
             cudaMemcpy(m_weights.data(), weights.data(), m_weights.bytes(), cudaMemcpyHostToDevice));
     }
-    static uint64_t bytes(int components, size_t pixels) {
-        return pixels * (static_cast<uint64_t>(components) * 16 + 16) + 4096;
+    static uint64_t bytes(const Options& options, int components, size_t pixels) {
+        return planes_needed(gaussian_radius(options.sigma)) * pixels *
+                   (static_cast<uint64_t>(components) * 16 + 16) +
+               4096;
     }
 
     void make(const CubeView<float>& in, Gradients& g, cudaStream_t stream) {
@@ -84,12 +87,11 @@ class GradientMaker {
         gpu::launch_mask(g.planes, m_zero_is_invalid, g.valid.data(), stream);
         const gpu::GradientWork work{m_weights.data(), m_radius, m_row_sums.data(), m_smooth.data(),
                                      m_column_weight.data()};
-        gpu::launch_gaussian_rows(g.planes, g.valid.data(), work, stream);
-        gpu::launch_gaussian_columns(g.planes, g.valid.data(), work, stream);
-        gpu::launch_scharr(g.planes, g.valid.data(), m_smooth.data(), g.squared.data(), stream);
+        gpu::launch_gradient(g.planes, g.valid.data(), work, g.squared.data(), {}, nullptr, stream);
     }
 
   private:
+    static size_t planes_needed(int radius) { return gpu::gradient_needs_planes(radius) ? 1 : 0; }
     const bool m_zero_is_invalid;
     const int m_radius;
     DeviceBuffer<double> m_weights, m_row_sums, m_smooth, m_column_weight;
@@ -111,8 +113,8 @@ class GradientWorker : public stream::Worker {
           m_session(session) {
         if (!m_session.kept) m_maker.emplace_back(options, components, m_pixels);
     }
-    static uint64_t bytes(int components, size_t pixels) {
-        return Gradients::bytes(components, pixels) + GradientMaker::bytes(components, pixels);
+    static uint64_t bytes(const Options& options, int components, size_t pixels) {
+        return Gradients::bytes(components, pixels) + GradientMaker::bytes(options, components, pixels);
     }
 
   protected:
@@ -245,10 +247,10 @@ class DiffusionWorker final : public GradientWorker {
             n += s.coefficients.size();
         return static_cast<int>(n);
     }
-    static uint64_t bytes(int ordinal, const std::vector<Stage>& stages, int components,
-                          const TileLimits& l) {
+    static uint64_t bytes(int ordinal, const Options& options, const std::vector<Stage>& stages,
+                          int components, const TileLimits& l) {
         const size_t pixels = window_pixels(l);
-        return GradientWorker::bytes(components, pixels) +
+        return GradientWorker::bytes(options, components, pixels) +
                static_cast<uint64_t>(components) * pixels * sizeof(T) * (stages.size() > 1 ? 4 : 3) +
                static_cast<uint64_t>(components) * static_cast<uint64_t>(bands(stages, false)) *
                    core_pixels(l) * 4 +
@@ -346,7 +348,7 @@ class CudaRangeScan final : public RangeScan {
           m_result(static_cast<size_t>(components)) {}
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return GradientWorker::bytes(static_cast<int>(m_result.size()), window_pixels(l));
+        return GradientWorker::bytes(m_options, static_cast<int>(m_result.size()), window_pixels(l));
     }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
@@ -388,7 +390,7 @@ class CudaHistogramScan final : public HistogramScan {
     }
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return GradientWorker::bytes(static_cast<int>(m_result.size()), window_pixels(l));
+        return GradientWorker::bytes(m_options, static_cast<int>(m_result.size()), window_pixels(l));
     }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
@@ -422,8 +424,8 @@ class CudaDiffusion final : public stream::Operation {
     uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
     uint64_t scratch_bytes(const TileLimits& l) const override { return window_pixels(l); }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return single() ? DiffusionWorker<float>::bytes(m_ordinal, m_stages, components(), l)
-                        : DiffusionWorker<double>::bytes(m_ordinal, m_stages, components(), l);
+        return single() ? DiffusionWorker<float>::bytes(m_ordinal, m_options, m_stages, components(), l)
+                        : DiffusionWorker<double>::bytes(m_ordinal, m_options, m_stages, components(), l);
     }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_ordinal);

@@ -97,39 +97,171 @@ __device__ unsigned encode_ordered(float v) {
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-__global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid,
-                             const double* __restrict__ squared, Core core, RangeSums* sums) {
-    const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels();
-    unsigned low = 0xffffffffu, high = 0;
+struct RangePart {
+    unsigned low = 0xffffffffu, high = 0, count = 0;
     unsigned long long steepest = 0;
-    unsigned count = 0;
-    const size_t n = static_cast<size_t>(core.w) * core.h;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
-         i += static_cast<size_t>(gridDim.x) * blockDim.x) {
-        const size_t p = static_cast<size_t>(core.y + i / core.w) * planes.samples + core.x + i % core.w;
-        if (!valid[p]) continue;
-        const unsigned v = encode_ordered(planes.x[plane + p]);
+    __device__ void add(float x, double squared) {
+        const unsigned v = encode_ordered(x);
         low = min(low, v);
         high = max(high, v);
-        const auto s = static_cast<unsigned long long>(
-            __double_as_longlong(squared[plane + p])); // >= 0: bits are ordered
+        const auto s =
+            static_cast<unsigned long long>(__double_as_longlong(squared)); // >= 0: bits are ordered
         steepest = s > steepest ? s : steepest;
         ++count;
     }
+    __device__ void merge(const RangePart& o) {
+        low = min(low, o.low);
+        high = max(high, o.high);
+        steepest = o.steepest > steepest ? o.steepest : steepest;
+        count += o.count;
+    }
+};
+
+/// Adds what the threads of a block have; `parts` is shared memory, one a warp.
+__device__ void add_range(RangePart own, RangePart* parts, int thread, int count, RangeSums& r) {
     for (int o = 16; o > 0; o /= 2) {
-        low = min(low, __shfl_down_sync(~0u, low, o));
-        high = max(high, __shfl_down_sync(~0u, high, o));
-        const auto s = __shfl_down_sync(~0u, steepest, o);
-        steepest = s > steepest ? s : steepest;
-        count += __shfl_down_sync(~0u, count, o);
+        RangePart other;
+        other.low = __shfl_down_sync(~0u, own.low, o);
+        other.high = __shfl_down_sync(~0u, own.high, o);
+        other.steepest = __shfl_down_sync(~0u, own.steepest, o);
+        other.count = __shfl_down_sync(~0u, own.count, o);
+        own.merge(other);
     }
-    if (threadIdx.x % 32 == 0 && count > 0) {
-        RangeSums& r = sums[blockIdx.y];
-        atomicMin(&r.lowest, low);
-        atomicMax(&r.highest, high);
-        atomicMax(&r.steepest, steepest);
-        atomicAdd(&r.valid, static_cast<unsigned long long>(count));
+    if (thread % 32 == 0) parts[thread / 32] = own;
+    __syncthreads();
+    if (thread > 0) return;
+    for (int w = 1; w < count / 32; ++w)
+        own.merge(parts[w]);
+    if (own.count == 0) return;
+    atomicMin(&r.lowest, own.low);
+    atomicMax(&r.highest, own.high);
+    atomicMax(&r.steepest, own.steepest);
+    atomicAdd(&r.valid, static_cast<unsigned long long>(own.count));
+}
+
+__global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid,
+                             const double* __restrict__ squared, Core core, RangeSums* sums) {
+    __shared__ RangePart parts[threads / 32];
+    const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels();
+    RangePart own;
+    for (int y = static_cast<int>(blockIdx.x); y < core.h; y += static_cast<int>(gridDim.x))
+        for (int x = static_cast<int>(threadIdx.x); x < core.w; x += threads) {
+            const size_t p = static_cast<size_t>(core.y + y) * planes.samples + core.x + x;
+            if (valid[p]) own.add(planes.x[plane + p], squared[plane + p]);
+        }
+    add_range(own, parts, static_cast<int>(threadIdx.x), threads, sums[blockIdx.y]);
+}
+
+// Gaussian, Scharr and range at once for small radii: a block makes 64 x 16 pixels out of shared memory.
+constexpr int gradient_w = 64, gradient_h = 16, most_fused_radius = 6;
+
+__host__ __device__ constexpr int raw_w(int radius) { return gradient_w + 2 + 2 * radius; }
+__host__ __device__ constexpr int raw_h(int radius) { return gradient_h + 2 + 2 * radius; }
+constexpr size_t gradient_shared(int radius) {
+    return sizeof(double) *
+           static_cast<size_t>(raw_w(radius) * raw_h(radius) + (gradient_w + 2) * raw_h(radius) +
+                               (gradient_w + 2) * (gradient_h + 2));
+}
+
+__global__ void __launch_bounds__(threads)
+    gradient_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ weights,
+                    int radius, double* __restrict__ squared, Core core, RangeSums* sums) {
+    extern __shared__ double shared_gradient[];
+    __shared__ RangePart parts[threads / 32];
+    double* const raw = shared_gradient;
+    double* const rows = raw + raw_w(radius) * raw_h(radius);
+    double* const smooth = rows + (gradient_w + 2) * raw_h(radius);
+    const int t = static_cast<int>(threadIdx.x), c = static_cast<int>(blockIdx.z);
+    const int x0 = static_cast<int>(blockIdx.x) * gradient_w, y0 = static_cast<int>(blockIdx.y) * gradient_h;
+    const float* const in = planes.x + static_cast<size_t>(c) * planes.pixels();
+    const int rw = raw_w(radius), rh = raw_h(radius), sw = gradient_w + 2, sh = gradient_h + 2;
+    const auto load = [&](bool mask) {
+        bool all = true;
+        for (int j = t / 32; j < rh; j += threads / 32) {
+            const size_t line =
+                static_cast<size_t>(mirrored(y0 - 1 - radius + j, planes.lines)) * planes.samples;
+            for (int i = t % 32; i < rw; i += 32) {
+                const size_t p = line + mirrored(x0 - 1 - radius + i, planes.samples);
+                const bool v = valid[p];
+                all = all && v;
+                raw[j * rw + i] = mask ? (v ? 1.0 : 0.0) : v ? static_cast<double>(in[p]) : 0.0;
+            }
+        }
+        return all;
+    };
+    const auto filter_rows = [&] {
+        for (int j = t / 32; j < rh; j += threads / 32)
+            for (int i = t % 32; i < sw; i += 32) {
+                const double* const at = raw + j * rw + i + radius;
+                double sum = weights[0] * at[0];
+                for (int k = 1; k <= radius; ++k)
+                    sum = sum + weights[k] * (at[-k] + at[k]);
+                rows[j * sw + i] = sum;
+            }
+    };
+    const auto filter_column = [&](int i, int j) {
+        const double* const at = rows + (j + radius) * sw + i;
+        double sum = weights[0] * at[0];
+        for (int k = 1; k <= radius; ++k)
+            sum = sum + weights[k] * (at[-k * sw] + at[k * sw]);
+        return sum;
+    };
+    const bool all_valid = __syncthreads_and(load(false));
+    filter_rows();
+    __syncthreads();
+    double plain = 0; // what the Gaussian of ones is, by the same operations
+    {
+        double line = weights[0] * 1.0;
+        for (int k = 1; k <= radius; ++k)
+            line = line + weights[k] * (1.0 + 1.0);
+        plain = weights[0] * line;
+        for (int k = 1; k <= radius; ++k)
+            plain = plain + weights[k] * (line + line);
     }
+    for (int j = t / 32; j < sh; j += threads / 32)
+        for (int i = t % 32; i < sw; i += 32) {
+            const double sum = filter_column(i, j);
+            smooth[j * sw + i] = all_valid ? sum / plain : sum;
+        }
+    __syncthreads();
+    if (!all_valid) {
+        load(true);
+        __syncthreads();
+        filter_rows();
+        __syncthreads();
+        for (int j = t / 32; j < sh; j += threads / 32)
+            for (int i = t % 32; i < sw; i += 32) {
+                const double centre = raw[(j + radius) * rw + i + radius];
+                smooth[j * sw + i] = centre != 0 ? smooth[j * sw + i] / filter_column(i, j) : 0.0;
+            }
+        __syncthreads();
+    }
+    RangePart own;
+    for (int j = t / 32; j < gradient_h; j += threads / 32)
+        for (int i = t % 32; i < gradient_w; i += 32) {
+            const int x = x0 + i, y = y0 + j;
+            if (x >= planes.samples || y >= planes.lines) continue;
+            // In `smooth` and, for its centre, in `raw` (the mask by now, when it is needed).
+            const int left = max(0, x - 1) - x0 + 1, mid = i + 1,
+                      right = min(planes.samples - 1, x + 1) - x0 + 1;
+            const int up = max(0, y - 1) - y0 + 1, line = j + 1, down = min(planes.lines - 1, y + 1) - y0 + 1;
+            const double m = smooth[line * sw + mid];
+            const auto tap = [&](int b, int a) {
+                return all_valid || raw[(b + radius) * rw + a + radius] != 0 ? smooth[b * sw + a] : m;
+            };
+            const double ul = tap(up, left), u = tap(up, mid), ur = tap(up, right), l = tap(line, left),
+                         r = tap(line, right), dl = tap(down, left), d = tap(down, mid),
+                         dr = tap(down, right);
+            const double gx = (3.0 * ((ur - ul) + (dr - dl)) + 10.0 * (r - l)) * 0.03125;
+            const double gy = (3.0 * ((dl - ul) + (dr - ur)) + 10.0 * (d - u)) * 0.03125;
+            const double s = gx * gx + gy * gy;
+            const size_t p = static_cast<size_t>(y) * planes.samples + x;
+            squared[static_cast<size_t>(c) * planes.pixels() + p] = s;
+            if (sums && x >= core.x && y >= core.y && x < core.x + core.w && y < core.y + core.h &&
+                (all_valid || raw[(line + radius) * rw + mid + radius] != 0))
+                own.add(in[p], s);
+        }
+    if (sums) add_range(own, parts, t, threads, sums[c]);
 }
 
 __global__ void clear_kernel(RangeSums* sums, int components) {
@@ -145,24 +277,34 @@ __global__ void steepest_kernel(const RangeSums* sums, int components, double* s
 __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ valid,
                                  const double* __restrict__ squared, Core core,
                                  const double* __restrict__ steepest, unsigned long long* counts) {
-    __shared__ unsigned local[histogram_bins];
-    for (int i = static_cast<int>(threadIdx.x); i < histogram_bins; i += static_cast<int>(blockDim.x))
-        local[i] = 0;
+    constexpr int copies =
+        threads / 32; // most gradients are small: warps must not wait for one another's bins
+    __shared__ unsigned local[copies][histogram_bins];
+    const int t = static_cast<int>(threadIdx.x);
+    for (int i = t; i < copies * histogram_bins; i += threads)
+        local[0][i] = 0;
     __syncthreads();
     const double top = steepest[blockIdx.y];
-    const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels(),
-                 n = static_cast<size_t>(core.w) * core.h;
+    const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels();
+    unsigned* const mine = local[t / 32];
     if (top > 0)
-        for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
-             i += static_cast<size_t>(gridDim.x) * blockDim.x) {
-            const size_t p = static_cast<size_t>(core.y + i / core.w) * planes.samples + core.x + i % core.w;
-            const double s = squared[plane + p];
-            if (!valid[p] || !(s > 0)) continue;
-            atomicAdd(&local[min(histogram_bins - 1, static_cast<int>(histogram_bins * sqrt(s) / top))], 1u);
-        }
+        for (int y = static_cast<int>(blockIdx.x); y < core.h; y += static_cast<int>(gridDim.x))
+            for (int x = t; x < core.w; x += threads) {
+                const size_t p = static_cast<size_t>(core.y + y) * planes.samples + core.x + x;
+                const double s = squared[plane + p];
+                if (!valid[p] || !(s > 0)) continue;
+                atomicAdd(&mine[min(histogram_bins - 1, static_cast<int>(histogram_bins * sqrt(s) / top))],
+                          1u);
+            }
     __syncthreads();
-    for (int i = static_cast<int>(threadIdx.x); i < histogram_bins; i += static_cast<int>(blockDim.x))
-        if (local[i]) atomicAdd(&counts[static_cast<size_t>(blockIdx.y) * histogram_bins + i], local[i]);
+    for (int i = t; i < histogram_bins; i += threads) {
+        unsigned sum = 0;
+        for (int w = 0; w < copies; ++w)
+            sum += local[w][i];
+        if (sum)
+            atomicAdd(&counts[static_cast<size_t>(blockIdx.y) * histogram_bins + i],
+                      static_cast<unsigned long long>(sum));
+    }
 }
 
 __device__ float decode_on_device(unsigned bits) {
@@ -204,36 +346,48 @@ __global__ void contrast_kernel(const RangeSums* sums, const double* steepest,
 
 __device__ double diffusivity(double squared, double k, Diffusivity kind) {
     if (!(k > 0)) return 1.0;
-    const double q = squared / (k * k);
-    if (kind == Diffusivity::g2) return 1.0 / (1.0 + q);
+    const double k2 = k * k;
+    if (kind == Diffusivity::g2) return k2 / (k2 + squared);
+    const double q = squared / k2;
     if (kind == Diffusivity::g1) return exp(-q);
     const double q4 = (q * q) * (q * q);
     return q4 > 0 ? 1.0 - exp(-3.31488 / q4) : 1.0;
 }
 
+constexpr int weights_w = 64, weights_h = 16;
+
 template <class T>
-__global__ void weights_kernel(Planes planes, const uint8_t* __restrict__ valid,
-                               const double* __restrict__ squared, const double* __restrict__ contrast,
-                               const float* __restrict__ level, Diffusivity kind, T* __restrict__ start,
-                               T* __restrict__ east, T* __restrict__ south) {
-    const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
-    if (x >= planes.samples) return;
-    const int c = static_cast<int>(blockIdx.z);
-    const size_t p = static_cast<size_t>(y) * planes.samples + x,
-                 i = static_cast<size_t>(c) * planes.pixels() + p;
+__global__ void __launch_bounds__(threads)
+    weights_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ squared,
+                   const double* __restrict__ contrast, const float* __restrict__ level, Diffusivity kind,
+                   T* __restrict__ start, T* __restrict__ east, T* __restrict__ south) {
+    __shared__ double g[weights_h + 1][weights_w + 1]; // negative where there is no flux
+    const int t = static_cast<int>(threadIdx.x), c = static_cast<int>(blockIdx.z);
+    const int x0 = static_cast<int>(blockIdx.x) * weights_w, y0 = static_cast<int>(blockIdx.y) * weights_h;
+    const size_t plane = static_cast<size_t>(c) * planes.pixels();
     const double k = contrast[c];
-    T e = 0, s = 0, x0 = 0;
-    if (valid[p]) {
-        x0 = static_cast<T>(planes.x[i]) - static_cast<T>(level[c]);
-        const double own = diffusivity(squared[i], k, kind);
-        if (x + 1 < planes.samples && valid[p + 1])
-            e = static_cast<T>(tau_max * (own + diffusivity(squared[i + 1], k, kind)));
-        if (y + 1 < planes.lines && valid[p + planes.samples])
-            s = static_cast<T>(tau_max * (own + diffusivity(squared[i + planes.samples], k, kind)));
-    }
-    start[i] = x0;
-    east[i] = e;
-    south[i] = s;
+    for (int j = t / 32; j <= weights_h; j += threads / 32)
+        for (int i = t % 32; i <= weights_w; i += 32) {
+            const int x = x0 + i, y = y0 + j;
+            double v = -2;
+            if (x < planes.samples && y < planes.lines) {
+                const size_t p = static_cast<size_t>(y) * planes.samples + x;
+                if (valid[p]) v = diffusivity(squared[plane + p], k, kind);
+            }
+            g[j][i] = v;
+        }
+    __syncthreads();
+    const T base = static_cast<T>(level[c]);
+    for (int j = t / 32; j < weights_h; j += threads / 32)
+        for (int i = t % 32; i < weights_w; i += 32) {
+            const int x = x0 + i, y = y0 + j;
+            if (x >= planes.samples || y >= planes.lines) continue;
+            const size_t p = plane + static_cast<size_t>(y) * planes.samples + x;
+            const double own = g[j][i];
+            start[p] = own >= 0 ? static_cast<T>(planes.x[p]) - base : T(0);
+            east[p] = static_cast<T>(tau_max * fmax(0.0, own + g[j][i + 1]));
+            south[p] = static_cast<T>(tau_max * fmax(0.0, own + g[j + 1][i]));
+        }
 }
 
 dim3 plane_grid(const Planes& planes, int components) {
@@ -256,27 +410,34 @@ void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cud
     HSI_CUDA_LAUNCHED("mask_kernel");
 }
 
-void launch_gaussian_rows(const Planes& planes, const uint8_t* valid, const GradientWork& work,
-                          cudaStream_t stream) {
+void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientWork& work, double* squared,
+                     Core core, RangeSums* sums, cudaStream_t stream) {
+    if (work.radius <= most_fused_radius) {
+        const size_t shared = gradient_shared(work.radius);
+        HSI_CUDA_CHECK(cudaFuncSetAttribute(gradient_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(gradient_shared(most_fused_radius))));
+        const dim3 grid(static_cast<unsigned>((planes.samples + gradient_w - 1) / gradient_w),
+                        static_cast<unsigned>((planes.lines + gradient_h - 1) / gradient_h),
+                        static_cast<unsigned>(planes.components));
+        gradient_kernel<<<grid, threads, shared, stream>>>(planes, valid, work.weights, work.radius, squared,
+                                                           core, sums);
+        HSI_CUDA_LAUNCHED("gradient_kernel");
+        return;
+    }
     gaussian_rows<<<plane_grid(planes, planes.components + 1), threads, 0, stream>>>(planes, valid, work);
     HSI_CUDA_LAUNCHED("gaussian_rows");
-}
-
-void launch_gaussian_columns(const Planes& planes, const uint8_t* valid, const GradientWork& work,
-                             cudaStream_t stream) {
     gaussian_columns<<<plane_grid(planes, 1), threads, 0, stream>>>(planes, valid, work, true);
     HSI_CUDA_LAUNCHED("gaussian_columns");
     gaussian_columns<<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, work,
                                                                                     false);
     HSI_CUDA_LAUNCHED("gaussian_columns");
-}
-
-void launch_scharr(const Planes& planes, const uint8_t* valid, const double* smooth, double* squared,
-                   cudaStream_t stream) {
-    scharr_kernel<<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, smooth,
+    scharr_kernel<<<plane_grid(planes, planes.components), threads, 0, stream>>>(planes, valid, work.smooth,
                                                                                  squared);
     HSI_CUDA_LAUNCHED("scharr_kernel");
+    if (sums) launch_range(planes, valid, squared, core, sums, stream);
 }
+
+bool gradient_needs_planes(int radius) { return radius > most_fused_radius; }
 
 void clear_ranges(RangeSums* sums, int components, cudaStream_t stream) {
     clear_kernel<<<blocks_for(static_cast<size_t>(components)), threads, 0, stream>>>(sums, components);
@@ -285,8 +446,7 @@ void clear_ranges(RangeSums* sums, int components, cudaStream_t stream) {
 
 namespace {
 dim3 scan_grid(Core core, int components) {
-    const size_t n = static_cast<size_t>(core.w) * static_cast<size_t>(core.h);
-    return dim3(std::min(blocks_for(n), 264u), static_cast<unsigned>(components));
+    return dim3(static_cast<unsigned>(std::clamp(core.h, 1, 264)), static_cast<unsigned>(components));
 }
 } // namespace
 
@@ -320,8 +480,11 @@ void launch_contrast(const RangeSums* sums, const double* steepest, const unsign
 template <class T>
 void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
                     const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream) {
-    weights_kernel<T><<<plane_grid(planes, planes.components), threads, 0, stream>>>(
-        planes, valid, squared, k, level, kind, start, east, south);
+    const dim3 grid(static_cast<unsigned>((planes.samples + weights_w - 1) / weights_w),
+                    static_cast<unsigned>((planes.lines + weights_h - 1) / weights_h),
+                    static_cast<unsigned>(planes.components));
+    weights_kernel<T>
+        <<<grid, threads, 0, stream>>>(planes, valid, squared, k, level, kind, start, east, south);
     HSI_CUDA_LAUNCHED("weights_kernel");
 }
 template void launch_weights<float>(const Planes&, const uint8_t*, const double*, const double*, const float*,
@@ -337,12 +500,15 @@ namespace {
 constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the width of the halo
 constexpr int batch_copies = 8; ///< copies whose sums fit in shared memory
 constexpr int warp_rows = 4;    ///< lines of a warp; a lane has 4 samples of each
-constexpr int tile_warps = 16;
-constexpr int core_samples = 120, core_lines = 56; ///< of the 128 x 64 pixels that a block holds
+constexpr int tile_warps = 15;
+constexpr int core_samples = 120, core_lines = 52; ///< of the 128 x 60 pixels that a block holds
 constexpr int tile_threads = 32 * tile_warps;
 constexpr size_t sum_floats = static_cast<size_t>(batch_copies) * core_lines * core_samples;
 constexpr size_t edge_floats = 2 * tile_warps * 128; ///< first and last line of every warp
-constexpr size_t tile_shared = (sum_floats + edge_floats) * sizeof(float);
+constexpr size_t tile_shared =
+    (sum_floats + 2 * edge_floats) * sizeof(float); ///< edges for even and odd sweeps
+/// What a block publishes: of every line and lane, 4 samples of Y_k and of Y_{k-1}, each beside a tag.
+constexpr size_t exchange_words = static_cast<size_t>(tile_warps) * warp_rows * 32 * 4;
 
 /// A window that a team of across x down blocks works through, and what of it is put out.
 struct Window {
@@ -363,27 +529,30 @@ struct PersistentWork {
     int groups, first_copy, copies;
     bool write_next;
     Core output;     ///< core, or the region of `next`
-    float* exchange; ///< [parity][team][Y_k, Y_{k-1}][block][64 x 128]
-    unsigned* flags; ///< [team][block]
-    unsigned epoch;
+    uint4* exchange; ///< [half][team][block][exchange_words]
+    unsigned epoch;  ///< the last one of earlier launches
 };
 
-__device__ float4 load4(const float* p) { return __ldcg(reinterpret_cast<const float4*>(p)); }
-__device__ void store4(float* p, float4 v) { __stcg(reinterpret_cast<float4*>(p), v); }
-
-__device__ void publish(unsigned* flag, unsigned epoch) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" ::"l"(flag), "r"(epoch) : "memory");
+/// Two samples, each beside the epoch that it belongs to: whoever reads the right tags has the right samples,
+/// without a fence or a flag. (8 bytes of an aligned access arrive together.)
+__device__ void publish(uint4* to, float a, float b, unsigned epoch) {
+    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(__float_as_uint(a)),
+                 "r"(epoch), "r"(__float_as_uint(b)), "r"(epoch)
+                 : "memory");
 }
-__device__ unsigned observe(const unsigned* flag) {
-    unsigned v;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(flag) : "memory");
+__device__ uint4 observe(const uint4* from) {
+    uint4 v;
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from)
+                 : "memory");
     return v;
 }
 
 using Pixels = float[warp_rows][4];
 
-/// One sweep of the tile: out = 2 cur - prev + flux (first: cur + flux / 2). `out` may be any level but prev
-/// and cur.
+/// One sweep of the tile (`edges` alternates from sweep to sweep, so that one barrier is enough): out = 2 cur
+/// - prev + flux (first: cur + flux / 2). `out` may be any level but prev and cur.
 template <bool first>
 __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pixels& out, const Pixels& east,
                                       const Pixels& south, const float (&north)[4], float* edges, int warp,
@@ -403,7 +572,6 @@ __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pix
         const float4 v = reinterpret_cast<const float4*>(edges + (warp + 1) * 256)[lane];
         below[0] = v.x, below[1] = v.y, below[2] = v.z, below[3] = v.w;
     }
-    __syncthreads();
     float up[4]; // flux through the upper edge of the line
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -456,7 +624,6 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
               y = by * core_lines - group_sweeps + warp * warp_rows;
     const bool in_core = warp >= 1 && warp < tile_warps - 1 && lane >= 1 && lane < 31;
     const bool at_rim = in_core && (warp == 1 || warp == tile_warps - 2 || lane == 1 || lane == 30);
-    unsigned* const flags = work.flags + team * team_blocks;
     const auto& stage = work.stage;
     const size_t pixels = static_cast<size_t>(stage.samples) * stage.lines;
     unsigned epoch = work.epoch;
@@ -504,31 +671,30 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
                         make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
             }
         for (int g = 0; g < work.groups; ++g) {
+            float* const other = edges + edge_floats;
             if (g == 0)
                 sweep<true>(level3, level3, level0, east, south, north, edges, warp, lane);
             else
                 sweep<false>(level2, level3, level0, east, south, north, edges, warp, lane);
-            sweep<false>(level3, level0, level1, east, south, north, edges, warp, lane);
+            sweep<false>(level3, level0, level1, east, south, north, other, warp, lane);
             sweep<false>(level0, level1, level2, east, south, north, edges, warp, lane);
-            sweep<false>(level1, level2, level3, east, south, north, edges, warp, lane);
+            sweep<false>(level1, level2, level3, east, south, north, other, warp, lane);
             const bool exchanges = g + 1 < work.groups && team_blocks > 1;
-            float* const parity = work.exchange + ((epoch & 1) * work.teams + team) *
-                                                      static_cast<size_t>(team_blocks) * 2 * 8192;
-            if (exchanges) {
-                if (at_rim) {
-                    float* const to =
-                        parity + static_cast<size_t>(block) * 2 * 8192 + (warp * warp_rows) * 128 + lane * 4;
+            // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so they
+            // are done with the last one.
+            epoch += exchanges;
+            uint4* const half = work.exchange + (static_cast<size_t>(epoch & 1) * work.teams + team) *
+                                                    static_cast<size_t>(team_blocks) * exchange_words;
+            if (exchanges && at_rim) {
+                uint4* const to =
+                    half + static_cast<size_t>(block) * exchange_words + warp * (warp_rows * 128) + lane;
 #pragma unroll
-                    for (int r = 0; r < warp_rows; ++r) {
-                        store4(to + r * 128,
-                               make_float4(level3[r][0], level3[r][1], level3[r][2], level3[r][3]));
-                        store4(to + 8192 + r * 128,
-                               make_float4(level2[r][0], level2[r][1], level2[r][2], level2[r][3]));
-                    }
-                    __threadfence();
+                for (int r = 0; r < warp_rows; ++r) {
+                    publish(to + r * 128, level3[r][0], level3[r][1], epoch);
+                    publish(to + r * 128 + 32, level3[r][2], level3[r][3], epoch);
+                    publish(to + r * 128 + 64, level2[r][0], level2[r][1], epoch);
+                    publish(to + r * 128 + 96, level2[r][2], level2[r][3], epoch);
                 }
-                __syncthreads();
-                if (threadIdx.x == 0) publish(flags + block, epoch + 1);
             }
             // The sums are added to while the neighbours' halos are on their way.
             if (in_core) {
@@ -557,42 +723,43 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
                     }
                 }
             }
-            if (exchanges) {
-                ++epoch;
-                if (threadIdx.x < 9) {
-                    const int nx = bx + static_cast<int>(threadIdx.x) % 3 - 1,
-                              ny = by + static_cast<int>(threadIdx.x) / 3 - 1;
-                    if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) {
-                        // Epochs only grow; their difference is right after they wrap round, too.
-                        while (static_cast<int>(observe(flags + ny * work.across + nx) - epoch) < 0) {
-                        }
-                    }
-                }
-                __syncthreads();
-                if (!in_core) {
-                    const int nx = bx + (lane == 0    ? -1
-                                         : lane == 31 ? 1
-                                                      : 0),
-                              ny = by + (warp == 0                ? -1
-                                         : warp == tile_warps - 1 ? 1
-                                                                  : 0);
-                    if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) {
-                        // The same pixels in the neighbour's tile: 30 lanes (14 warps) further.
-                        const int l = lane == 0    ? 30
-                                      : lane == 31 ? 1
-                                                   : lane,
-                                  w = warp == 0                ? tile_warps - 2
-                                      : warp == tile_warps - 1 ? 1
-                                                               : warp;
-                        const float* const from = parity +
-                                                  static_cast<size_t>(ny * work.across + nx) * 2 * 8192 +
-                                                  (w * warp_rows) * 128 + l * 4;
+            if (exchanges && !in_core) {
+                const int nx = bx + (lane == 0 ? -1 : lane == 31 ? 1 : 0);
+                const int ny = by + (warp == 0 ? -1 : warp == tile_warps - 1 ? 1 : 0);
+                if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) {
+                    // The same pixels in the neighbour's tile: 30 lanes (13 warps) further.
+                    const int l = lane == 0 ? 30 : lane == 31 ? 1 : lane;
+                    const int w = warp == 0 ? tile_warps - 2 : warp == tile_warps - 1 ? 1 : warp;
+                    const uint4* const from = half +
+                                              static_cast<size_t>(ny * work.across + nx) * exchange_words +
+                                              w * (warp_rows * 128) + l;
 #pragma unroll
-                        for (int r = 0; r < warp_rows; ++r) {
-                            const float4 a = load4(from + r * 128), b = load4(from + 8192 + r * 128);
-                            level3[r][0] = a.x, level3[r][1] = a.y, level3[r][2] = a.z, level3[r][3] = a.w;
-                            level2[r][0] = b.x, level2[r][1] = b.y, level2[r][2] = b.z, level2[r][3] = b.w;
-                        }
+                    for (int part = 0; part < warp_rows;
+                         part += 2) { // two lines at a time: registers are dear
+                        uint4 v[2][4];
+                        bool here;
+                        do {
+                            here = true;
+#pragma unroll
+                            for (int r = 0; r < 2; ++r)
+#pragma unroll
+                                for (int i = 0; i < 4; ++i)
+                                    v[r][i] = observe(from + (part + r) * 128 + i * 32);
+#pragma unroll
+                            for (int r = 0; r < 2; ++r)
+#pragma unroll
+                                for (int i = 0; i < 4; ++i)
+                                    here = here && v[r][i].y == epoch && v[r][i].w == epoch;
+                        } while (!here);
+#pragma unroll
+                        for (int r = 0; r < 2; ++r)
+#pragma unroll
+                            for (int i = 0; i < 2; ++i) {
+                                level3[part + r][2 * i] = __uint_as_float(v[r][i].x);
+                                level3[part + r][2 * i + 1] = __uint_as_float(v[r][i].z);
+                                level2[part + r][2 * i] = __uint_as_float(v[r][i + 2].x);
+                                level2[part + r][2 * i + 1] = __uint_as_float(v[r][i + 2].z);
+                            }
                     }
                 }
             }
@@ -737,9 +904,8 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
     if (m_persistent) {
         HSI_CUDA_CHECK(cudaFuncSetAttribute(persistent_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(tile_shared)));
-        m_exchange = cuda::DeviceBuffer<float>(static_cast<size_t>(m_multiprocessors) * 4 * 8192);
-        m_flags = cuda::DeviceBuffer<unsigned>(static_cast<size_t>(m_multiprocessors));
-        HSI_CUDA_CHECK(cudaMemset(m_flags.data(), 0, m_flags.bytes()));
+        m_exchange = cuda::DeviceBuffer<uint4>(static_cast<size_t>(m_multiprocessors) * 2 * exchange_words);
+        HSI_CUDA_CHECK(cudaMemset(m_exchange.data(), 0, m_exchange.bytes()));
     } else {
         m_planes = cuda::DeviceBuffer<T>(static_cast<size_t>(max_samples) * static_cast<size_t>(max_lines) *
                                          static_cast<size_t>(max_components) * (3 + batch_copies));
@@ -754,7 +920,8 @@ uint64_t Recurrence<T>::device_bytes(int ordinal, uint64_t pixels, int component
         terms += (s.coefficients.size() + batch_copies) * static_cast<uint64_t>(s.degree + 8);
     const uint64_t small = terms * (sizeof(T) + 4) + (1 << 20);
     if (sizeof(T) == sizeof(float) && fits_persistent(ordinal))
-        return small + static_cast<uint64_t>(multiprocessors_of(ordinal)) * (4 * 8192 * 4 + 4);
+        return small +
+               static_cast<uint64_t>(multiprocessors_of(ordinal)) * 2 * exchange_words * sizeof(uint4);
     return small + pixels * static_cast<uint64_t>(components) * sizeof(T) * (3 + batch_copies);
 }
 
@@ -831,10 +998,11 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     work.copies = batch.copies;
     work.write_next = stage.next != nullptr && batch.first_copy == 0;
     work.exchange = m_exchange.data();
-    work.flags = m_flags.data();
     work.epoch = m_epoch;
-    // Teams may end on different epochs: flags start anew with every launch.
-    HSI_CUDA_CHECK(cudaMemsetAsync(m_flags.data(), 0, m_flags.bytes(), stream));
+    // Tags of earlier launches must never be taken for those of this one.
+    m_epoch += static_cast<unsigned>(work.groups) *
+               static_cast<unsigned>(
+                   ceil_div(work.windows_across * work.windows_down * stage.components, work.teams));
     void* arguments[] = {&work};
     HSI_CUDA_CHECK(
         cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(persistent_kernel),

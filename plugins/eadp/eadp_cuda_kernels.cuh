@@ -26,6 +26,10 @@ struct Planes {
 /// valid[p] = 1 where the pixel has a value in all components, else 0.
 void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream);
 
+struct Core {
+    int x = 0, y = 0, w = 0, h = 0; ///< in window coordinates
+};
+
 /// The Gaussian's taps on the device, and scratch for the gradient.
 struct GradientWork {
     const double* weights = nullptr; ///< radius + 1
@@ -34,17 +38,7 @@ struct GradientWork {
     double* smooth = nullptr;   ///< components x pixels
     double* column_weight = nullptr; ///< pixels: what the Gaussian divides by
 };
-void launch_gaussian_rows(const Planes& planes, const uint8_t* valid, const GradientWork& work,
-                          cudaStream_t stream);
-void launch_gaussian_columns(const Planes& planes, const uint8_t* valid, const GradientWork& work,
-                             cudaStream_t stream);
-/// squared: components x pixels, squared gradient magnitudes.
-void launch_scharr(const Planes& planes, const uint8_t* valid, const double* smooth, double* squared,
-                   cudaStream_t stream);
 
-struct Core {
-    int x = 0, y = 0, w = 0, h = 0; ///< in window coordinates
-};
 /// What a range scan gathers for a component. Clear with clear_ranges().
 struct RangeSums {
     unsigned long long steepest; ///< bits of the largest squared gradient
@@ -53,6 +47,11 @@ struct RangeSums {
 };
 void clear_ranges(RangeSums* sums, int components, cudaStream_t stream);
 float decode_ordered(unsigned bits);
+/// squared: components x pixels, squared gradient magnitudes; and, when sums is not null, launch_range().
+void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientWork& work, double* squared,
+                     Core core, RangeSums* sums, cudaStream_t stream);
+/// True when launch_gradient() needs the planes of GradientWork; else they may be null.
+bool gradient_needs_planes(int radius);
 void launch_range(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                   RangeSums* sums, cudaStream_t stream);
 /// steepest[c]: hmax of the component. counts: components x histogram_bins, added to.
@@ -87,9 +86,9 @@ struct StageWork {
 
 /// Runs stages of up to 8 copies at a time; scratch is made once.
 /// Single precision on a device with enough shared memory: one persistent kernel in which every
-/// multiprocessor keeps a tile of 128 x 64 pixels in registers (Y_k, weights) and the sums of 8 copies in
-/// shared memory; neighbours exchange halos of 4 pixels through the second-level cache after every 4 sweeps.
-/// Otherwise: a launch a sweep.
+/// multiprocessor keeps a tile of 128 x 60 pixels in registers (Y_k, weights) and the sums of 8 copies in
+/// shared memory; neighbours exchange halos of 4 pixels through the second-level cache after every 4 sweeps,
+/// each value beside a tag. Otherwise: a launch a sweep.
 template <class T>
 class Recurrence {
   public:
@@ -119,8 +118,7 @@ class Recurrence {
     cuda::DeviceBuffer<T> m_coefficients; ///< [group][8 copies][4]
     cuda::DeviceBuffer<int> m_masks;      ///< [group]: bit c: copy c has terms
     cuda::DeviceBuffer<T> m_planes;       ///< for run_sweeps: Y_{k-1}, Y_k, Y_{k+1}, sums
-    cuda::DeviceBuffer<float> m_exchange;
-    cuda::DeviceBuffer<unsigned> m_flags;
+    cuda::DeviceBuffer<uint4> m_exchange;
     unsigned m_epoch = 0;
 };
 

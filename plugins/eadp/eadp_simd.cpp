@@ -179,7 +179,7 @@ void diffusivity(const double* HWY_RESTRICT squared, double k2, Diffusivity kind
         break;
     case Diffusivity::g2:
         for (int64_t i = 0; i < count; ++i)
-            g[i] = 1.0 / (1.0 + squared[i] / k2);
+            g[i] = k2 / (k2 + squared[i]);
         break;
     case Diffusivity::g3:
         for (int64_t i = 0; i < count; ++i) {

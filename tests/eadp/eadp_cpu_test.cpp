@@ -245,6 +245,17 @@ TEST(EadpCpu, InvalidPixelsTakeNoPart) {
     }
 }
 
+TEST(EadpCpu, TallScenesAreSetUpInChunksWithoutATrace) {
+    Cube planes = component_planes(61, 403, 1, 14);
+    for (int64_t y = 180; y < 215; ++y)
+        for (int64_t x = 10; x < 30; ++x)
+            make_invalid(planes, y, x, 0);
+    const auto o = options_with({20, 65});
+    const auto want = reference_profile(planes, o);
+    for (int threads : {1, 2, 5})
+        EXPECT_LT(difference(profile_of(planes, o, {0, 0, threads}).cube, want, o), 5e-6);
+}
+
 TEST(EadpCpu, RawBandsAreInvalidWhereAllAreZero) {
     Cube planes = component_planes(30, 30, 2, 5);
     planes.at(0, 5, 5) = planes.at(1, 5, 5) = 0;
