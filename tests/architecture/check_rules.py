@@ -55,8 +55,8 @@ def check_include(root, path, kind, name):
         return None
 
     if "/" not in name:
-        if top == "benchmarks" and (root / path.parent / name).is_file():
-            return None  # benchmarks have no rooms
+        if top in {"benchmarks", "gdal_tools"} and (root / path.parent / name).is_file():
+            return None  # benchmarks and tools have no rooms
         return '"%s": headers are included with their room, "room/file.h"' % name
     target = name.split("/")[0]
     if not any((root / folder / name).is_file() for folder in ("common", "plugins", "tests")):
@@ -80,6 +80,8 @@ def check_include(root, path, kind, name):
         return None if target in allowed else "%s may not include %s" % (top + ("/" + room if room else ""), target)
     if target == room or name == "%s/%s.h" % (target, target):
         return None
+    if top == "gdal_tools" and not re.search(r"(_simd|_kernels|_impl)\.h$|\.cuh$", name):
+        return None  # a tool strings together what a room offers; inner loops and kernels stay inside
     return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
 
 
