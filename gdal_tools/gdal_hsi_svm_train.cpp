@@ -66,9 +66,18 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
     }
 }
 
-/// The labelled pixels as a training set; pixels without a valid spectrum are left out and told.
-svm::TrainingSet gather(cli::Run& run, const raster::RasterSource& scene, raster::LabelledPixels labels) {
-    const auto shape = scene.shape();
+std::string list(const std::vector<int>& numbers) {
+    std::string text;
+    for (const int n : numbers)
+        text.append(text.empty() ? "" : ",").append(std::to_string(n));
+    return text;
+}
+
+/// Reads the spectra of the labelled pixels. Bands without a single value there are left out of `scene`, with
+/// a warning: they would leave no pixel valid.
+svm::Gather read_spectra(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
+                         const raster::LabelledPixels& labels) {
+    const auto shape = scene->shape();
     const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(shape.bands) * 4;
     if (bytes > run.buffer_memory() / 2)
         throw Error(std::to_string(labels.index.size()) + " training pixels of " +
@@ -76,15 +85,36 @@ svm::TrainingSet gather(cli::Run& run, const raster::RasterSource& scene, raster
                         ", more than half of -memory",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
     svm::Gather operation(shape.bands, shape.samples, labels.index);
-    auto pass = run.pass("training pixels", 0.1);
+    auto pass = run.pass("training pixels", 0.05);
     pass.memory -= std::min(pass.memory / 2, bytes);
-    const auto plan = stream::plan_pass(scene, operation, pass);
+    const auto plan = stream::plan_pass(*scene, operation, pass);
     const auto tiles = operation.tiles(plan);
     pass.only = &tiles;
-    run.add_pass(stream::run_pass(scene, operation, {}, plan, pass));
+    run.add_pass(stream::run_pass(*scene, operation, {}, plan, pass));
 
+    std::vector<int> empty, numbers;
+    const auto bands = static_cast<size_t>(shape.bands);
+    for (size_t b = 0; b < bands; ++b) {
+        bool any = false;
+        for (size_t i = 0; i < labels.index.size() && !any; ++i)
+            any = std::isfinite(operation.spectra()[i * bands + b]);
+        if (any) continue;
+        empty.push_back(static_cast<int>(b));
+        numbers.push_back(scene->bands()[b]);
+    }
+    if (empty.empty() || empty.size() == bands) return operation;
+    run.warn("no labelled pixel has a value in band " + list(numbers) + ": left out");
+    run.report()["bands_without_values"] = numbers;
+    scene = scene->without_bands(empty);
+    return read_spectra(run, scene, labels);
+}
+
+/// The labelled pixels as a training set; pixels without a valid spectrum are left out and told.
+svm::TrainingSet gather(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
+                        const raster::LabelledPixels& labels) {
+    const svm::Gather operation = read_spectra(run, scene, labels);
     svm::TrainingSet set;
-    set.features = shape.bands;
+    set.features = scene->shape().bands;
     int64_t invalid = 0;
     for (size_t i = 0; i < labels.index.size(); ++i) {
         if (!operation.valid(i)) {
@@ -92,8 +122,8 @@ svm::TrainingSet gather(cli::Run& run, const raster::RasterSource& scene, raster
             continue;
         }
         const auto row =
-            operation.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(shape.bands));
-        set.values.insert(set.values.end(), row, row + shape.bands);
+            operation.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(set.features));
+        set.values.insert(set.values.end(), row, row + set.features);
         set.label.push_back(labels.value[i]);
     }
     for (const auto& c : labels.classes) {
@@ -160,12 +190,12 @@ void describe(cli::Run& run, const svm::TrainResult& result) {
 void run_train(cli::Run& run, const Settings& s) {
     check_text_file(s.model_file, s.overwrite);
     if (!s.libsvm_file.empty()) check_text_file(s.libsvm_file, s.overwrite);
-    const auto scene = run.open_source();
+    auto scene = run.open_source();
     const auto grid = raster::grid_of(*scene);
     const auto source = raster::LabelSource::open(s.labels, &grid);
     for (const auto& note : source->notes())
         run.warn(note);
-    auto labels = raster::collect_labels(*source);
+    const auto labels = raster::collect_labels(*source);
     run.report()["device"] = "CPU, " + std::to_string(run.options().threads) + " threads";
     run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
     if (run.options().dry_run) {
@@ -176,7 +206,7 @@ void run_train(cli::Run& run, const Settings& s) {
         run.print(text);
         return;
     }
-    svm::TrainingSet set = gather(run, *scene, std::move(labels));
+    svm::TrainingSet set = gather(run, scene, labels);
     set_weights(s, set.classes);
 
     svm::TrainOptions options;

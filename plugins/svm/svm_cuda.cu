@@ -29,42 +29,45 @@ using stream::TileLimits;
 
 constexpr int threads = 128;
 constexpr int chunk = 16; ///< sums of a class that one thread keeps in registers
-// Most of the time of a batch is the product's way to memory and back: a product of this size stays in the
-// second-level cache of current data-centre GPUs.
-constexpr int64_t product_bytes = int64_t{48} << 20;
-constexpr int largest_batch = 16384, smallest_batch = 128;
+constexpr int parts = 4;  ///< threads that share the support vectors of a class, for one pixel
+constexpr int most_local_votes = 64;
+// Large enough to fill the device, small enough to stay near its second-level cache: measured on an H200.
+constexpr int64_t product_bytes = int64_t{64} << 20;
+constexpr int64_t batch_bytes = int64_t{512} << 20;
+constexpr int64_t smallest_batch = threads, largest_batch = 32768;
 
 int blocks(int64_t n) { return static_cast<int>((n + threads - 1) / threads); }
+int64_t even(int64_t n) { return (n + 1) / 2 * 2; }
 
-/// Pixels of a batch: a multiple of `threads`, from the model alone.
-int batch_of(const Model& model, bool estimates) {
-    const int64_t k = model.class_count();
-    const int64_t per_pixel =
-        8 * (model.vector_count() + k * (k - 1) + (estimates ? k * (k + 2) + model.pair_count() : 0));
-    const char* dev = getenv("HSI_SVM_MB");
-    const int64_t fitting =
-        (dev ? int64_t(atoi(dev)) << 20 : product_bytes) / per_pixel / smallest_batch * smallest_batch;
-    return static_cast<int>(std::clamp<int64_t>(fitting, smallest_batch, largest_batch));
-}
+/// How pixels go through, from the model alone.
+struct Batches {
+    int product = 0;  ///< pixels of one matrix product, a multiple of `threads`
+    int batch = 0;    ///< pixels whose decisions are taken together, a multiple of `product`
+    int features = 0; ///< of a product: padded to whole 32 bytes, which the matrix units want
+    Batches(const Model& model, bool estimates) {
+        const int64_t k = model.class_count();
+        const int64_t scratch =
+            8 * (parts * k * (k - 1) + (estimates ? k * (k + 2) + model.pair_count() : 0)) + 8 * k;
+        const int64_t most =
+            std::clamp(batch_bytes / scratch / threads * threads, smallest_batch, largest_batch);
+        product = static_cast<int>(
+            std::clamp(product_bytes / (8 * model.vector_count()) / threads * threads, smallest_batch, most));
+        batch = static_cast<int>(most / product * product);
+        features = (model.features() + 3) / 4 * 4;
+    }
+};
 
-/// Features of one tile: raw [feature][pixel] to scaled doubles [batch][feature][pixel of batch]; |x|^2;
+/// Features of one tile: raw [feature][pixel] to scaled doubles [product][feature][pixel of product]; |x|^2;
 /// validity.
-__global__ void scale(const float* raw, int64_t pixels, int64_t padded, int features, int batch,
-                      const double* minimum, const double* factor, double* x, double* x2,
+__global__ void scale(const float* raw, int64_t pixels, int64_t padded, int features, int padded_features,
+                      int batch, const double* minimum, const double* factor, double* x, double* x2,
                       unsigned char* valid) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= padded) return;
-    double* to = x + i / batch * batch * features + i % batch;
-    if (i >= pixels) {
-        for (int f = 0; f < features; ++f)
-            to[static_cast<int64_t>(f) * batch] = 0;
-        x2[i] = 0;
-        valid[i] = 0;
-        return;
-    }
+    double* to = x + i / batch * batch * padded_features + i % batch;
     double sum = 0;
-    bool finite = true, zero = true;
-    for (int f = 0; f < features; ++f) {
+    bool finite = i < pixels, zero = true;
+    for (int f = 0; f < features && i < pixels; ++f) {
         const float v = raw[f * pixels + i];
         finite = finite && isfinite(v);
         zero = zero && v == 0.0f;
@@ -78,42 +81,90 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
     const bool ok = finite && !zero;
     valid[i] = ok;
     x2[i] = sum;
-    if (!ok)
-        for (int f = 0; f < features; ++f)
-            to[static_cast<int64_t>(f) * batch] = 0; // NaN would slow nothing but confuse
+    for (int f = ok ? features : 0; f < padded_features; ++f)
+        to[static_cast<int64_t>(f) * batch] = 0;
 }
 
-/// Sums of coefficient times kernel value over the support vectors of class blockIdx.y, for `count` <= chunk
-/// of the other classes from `first` on. product: [vector][pixel], -2 x s; the first chunk turns it into
-/// kernel values. sums: [class][other][pixel].
-template <int N>
-__global__ void class_sums(double* product, const double* x2, const double* s2, const double* coefficients,
-                           const int* class_begin, double gamma, int batch, int64_t vectors, int others,
-                           int first, bool fresh, bool keep, double* sums) {
-    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), c = static_cast<int>(blockIdx.y);
-    if (i >= batch) return;
-    double acc[N];
+struct SumsWork {
+    double* product = nullptr; ///< [vector][pixel], -2 x s; the first chunk turns it into kernel values
+    const double *x2 = nullptr, *s2 = nullptr;
+    const double* coefficients = nullptr; ///< [vector][other class], `pitch` (even) doubles a vector
+    const int* class_begin = nullptr;
+    double gamma = 1;
+    int pixels = 0; ///< of the product
+    int pitch = 0, others = 0, first = 0;
+
+    double* sums = nullptr; ///< [class][other][part][pixel of the batch], from this product's first pixel on
+    int batch = 0;
+};
+
+/// exp(x) for x <= 0 to within two units in the last place, zero below -708; NaN stays NaN. CUDA's own
+/// branches on rare arguments, which keeps the compiler from interleaving several of them, and latency is all
+/// that they cost.
+__device__ __forceinline__ double exp_of(double x) {
+    const double magic = 6755399441055744.0; // 1.5 * 2^52: the sum's low word is the rounded number
+    const double shifted = fma(x, 1.4426950408889634, magic);
+    const double n = shifted - magic;
+    double r = fma(n, -0.6931471805599453, x);
+    r = fma(n, -2.3190468138462996e-17, r);
+    const double r2 = r * r, r4 = r2 * r2;
+    // 1 + r + r^2/2! + .. + r^12/12!, |r| <= ln(2)/2
+    const double a = fma(fma(r, 1.0 / 6, 0.5), r2, r + 1.0);
+    const double b = fma(fma(r, 1.0 / 5040, 1.0 / 720), r2, fma(r, 1.0 / 120, 1.0 / 24));
+    const double c = fma(1.0 / 479001600, r2 * r2,
+                         fma(fma(r, 1.0 / 39916800, 1.0 / 3628800), r2, fma(r, 1.0 / 362880, 1.0 / 40320)));
+    const double p = fma(fma(c, r4, b), r4, a);
+    const double scaled_p =
+        __hiloint2double(__double2hiint(p) + (__double2loint(shifted) << 20), __double2loint(p));
+    return x < -708.0 ? 0.0 : scaled_p;
+}
+
+/// Sums of coefficient times kernel value over one part of the support vectors of class blockIdx.y, for the N
+/// other classes from `first` on and two pixels a thread: what is read of the model serves both. Fresh: the
+/// product holds -2 x s; else kernel values, where an earlier chunk left them (Keep).
+template <int N, bool Fresh, bool Keep>
+__global__ void class_sums(const SumsWork w) {
+    const int i = 2 * static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x),
+              c = static_cast<int>(blockIdx.y);
+    if (i >= w.pixels) return;
+    const int part = static_cast<int>(blockIdx.z);
+    constexpr int pairs = (N + 1) / 2;
+    double one[2 * pairs], two[2 * pairs];
 #pragma unroll
-    for (int t = 0; t < N; ++t)
-        acc[t] = 0;
-    const double norm = x2[i];
-    const int end = class_begin[c + 1];
-    const double* coefficient = coefficients + static_cast<int64_t>(first) * vectors;
+    for (int t = 0; t < 2 * pairs; ++t)
+        one[t] = two[t] = 0;
+    const double2 norm = *reinterpret_cast<const double2*>(w.x2 + i);
+    const double gamma = -w.gamma;
+    const int begin = w.class_begin[c], count = w.class_begin[c + 1] - begin;
+    const int from = begin + static_cast<int>(static_cast<int64_t>(count) * part / parts);
+    const int to = begin + static_cast<int>(static_cast<int64_t>(count) * (part + 1) / parts);
+    const auto* coefficient =
+        reinterpret_cast<const double2*>(w.coefficients + static_cast<int64_t>(from) * w.pitch + w.first);
+    auto* at = reinterpret_cast<double2*>(w.product + static_cast<int64_t>(from) * w.pixels + i);
+    const double* __restrict__ square = w.s2;
 #pragma unroll 4
-    for (int v = class_begin[c]; v < end; ++v) {
-        double* at = product + static_cast<int64_t>(v) * batch + i;
-        double value = *at;
-        if (fresh) {
-            value = exp(-gamma * fmax(0.0, norm + s2[v] + value));
-            if (keep) *at = value;
+    for (int v = from; v < to; ++v, at += w.pixels / 2, coefficient += w.pitch / 2) {
+        double2 value = Keep ? *at : __ldg(at);
+        if (Fresh) {
+            const double s2 = __ldg(square + v);
+            value.x = exp_of(gamma * fmax(0.0, norm.x + s2 + value.x));
+            value.y = exp_of(gamma * fmax(0.0, norm.y + s2 + value.y));
+            if (Keep) *at = value;
         }
 #pragma unroll
-        for (int t = 0; t < N; ++t)
-            acc[t] = fma(coefficient[t * vectors + v], value, acc[t]);
+        for (int t = 0; t < pairs; ++t) {
+            const double2 q = __ldg(coefficient + t);
+            one[2 * t] = fma(q.x, value.x, one[2 * t]);
+            two[2 * t] = fma(q.x, value.y, two[2 * t]);
+            one[2 * t + 1] = fma(q.y, value.x, one[2 * t + 1]);
+            two[2 * t + 1] = fma(q.y, value.y, two[2 * t + 1]);
+        }
     }
 #pragma unroll
     for (int t = 0; t < N; ++t)
-        sums[(static_cast<int64_t>(c) * others + first + t) * batch + i] = acc[t];
+        *reinterpret_cast<double2*>(
+            w.sums + (static_cast<int64_t>(c * w.others + w.first + t) * parts + part) * w.batch + i) =
+            make_double2(one[t], two[t]);
 }
 
 struct DecideWork {
@@ -123,7 +174,7 @@ struct DecideWork {
     const unsigned char* valid = nullptr;
     const float* class_value = nullptr;
     double gamma = 1, reach = 0, terms = 0;
-    int* votes = nullptr;    ///< [class][pixel] of scratch
+    int* votes = nullptr;    ///< [class][pixel] of scratch, for many classes
     double* pairs = nullptr; ///< [pair][pixel]: pairwise probabilities; null: not wanted
     const double *prob_a = nullptr, *prob_b = nullptr;
     int* label = nullptr;    ///< [pixel of the batch]: index of the class, -1 where invalid
@@ -131,6 +182,45 @@ struct DecideWork {
     int* unsure = nullptr;   ///< list of the tile's pixels
     int* unsure_count = nullptr;
 };
+
+__device__ double sum_of(const DecideWork& w, int c, int other, int i) {
+    const double* at = w.sums + static_cast<int64_t>(c * (w.classes - 1) + other) * parts * w.batch + i;
+    double sum = at[0];
+#pragma unroll
+    for (int part = 1; part < parts; ++part)
+        sum += at[static_cast<int64_t>(part) * w.batch];
+    return sum;
+}
+
+template <class Votes>
+__device__ void decide_pixel(const DecideWork& w, int i, int64_t pixel, const Votes& votes) {
+    const int k = w.classes;
+    for (int c = 0; c < k; ++c)
+        votes(c) = 0;
+    const double spread = deviation(w.x2[i], w.reach, w.gamma, w.features, w.terms);
+    bool sure = true;
+    int p = 0;
+    for (int a = 0; a < k; ++a)
+#pragma unroll 4
+        for (int b = a + 1; b < k; ++b) {
+            const double value = sum_of(w, a, b - 1, i) + sum_of(w, b, a, i) - w.rho[p];
+            sure = sure && fabs(value) > spread * w.coefficient_sum[p] + 4 * unit_roundoff * fabs(w.rho[p]);
+            ++votes(value > 0 ? a : b);
+            if (w.pairs)
+                w.pairs[static_cast<int64_t>(p) * w.batch + i] =
+                    pairwise_probability(value, w.prob_a[p], w.prob_b[p]);
+            ++p;
+        }
+    int best = 0, most = votes(0);
+    for (int c = 1; c < k; ++c)
+        if (votes(c) > most) {
+            most = votes(c);
+            best = c;
+        }
+    w.label[i] = best;
+    w.labels[pixel] = w.class_value[best];
+    if (!sure) w.unsure[atomicAdd(w.unsure_count, 1)] = static_cast<int>(pixel);
+}
 
 __global__ void decide(const DecideWork w) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -141,33 +231,13 @@ __global__ void decide(const DecideWork w) {
         w.labels[pixel] = nanf("");
         return;
     }
-    const int k = w.classes;
-    for (int c = 0; c < k; ++c)
-        w.votes[static_cast<int64_t>(c) * w.batch + i] = 0;
-    const double spread = deviation(w.x2[i], w.reach, w.gamma, w.features, w.terms);
-    bool sure = true;
-    int p = 0;
-    for (int a = 0; a < k; ++a)
-        for (int b = a + 1; b < k; ++b, ++p) {
-            const double value = w.sums[(static_cast<int64_t>(a) * (k - 1) + b - 1) * w.batch + i] +
-                                 w.sums[(static_cast<int64_t>(b) * (k - 1) + a) * w.batch + i] - w.rho[p];
-            sure = sure && fabs(value) > spread * w.coefficient_sum[p] + 4 * unit_roundoff * fabs(w.rho[p]);
-            ++w.votes[static_cast<int64_t>(value > 0 ? a : b) * w.batch + i];
-            if (w.pairs)
-                w.pairs[static_cast<int64_t>(p) * w.batch + i] =
-                    pairwise_probability(value, w.prob_a[p], w.prob_b[p]);
-        }
-    int best = 0, most = w.votes[i];
-    for (int c = 1; c < k; ++c) {
-        const int n = w.votes[static_cast<int64_t>(c) * w.batch + i];
-        if (n > most) {
-            most = n;
-            best = c;
-        }
+    if (w.classes <= most_local_votes) {
+        unsigned char local[most_local_votes];
+        decide_pixel(w, i, pixel, [&](int c) -> unsigned char& { return local[c]; });
+    } else {
+        decide_pixel(w, i, pixel,
+                     [&](int c) -> int& { return w.votes[static_cast<int64_t>(c) * w.batch + i]; });
     }
-    w.label[i] = best;
-    w.labels[pixel] = w.class_value[best];
-    if (!sure) w.unsure[atomicAdd(w.unsure_count, 1)] = static_cast<int>(pixel);
 }
 
 struct EstimateWork {
@@ -205,18 +275,18 @@ __global__ void estimate(const EstimateWork w) {
     if (w.confidence) w.confidence[pixel] = static_cast<float>(w.p[static_cast<int64_t>(best) * w.batch + i]);
 }
 
+/// class_sums for `count` other classes.
 template <int N>
-void launch_sums_of(int count, dim3 grid, cudaStream_t stream, double* product, const double* x2,
-                    const double* s2, const double* coefficients, const int* class_begin, double gamma,
-                    int batch, int64_t vectors, int others, int first, bool fresh, bool keep, double* sums) {
-    if constexpr (N > 0) {
-        if (count < N)
-            return launch_sums_of<N - 1>(count, grid, stream, product, x2, s2, coefficients, class_begin,
-                                         gamma, batch, vectors, others, first, fresh, keep, sums);
-        class_sums<N><<<grid, threads, 0, stream>>>(product, x2, s2, coefficients, class_begin, gamma, batch,
-                                                    vectors, others, first, fresh, keep, sums);
-        HSI_CUDA_LAUNCHED("class_sums");
-    }
+void launch_sums(int count, const SumsWork& work, dim3 grid, cudaStream_t stream) {
+    if constexpr (N > 1)
+        if (count < N) return launch_sums<N - 1>(count, work, grid, stream);
+    if (work.first > 0)
+        class_sums<N, false, false><<<grid, threads, 0, stream>>>(work);
+    else if (N == chunk && work.others > chunk)
+        class_sums<N, true, N == chunk><<<grid, threads, 0, stream>>>(work);
+    else
+        class_sums<N, true, false><<<grid, threads, 0, stream>>>(work);
+    HSI_CUDA_LAUNCHED("class_sums");
 }
 
 template <class T>
@@ -229,25 +299,28 @@ DeviceBuffer<T> to_device(const std::vector<T>& host) {
 
 /// The model on one device; lanes share it.
 struct DeviceModel {
-    int batch = 0;
+    Batches batches;
+    int pitch = 0; ///< of coefficients
     double reach = 0, terms = 0;
     DeviceBuffer<double> minimum, factor, vectors, squares, coefficients, rho, coefficient_sum, prob_a,
         prob_b;
     DeviceBuffer<float> class_value;
     DeviceBuffer<int> class_begin;
 
-    DeviceModel(const Model& m, bool estimates) : batch(batch_of(m, estimates)) {
+    DeviceModel(const Model& m, bool estimates) : batches(m, estimates) {
         const auto n = static_cast<size_t>(m.features()), l = static_cast<size_t>(m.vector_count());
         const auto k = static_cast<size_t>(m.class_count());
-        std::vector<double> f, s, s2, sums;
+        const auto padded = static_cast<size_t>(batches.features);
+        std::vector<double> f, s(l * padded, 0.0), s2, sums;
         for (int i = 0; i < m.features(); ++i)
             f.push_back(m.factor(i));
-        for (const float v : m.support_vectors)
-            s.push_back(static_cast<double>(v));
         for (size_t v = 0; v < l; ++v) {
             double sum = 0;
-            for (size_t i = 0; i < n; ++i)
-                sum += s[v * n + i] * s[v * n + i];
+            for (size_t i = 0; i < n; ++i) {
+                const auto x = static_cast<double>(m.support_vectors[v * n + i]);
+                s[v * padded + i] = x;
+                sum += x * x;
+            }
             s2.push_back(sum);
             reach = std::max(reach, std::sqrt(sum));
         }
@@ -264,6 +337,11 @@ struct DeviceModel {
                 sums.push_back(sum);
                 terms = std::max(terms, static_cast<double>(m.support_count[a] + m.support_count[b]));
             }
+        pitch = static_cast<int>(even(m.class_count() - 1));
+        std::vector<double> by_vector(l * static_cast<size_t>(pitch), 0.0);
+        for (size_t o = 0; o + 1 < k; ++o)
+            for (size_t v = 0; v < l; ++v)
+                by_vector[v * static_cast<size_t>(pitch) + o] = m.coefficients[o * l + v];
         std::vector<float> value;
         for (const auto& c : m.classes)
             value.push_back(static_cast<float>(c.value));
@@ -271,7 +349,7 @@ struct DeviceModel {
         factor = to_device(f);
         vectors = to_device(s);
         squares = to_device(s2);
-        coefficients = to_device(m.coefficients);
+        coefficients = to_device(by_vector);
         rho = to_device(m.rho);
         coefficient_sum = to_device(sums);
         prob_a = to_device(m.prob_a);
@@ -290,16 +368,21 @@ class CudaWorker final : public stream::Worker {
     CudaWorker(int ordinal, std::shared_ptr<const Model> model, const ClassifyOptions& options,
                std::shared_ptr<const DeviceModel> device_model, const TileLimits& limits)
         : by_class(model->classes.size(), 0), m_ordinal(ordinal), m_model(std::move(model)),
-          m_options(options), m_device(std::move(device_model)), m_cublas(m_stream.get()),
-          m_pixels(limits.core_samples * limits.core_lines), m_padded(padded_to(m_pixels, m_device->batch)),
-          m_raw(count_of(m_pixels, m_model->features())), m_x(count_of(m_padded, m_model->features())),
+          m_options(options), m_device(std::move(device_model)), m_cublas(m_product_stream.get()),
+          m_pixels(limits.core_samples * limits.core_lines),
+          m_padded(padded_to(m_pixels, m_device->batches.product)),
+          m_raw(count_of(m_pixels, m_model->features())), m_x(count_of(m_padded, m_device->batches.features)),
           m_x2(count_of(m_padded)), m_valid(count_of(m_padded)),
-          m_product(count_of(m_device->batch, m_model->vector_count())),
-          m_sums(count_of(m_device->batch, m_model->class_count(), m_model->class_count() - 1)),
-          m_votes(count_of(m_device->batch, m_model->class_count())), m_label(count_of(m_device->batch)),
-          m_labels(count_of(m_pixels)), m_unsure(count_of(m_pixels) + 1),
+
+          m_sums(count_of(int64_t{parts} * m_device->batches.batch, m_model->class_count(),
+                          m_model->class_count() - 1)),
+          m_votes(count_of(m_device->batches.batch, m_model->class_count())),
+          m_label(count_of(m_device->batches.batch)), m_labels(count_of(m_pixels)),
+          m_unsure(count_of(m_pixels) + 1),
           m_host_unsure(std::make_shared<cuda::PinnedAllocator>(ordinal), count_of(m_pixels) + 1) {
-        const int64_t k = m_model->class_count(), batch = m_device->batch;
+        for (auto& buffer : m_product)
+            buffer = DeviceBuffer<double>(count_of(m_device->batches.product, m_model->vector_count()));
+        const int64_t k = m_model->class_count(), batch = m_device->batches.batch;
         if (estimates()) {
             m_pairs = DeviceBuffer<double>(count_of(m_model->pair_count(), batch));
             m_p = DeviceBuffer<double>(count_of(k, batch));
@@ -308,18 +391,15 @@ class CudaWorker final : public stream::Worker {
         }
         if (options.probabilities) m_probabilities = DeviceBuffer<float>(count_of(k, m_pixels));
         if (options.confidence) m_confidence = DeviceBuffer<float>(count_of(m_pixels));
-        // The stream is idle from here on: what cuBLAS wants to allocate it allocates before the first tile.
-        m_stream.synchronize();
     }
 
     static uint64_t device_bytes(const Model& m, const ClassifyOptions& o, const TileLimits& l) {
         const int64_t pixels = l.core_samples * l.core_lines, n = m.features(), k = m.class_count();
         const bool estimates = o.probabilities || o.confidence;
-        const int batch = batch_of(m, estimates);
-        const int64_t padded = padded_to(pixels, batch);
-        int64_t bytes = pixels * (4 * n + 8) + padded * (8 * n + 9) +
-                        batch * (8 * m.vector_count() + 8 * k * (k - 1) + 4 * k + 4);
-        if (estimates) bytes += batch * 8 * (m.pair_count() + k * (k + 2));
+        const Batches b(m, estimates);
+        int64_t bytes = pixels * (4 * n + 8) + padded_to(pixels, b.product) * (8 * b.features + 9) +
+                        b.product * 16 * m.vector_count() + b.batch * (8 * parts * k * (k - 1) + 4 * k + 4);
+        if (estimates) bytes += b.batch * 8 * (m.pair_count() + k * (k + 2));
         if (o.probabilities) bytes += pixels * 4 * k;
         if (o.confidence) bytes += pixels * 4;
         return static_cast<uint64_t>(bytes) + (uint64_t{64} << 20); // cuBLAS's workspace
@@ -329,29 +409,58 @@ class CudaWorker final : public stream::Worker {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
         const Model& model = *m_model;
-        const int n = model.features(), k = model.class_count(), batch = m_device->batch;
+        const int n = model.features(), k = model.class_count();
+        const Batches& b = m_device->batches;
         const auto l = model.vector_count();
         const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
-        const int64_t padded = padded_to(pixels, batch);
+        const int64_t padded = padded_to(pixels, b.product);
+        // The next product is made on one stream while the sums over this one are taken on the other: the one
+        // is bound by the matrix units and memory, the other by arithmetic.
+        const auto products = m_product_stream.get();
         m_raw.upload(in.data, count_of(pixels, n), stream);
         HSI_CUDA_CHECK(cudaMemsetAsync(m_unsure.data(), 0, sizeof(int), stream));
 
         m_begin.record(stream);
-        scale<<<blocks(padded), threads, 0, stream>>>(m_raw.data(), pixels, padded, n, batch,
+        scale<<<blocks(padded), threads, 0, stream>>>(m_raw.data(), pixels, padded, n, b.features, b.product,
                                                       m_device->minimum.data(), m_device->factor.data(),
                                                       m_x.data(), m_x2.data(), m_valid.data());
         HSI_CUDA_LAUNCHED("scale");
-        for (int64_t first = 0; first < pixels; first += batch) {
-            const double minus_two = -2, zero = 0;
-            HSI_CUBLAS_CHECK(cublasDgemm(m_cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, batch, static_cast<int>(l),
-                                         n, &minus_two, m_x.data() + first * n, batch,
-                                         m_device->vectors.data(), n, &zero, m_product.data(), batch));
-            const dim3 grid(static_cast<unsigned>(blocks(batch)), static_cast<unsigned>(k));
-            for (int other = 0; other < k - 1; other += chunk)
-                launch_sums_of<chunk>(
-                    std::min(chunk, k - 1 - other), grid, stream, m_product.data(), m_x2.data() + first,
-                    m_device->squares.data(), m_device->coefficients.data(), m_device->class_begin.data(),
-                    model.gamma, batch, l, k - 1, other, other == 0, k - 1 > chunk, m_sums.data());
+        SumsWork work;
+
+        work.s2 = m_device->squares.data();
+        work.coefficients = m_device->coefficients.data();
+        work.class_begin = m_device->class_begin.data();
+        work.gamma = model.gamma;
+        work.pixels = b.product;
+        work.pitch = m_device->pitch;
+        work.others = k - 1;
+
+        work.batch = b.batch;
+        const dim3 grid(static_cast<unsigned>(blocks(b.product / 2)), static_cast<unsigned>(k), parts);
+        m_scaled.record(stream);
+        HSI_CUDA_CHECK(cudaStreamWaitEvent(products, m_scaled.get(), 0));
+        int64_t number = 0;
+        for (int64_t first = 0; first < pixels; first += b.batch) {
+            for (int64_t at = first; at < std::min(first + b.batch, padded); at += b.product, ++number) {
+                const auto side = static_cast<size_t>(number % 2);
+                if (number >= 2) HSI_CUDA_CHECK(cudaStreamWaitEvent(products, m_summed[side].get(), 0));
+                work.product = m_product[side].data();
+                const double minus_two = -2, zero = 0;
+                HSI_CUBLAS_CHECK(
+                    cublasDgemm(m_cublas.get(), CUBLAS_OP_N, CUBLAS_OP_N, b.product, static_cast<int>(l),
+                                b.features, &minus_two, m_x.data() + at * b.features, b.product,
+                                m_device->vectors.data(), b.features, &zero, work.product, b.product));
+                m_multiplied[side].record(products);
+                m_stream.wait_for(m_multiplied[side]);
+                work.x2 = m_x2.data() + at;
+                work.sums = m_sums.data() + (at - first);
+                for (int other = 0; other < k - 1; other += chunk) {
+                    work.first = other;
+
+                    launch_sums<chunk>(std::min(chunk, k - 1 - other), work, grid, stream);
+                }
+                m_summed[side].record(stream);
+            }
             launch_decision(first, pixels, stream);
         }
         m_end.record(stream);
@@ -392,7 +501,7 @@ class CudaWorker final : public stream::Worker {
     void launch_decision(int64_t first, int64_t pixels, cudaStream_t stream) {
         const Model& model = *m_model;
         DecideWork w;
-        w.batch = m_device->batch;
+        w.batch = m_device->batches.batch;
         w.classes = model.class_count();
         w.features = model.features();
         w.first = first;
@@ -475,14 +584,17 @@ class CudaWorker final : public stream::Worker {
     std::shared_ptr<const Model> m_model;
     ClassifyOptions m_options;
     std::shared_ptr<const DeviceModel> m_device;
-    cuda::Stream m_stream;
+    cuda::Stream m_stream, m_product_stream;
     cuda::Cublas m_cublas;
+    cuda::Event m_scaled;
+    std::array<cuda::Event, 2> m_multiplied, m_summed;
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
     int64_t m_pixels, m_padded;
     DeviceBuffer<float> m_raw;
     DeviceBuffer<double> m_x, m_x2;
     DeviceBuffer<unsigned char> m_valid;
-    DeviceBuffer<double> m_product, m_sums;
+    std::array<DeviceBuffer<double>, 2> m_product;
+    DeviceBuffer<double> m_sums;
     DeviceBuffer<int> m_votes, m_label;
     DeviceBuffer<float> m_labels;
     DeviceBuffer<int> m_unsure; ///< the number, then the pixels

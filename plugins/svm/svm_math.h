@@ -29,7 +29,7 @@ HSI_HOST_DEVICE inline double deviation(double x2, double reach, double gamma, i
     const double far = fmax(0.0, sqrt(x2) - reach) * (1 - 1e-9);
     const double largest = exp(-gamma * far * far);
     const double relative = 8 * (n + 4) * unit_roundoff * gamma * (x2 + reach * reach);
-    return largest * (expm1(relative) + (terms + 32) * unit_roundoff) + 1e-300;
+    return largest * (expm1(relative) + (terms + 64) * unit_roundoff) + 1e-300;
 }
 
 /// P(i against j) from a decision value, kept away from 0 and 1.
