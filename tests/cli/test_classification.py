@@ -1,0 +1,489 @@
+# SPDX-License-Identifier: MIT
+"""gdal_hsi_sample, gdal_hsi_svm_train, gdal_hsi_svm_classify and gdal_hsi_accuracy on files: the chain from labels to a
+judged map, labels in every form, LIBSVM's own svm-predict beside ours, and bad input."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal, ogr, osr
+
+from conftest import DATA, ROOT, assert_untouched, first_error, run, succeed, write_scene
+
+gdal.UseExceptions()
+ogr.UseExceptions()
+
+NAMES = ["corn", "oats, early", "wöods"]
+COLOURS = [(250, 200, 10, 255), (10, 20, 230, 255), (0, 120, 0, 255)]
+GEOTRANSFORM = (500000, 20, 0, 4480000, 0, -20)
+
+
+def truth(samples=48, lines=40):
+    line, sample = np.mgrid[:lines, :samples]
+    field = 1 + (line // 9 + sample // 8) % 3
+    field[(line % 9 == 0) | (sample % 8 == 0)] = 0
+    return field.astype(np.uint8)
+
+
+def scene_of(field, bands=8, seed=1, noise=60.0):
+    random = np.random.default_rng(seed)
+    spectra = random.uniform(500, 3000, (4, bands))
+    return np.moveaxis(spectra[field], 2, 0) + random.normal(0, noise, (bands, *field.shape))
+
+
+def write_labels(path, field, names=NAMES, colours=COLOURS, epsg=32616, geotransform=GEOTRANSFORM):
+    dataset = gdal.GetDriverByName("GTiff").Create(str(path), field.shape[1], field.shape[0], 1, gdal.GDT_Byte)
+    if geotransform:
+        dataset.SetGeoTransform(geotransform)
+    if epsg:
+        dataset.SetProjection(f"EPSG:{epsg}")
+    band = dataset.GetRasterBand(1)
+    if names:
+        band.SetCategoryNames(["none", *names])
+    if colours:
+        table = gdal.ColorTable()
+        for i, colour in enumerate(colours):
+            table.SetColorEntry(i + 1, colour)
+        band.SetColorTable(table)
+    band.WriteArray(field)
+    band = dataset = None
+    return path
+
+
+def read(path):
+    return gdal.Open(str(path)).ReadAsArray()
+
+
+def polygonise(raster, path, epsg, names=None, driver="GPKG"):
+    """The labels as polygons in another SRS; with names instead of numbers when given."""
+    source = gdal.Open(str(raster))
+    memory = ogr.GetDriverByName("Memory").CreateDataSource("")
+    utm = osr.SpatialReference()
+    utm.ImportFromEPSG(32616)
+    raw = memory.CreateLayer("raw", utm, ogr.wkbPolygon)
+    raw.CreateField(ogr.FieldDefn("class", ogr.OFTInteger))
+    gdal.Polygonize(source.GetRasterBand(1), source.GetRasterBand(1), raw, 0)
+    other = osr.SpatialReference()
+    other.ImportFromEPSG(epsg)
+    for srs in (utm, other):
+        srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    transform = osr.CoordinateTransformation(utm, other)
+    dataset = ogr.GetDriverByName(driver).CreateDataSource(str(path))
+    layer = dataset.CreateLayer("fields", other, ogr.wkbPolygon)
+    layer.CreateField(ogr.FieldDefn("crop", ogr.OFTString if names else ogr.OFTInteger))
+    for feature in raw:
+        out = ogr.Feature(layer.GetLayerDefn())
+        geometry = feature.GetGeometryRef().Clone()
+        geometry.Transform(transform)
+        out.SetGeometry(geometry)
+        value = feature.GetField("class")
+        out.SetField("crop", names[value - 1] if names else value)
+        layer.CreateFeature(out)
+    layer = dataset = None
+    return path
+
+
+@pytest.fixture
+def files(tmp_path):
+    field = truth()
+    write_scene(tmp_path / "scene.dat", scene_of(field), wavelengths=[500 + 50 * b for b in range(8)])
+    write_labels(tmp_path / "labels.tif", field)
+    return tmp_path
+
+
+def train(folder, *args, labels="labels.tif", scene="scene.dat", model="model.json"):
+    return run("gdal_hsi_svm_train", "-q", *args, folder / scene, folder / labels, folder / model)
+
+
+def classify(folder, *args, scene="scene.dat", model="model.json", dst="map.tif"):
+    return run("gdal_hsi_svm_classify", "-q", "-device", "cpu", *args, folder / scene, folder / model, folder / dst)
+
+
+FIXED = ["-C", "8", "-gamma", "0.5"]
+
+
+def test_chain_from_labels_to_a_judged_map(files):
+    sample = succeed(run("gdal_hsi_sample", "-n", "30", "-n", "20:corn", "-seed", "7", files / "labels.tif",
+                         files / "train.tif", files / "test.tif"))
+    assert "1 corn: 20 and" in sample.out
+    train_labels, test_labels, field = read(files / "train.tif"), read(files / "test.tif"), truth()
+    assert [(train_labels == v).sum() for v in (1, 2, 3)] == [20, 30, 30]
+    assert np.array_equal(np.where(train_labels > 0, train_labels, test_labels), field)
+    assert not ((train_labels > 0) & (test_labels > 0)).any()
+
+    succeed(train(files, "-report", files / "train.json", labels="train.tif"))
+    report = json.loads((files / "train.json").read_text())
+    assert len(report["grid"]) == 110 and report["folds"] == 5
+    best = max(point["accuracy"] for point in report["grid"])
+    assert report["cv_accuracy"] == best > 0.9
+    first = next(point for point in report["grid"] if point["accuracy"] == best)
+    assert (report["C"], report["gamma"]) == (first["C"], first["gamma"])
+
+    succeed(classify(files, "-report", files / "classify.json"))
+    report = json.loads((files / "classify.json").read_text())
+    assert report["classified"] == 48 * 40 and report["invalid_pixels"] == 0
+    assert sum(one["pixels"] for one in report["classes"]) == 48 * 40
+    result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", files / "map.tif", files / "test.tif")).out)
+    mapped, reference = read(files / "map.tif"), read(files / "test.tif")
+    known = reference > 0
+    assert result["pixels"] == known.sum()
+    assert result["overall_accuracy"]["value"] == pytest.approx((mapped == reference)[known].mean(), abs=1e-12)
+    assert result["overall_accuracy"]["value"] > 0.9
+    per_class = [(mapped == v)[reference == v].mean() for v in (1, 2, 3)]
+    assert [one["producers_accuracy"]["value"] for one in result["classes"]] == pytest.approx(per_class, abs=1e-12)
+    assert result["average_accuracy"]["value"] == pytest.approx(np.mean(per_class), abs=1e-12)
+    assert np.array(result["confusion_matrix"]).sum() == known.sum()
+    assert [one["name"] for one in result["classes"]] == NAMES
+
+
+def test_names_and_colours_travel_from_labels_to_the_map(files):
+    succeed(train(files, *FIXED))
+    succeed(classify(files))
+    dataset = gdal.Open(str(files / "map.tif"))
+    assert dataset.GetGeoTransform() == GEOTRANSFORM and dataset.GetProjection()
+    band = dataset.GetRasterBand(1)
+    assert band.DataType == gdal.GDT_Byte and band.GetNoDataValue() == 0
+    assert band.GetCategoryNames() == ["Unclassified", *NAMES]
+    assert [band.GetColorTable().GetColorEntry(v) for v in (1, 2, 3)] == COLOURS
+    table = band.GetDefaultRAT()
+    rows = [[table.GetValueAsString(r, c) for c in range(6)] for r in range(table.GetRowCount())]
+    assert rows[1:] == [[str(v + 1), NAMES[v], *map(str, COLOURS[v])] for v in range(3)]
+
+
+def test_the_legend_in_qgis(files):
+    if subprocess.run([sys.executable, "-c", "import qgis.core"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no QGIS with Python bindings on this machine (python3-qgis)")
+    succeed(train(files, *FIXED))
+    succeed(classify(files))
+    shown = subprocess.run([sys.executable, ROOT / "tests" / "qgis" / "open_in_qgis.py", files / "map.tif", files / "map.png"],
+                           capture_output=True, text=True, timeout=300, check=False)
+    facts = json.loads(next(line for line in shown.stdout.splitlines() if line.startswith("QGIS "))[5:])
+    assert facts["valid"] and facts["renderer"] == "paletted" and facts["crs"] == "EPSG:32616"
+    assert facts["legend"][:4] == ["Unclassified", *NAMES]  # a TIFF colour table always has 256 entries
+    assert facts["nodata"] == 0
+    picture = gdal.Open(str(files / "map.png")).ReadAsArray()[:3].reshape(3, -1).T
+    seen = {tuple(colour) for colour in picture.tolist()}
+    assert {colour[:3] for colour in COLOURS} <= seen
+
+
+@pytest.mark.parametrize("epsg, names", [(32616, False), (4326, False), (3857, True), (4326, True)])
+def test_vector_labels_in_any_srs_train_the_same_model(files, epsg, names):
+    polygonise(files / "labels.tif", files / "fields.gpkg", epsg, NAMES if names else None)
+    succeed(train(files, *FIXED))
+    succeed(train(files, *FIXED, "-field", "crop", labels="fields.gpkg", model="other.json"))
+    one, other = (json.loads((files / name).read_text()) for name in ("model.json", "other.json"))
+    assert one["svm"] == other["svm"] and one["features"] == other["features"]
+    assert [c["samples"] for c in one["classes"]] == [c["samples"] for c in other["classes"]]
+    assert [c["name"] for c in other["classes"]] == (NAMES if names else ["", "", ""])
+
+
+def test_labels_on_another_grid_and_in_another_srs(files):
+    succeed(train(files, *FIXED))
+    fine = np.kron(truth(), np.ones((2, 2), np.uint8))
+    write_labels(files / "fine.tif", fine, geotransform=(500000, 10, 0, 4480000, 0, -10))
+    succeed(train(files, *FIXED, labels="fine.tif", model="fine.json"))
+    one, other = (json.loads((files / name).read_text()) for name in ("model.json", "fine.json"))
+    assert one["svm"] == other["svm"]
+    gdal.Warp(str(files / "web.tif"), str(files / "fine.tif"), dstSRS="EPSG:3857", xRes=2, yRes=2)
+    succeed(train(files, *FIXED, labels="web.tif", model="web.json"))
+    counts = [[c["samples"] for c in json.loads((files / n).read_text())["classes"]] for n in ("model.json", "web.json")]
+    assert np.allclose(*counts, rtol=0.05)
+
+
+def scaled_features(folder, model):
+    values = read(folder / "scene.dat")
+    low, high = (np.array(model["features"][k], np.float64) for k in ("minimum", "maximum"))
+    factor = 1.0 / (high - low)
+    return ((values.reshape(len(low), -1).T.astype(np.float64) - low) * factor).astype(np.float32)
+
+
+@pytest.mark.skipif(shutil.which("svm-predict") is None, reason="no svm-predict on this machine (libsvm-tools)")
+def test_labels_and_probabilities_are_those_of_svm_predict(files):
+    write_scene(files / "scene.dat", scene_of(truth(), noise=700.0, seed=3))  # classes overlap
+    succeed(train(files, "-C", "128", "-gamma", "2", "-probability", "-libsvm", files / "model.svm"))
+    succeed(classify(files, "-probabilities", files / "p.tif", "-confidence", files / "c.tif"))
+    features = scaled_features(files, json.loads((files / "model.json").read_text()))
+    text = "\n".join("0 " + " ".join(f"{i + 1}:{float(v)!r}" for i, v in enumerate(row)) for row in features)
+    (files / "pixels.txt").write_text(text + "\n")
+    subprocess.run(["svm-predict", files / "pixels.txt", files / "model.svm", files / "labels.txt"], check=True,
+                   capture_output=True)
+    expected = np.loadtxt(files / "labels.txt")
+    mapped = read(files / "map.tif").ravel()
+    assert len(np.unique(mapped)) == 3
+    assert (mapped == expected).all()
+    subprocess.run(["svm-predict", "-b", "1", files / "pixels.txt", files / "model.svm", files / "p.txt"], check=True,
+                   capture_output=True)
+    order = (files / "p.txt").read_text().splitlines()[0].split()[1:]
+    assert order == ["1", "2", "3"]
+    table = np.loadtxt(files / "p.txt", skiprows=1)[:, 1:]  # six digits
+    p = read(files / "p.tif").reshape(3, -1).T
+    assert np.abs(p - table).max() < 1e-5
+    assert np.array_equal(read(files / "c.tif").ravel(), p[np.arange(len(p)), mapped - 1])
+    dataset = gdal.Open(str(files / "p.tif"))
+    assert [dataset.GetRasterBand(b).GetDescription() for b in (1, 2, 3)] == [f"P({name})" for name in NAMES]
+
+
+def test_tiles_threads_and_interleave_change_nothing(files):
+    succeed(train(files, *FIXED, "-probability"))
+    succeed(classify(files, "-probabilities", files / "p.tif"))
+    gdal.Translate(str(files / "bip.dat"), str(files / "scene.dat"), format="ENVI", creationOptions=["INTERLEAVE=BIP"])
+    for args, scene in ((["-tile", "7", "5", "-threads", "3"], "scene.dat"), (["-memory", "1MB"], "bip.dat")):
+        succeed(classify(files, *args, "-overwrite", "-probabilities", files / "q.tif", scene=scene, dst="again.tif"))
+        assert np.array_equal(read(files / "map.tif"), read(files / "again.tif"))
+        assert np.array_equal(read(files / "p.tif"), read(files / "q.tif"))
+
+
+def test_training_is_repeatable_and_takes_only_valid_pixels(files):
+    values = read(files / "scene.dat")
+    values[:, 3:6, 3:6] = -9999
+    write_scene(files / "scene.dat", values, nodata=-9999)
+    succeed(train(files, "-threads", "1", "-C", "1", "-C", "8", "-gamma", "0.5"))
+    result = succeed(train(files, "-threads", "3", "-C", "1", "-C", "8", "-gamma", "0.5", "-tile", "16", "8", model="b.json"))
+    one, other = (json.loads((files / name).read_text()) for name in ("model.json", "b.json"))
+    one.pop("history"), other.pop("history")
+    assert one == other
+    assert "9 of " in result.err and "no valid spectrum" in result.err
+    assert all(v > 0 for v in one["features"]["minimum"])
+    succeed(classify(files))
+    mapped = read(files / "map.tif")
+    assert (mapped[3:6, 3:6] == 0).all() and (mapped == 0).sum() == 9
+
+
+def test_a_model_finds_its_bands(files):
+    succeed(train(files, *FIXED, "-b", "2-4,7"))
+    succeed(classify(files, "-b", "2-4,7", dst="chosen.tif"))
+    succeed(classify(files, dst="found.tif"))
+    assert np.array_equal(read(files / "chosen.tif"), read(files / "found.tif"))
+    wrong = classify(files, "-b", "1-4", dst="wrong.tif")
+    assert wrong.code == 1 and "was made for other bands" in first_error(wrong) and "500.0 nm" in wrong.err
+    succeed(classify(files, "-b", "1-4", "-any-wavelengths", dst="forced.tif"))
+    few = classify(files, "-b", "1,2", dst="few.tif")
+    assert few.code == 1 and "was made for 4 bands" in first_error(few)
+    assert not (files / "wrong.tif").exists() and not (files / "few.tif").exists()
+
+
+def test_class_weights_and_single_weights(files):
+    write_scene(files / "scene.dat", scene_of(truth(), noise=1500.0))
+    succeed(train(files, *FIXED))
+    succeed(classify(files))
+    succeed(train(files, *FIXED, "-weight", "corn=50", model="weighted.json"))
+    succeed(classify(files, model="weighted.json", dst="weighted.tif"))
+    assert (read(files / "weighted.tif") == 1).sum() > 1.2 * (read(files / "map.tif") == 1).sum()
+    succeed(train(files, *FIXED, "-class-weights", "balanced", model="balanced.json"))
+    classes = json.loads((files / "balanced.json").read_text())["classes"]
+    total = sum(c["samples"] for c in classes)
+    assert [c["weight"] for c in classes] == pytest.approx([total / (3 * c["samples"]) for c in classes])
+
+
+def test_spatially_disjoint_sample(files):
+    succeed(run("gdal_hsi_sample", "-q", "-n", "25", "-min-distance", "4", "-patches", "2", files / "labels.tif",
+                files / "train.tif", files / "test.tif"))
+    a, b = np.argwhere(read(files / "train.tif")), np.argwhere(read(files / "test.tif"))
+    assert len(a) == 75 and len(b) > 50
+    assert np.hypot(*(a[:, None] - b[None]).transpose(2, 0, 1)).min() >= 4
+
+
+def test_sample_of_vector_labels(files):
+    polygonise(files / "labels.tif", files / "fields.geojson", 4326, NAMES, "GeoJSON")
+    succeed(run("gdal_hsi_sample", "-q", "-fraction", "0.2", "-field", "crop", "-like", files / "scene.dat",
+                files / "fields.geojson", files / "train.tif", files / "test.tif"))
+    field = truth()
+    both = read(files / "train.tif") + read(files / "test.tif")
+    assert np.array_equal(both, field)
+    assert (read(files / "train.tif") > 0).sum() == sum(round(0.2 * (field == v).sum()) for v in (1, 2, 3))
+    dataset = gdal.Open(str(files / "train.tif"))
+    assert dataset.GetProjection()  # GDAL 3.6 reads the side file, and with it category names, only now
+    assert dataset.GetRasterBand(1).GetCategoryNames()[1:] == NAMES
+    plain = run("gdal_hsi_sample", files / "fields.geojson", files / "a.tif", files / "b.tif")
+    assert plain.code == 1 and "-like" in plain.err
+
+
+def test_accuracy_with_mask_other_grid_names_and_csv(files):
+    field = truth()
+    wrong = field.copy()
+    wrong[5, 9:12] = 1 + wrong[5, 9:12] % 3
+    wrong[7, 9:13] = 0
+    renumbered = np.array([0, 3, 1, 2], np.uint8)[wrong]
+    write_labels(files / "map.tif", renumbered, names=[NAMES[1], NAMES[2], NAMES[0]])
+    result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-csv", files / "table.csv", files / "map.tif",
+                                    files / "labels.tif")).out)
+    assert result["unclassified"] == 4 and result["unlabelled"] == (field == 0).sum()
+    assert result["pixels"] == (field > 0).sum() - 4
+    assert result["overall_accuracy"]["value"] == 1 - 3 / result["pixels"]
+    rows = (files / "table.csv").read_text(encoding="utf-8").splitlines()
+    assert rows[0].startswith("class,name,map_1,map_2,map_3") and rows[2].startswith('2,"oats, early",')
+    strict = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-unclassified", "error", files / "map.tif",
+                                    files / "labels.tif")).out)
+    assert strict["overall_accuracy"]["value"] == pytest.approx(1 - 7 / (field > 0).sum())
+    write_labels(files / "mask.tif", (np.arange(40)[:, None] > 7).astype(np.uint8) * np.ones((1, 48), np.uint8))
+    masked = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-mask", files / "mask.tif", files / "map.tif",
+                                    files / "labels.tif")).out)
+    assert masked["overall_accuracy"]["value"] == 1 and masked["masked"] == 8 * 48
+    # The reference twice as fine, larger, and as polygons in another SRS: the same judgement.
+    big = np.zeros((100, 120), np.uint8)
+    big[6:86, 10:106] = np.kron(field, np.ones((2, 2), np.uint8))
+    write_labels(files / "fine.tif", big, geotransform=(500000 - 100, 10, 0, 4480000 + 60, 0, -10))
+    polygonise(files / "labels.tif", files / "fields.gpkg", 4326, NAMES)
+    for reference, args in (("fine.tif", []), ("fields.gpkg", ["-field", "crop"])):
+        again = json.loads(succeed(run("gdal_hsi_accuracy", "-json", *args, files / "map.tif", files / reference)).out)
+        assert again["confusion_matrix"] == result["confusion_matrix"]
+    again = run("gdal_hsi_accuracy", "-csv", files / "table.csv", files / "map.tif", files / "labels.tif")
+    assert again.code == 1 and "exists" in first_error(again)
+
+
+def test_kappa_and_text(files):
+    reference = np.array([[1] * 25 + [2] * 25], np.uint8)
+    mapped = np.array([[1] * 20 + [2] * 5 + [1] * 10 + [2] * 15], np.uint8)
+    for name, values in (("r.tif", reference), ("m.tif", mapped)):
+        write_labels(files / name, values, names=None, colours=None)
+    out = succeed(run("gdal_hsi_accuracy", files / "m.tif", files / "r.tif")).out
+    assert "Overall accuracy (OA): 70.00 (56.25 to 80.90) %" in out
+    assert "Kappa: 0.4000" in out and "50 compared" in out
+
+
+BAD = {
+    "one class": (lambda f: write_labels(f / "labels.tif", (truth() == 1).astype(np.uint8)), [], "one class only: class 1 (corn)"),
+    "beside the scene": (lambda f: write_labels(f / "labels.tif", truth(), geotransform=(900000, 20, 0, 4480000, 0, -20)), [],
+                         "no labelled pixel inside the scene"),
+    "no georeference": (lambda f: write_labels(f / "labels.tif", truth(30, 30), epsg=None, geotransform=None), [],
+                        "has 30x30 pixels, the scene 48x40"),
+    "not labels": (lambda f: shutil.copy(f / "scene.dat", f / "labels.tif") and gdal.Translate(
+        str(f / "labels.tif"), str(f / "scene.dat"), bandList=[1]) and None, [], "is no class number"),
+    "a cube as labels": (lambda f: gdal.Translate(str(f / "labels.tif"), str(f / "scene.dat")) and None, [], "has 8 bands"),
+    "a field of a raster": (lambda f: None, ["-field", "crop"], "is a raster"),
+    "no such file": (lambda f: (f / "labels.tif").unlink(), [], "cannot open"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_labels(files, case):
+    spoil, args, message = BAD[case]
+    spoil(files)
+    with assert_untouched(files):
+        result = train(files, *args)
+    assert result.code == 1 and message in first_error(result), result.err
+
+
+def test_a_class_with_too_few_samples(files):
+    field = truth()
+    lonely = np.argwhere(field == 3)[1:]
+    field[tuple(lonely.T)] = 0
+    write_labels(files / "labels.tif", field)
+    with assert_untouched(files):
+        result = train(files)
+        assert result.code == 1 and "class 3 (wöods) has 1 training pixel" in first_error(result)
+        result = run("gdal_hsi_sample", "-n", "5", files / "labels.tif", files / "a.tif", files / "b.tif")
+        assert result.code == 1 and "class 3 (wöods) has 1 labelled pixels" in first_error(result)
+    field[tuple(lonely[:2].T)] = 3
+    write_labels(files / "labels.tif", field)
+    result = succeed(train(files, "-C", "1", "-C", "8", "-gamma", "1"))
+    assert "3 folds instead of 5" in result.err
+
+
+def test_bad_models(files):
+    succeed(train(files, *FIXED))
+    good = (files / "model.json").read_bytes()
+    no_estimates = classify(files, "-confidence", files / "c.tif")
+    assert no_estimates.code == 1 and "-probability" in no_estimates.err
+    for name, content in (("empty", b""), ("cut", good[: len(good) // 2]), ("other", b'{"a": 1}'), ("binary", bytes(range(256)) * 50),
+                          ("old", good.replace(b'"version": 1', b'"version": 9'))):
+        (files / "bad.json").write_bytes(content)
+        with assert_untouched(files):
+            result = classify(files, model="bad.json")
+        assert result.code == 1 and "bad.json' is no usable SVM model" in first_error(result), name
+    with assert_untouched(files):
+        assert classify(files, model="absent.json").code == 1
+
+
+@pytest.mark.parametrize("tool, args, message", [
+    ("gdal_hsi_sample", ["-n", "0", "a", "b", "c"], "-n: '0'"),
+    ("gdal_hsi_sample", ["-n", "5:", "a", "b", "c"], "-n: '5:'"),
+    ("gdal_hsi_sample", ["-fraction", "2", "a", "b", "c"], "-fraction: '2'"),
+    ("gdal_hsi_sample", ["-patches", "2", "a", "b", "c"], "-min-distance"),
+    ("gdal_hsi_sample", ["a", "b", "b"], "same file"),
+    ("gdal_hsi_svm_train", ["-C", "0", "a", "b", "c"], "-C"),
+    ("gdal_hsi_svm_train", ["-gamma", "-1", "a", "b", "c"], "-gamma"),
+    ("gdal_hsi_svm_train", ["-cv", "1", "a", "b", "c"], "-cv"),
+    ("gdal_hsi_svm_train", ["-weight", "3", "a", "b", "c"], "-weight: '3'"),
+    ("gdal_hsi_svm_train", ["-class-weights", "some", "a", "b", "c"], "-class-weights"),
+    ("gdal_hsi_svm_train", ["a", "b", "a"], "overwrite"),
+    ("gdal_hsi_svm_classify", ["a", "b", "b"], "overwrite the model"),
+    ("gdal_hsi_accuracy", ["-unclassified", "maybe", "a", "b"], "-unclassified"),
+    ("gdal_hsi_accuracy", ["a"], "reference"),
+])
+def test_wrong_command_lines(tmp_path, tool, args, message):
+    with assert_untouched(tmp_path):
+        result = run(tool, *args, cwd=tmp_path)
+    assert result.code == 2 and message in result.err, result.err
+
+
+def test_existing_outputs_stay_and_dry_runs_write_nothing(files):
+    (files / "model.json").write_text("mine")
+    with assert_untouched(files):
+        result = train(files, *FIXED)
+        assert result.code == 1 and "exists" in first_error(result)
+        succeed(train(files, *FIXED, "-dry-run", model="new.json"))
+        succeed(run("gdal_hsi_sample", "-n", "5", "-dry-run", files / "labels.tif", files / "a.tif", files / "b.tif"))
+    succeed(train(files, *FIXED, "-overwrite"))
+    with assert_untouched(files):
+        assert "Pass classification" in succeed(classify(files, "-dry-run")).out
+    succeed(classify(files))
+    with assert_untouched(files):
+        assert classify(files).code == 1
+
+
+def test_a_field_that_does_not_exist(files):
+    polygonise(files / "labels.tif", files / "fields.gpkg", 4326)
+    with assert_untouched(files):
+        result = train(files, "-field", "kind", labels="fields.gpkg")
+    assert result.code == 1 and "no field 'kind'" in first_error(result) and "crop" in result.err
+
+
+needs_data = pytest.mark.skipif(not (DATA / "indian_pines").exists(), reason=f"REAL SCENES ARE NOT HERE ({DATA}): not tested")
+
+
+@needs_data
+def test_indian_pines(tmp_path):
+    scene, labels = DATA / "indian_pines" / "indian_pines.img", DATA / "indian_pines" / "indian_pines_gt.tif"
+    succeed(run("gdal_hsi_sample", "-q", "-n", "50", "-n", "15:1,7,9", labels, tmp_path / "train.tif", tmp_path / "test.tif"))
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", "128", "-gamma", "0.125", scene, tmp_path / "train.tif", tmp_path / "m.json"))
+    succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", scene, tmp_path / "m.json", tmp_path / "map.tif"))
+    result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "map.tif", tmp_path / "test.tif")).out)
+    assert 0.68 < result["overall_accuracy"]["value"] < 0.85
+    assert result["unclassified"] == 0
+    colours = []
+    for path in (labels, tmp_path / "map.tif"):
+        dataset = gdal.Open(str(path))
+        table = dataset.GetRasterBand(1).GetColorTable().Clone()
+        colours.append([table.GetColorEntry(v) for v in range(1, 17)])
+    assert colours[0] == colours[1]
+
+
+@needs_data
+def test_polygons_without_srs_and_names_beside_numbers(tmp_path):
+    folder = DATA / "enmap_berlin"
+    for name in ("LandCov_BerlinUrbanGradient.shp", "LandCov_BerlinUrbanGradient.dbf"):
+        shutil.copy(folder / name, tmp_path / name)
+    result = succeed(run("gdal_hsi_svm_train", "--config", "SHAPE_RESTORE_SHX", "YES", "-C", "8", "-gamma", "0.5", "-field",
+                         "Level_1_ID", folder / "EnMAP_BerlinUrbanGradient.bsq", tmp_path / "LandCov_BerlinUrbanGradient.shp",
+                         tmp_path / "m.json"))
+    assert "has no SRS" in result.err
+    classes = json.loads((tmp_path / "m.json").read_text())["classes"]
+    assert len(classes) >= 2 and all(c["name"] for c in classes)
+
+
+@needs_data
+def test_points_with_class_names(tmp_path):
+    folder = DATA / "enmap_potsdam"
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", "8", "-gamma", "0.5", "-field", "level_1", folder / "enmap_potsdam.vrt",
+                folder / "landcover_potsdam_point.gpkg", tmp_path / "m.json"))
+    classes = json.loads((tmp_path / "m.json").read_text())["classes"]
+    assert len(classes) >= 2 and sum(c["samples"] for c in classes) > 50
+    assert not set(range(130, 136)) & set(json.loads((tmp_path / "m.json").read_text())["features"]["bands"])
+    succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", folder / "enmap_potsdam.vrt", tmp_path / "m.json",
+                tmp_path / "map.tif"))
+    mapped = read(tmp_path / "map.tif")
+    assert 0.4 < (mapped > 0).mean() < 0.8  # the mosaic has holes
