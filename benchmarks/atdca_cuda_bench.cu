@@ -97,7 +97,6 @@ void measure(const Scene& scene, int repeat, bool published) {
     DeviceBuffer<float> cube(pixels * bands);
     DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands), found_score(targets);
     DeviceBuffer<int> applied(groups);
-    DeviceBuffer<int2> list(groups);
     DeviceBuffer<unsigned char> scratch(static_cast<size_t>(atdca::gpu::SearchWork::scratch_bytes(shape)));
     DeviceBuffer<int64_t> found(targets);
     DeviceBuffer<atdca::gpu::SearchResult> result(1);
@@ -106,7 +105,6 @@ void measure(const Scene& scene, int repeat, bool published) {
     work.score = score.data();
     work.greatest = greatest.data();
     work.applied = applied.data();
-    work.list = list.data();
     work.basis = basis.data();
     work.scratch = scratch.data();
     work.found = found.data();

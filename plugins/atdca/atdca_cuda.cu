@@ -91,7 +91,6 @@ class Backend final : public CudaBackend {
         DeviceBuffer<float> cube(pixels * bands);
         DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands), found_score(targets);
         DeviceBuffer<int> applied(groups);
-        DeviceBuffer<int2> list(groups);
         DeviceBuffer<unsigned char> scratch(static_cast<size_t>(gpu::SearchWork::scratch_bytes(shape)));
         DeviceBuffer<int64_t> found(targets);
         DeviceBuffer<gpu::SearchResult> result(1);
@@ -100,7 +99,6 @@ class Backend final : public CudaBackend {
         work.score = score.data();
         work.greatest = greatest.data();
         work.applied = applied.data();
-        work.list = list.data();
         work.basis = basis.data();
         work.scratch = scratch.data();
         work.found = found.data();

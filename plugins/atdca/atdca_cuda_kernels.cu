@@ -12,10 +12,10 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr int warps = 8, threads = warps * 32;
-constexpr int at_once = 4;        ///< vectors applied in one pass over a group
-constexpr int slice_step = 32;    ///< bands that a warp loads at once
-constexpr int candidates = 256;   ///< of a block, decided by all its warps
+constexpr int threads = 256, warps = threads / 32;
+constexpr int at_once = 8;        ///< targets applied in one pass over a group, by a warp
+constexpr int at_once_together = 4; ///< the same, by a block
+constexpr int candidates = 64;    ///< of a block, decided by all its warps
 constexpr int most_blocks = 2048; ///< of a launch
 constexpr unsigned all = 0xffffffffu;
 constexpr double rank_limit = 1e-6, unit_roundoff = 1.1102230246251565e-16;
@@ -71,10 +71,7 @@ struct Basis {
 };
 
 struct Shared {
-    double *recent, *vector, *p, *coefficients;
-    double *partial;  ///< [2][vector][warp][lane]: products over a warp's slice of the bands
-    double *product;  ///< [2][vector][lane]
-    double *candidate_score;
+    double *recent, *vector, *p, *coefficients, *partial;
     long long *candidate, *found;
     int* list;
 };
@@ -84,13 +81,13 @@ __host__ __device__ inline int even(int n) { return (n + 1) / 2 * 2; }
 /// q_k in shared memory at a time.
 __host__ inline int window_of(const SearchShape& s) {
     const int row = even(s.bands) * 8;
-    return std::max(1, std::min(s.targets, (64 << 10) / row));
+    return std::max(1, std::min(s.targets, (72 << 10) / row));
 }
 
 __host__ inline size_t shared_bytes(const SearchShape& s) {
     const size_t row = static_cast<size_t>(even(s.bands)) * 8;
     return row * (static_cast<size_t>(window_of(s)) + 2) + static_cast<size_t>(even(s.targets)) * 16 +
-           sizeof(double) * 2 * at_once * 32 * (warps + 1) + sizeof(int) * threads + 16 * candidates;
+           sizeof(double) * warps * at_once_together * 32 + sizeof(int) * threads + sizeof(long long) * candidates;
 }
 
 __device__ Shared carve(unsigned char* memory, const SearchShape& s, int window) {
@@ -101,64 +98,26 @@ __device__ Shared carve(unsigned char* memory, const SearchShape& s, int window)
     m.p = m.vector + row;
     m.coefficients = m.p + row;
     m.partial = m.coefficients + even(s.targets);
-    m.product = m.partial + 2 * at_once * warps * 32;
-    m.candidate_score = m.product + 2 * at_once * 32;
-    m.candidate = reinterpret_cast<long long*>(m.candidate_score + candidates);
+    m.candidate = reinterpret_cast<long long*>(m.partial + warps * at_once_together * 32);
     m.found = m.candidate + candidates;
     m.list = reinterpret_cast<int*>(m.found + even(s.targets));
     return m;
 }
 
-/// c_k = row_k.v for k < count, each as strand_dot() has it; by the whole block. GLOBAL: rows that another block wrote.
-template <bool GLOBAL>
-__device__ void products(const double* rows, int pitch, int bands, int count, const double* v, double* c) {
-    constexpr int together = 4; // independent sums hide one another's latency
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    for (int first = warp; first < count; first += together * warps) {
-        const double* row[together];
-#pragma unroll
-        for (int u = 0; u < together; ++u) // rows that are not there are computed again, without branches
-            row[u] = rows + static_cast<int64_t>(min(first + u * warps, count - 1)) * pitch;
-        double part[together] = {};
-        for (int b = lane; b < bands; b += 32) {
-            const double x = v[b];
-#pragma unroll
-            for (int u = 0; u < together; ++u)
-                part[u] = __dadd_rn(part[u], __dmul_rn(GLOBAL ? __ldcg(row[u] + b) : row[u][b], x));
-        }
-#pragma unroll
-        for (int o = 16; o > 0; o /= 2)
-#pragma unroll
-            for (int u = 0; u < together; ++u)
-                part[u] = __dadd_rn(part[u], __shfl_xor_sync(all, part[u], o));
-#pragma unroll
-        for (int u = 0; u < together; ++u)
-            if (lane == 0 && first + u * warps < count) c[first + u * warps] = part[u];
-    }
-}
-
-/// c_k = q_k.v, between barriers of the caller.
-__device__ void coefficients(const Basis& basis, int count, const double* v, double* c) {
-    const int old = min(basis.base, count);
-    products<true>(basis.global, basis.bands, basis.bands, old, v, c);
-    products<false>(basis.recent, basis.pitch, basis.bands, count - old, v, c + old);
-}
-
 /// v -= sum_k (q_k.v) q_k, twice, by the whole block, as basis.h has it.
 __device__ void orthogonalise(const Basis& basis, int count, double* v, double* c) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
     for (int round = 0; round < 2; ++round) {
         __syncthreads();
-        coefficients(basis, count, v, c);
+        for (int k = warp; k < count; k += warps) {
+            const double d = strand_dot([&](int b) { return basis.at(k, b); }, [&](int b) { return v[b]; }, basis.bands);
+            if (threadIdx.x % 32 == 0) c[k] = d;
+        }
         __syncthreads();
         for (int b = static_cast<int>(threadIdx.x); b < basis.bands; b += threads) {
             double r = v[b];
-            int k = 0;
-            for (; k < min(basis.base, count); ++k)
+            for (int k = 0; k < count; ++k)
                 r = __dsub_rn(r, __dmul_rn(c[k], basis.at(k, b)));
-            const double* q = basis.recent + b - basis.base * basis.pitch;
-#pragma unroll 8
-            for (; k < count; ++k)
-                r = __dsub_rn(r, __dmul_rn(c[k], q[k * basis.pitch]));
             v[b] = r;
         }
     }
@@ -173,55 +132,139 @@ __device__ double squared_residual(const SearchWork& w, const Basis& basis, int 
     for (int b = static_cast<int>(threadIdx.x); b < basis.bands; b += threads)
         x[b] = static_cast<double>(w.cube[b * pitch + pixel]);
     __syncthreads();
-    coefficients(basis, count, x, c);
+    for (int k = static_cast<int>(threadIdx.x) / 32; k < count; k += warps) {
+        const double d = strand_dot([&](int b) { return basis.at(k, b); }, [&](int b) { return x[b]; }, basis.bands);
+        if (threadIdx.x % 32 == 0) c[k] = d;
+    }
     __syncthreads();
-    double s = __ldcg(w.norm + pixel);
-#pragma unroll 8
+    double s = w.norm[pixel];
     for (int k = 0; k < count; ++k)
         s = __dsub_rn(s, __dmul_rn(c[k], c[k]));
     return s;
 }
 
-struct Item {
-    int group, applied; ///< vectors before `applied` are done with
-};
-
-/// The values of this lane's pixel in a warp's slice of the bands: all loads at once, none behind a branch. Beyond
-/// `count` bands the last one is read again, and dots() leaves it out.
-__device__ __forceinline__ void load_slice(const float* x, int64_t pitch, int count, float (&value)[slice_step]) {
-#pragma unroll
-    for (int u = 0; u < slice_step; ++u)
-        value[u] = __ldg(x + max(0, min(u, count - 1)) * pitch);
-}
-
-/// acc[j] += sum over u < count of row_j[u] * value[u]. row: its first element lies at an even index; rows end with zeros
-/// up to `room` elements, an even number of at least 2.
+/// acc[j] = sum over bands [first, last) of q[j * pitch + b] * x_b for this lane's pixel.
 template <int M>
-__device__ __forceinline__ void dots(const double* row, int pitch, int count, int room, const float (&value)[slice_step],
-                                     double (&acc)[at_once]) {
+__device__ void dots(const float* x, int64_t x_pitch, const double* q, int pitch, int first, int last, double (&acc)[M]) {
+    constexpr int unroll = 16;
+    for (int j = 0; j < M; ++j)
+        acc[j] = 0;
+    int b = first;
+    const float* at = x + first * x_pitch;
+    for (; b + unroll <= last; b += unroll, at += unroll * x_pitch) {
+        float value[unroll];
 #pragma unroll
-    for (int u = 0; u < slice_step; u += 2) {
-        const double v0 = u < count ? static_cast<double>(value[u]) : 0.0;
-        const double v1 = u + 1 < count ? static_cast<double>(value[u + 1]) : 0.0;
-        const double* at = row + min(u, room - 2);
+        for (int u = 0; u < unroll; ++u)
+            value[u] = at[u * x_pitch];
 #pragma unroll
-        for (int j = 0; j < M; ++j) {
-            const double2 q = *reinterpret_cast<const double2*>(at + j * pitch);
-            acc[j] = fma(q.x, v0, acc[j]);
-            acc[j] = fma(q.y, v1, acc[j]);
+        for (int u = 0; u < unroll; ++u) {
+            const double v = static_cast<double>(value[u]);
+#pragma unroll
+            for (int j = 0; j < M; ++j)
+                acc[j] = fma(q[j * pitch + b + u], v, acc[j]);
         }
+    }
+    for (; b < last; ++b, at += x_pitch) {
+        const double v = static_cast<double>(*at);
+#pragma unroll
+        for (int j = 0; j < M; ++j)
+            acc[j] = fma(q[j * pitch + b], v, acc[j]);
     }
 }
 
-__device__ __forceinline__ void dots_of(int vectors, const double* row, int pitch, int count, int room,
-                                        const float (&value)[slice_step], double (&acc)[at_once]) {
-    // More rows than asked for do no harm: they lie in the window, and nobody looks at their sums.
-    if (vectors == 1)
-        dots<1>(row, pitch, count, room, value, acc);
-    else if (vectors == 2)
-        dots<2>(row, pitch, count, room, value, acc);
-    else
-        dots<at_once>(row, pitch, count, room, value, acc);
+template <int M>
+__device__ double squares(const float* x, int64_t x_pitch, const double* q, int pitch, int first, int last) {
+    double acc[M], sum = 0;
+    dots<M>(x, x_pitch, q, pitch, first, last, acc);
+#pragma unroll
+    for (int j = 0; j < M; ++j)
+        sum = fma(acc[j], acc[j], sum);
+    return sum;
+}
+
+__device__ double squares_of(int count, const float* x, int64_t x_pitch, const double* q, int pitch, int bands) {
+    switch (count) {
+    case 1: return squares<1>(x, x_pitch, q, pitch, 0, bands);
+    case 2: return squares<2>(x, x_pitch, q, pitch, 0, bands);
+    case 3: return squares<3>(x, x_pitch, q, pitch, 0, bands);
+    case 4: return squares<4>(x, x_pitch, q, pitch, 0, bands);
+    case 5: return squares<5>(x, x_pitch, q, pitch, 0, bands);
+    case 6: return squares<6>(x, x_pitch, q, pitch, 0, bands);
+    case 7: return squares<7>(x, x_pitch, q, pitch, 0, bands);
+    default: return squares<8>(x, x_pitch, q, pitch, 0, bands);
+    }
+}
+
+/// One warp: a group's scores with all `count` targets; returns the greatest, to all lanes.
+__device__ double refresh(const SearchWork& w, const Basis& basis, int count, int64_t g) {
+    const int64_t pixel = g * group + threadIdx.x % 32, pitch = w.shape.pitch();
+    double s = w.score[pixel];
+    const bool valid = s != minus_infinity();
+    for (int k = w.applied[g]; k < count;) {
+        const int some = min(at_once, count - k);
+        const double less = squares_of(some, w.cube + pixel, pitch, basis.recent + (k - basis.base) * basis.pitch,
+                                       basis.pitch, basis.bands);
+        s -= less;
+        k += some;
+    }
+    if (!valid) s = minus_infinity(); // NaN arises there
+    w.score[pixel] = s;
+    const double most = warp_max(s);
+    if (threadIdx.x % 32 == 0) {
+        w.greatest[g] = most;
+        w.applied[g] = count;
+    }
+    __syncwarp();
+    return most;
+}
+
+/// The same by the whole block, each warp a part of the bands.
+__device__ double refresh_together(const SearchWork& w, const Basis& basis, int count, int64_t g, double* partial) {
+    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
+    const int64_t pixel = g * group + lane, pitch = w.shape.pitch();
+    const int first = basis.bands * warp / warps, last = basis.bands * (warp + 1) / warps;
+    double s = w.score[pixel];
+    const bool valid = s != minus_infinity();
+    int k = w.applied[g];
+    while (k < count) {
+        constexpr int some = at_once_together;
+        const int now = min(some, count - k);
+        const double* q = basis.recent + (k - basis.base) * basis.pitch;
+        double acc[some] = {};
+        if (now == some) {
+            dots<some>(w.cube + pixel, pitch, q, basis.pitch, first, last, acc);
+        } else {
+            for (int j = 0; j < now; ++j) {
+                double one[1];
+                dots<1>(w.cube + pixel, pitch, q + j * basis.pitch, basis.pitch, first, last, one);
+                acc[j] = one[0];
+            }
+        }
+        __syncthreads();
+#pragma unroll
+        for (int j = 0; j < some; ++j)
+            partial[(j * warps + warp) * 32 + lane] = acc[j];
+        __syncthreads();
+        for (int j = 0; j < now; ++j) {
+            double c = 0;
+            for (int v = 0; v < warps; ++v)
+                c += partial[(j * warps + v) * 32 + lane];
+            s -= c * c;
+        }
+        k += now;
+    }
+    if (!valid) s = minus_infinity();
+    const double most = warp_max(s);
+    __syncthreads(); // every warp has read the old score and count
+    if (warp == 0) {
+        w.score[pixel] = s;
+        if (lane == 0) {
+            w.greatest[g] = most;
+            w.applied[g] = count;
+        }
+    }
+    __syncthreads();
+    return most;
 }
 
 __device__ bool among(long long pixel, const long long* found, int count) {
@@ -230,201 +273,49 @@ __device__ bool among(long long pixel, const long long* found, int count) {
     return false;
 }
 
-/// What visit() is to do; in shared memory, the same for the whole block.
-struct Visit {
-    enum What {
-        one,    ///< item `only`
-        listed, ///< the items of work.list; pixels that reach `least` are noted as candidates
-        all,    ///< every group, whatever its score
-        project ///< every group; the score becomes |p.x| or p.x
-    } what;
-    SearchWork work;
-    Shared memory;
-    const double* rows; ///< vector k at rows + (k - base) * pitch; at_once - 1 rows behind the last one may be read
-    int pitch, base, count;
-    Item only;
-    int64_t start, items, stride; ///< items start, start + stride ... below items
-    double error, least;
-    unsigned long long* floor; ///< raised to the best score found, less the error
-    int found;                 ///< targets so far
-    int waiting;               ///< candidates; more than there is room for: they were not all noted
-};
-
-__device__ void note(Visit& v, int64_t pixel, double s) {
-    if (s == minus_infinity() || s + v.error < v.least) return;
-    const int slot = atomicAdd(&v.waiting, 1);
-    if (slot < candidates) {
-        v.memory.candidate[slot] = pixel;
-        v.memory.candidate_score[slot] = s;
-    }
-}
-
-__device__ Item item_at(const Visit& v, int64_t i) {
-    if (v.what == Visit::one) return v.only;
-    if (v.what == Visit::listed) {
-        const int2 entry = __ldcg(v.work.list + i);
-        return {entry.x, entry.y};
-    }
-    return {static_cast<int>(i), v.what == Visit::all ? __ldcg(v.work.applied + i) : 0};
-}
-
-/// The block looks at groups, each warp at a slice of the bands; warp 0 keeps the scores. While a group is summed up the
-/// next one is on its way. Returns warp 0's score of the last group. Not inlined: it needs the registers for itself.
-__device__ __noinline__ double visit(Visit& v) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int bands = v.work.shape.bands, pitch = v.pitch, count = v.count;
-    const int slice = even((bands + warps - 1) / warps), first = min(warp * slice, even(bands) - 2),
-              length = max(0, min(slice, bands - warp * slice)), room = even(bands) - first;
-    const int64_t x_pitch = v.work.shape.pitch(), items = v.items, stride = v.stride;
-    const float* const x = v.work.cube + static_cast<int64_t>(min(first, bands - 1)) * x_pitch + lane;
-    const double* const row = v.rows + first;
-    const double* const kept = v.what == Visit::project ? v.work.norm : v.work.score;
-
-    Item item = item_at(v, v.start), next = v.start + stride < items ? item_at(v, v.start + stride) : item;
-    float value[slice_step];
-    load_slice(x + static_cast<int64_t>(item.group) * group, x_pitch, min(length, slice_step), value);
-    double mine = warp == 0 ? __ldcg(kept + static_cast<int64_t>(item.group) * group + lane) : 0.0, mine_next = 0.0;
-    double result = minus_infinity(), raised = v.least;
-    int buffer = 0;
-    for (int64_t i = v.start; i < items; i += stride) {
-        const Item after = i + 2 * stride < items ? item_at(v, i + 2 * stride) : next;
-        for (int k = item.applied; k < count; k += at_once) {
-            const int some = min(at_once, count - k);
-            double acc[at_once] = {};
-            const double* const q = row + (k - v.base) * pitch;
-            dots_of(some, q, pitch, length, room, value, acc);
-            for (int b = slice_step; b < slice; b += slice_step) {
-                float more[slice_step];
-                const int rest = max(0, min(length - b, slice_step));
-                load_slice(x + static_cast<int64_t>(rest > 0 ? b : 0) * x_pitch + static_cast<int64_t>(item.group) * group,
-                           x_pitch, rest, more);
-                dots_of(some, q + min(b, room - 2), pitch, rest, max(2, room - b), more, acc);
-            }
-            if (k + at_once >= count) {
-                load_slice(x + static_cast<int64_t>(next.group) * group, x_pitch, min(length, slice_step), value);
-                if (warp == 0) mine_next = __ldcg(kept + static_cast<int64_t>(next.group) * group + lane);
-            }
-            double* const partial = v.memory.partial + buffer * at_once * warps * 32;
-            double* const product = v.memory.product + buffer * at_once * 32;
-#pragma unroll
-            for (int j = 0; j < at_once; ++j)
-                if (j < some) partial[(j * warps + warp) * 32 + lane] = acc[j];
-            __syncthreads();
-            if (warp < some) {
-                double sum = 0;
-#pragma unroll
-                for (int u = 0; u < warps; ++u)
-                    sum += partial[(warp * warps + u) * 32 + lane];
-                product[warp * 32 + lane] = sum;
-            }
-            __syncthreads();
-            if (warp == 0 && mine != minus_infinity()) { // NaN arises in invalid pixels
-                if (v.what == Visit::project)
-                    mine = v.work.shape.sign ? product[lane] : fabs(product[lane]);
-                else
-                    for (int j = 0; j < some; ++j)
-                        mine -= product[j * 32 + lane] * product[j * 32 + lane];
-            }
-            buffer ^= 1;
-        }
-        if (item.applied >= count) { // nothing was to be done
-            load_slice(x + static_cast<int64_t>(next.group) * group, x_pitch, min(length, slice_step), value);
-            if (warp == 0) mine_next = __ldcg(kept + static_cast<int64_t>(next.group) * group + lane);
-        }
-        if (warp == 0) {
-            const int64_t pixel = static_cast<int64_t>(item.group) * group + lane;
-            if (v.what == Visit::project && v.work.shape.sign && among(pixel, v.memory.found, v.found))
-                mine = minus_infinity();
-            v.work.score[pixel] = mine;
-            const double most = warp_max(mine);
-            if (lane == 0) {
-                v.work.greatest[item.group] = most;
-                if (v.what != Visit::project) v.work.applied[item.group] = count;
-                if (most - v.error > raised && v.what != Visit::all) {
-                    raised = most - v.error;
-                    atomicMax(v.floor, ordered(raised));
-                }
-            }
-            if (v.what == Visit::listed) note(v, pixel, mine);
-            result = mine;
-            __syncwarp();
-        }
-        item = next;
-        next = after;
-        mine = mine_next;
-    }
-    __syncthreads();
-    return result;
-}
-
 __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, BlockBest* blocks,
-                                                      unsigned long long* floors, unsigned* lengths) {
+                                                      unsigned long long* floors) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ BlockBest best;
-    __shared__ int listed;
-    __shared__ __align__(16) unsigned char job_memory[sizeof(Visit)];
-    Visit& job = *reinterpret_cast<Visit*>(job_memory);
+    __shared__ int listed, waiting;
     __shared__ double warp_values[warps];
     __shared__ int64_t warp_groups[warps];
     const cg::grid_group grid = cg::this_grid();
     const SearchShape shape = w.shape;
     const Shared m = carve(memory, shape, window);
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int64_t pitch = shape.pitch(), step = gridDim.x;
+    const int64_t pitch = shape.pitch(), groups = shape.groups(), step = gridDim.x;
     Basis basis{w.basis, m.recent, shape.bands, even(shape.bands), 0};
     unsigned long long visits = 0; // of this warp
-    double first_norm = 0, error = 0;
-    int count = 0; // targets found
+    double first_norm = 0;
 
-    // A block owns every gridDim.x-th group, so that bright areas are spread over all blocks; it looks after the bounds of
-    // its own, and may be given any group to visit. What other blocks write is read past the first-level cache (__ldcg).
-    const int64_t groups = shape.groups(), mine = (groups - blockIdx.x + step - 1) / step;
-    const auto own = [&](int64_t i) -> int64_t { return i * step + blockIdx.x; };
-    int listings = 0; // lists made so far, the same in all blocks
-    const auto run = [&](Visit::What what, Item only, int64_t start, int64_t items, int64_t stride) {
-        if (start >= items) return minus_infinity();
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            job.what = what;
-            job.rows = what == Visit::project ? m.p : basis.recent;
-            job.base = what == Visit::project ? 0 : basis.base;
-            job.count = what == Visit::project ? 1 : count;
-            job.only = only;
-            job.start = start;
-            job.items = items;
-            job.stride = stride;
-        }
-        __syncthreads();
-        const int64_t looked = (items - start + stride - 1) / stride;
-        if (warp == 0) visits += static_cast<unsigned long long>(looked);
-        return visit(job);
+    // A block's groups are blockIdx.x, blockIdx.x + gridDim.x ...: bright areas are spread over all blocks.
+    const auto own_groups = [&]() -> int64_t {
+        return blockIdx.x < groups ? (groups - blockIdx.x + step - 1) / step : 0;
     };
-    if (threadIdx.x == 0) {
-        job.work = w;
-        job.memory = m;
-        job.pitch = basis.pitch;
-    }
+    const int64_t mine = own_groups();
 
     // ---- the norms, and each block's first of the longest
     unsigned long long valid_here = 0;
     double longest = minus_infinity();
     long long longest_at = -1;
     for (int64_t i = warp; i < mine; i += warps) {
-        const int64_t g = own(i), pixel = g * group + lane;
+        const int64_t g = blockIdx.x + i * step, pixel = g * group + lane;
         double n = 0;
+        int b = 0;
         const float* at = w.cube + pixel;
         constexpr int unroll = 16;
-        for (int b = 0; b < shape.bands; b += unroll, at += unroll * pitch) {
+        for (; b + unroll <= shape.bands; b += unroll, at += unroll * pitch) {
             float value[unroll];
 #pragma unroll
             for (int u = 0; u < unroll; ++u)
-                value[u] = at[min(u, shape.bands - 1 - b) * pitch];
+                value[u] = at[u * pitch];
 #pragma unroll
-            for (int u = 0; u < unroll; ++u) { // zeros change nothing; the square is exact
-                const double v = b + u < shape.bands ? static_cast<double>(value[u]) : 0.0;
-                n = fma(v, v, n);
-            }
+            for (int u = 0; u < unroll; ++u)
+                n = fma(static_cast<double>(value[u]), static_cast<double>(value[u]), n); // the square is exact
         }
+        for (; b < shape.bands; ++b, at += pitch)
+            n = fma(static_cast<double>(*at), static_cast<double>(*at), n);
         const bool valid = pixel < shape.pixels && n > 0 && n <= 1e300;
         if (!valid) n = minus_infinity();
         valid_here += valid;
@@ -459,6 +350,7 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
     if (lane == 0 && valid_here) atomicAdd(&w.result->valid, valid_here);
 
     End end = End::complete;
+    int count = 0; // targets found
     for (;;) {
         // ---- the best of all blocks becomes a target
         if (threadIdx.x == 0) blocks[blockIdx.x] = best;
@@ -529,11 +421,15 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
         }
         // The window of recent targets is full: apply them everywhere, and start anew.
         if (count - basis.base == window) {
-            if (!shape.gs) {
-                run(Visit::all, {}, blockIdx.x, groups, step);
-                // A group's next reader may be another block.
-                grid.sync();
-            }
+            if (!shape.gs)
+                for (int64_t i = warp; i < mine; i += warps) {
+                    const int64_t g = blockIdx.x + i * step;
+                    if (w.applied[g] < count) {
+                        refresh(w, basis, count, g);
+                        ++visits;
+                    }
+                }
+            __syncthreads();
             basis.base = count;
         }
         for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads)
@@ -544,12 +440,11 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
         for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads) {
             const double q = __ddiv_rn(m.vector[b], length);
             basis.recent[(count - basis.base) * basis.pitch + b] = q;
-            if (b == shape.bands - 1 && shape.bands % 2) basis.recent[(count - basis.base) * basis.pitch + b + 1] = 0;
             if (blockIdx.x == 0) w.basis[static_cast<size_t>(count) * shape.bands + b] = q;
         }
         ++count;
         __syncthreads();
-        error = 8.0 * (count + 1) * (shape.bands + 4) * unit_roundoff * first_norm;
+        double error = 8.0 * (count + 1) * (shape.bands + 4) * unit_roundoff * first_norm;
         if (shape.gs) {
             for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads)
                 m.p[b] = 1.0;
@@ -565,30 +460,30 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
 
         // ---- a lower bound of the next score
         unsigned long long* const floor = floors + count;
-        double least = minus_infinity(), top_score = minus_infinity();
-        int64_t top_group = 0, items = 0;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            best = {minus_infinity(), -1};
-            job.waiting = 0;
-            job.error = error;
-            job.least = minus_infinity();
-            job.floor = floor;
-            job.found = count;
-            if (shape.gs && shape.bands % 2) m.p[shape.bands] = 0;
-        }
         if (shape.gs) {
-            run(Visit::project, {}, blockIdx.x, groups, step);
-            grid.sync();
-            least = from_ordered(__ldcg(floor));
-        } else {
+            double most = minus_infinity();
+            for (int64_t i = warp; i < mine; i += warps) {
+                const int64_t g = blockIdx.x + i * step, pixel = g * group + lane;
+                double f[1];
+                dots<1>(w.cube + pixel, pitch, m.p, basis.pitch, 0, shape.bands, f);
+                double value = shape.sign ? f[0] : fabs(f[0]);
+                if (w.norm[pixel] == minus_infinity()) value = minus_infinity();
+                if (shape.sign && value > most && among(pixel, m.found, count)) value = minus_infinity();
+                w.score[pixel] = value;
+                const double here = warp_max(value);
+                if (lane == 0) w.greatest[g] = here;
+                most = fmax(most, here);
+                ++visits;
+            }
+            if (lane == 0 && most != minus_infinity()) atomicMax(floor, ordered(most - error));
+        } else if (mine > 0) {
             double top = minus_infinity();
-            top_group = blockIdx.x;
+            int64_t top_group = blockIdx.x;
             for (int64_t i = threadIdx.x; i < mine; i += threads) {
-                const double here = __ldcg(w.greatest + own(i));
-                if (here > top) {
-                    top = here;
-                    top_group = own(i);
+                const int64_t g = blockIdx.x + i * step;
+                if (w.greatest[g] > top) {
+                    top = w.greatest[g];
+                    top_group = g;
                 }
             }
             for (int o = 16; o > 0; o /= 2) {
@@ -609,47 +504,52 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
                     top = warp_values[v];
                     top_group = warp_groups[v];
                 }
-            if (top != minus_infinity())
-                top_score =
-                    run(Visit::one, {static_cast<int>(top_group), __ldcg(w.applied + top_group)}, 0, 1, 1);
-            grid.sync();
-
-            // ---- groups that may hold more: shared out evenly among all blocks
-            least = from_ordered(__ldcg(floor));
-            unsigned* const length = lengths + listings++;
-            for (int64_t from = 0; from < mine; from += threads) {
-                const int64_t i = from + threadIdx.x;
-                int applied = count;
-                if (i < mine && __ldcg(w.greatest + own(i)) + error >= least) applied = __ldcg(w.applied + own(i));
-                const unsigned wanted = __ballot_sync(all, applied < count);
-                if (wanted == 0) continue;
-                unsigned at = 0;
-                if (lane == 0) at = atomicAdd(length, __popc(wanted));
-                at = __shfl_sync(all, at, 0) + __popc(wanted & ((1u << lane) - 1));
-                if (applied < count) w.list[at] = make_int2(static_cast<int>(own(i)), applied);
+            if (top != minus_infinity()) {
+                const double most = refresh_together(w, basis, count, top_group, m.partial);
+                if (threadIdx.x == 0) atomicMax(floor, ordered(most - error));
+                visits += warp == 0;
             }
-            grid.sync();
-            items = __ldcg(length);
-            __syncthreads();
-            if (threadIdx.x == 0) job.least = least;
-            __syncthreads();
-            if (warp == 0) note(job, top_group * group + lane, top_score);
-            run(Visit::listed, {}, blockIdx.x, items, step);
-            __syncthreads();
-            if (threadIdx.x == 0) job.least = from_ordered(__ldcg(floor)); // other blocks may be raising it
-            __syncthreads();
-            least = job.least;
         }
+        grid.sync();
 
-        // ---- the pixels that may be it. Which ones are decided anew depends on how far other blocks are; the best of them
-        // does not.
+        // ---- groups that may hold it, and the pixels in them that may be it
+        double least = from_ordered(__ldcg(floor));
+        if (!shape.gs)
+            for (int64_t from = 0; from < mine; from += threads) {
+                if (threadIdx.x == 0) listed = 0;
+                __syncthreads();
+                const int64_t i = from + threadIdx.x;
+                if (i < mine) {
+                    const int64_t g = blockIdx.x + i * step;
+                    if (w.applied[g] < count && w.greatest[g] + error >= least)
+                        m.list[atomicAdd(&listed, 1)] = static_cast<int>(i);
+                }
+                __syncthreads();
+                for (int k = warp; k < listed; k += warps) {
+                    const int64_t g = blockIdx.x + m.list[k] * step;
+                    if (w.greatest[g] + error >= least) {
+                        const double most = refresh(w, basis, count, g);
+                        ++visits;
+                        if (most - error > least) {
+                            if (lane == 0) atomicMax(floor, ordered(most - error));
+                            least = most - error;
+                        }
+                    }
+                }
+                __syncthreads();
+            }
+        least = from_ordered(__ldcg(floor));
+        // Which pixels are decided anew depends on how far other blocks are; the best of them does not.
+        if (threadIdx.x == 0) {
+            best = {minus_infinity(), -1};
+            waiting = 0;
+        }
         __syncthreads();
         const auto decide = [&] {
             __syncthreads();
-            const int held = min(job.waiting, candidates);
+            const int held = min(waiting, candidates);
             for (int k = 0; k < held; ++k) {
                 const long long pixel = m.candidate[k];
-                if (m.candidate_score[k] + error < least) continue; // the same for all threads
                 double decisive;
                 if (shape.gs) {
                     // Every warp computes the same.
@@ -664,48 +564,31 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
                 if (threadIdx.x == 0 && before(decisive, pixel, best.score, best.pixel)) best = {decisive, pixel};
             }
             __syncthreads();
-            if (threadIdx.x == 0) job.waiting = 0;
+            if (threadIdx.x == 0) waiting = 0;
             __syncthreads();
         };
-        // All that are in the groups which this block has looked at, when they were not noted or too many.
-        if (shape.gs || job.waiting > candidates) {
+        for (int64_t from = 0; from < mine; from += threads) {
+            if (threadIdx.x == 0) listed = 0;
             __syncthreads();
-            if (threadIdx.x == 0) job.waiting = 0;
+            const int64_t i = from + threadIdx.x;
+            if (i < mine) {
+                const int64_t g = blockIdx.x + i * step;
+                if (w.greatest[g] + error >= least && w.greatest[g] != minus_infinity())
+                    m.list[atomicAdd(&listed, 1)] = static_cast<int>(i);
+            }
             __syncthreads();
-            const auto collect = [&](int64_t g) {
-                const int64_t pixel = g * group + lane;
-                if (warp == 0) {
-                    const double s = __ldcg(w.score + pixel);
-                    if (s != minus_infinity() && s + error >= least &&
-                        !(shape.sign && among(pixel, m.found, count))) {
-                        const int slot = atomicAdd(&job.waiting, 1);
-                        m.candidate[slot] = pixel;
-                        m.candidate_score[slot] = s;
-                    }
-                }
+            const int groups_here = listed;
+            for (int k = 0; k < groups_here; ++k) {
+                const int64_t pixel = (blockIdx.x + m.list[k] * step) * group + lane;
+                if (warp == 0 && w.score[pixel] + error >= least && w.score[pixel] != minus_infinity() &&
+                    !(shape.sign && among(pixel, m.found, count)))
+                    m.candidate[atomicAdd(&waiting, 1)] = pixel;
                 __syncthreads();
-                const bool full = job.waiting > candidates - group;
+                const bool full = waiting > candidates - group;
                 __syncthreads();
                 if (full) decide();
-            };
-            if (shape.gs)
-                for (int64_t from = 0; from < mine; from += threads) {
-                    if (threadIdx.x == 0) listed = 0;
-                    __syncthreads();
-                    const int64_t i = from + threadIdx.x;
-                    if (i < mine && __ldcg(w.greatest + own(i)) + error >= least)
-                        m.list[atomicAdd(&listed, 1)] = static_cast<int>(i);
-                    __syncthreads();
-                    const int here = listed;
-                    for (int k = 0; k < here; ++k)
-                        collect(own(m.list[k]));
-                    __syncthreads();
-                }
-            else {
-                if (top_group < groups) collect(top_group);
-                for (int64_t i = blockIdx.x; i < items; i += step)
-                    collect(__ldcg(w.list + i).x);
             }
+            __syncthreads();
         }
         decide();
     }
@@ -719,12 +602,12 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
 } // namespace
 
 uint64_t SearchWork::scratch_bytes(const SearchShape& shape) {
-    return sizeof(BlockBest) * most_blocks + (sizeof(unsigned long long) + sizeof(unsigned)) * (static_cast<uint64_t>(shape.targets) + 1);
+    return sizeof(BlockBest) * most_blocks + sizeof(unsigned long long) * (static_cast<uint64_t>(shape.targets) + 1);
 }
 
 uint64_t SearchWork::state_bytes(const SearchShape& s) {
     const auto groups = static_cast<uint64_t>(s.groups()), targets = static_cast<uint64_t>(s.targets);
-    return groups * (group * 16 + 20) + targets * (static_cast<uint64_t>(s.bands) * 8 + 16) + sizeof(SearchResult) +
+    return groups * (group * 16 + 12) + targets * (static_cast<uint64_t>(s.bands) * 8 + 16) + sizeof(SearchResult) +
            scratch_bytes(s);
 }
 
@@ -749,9 +632,8 @@ void launch_search(const SearchWork& work, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaMemsetAsync(work.scratch, 0, SearchWork::scratch_bytes(s), stream));
     auto* blocks = reinterpret_cast<BlockBest*>(work.scratch);
     auto* floors = reinterpret_cast<unsigned long long*>(work.scratch + sizeof(BlockBest) * most_blocks);
-    auto* lengths = reinterpret_cast<unsigned*>(floors + s.targets + 1);
     SearchWork copy = work;
-    void* arguments[] = {&copy, &window, &blocks, &floors, &lengths};
+    void* arguments[] = {&copy, &window, &blocks, &floors};
     HSI_CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(search), dim3(static_cast<unsigned>(grid)),
                                                dim3(threads), arguments, bytes, stream));
 }

@@ -34,7 +34,7 @@ struct SearchShape {
     bool gs = false, sign = false;
 
     HSI_ATDCA_BOTH int64_t groups() const { return (pixels + group - 1) / group; }
-    /// Floats from a band of the cube to the next: whole groups.
+    /// Floats from a band of the cube to the next: a multiple of 32.
     HSI_ATDCA_BOTH int64_t pitch() const { return groups() * group; }
     HSI_ATDCA_BOTH uint64_t cube_bytes() const { return static_cast<uint64_t>(pitch()) * static_cast<uint64_t>(bands) * 4; }
 };
@@ -56,7 +56,6 @@ struct SearchWork {
     double* score = nullptr;     ///< pitch()
     double* greatest = nullptr;  ///< groups()
     int* applied = nullptr;      ///< groups()
-    int2* list = nullptr;        ///< groups()
     double* basis = nullptr;     ///< targets x bands
     unsigned char* scratch = nullptr; ///< scratch_bytes()
     int64_t* found = nullptr;         ///< targets: pixel

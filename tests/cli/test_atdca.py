@@ -147,7 +147,8 @@ def test_layer_and_dataset_options_reach_the_driver(scene, out):
     succeed(atdca("-q", "-t", 3, "-of", "CSV", "-lco", "SEPARATOR=SEMICOLON", scene, out / "t.csv"))
     assert ";" in (out / "t.csv").read_text().splitlines()[0]
     succeed(atdca("-q", "-t", 3, "-lco", "GEOMETRY_NAME=place", "-dsco", "VERSION=1.2", scene, out / "t.gpkg"))
-    layer = gdal.OpenEx(str(out / "t.gpkg")).GetLayer(0)
+    dataset = gdal.OpenEx(str(out / "t.gpkg"))
+    layer = dataset.GetLayer(0)
     assert layer.GetGeometryColumn() == "place" and layer.GetName() == "t"
 
 
@@ -207,7 +208,10 @@ def test_map_scores_and_legend(scene, out):
     dataset = gdal.Open(str(out / "m.tif"))
     band = dataset.GetRasterBand(1)
     assert np.array_equal(band.ReadAsArray(), np.where(angles.min(0) <= 8, angles.argmin(0) + 1, 0))
-    assert band.GetCategoryNames() == ["Unclassified"] + [f"Target {k}" for k in range(1, 6)]
+    # GDAL 3.6's Python returns None for category names, gdalinfo knows them.
+    told = gdal.Info(str(out / "m.tif"))
+    for k, name in enumerate(["Unclassified"] + [f"Target {t}" for t in range(1, 6)]):
+        assert re.search(rf"^ *{k}: {name}$", told, re.M)
     colours = [band.GetColorTable().GetColorEntry(k) for k in range(6)]
     assert len(set(colours)) == 6 and colours[0][3] == 0
     assert dataset.GetGeoTransform() == (500000, 20, 0, 4480000, 0, -20)
@@ -298,7 +302,7 @@ def test_report_tells_the_economy(scene, out):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["-t", 0], "-t"), (["-t", "few"], "-t"), (["-method", "abc"], "--method"), (["-score", "signed"], "-score signed"),
+    (["-t", 0], "-t"), (["-t", "few"], "-t"), (["-method", "abc"], "-method"), (["-score", "signed"], "-score signed"),
     (["-max-angle", 200], "-max-angle"), (["-pf", 2], "-pf"), (["-map", "DST"], "same file"),
     (["-spectra", "x.txt"], "-spectra"), (["-b", 3], "-b"), (["-of", "GTiff"], "-of GTiff"), (["-of", "Nope"], "-of Nope")])
 def test_wrong_command_lines(scene, out, options, words):

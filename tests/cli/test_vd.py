@@ -38,9 +38,9 @@ def test_eigenvalues_and_number_are_numpys(scene, method, p):
     assert result["virtual_dimensionality"] == number
     assert result["valid_pixels"] == x.shape[1] and result["invalid_pixels"] == 0
     found = result["eigenvalues"]
-    # Products are taken in single precision: eigenvalues are off by some 1e-8 of the largest.
+    # Products are taken in single precision.
     for name, want in (("correlation", r), ("covariance", k), ("threshold", threshold)):
-        assert np.allclose([e[name] for e in found], want, rtol=1e-6, atol=1e-7 * want[0])
+        assert np.allclose([e[name] for e in found], want, rtol=2e-5)
     assert [e["signal"] for e in found] == list(r - k > threshold)
     assert ("noise_standard_deviation" in result) == (method == "nwhfc")
 
@@ -91,7 +91,7 @@ def test_report_and_dry_run(scene, tmp_path):
     assert "Pass covariance" in succeed(vd("-dry-run", scene)).out
 
 
-@pytest.mark.parametrize("options, words", [(["-pf", 0], "-pf"), (["-pf", 1], "-pf"), (["-method", "abc"], "--method"),
+@pytest.mark.parametrize("options, words", [(["-pf", 0], "-pf"), (["-pf", 1], "-pf"), (["-method", "abc"], "-method"),
                                             (["-b", 1], "-b")])
 def test_wrong_options_are_refused(scene, options, words):
     result = vd(*options, scene)
