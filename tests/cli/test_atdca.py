@@ -198,7 +198,7 @@ def test_chain_with_spp_reads_spectra_in_the_original(scene, out):
 
 
 def test_map_scores_and_legend(scene, out):
-    succeed(atdca("-q", "-t", 5, "-map", out / "m.tif", "-max-angle", 8, "-scores", out / "a.tif", "-score-kind", "angle",
+    succeed(atdca("-q", "-t", 5, "-map", out / "m.tif", "-max-angle", 2, "-scores", out / "a.tif", "-score-kind", "angle",
                   scene, out / "t.gpkg"))
     data = read(scene)
     found = pixels(out / "t.gpkg")
@@ -207,7 +207,7 @@ def test_map_scores_and_legend(scene, out):
     assert np.allclose(read(out / "a.tif"), angles, atol=1e-3)
     dataset = gdal.Open(str(out / "m.tif"))
     band = dataset.GetRasterBand(1)
-    assert np.array_equal(band.ReadAsArray(), np.where(angles.min(0) <= 8, angles.argmin(0) + 1, 0))
+    assert np.array_equal(band.ReadAsArray(), np.where(angles.min(0) <= 2, angles.argmin(0) + 1, 0))
     # GDAL 3.6's Python returns None for category names, gdalinfo knows them.
     told = gdal.Info(str(out / "m.tif"))
     for k, name in enumerate(["Unclassified"] + [f"Target {t}" for t in range(1, 6)]):
