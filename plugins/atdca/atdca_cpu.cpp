@@ -527,7 +527,7 @@ class Prover {
     /// The region's strongest pixels at every step join the pool; the rest is bounded.
     void fill_pool() {
         const size_t joining = m_proof.options.method == Method::osp ? osp_joining : gs_joining;
-        const double share = m_proof.options.method == Method::osp ? 0.7 : 0.8;
+        const double share = m_proof.options.method == Method::osp ? 0.85 : 0.8;
         const auto bands = static_cast<size_t>(m_bands);
         for (size_t step = 0; step < m_proof.steps; ++step) {
             const auto cut = static_cast<float>(share * m_proof.sequence.steps[step].score);
@@ -713,6 +713,9 @@ class Detector {
             m_keep = keep;
             m_pool_bytes = pool;
             m_regions.resize(static_cast<size_t>(m_layout.regions()));
+            // Untouched memory costs nothing.
+            m_pool.reserve(
+                std::min(capacity, m_layout.regions() * static_cast<int64_t>(m_layout.region_cap)));
             return;
         }
         throw Error("-memory " + format_byte_size(m_pass.memory) + " is too small to search this scene",

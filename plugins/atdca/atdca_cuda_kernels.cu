@@ -12,7 +12,7 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr int warps = piece, threads = warps * 32;
+constexpr int threads = 256, warps = threads / 32;
 constexpr int at_once = 8;        ///< targets applied in one pass over a group, by a warp
 constexpr int at_once_together = 4; ///< the same, by a block
 constexpr int candidates = 64;    ///< of a block, decided by all its warps
@@ -104,56 +104,20 @@ __device__ Shared carve(unsigned char* memory, const SearchShape& s, int window)
     return m;
 }
 
-/// c_k = row_k.v for k < count, each as strand_dot() has it; by the whole block. GLOBAL: rows that another block wrote.
-template <bool GLOBAL>
-__device__ void products(const double* rows, int pitch, int bands, int count, const double* v, double* c) {
-    constexpr int together = 4; // independent sums hide one another's latency
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    for (int first = warp; first < count; first += together * warps) {
-        const double* row[together];
-#pragma unroll
-        for (int u = 0; u < together; ++u) // rows that are not there are computed again, without branches
-            row[u] = rows + static_cast<int64_t>(min(first + u * warps, count - 1)) * pitch;
-        double part[together] = {};
-        for (int b = lane; b < bands; b += 32) {
-            const double x = v[b];
-#pragma unroll
-            for (int u = 0; u < together; ++u)
-                part[u] = __dadd_rn(part[u], __dmul_rn(GLOBAL ? __ldcg(row[u] + b) : row[u][b], x));
-        }
-#pragma unroll
-        for (int o = 16; o > 0; o /= 2)
-#pragma unroll
-            for (int u = 0; u < together; ++u)
-                part[u] = __dadd_rn(part[u], __shfl_xor_sync(all, part[u], o));
-#pragma unroll
-        for (int u = 0; u < together; ++u)
-            if (lane == 0 && first + u * warps < count) c[first + u * warps] = part[u];
-    }
-}
-
-/// c_k = q_k.v, between barriers of the caller.
-__device__ void coefficients(const Basis& basis, int count, const double* v, double* c) {
-    const int old = min(basis.base, count);
-    products<true>(basis.global, basis.bands, basis.bands, old, v, c);
-    products<false>(basis.recent, basis.pitch, basis.bands, count - old, v, c + old);
-}
-
 /// v -= sum_k (q_k.v) q_k, twice, by the whole block, as basis.h has it.
 __device__ void orthogonalise(const Basis& basis, int count, double* v, double* c) {
+    const int warp = static_cast<int>(threadIdx.x) / 32;
     for (int round = 0; round < 2; ++round) {
         __syncthreads();
-        coefficients(basis, count, v, c);
+        for (int k = warp; k < count; k += warps) {
+            const double d = strand_dot([&](int b) { return basis.at(k, b); }, [&](int b) { return v[b]; }, basis.bands);
+            if (threadIdx.x % 32 == 0) c[k] = d;
+        }
         __syncthreads();
         for (int b = static_cast<int>(threadIdx.x); b < basis.bands; b += threads) {
             double r = v[b];
-            int k = 0;
-            for (; k < min(basis.base, count); ++k)
+            for (int k = 0; k < count; ++k)
                 r = __dsub_rn(r, __dmul_rn(c[k], basis.at(k, b)));
-            const double* q = basis.recent + b - basis.base * basis.pitch;
-#pragma unroll 8
-            for (; k < count; ++k)
-                r = __dsub_rn(r, __dmul_rn(c[k], q[k * basis.pitch]));
             v[b] = r;
         }
     }
@@ -168,55 +132,50 @@ __device__ double squared_residual(const SearchWork& w, const Basis& basis, int 
     for (int b = static_cast<int>(threadIdx.x); b < basis.bands; b += threads)
         x[b] = static_cast<double>(w.cube[b * pitch + pixel]);
     __syncthreads();
-    coefficients(basis, count, x, c);
+    for (int k = static_cast<int>(threadIdx.x) / 32; k < count; k += warps) {
+        const double d = strand_dot([&](int b) { return basis.at(k, b); }, [&](int b) { return x[b]; }, basis.bands);
+        if (threadIdx.x % 32 == 0) c[k] = d;
+    }
     __syncthreads();
     double s = w.norm[pixel];
-#pragma unroll 8
     for (int k = 0; k < count; ++k)
         s = __dsub_rn(s, __dmul_rn(c[k], c[k]));
     return s;
 }
 
-/// acc[j] = sum over bands [first, last) of q[j * pitch + b] * x_b for this lane's pixel. UNROLL loads are in flight at
-/// once; the last ones read the last band again, and count for nothing, so that no load waits behind a branch.
-template <int M, int UNROLL>
+/// acc[j] = sum over bands [first, last) of q[j * pitch + b] * x_b for this lane's pixel.
+template <int M>
 __device__ void dots(const float* x, int64_t x_pitch, const double* q, int pitch, int first, int last, double (&acc)[M]) {
-#pragma unroll
+    constexpr int unroll = 16;
     for (int j = 0; j < M; ++j)
         acc[j] = 0;
     int b = first;
     const float* at = x + first * x_pitch;
-    for (; b + UNROLL <= last; b += UNROLL, at += UNROLL * x_pitch) {
-        float value[UNROLL];
+    for (; b + unroll <= last; b += unroll, at += unroll * x_pitch) {
+        float value[unroll];
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u)
+        for (int u = 0; u < unroll; ++u)
             value[u] = at[u * x_pitch];
 #pragma unroll
-        for (int u = 0; u < UNROLL; ++u) {
+        for (int u = 0; u < unroll; ++u) {
             const double v = static_cast<double>(value[u]);
 #pragma unroll
             for (int j = 0; j < M; ++j)
                 acc[j] = fma(q[j * pitch + b + u], v, acc[j]);
         }
     }
-    if (b == last) return;
-    float value[UNROLL];
-#pragma unroll
-    for (int u = 0; u < UNROLL; ++u)
-        value[u] = at[min(u, last - 1 - b) * x_pitch];
-#pragma unroll
-    for (int u = 0; u < UNROLL; ++u) {
-        const double v = b + u < last ? static_cast<double>(value[u]) : 0.0;
+    for (; b < last; ++b, at += x_pitch) {
+        const double v = static_cast<double>(*at);
 #pragma unroll
         for (int j = 0; j < M; ++j)
-            acc[j] = fma(q[j * pitch + min(b + u, last - 1)], v, acc[j]);
+            acc[j] = fma(q[j * pitch + b], v, acc[j]);
     }
 }
 
 template <int M>
 __device__ double squares(const float* x, int64_t x_pitch, const double* q, int pitch, int first, int last) {
     double acc[M], sum = 0;
-    dots<M, 16>(x, x_pitch, q, pitch, first, last, acc);
+    dots<M>(x, x_pitch, q, pitch, first, last, acc);
 #pragma unroll
     for (int j = 0; j < M; ++j)
         sum = fma(acc[j], acc[j], sum);
@@ -272,22 +231,13 @@ __device__ double refresh_together(const SearchWork& w, const Basis& basis, int 
         const int now = min(some, count - k);
         const double* q = basis.recent + (k - basis.base) * basis.pitch;
         double acc[some] = {};
-        const float* x = w.cube + pixel;
         if (now == some) {
-            dots<some, 32>(x, pitch, q, basis.pitch, first, last, acc);
-        } else if (now == 1) {
-            double one[1];
-            dots<1, 32>(x, pitch, q, basis.pitch, first, last, one);
-            acc[0] = one[0];
+            dots<some>(w.cube + pixel, pitch, q, basis.pitch, first, last, acc);
         } else {
-            double two[2];
-            dots<2, 32>(x, pitch, q, basis.pitch, first, last, two);
-            acc[0] = two[0];
-            acc[1] = two[1];
-            if (now == 3) {
+            for (int j = 0; j < now; ++j) {
                 double one[1];
-                dots<1, 32>(x, pitch, q + 2 * basis.pitch, basis.pitch, first, last, one);
-                acc[2] = one[0];
+                dots<1>(w.cube + pixel, pitch, q + j * basis.pitch, basis.pitch, first, last, one);
+                acc[j] = one[0];
             }
         }
         __syncthreads();
@@ -334,37 +284,38 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
     const SearchShape shape = w.shape;
     const Shared m = carve(memory, shape, window);
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int64_t pitch = shape.pitch(), step = gridDim.x;
+    const int64_t pitch = shape.pitch(), groups = shape.groups(), step = gridDim.x;
     Basis basis{w.basis, m.recent, shape.bands, even(shape.bands), 0};
     unsigned long long visits = 0; // of this warp
     double first_norm = 0;
 
-    // A block owns pieces of as many groups as it has warps, every gridDim.x-th one: its warps read side by side, and
-    // bright areas are spread over all blocks.
-    const int64_t pieces = shape.groups() / warps;
-    const int64_t mine = blockIdx.x < pieces ? (pieces - blockIdx.x + step - 1) / step * warps : 0;
-    const auto own = [&](int64_t i) -> int64_t { return (i / warps * step + blockIdx.x) * warps + i % warps; };
+    // A block's groups are blockIdx.x, blockIdx.x + gridDim.x ...: bright areas are spread over all blocks.
+    const auto own_groups = [&]() -> int64_t {
+        return blockIdx.x < groups ? (groups - blockIdx.x + step - 1) / step : 0;
+    };
+    const int64_t mine = own_groups();
 
     // ---- the norms, and each block's first of the longest
     unsigned long long valid_here = 0;
     double longest = minus_infinity();
     long long longest_at = -1;
     for (int64_t i = warp; i < mine; i += warps) {
-        const int64_t g = own(i), pixel = g * group + lane;
+        const int64_t g = blockIdx.x + i * step, pixel = g * group + lane;
         double n = 0;
+        int b = 0;
         const float* at = w.cube + pixel;
         constexpr int unroll = 16;
-        for (int b = 0; b < shape.bands; b += unroll, at += unroll * pitch) {
+        for (; b + unroll <= shape.bands; b += unroll, at += unroll * pitch) {
             float value[unroll];
 #pragma unroll
             for (int u = 0; u < unroll; ++u)
-                value[u] = at[min(u, shape.bands - 1 - b) * pitch];
+                value[u] = at[u * pitch];
 #pragma unroll
-            for (int u = 0; u < unroll; ++u) { // zeros change nothing; the square is exact
-                const double v = b + u < shape.bands ? static_cast<double>(value[u]) : 0.0;
-                n = fma(v, v, n);
-            }
+            for (int u = 0; u < unroll; ++u)
+                n = fma(static_cast<double>(value[u]), static_cast<double>(value[u]), n); // the square is exact
         }
+        for (; b < shape.bands; ++b, at += pitch)
+            n = fma(static_cast<double>(*at), static_cast<double>(*at), n);
         const bool valid = pixel < shape.pixels && n > 0 && n <= 1e300;
         if (!valid) n = minus_infinity();
         valid_here += valid;
@@ -472,7 +423,7 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
         if (count - basis.base == window) {
             if (!shape.gs)
                 for (int64_t i = warp; i < mine; i += warps) {
-                    const int64_t g = own(i);
+                    const int64_t g = blockIdx.x + i * step;
                     if (w.applied[g] < count) {
                         refresh(w, basis, count, g);
                         ++visits;
@@ -512,9 +463,9 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
         if (shape.gs) {
             double most = minus_infinity();
             for (int64_t i = warp; i < mine; i += warps) {
-                const int64_t g = own(i), pixel = g * group + lane;
+                const int64_t g = blockIdx.x + i * step, pixel = g * group + lane;
                 double f[1];
-                dots<1, 16>(w.cube + pixel, pitch, m.p, basis.pitch, 0, shape.bands, f);
+                dots<1>(w.cube + pixel, pitch, m.p, basis.pitch, 0, shape.bands, f);
                 double value = shape.sign ? f[0] : fabs(f[0]);
                 if (w.norm[pixel] == minus_infinity()) value = minus_infinity();
                 if (shape.sign && value > most && among(pixel, m.found, count)) value = minus_infinity();
@@ -527,9 +478,9 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
             if (lane == 0 && most != minus_infinity()) atomicMax(floor, ordered(most - error));
         } else if (mine > 0) {
             double top = minus_infinity();
-            int64_t top_group = own(0);
+            int64_t top_group = blockIdx.x;
             for (int64_t i = threadIdx.x; i < mine; i += threads) {
-                const int64_t g = own(i);
+                const int64_t g = blockIdx.x + i * step;
                 if (w.greatest[g] > top) {
                     top = w.greatest[g];
                     top_group = g;
@@ -569,13 +520,13 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
                 __syncthreads();
                 const int64_t i = from + threadIdx.x;
                 if (i < mine) {
-                    const int64_t g = own(i);
+                    const int64_t g = blockIdx.x + i * step;
                     if (w.applied[g] < count && w.greatest[g] + error >= least)
                         m.list[atomicAdd(&listed, 1)] = static_cast<int>(i);
                 }
                 __syncthreads();
                 for (int k = warp; k < listed; k += warps) {
-                    const int64_t g = own(m.list[k]);
+                    const int64_t g = blockIdx.x + m.list[k] * step;
                     if (w.greatest[g] + error >= least) {
                         const double most = refresh(w, basis, count, g);
                         ++visits;
@@ -621,14 +572,14 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
             __syncthreads();
             const int64_t i = from + threadIdx.x;
             if (i < mine) {
-                const int64_t g = own(i);
+                const int64_t g = blockIdx.x + i * step;
                 if (w.greatest[g] + error >= least && w.greatest[g] != minus_infinity())
                     m.list[atomicAdd(&listed, 1)] = static_cast<int>(i);
             }
             __syncthreads();
             const int groups_here = listed;
             for (int k = 0; k < groups_here; ++k) {
-                const int64_t pixel = own(m.list[k]) * group + lane;
+                const int64_t pixel = (blockIdx.x + m.list[k] * step) * group + lane;
                 if (warp == 0 && w.score[pixel] + error >= least && w.score[pixel] != minus_infinity() &&
                     !(shape.sign && among(pixel, m.found, count)))
                     m.candidate[atomicAdd(&waiting, 1)] = pixel;
@@ -676,7 +627,7 @@ void launch_search(const SearchWork& work, cudaStream_t stream) {
                     "Use -device cpu.");
     HSI_CUDA_CHECK(cudaFuncSetAttribute(search, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
     HSI_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, search, threads, bytes));
-    const int64_t grid = std::min<int64_t>({int64_t{processors} * std::min(per_processor, 2), s.groups() / warps, most_blocks});
+    const int64_t grid = std::min<int64_t>({int64_t{processors} * std::min(per_processor, 2), s.groups(), most_blocks});
     HSI_CUDA_CHECK(cudaMemsetAsync(work.result, 0, sizeof(SearchResult), stream));
     HSI_CUDA_CHECK(cudaMemsetAsync(work.scratch, 0, SearchWork::scratch_bytes(s), stream));
     auto* blocks = reinterpret_cast<BlockBest*>(work.scratch);

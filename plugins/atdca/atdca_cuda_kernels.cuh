@@ -26,8 +26,6 @@ namespace hsi::atdca::gpu {
 
 /// Pixels that share a bound; a warp's lanes.
 constexpr int group = 32;
-/// Groups side by side that one block owns, a warp each.
-constexpr int piece = 8;
 
 struct SearchShape {
     int bands = 0;
@@ -35,8 +33,8 @@ struct SearchShape {
     int targets = 0;
     bool gs = false, sign = false;
 
-    HSI_ATDCA_BOTH int64_t groups() const { return (pixels + group * piece - 1) / (group * piece) * piece; }
-    /// Floats from a band of the cube to the next: whole pieces.
+    HSI_ATDCA_BOTH int64_t groups() const { return (pixels + group - 1) / group; }
+    /// Floats from a band of the cube to the next: a multiple of 32.
     HSI_ATDCA_BOTH int64_t pitch() const { return groups() * group; }
     HSI_ATDCA_BOTH uint64_t cube_bytes() const { return static_cast<uint64_t>(pitch()) * static_cast<uint64_t>(bands) * 4; }
 };

@@ -16,6 +16,13 @@ double Sequence::smallest_score() const {
     return smallest;
 }
 
+void CandidatePool::reserve(int64_t candidates) {
+    const auto groups = static_cast<size_t>(candidates / group + 1);
+    m_spectra.reserve(groups * group * static_cast<size_t>(m_bands));
+    m_norm.reserve(groups * group);
+    m_position.reserve(groups * group);
+}
+
 void CandidatePool::add(const Position& position, const float* spectrum) {
     const auto at = m_position.size(), bands = static_cast<size_t>(m_bands);
     if (at % group == 0) {

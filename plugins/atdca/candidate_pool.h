@@ -36,6 +36,8 @@ class CandidatePool {
     explicit CandidatePool(int bands) : m_bands(bands) {}
     int64_t size() const { return static_cast<int64_t>(m_position.size()); }
     static uint64_t bytes_each(int bands) { return static_cast<uint64_t>(bands) * 4 + 48; }
+    /// Room for so many, so that adding moves nothing.
+    void reserve(int64_t candidates);
     /// spectrum: a value a band, of a valid pixel that is not in the pool yet.
     void add(const Position& position, const float* spectrum);
     const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
