@@ -279,14 +279,14 @@ __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ vali
                                  const double* __restrict__ steepest, unsigned long long* counts) {
     constexpr int copies =
         threads / 32; // most gradients are small: warps must not wait for one another's bins
-    __shared__ unsigned local[copies][histogram_bins];
+    __shared__ unsigned local[copies * histogram_bins];
     const int t = static_cast<int>(threadIdx.x);
     for (int i = t; i < copies * histogram_bins; i += threads)
-        local[0][i] = 0;
+        local[i] = 0;
     __syncthreads();
     const double top = steepest[blockIdx.y];
     const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels();
-    unsigned* const mine = local[t / 32];
+    unsigned* const mine = local + t / 32 * histogram_bins;
     if (top > 0)
         for (int y = static_cast<int>(blockIdx.x); y < core.h; y += static_cast<int>(gridDim.x))
             for (int x = t; x < core.w; x += threads) {
@@ -300,7 +300,7 @@ __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ vali
     for (int i = t; i < histogram_bins; i += threads) {
         unsigned sum = 0;
         for (int w = 0; w < copies; ++w)
-            sum += local[w][i];
+            sum += local[w * histogram_bins + i];
         if (sum)
             atomicAdd(&counts[static_cast<size_t>(blockIdx.y) * histogram_bins + i],
                       static_cast<unsigned long long>(sum));
@@ -378,13 +378,17 @@ __global__ void __launch_bounds__(threads)
         }
     __syncthreads();
     const T base = static_cast<T>(level[c]);
+    const int pitch = padded(planes.samples);
     for (int j = t / 32; j < weights_h; j += threads / 32)
         for (int i = t % 32; i < weights_w; i += 32) {
             const int x = x0 + i, y = y0 + j;
-            if (x >= planes.samples || y >= planes.lines) continue;
-            const size_t p = plane + static_cast<size_t>(y) * planes.samples + x;
-            const double own = g[j][i];
-            start[p] = own >= 0 ? static_cast<T>(planes.x[p]) - base : T(0);
+            if (x >= pitch || y >= planes.lines) continue;
+            const size_t p = (static_cast<size_t>(c) * planes.lines + y) * pitch + x;
+            const double own = g[j][i]; // negative behind the last sample: zeros there
+            start[p] =
+                own >= 0
+                    ? static_cast<T>(planes.x[plane + static_cast<size_t>(y) * planes.samples + x]) - base
+                    : T(0);
             east[p] = static_cast<T>(tau_max * fmax(0.0, own + g[j][i + 1]));
             south[p] = static_cast<T>(tau_max * fmax(0.0, own + g[j + 1][i]));
         }
@@ -480,7 +484,7 @@ void launch_contrast(const RangeSums* sums, const double* steepest, const unsign
 template <class T>
 void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
                     const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream) {
-    const dim3 grid(static_cast<unsigned>((planes.samples + weights_w - 1) / weights_w),
+    const dim3 grid(static_cast<unsigned>((padded(planes.samples) + weights_w - 1) / weights_w),
                     static_cast<unsigned>((planes.lines + weights_h - 1) / weights_h),
                     static_cast<unsigned>(planes.components));
     weights_kernel<T>
@@ -505,8 +509,9 @@ constexpr int core_samples = 120, core_lines = 52; ///< of the 128 x 60 pixels t
 constexpr int tile_threads = 32 * tile_warps;
 constexpr size_t sum_floats = static_cast<size_t>(batch_copies) * core_lines * core_samples;
 constexpr size_t edge_floats = 2 * tile_warps * 128; ///< first and last line of every warp
-constexpr size_t tile_shared =
-    (sum_floats + 2 * edge_floats) * sizeof(float); ///< edges for even and odd sweeps
+constexpr size_t term_vectors = 2 * (batch_copies + 1); ///< coefficients and mask of this group and the next
+constexpr size_t tile_shared = (sum_floats + 2 * edge_floats) * sizeof(float) + ///< edges for even and odd sweeps
+                               term_vectors * sizeof(float4);
 /// What a block publishes: of every line and lane, 4 samples of Y_k and of Y_{k-1}, each beside a tag.
 constexpr size_t exchange_words = static_cast<size_t>(tile_warps) * warp_rows * 32 * 4;
 
@@ -550,6 +555,10 @@ __device__ uint4 observe(const uint4* from) {
 }
 
 using Pixels = float[warp_rows][4];
+
+__device__ __forceinline__ void add_terms(float& sum, float4 a, float y0, float y1, float y2, float y3) {
+    sum = fmaf(a.w, y3, fmaf(a.z, y2, fmaf(a.y, y1, fmaf(a.x, y0, sum))));
+}
 
 /// One sweep of the tile (`edges` alternates from sweep to sweep, so that one barrier is enough): out = 2 cur
 /// - prev + flux (first: cur + flux / 2). `out` may be any level but prev and cur.
@@ -597,23 +606,32 @@ __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pix
     }
 }
 
-__device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, const Window& win, int samples,
-                                            int x, int y, bool last_column_zero, bool last_line_zero) {
+/// Pixels beyond the planes are zero; x is a multiple of 4, and so is the pitch.
+__device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, int pitch, int lines, int x,
+                                            int y) {
 #pragma unroll
-    for (int r = 0; r < warp_rows; ++r)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int xx = x + i, yy = y + r;
-            const bool inside = xx >= 0 && yy >= 0 && xx < win.w - (last_column_zero ? 1 : 0) &&
-                                yy < win.h - (last_line_zero ? 1 : 0);
-            to[r][i] = inside ? plane[static_cast<size_t>(win.y + yy) * samples + win.x + xx] : 0.0f;
-        }
+    for (int r = 0; r < warp_rows; ++r) {
+        float4 v = make_float4(0, 0, 0, 0);
+        if (x >= 0 && x < pitch && y + r >= 0 && y + r < lines)
+            v = __ldg(reinterpret_cast<const float4*>(plane + static_cast<size_t>(y + r) * pitch + x));
+        to[r][0] = v.x, to[r][1] = v.y, to[r][2] = v.z, to[r][3] = v.w;
+    }
 }
 
 __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const PersistentWork work) {
     extern __shared__ float shared[];
     float* const sums = shared; // [copy][line of the core][120]
     float* const edges = shared + sum_floats;
+    float4* const coefficients = reinterpret_cast<float4*>(edges + 2 * edge_floats);
+    const auto fetch = [&](int g) { // a thread a copy, and one for the mask; seen after the next barrier
+        if (threadIdx.x > batch_copies || g >= work.groups) return;
+        float4& to = coefficients[(g & 1) * (batch_copies + 1) + threadIdx.x];
+        if (threadIdx.x < batch_copies)
+            to = __ldg(reinterpret_cast<const float4*>(work.coefficients + batch_copies) + g * batch_copies +
+                       threadIdx.x);
+        else
+            to.x = __int_as_float(__ldg(work.masks + g));
+    };
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const int team_blocks = work.across * work.down;
     const int team = static_cast<int>(blockIdx.x) / team_blocks,
@@ -625,7 +643,7 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
     const bool in_core = warp >= 1 && warp < tile_warps - 1 && lane >= 1 && lane < 31;
     const bool at_rim = in_core && (warp == 1 || warp == tile_warps - 2 || lane == 1 || lane == 30);
     const auto& stage = work.stage;
-    const size_t pixels = static_cast<size_t>(stage.samples) * stage.lines;
+    const size_t pixels = static_cast<size_t>(stage.pitch) * stage.lines; // of a padded plane
     unsigned epoch = work.epoch;
 
     const int windows = work.windows_across * work.windows_down;
@@ -638,7 +656,7 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
             win.out_y = work.output.y + wy * work.step_y;
             win.out_w = min(work.step_x, work.output.x + work.output.w - win.out_x);
             win.out_h = min(work.step_y, work.output.y + work.output.h - win.out_y);
-            win.x = max(0, win.out_x - work.halo);
+            win.x = max(0, win.out_x - work.halo) & ~3; // float4 by float4
             win.y = max(0, win.out_y - work.halo);
             win.w = min(stage.samples, win.out_x + win.out_w + work.halo) - win.x;
             win.h = min(stage.lines, win.out_y + win.out_h + work.halo) - win.y;
@@ -646,16 +664,16 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
         const size_t plane = static_cast<size_t>(win.component) * pixels;
         Pixels east, south, level0, level1, level2, level3;
         float north[4];
-        load_pixels(level3, stage.start + plane, win, stage.samples, x, y, false, false);
-        load_pixels(east, stage.east + plane, win, stage.samples, x, y, true, false);
-        load_pixels(south, stage.south + plane, win, stage.samples, x, y, false, true);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int xx = x + i, yy = y - 1;
-            const bool inside = warp > 0 && xx >= 0 && yy >= 0 && xx < win.w && yy < win.h - 1;
-            north[i] = inside
-                           ? stage.south[plane + static_cast<size_t>(win.y + yy) * stage.samples + win.x + xx]
-                           : 0.0f;
+        load_pixels(level3, stage.start + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
+        load_pixels(east, stage.east + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
+        load_pixels(south, stage.south + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
+        {
+            const int xx = win.x + x, yy = win.y + y - 1;
+            float4 v = make_float4(0, 0, 0, 0);
+            if (warp > 0 && xx >= 0 && xx < stage.pitch && yy >= 0 && yy < stage.lines)
+                v = __ldg(reinterpret_cast<const float4*>(stage.south + plane +
+                                                          static_cast<size_t>(yy) * stage.pitch + xx));
+            north[0] = v.x, north[1] = v.y, north[2] = v.z, north[3] = v.w;
         }
         float4* const sum4 =
             reinterpret_cast<float4*>(sums + ((warp - 1) * warp_rows) * core_samples + (lane - 1) * 4);
@@ -670,6 +688,7 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
                     sum_at(c, r) =
                         make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
             }
+        fetch(0);
         for (int g = 0; g < work.groups; ++g) {
             float* const other = edges + edge_floats;
             if (g == 0)
@@ -679,6 +698,7 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
             sweep<false>(level3, level0, level1, east, south, north, other, warp, lane);
             sweep<false>(level0, level1, level2, east, south, north, edges, warp, lane);
             sweep<false>(level1, level2, level3, east, south, north, other, warp, lane);
+            fetch(g + 1);
             const bool exchanges = g + 1 < work.groups && team_blocks > 1;
             // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so they
             // are done with the last one.
@@ -698,29 +718,26 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
             }
             // The sums are added to while the neighbours' halos are on their way.
             if (in_core) {
-                const int mask = __ldg(work.masks + g);
-                const float4* const coefficients =
-                    reinterpret_cast<const float4*>(work.coefficients + batch_copies) + g * batch_copies;
+                const float4* const now = coefficients + (g & 1) * (batch_copies + 1);
+                const int mask = __float_as_int(now[batch_copies].x);
                 for (int c = 0; c < work.copies; ++c) {
                     if (!(mask >> c & 1)) continue;
-                    const float4 a = __ldg(coefficients + c);
+                    const float4 a = now[c];
+                    float4 v[warp_rows]; // all lines before the first is written: loads wait for one another
+                                         // else
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r)
+                        v[r] = sum_at(c, r);
 #pragma unroll
                     for (int r = 0; r < warp_rows; ++r) {
-                        float4 v = sum_at(c, r);
-                        v.x = fmaf(
-                            a.w, level3[r][0],
-                            fmaf(a.z, level2[r][0], fmaf(a.y, level1[r][0], fmaf(a.x, level0[r][0], v.x))));
-                        v.y = fmaf(
-                            a.w, level3[r][1],
-                            fmaf(a.z, level2[r][1], fmaf(a.y, level1[r][1], fmaf(a.x, level0[r][1], v.y))));
-                        v.z = fmaf(
-                            a.w, level3[r][2],
-                            fmaf(a.z, level2[r][2], fmaf(a.y, level1[r][2], fmaf(a.x, level0[r][2], v.z))));
-                        v.w = fmaf(
-                            a.w, level3[r][3],
-                            fmaf(a.z, level2[r][3], fmaf(a.y, level1[r][3], fmaf(a.x, level0[r][3], v.w))));
-                        sum_at(c, r) = v;
+                        add_terms(v[r].x, a, level0[r][0], level1[r][0], level2[r][0], level3[r][0]);
+                        add_terms(v[r].y, a, level0[r][1], level1[r][1], level2[r][1], level3[r][1]);
+                        add_terms(v[r].z, a, level0[r][2], level1[r][2], level2[r][2], level3[r][2]);
+                        add_terms(v[r].w, a, level0[r][3], level1[r][3], level2[r][3], level3[r][3]);
                     }
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r)
+                        sum_at(c, r) = v[r];
                 }
             }
             if (exchanges && !in_core) {
@@ -777,7 +794,8 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
                 const bool valid = stage.valid[p] != 0;
                 for (int c = 0; c < work.copies; ++c) {
                     const float v = sums[(c * core_lines + line) * core_samples + i];
-                    if (work.write_next && c == 0) stage.next[plane + p] = v;
+                    if (work.write_next && c == 0)
+                        stage.next[plane + static_cast<size_t>(yy) * stage.pitch + xx] = v;
                     const int ox = xx - stage.core.x, oy = yy - stage.core.y;
                     if (ox < 0 || oy < 0 || ox >= stage.core.w || oy >= stage.core.h) continue;
                     const size_t band =
@@ -829,10 +847,10 @@ __global__ void finish_planes(StageWork<T> work, const T* __restrict__ sums, int
     if (x >= work.samples) return;
     const int component = static_cast<int>(blockIdx.z) % work.components,
               copy = static_cast<int>(blockIdx.z) / work.components;
-    const size_t pixels = static_cast<size_t>(work.samples) * work.lines,
-                 p = static_cast<size_t>(y) * work.samples + x;
-    const T v = sums[(static_cast<size_t>(copy) * work.components + component) * pixels + p];
-    if (write_next && copy == 0) work.next[static_cast<size_t>(component) * pixels + p] = v;
+    const size_t p = static_cast<size_t>(y) * work.samples + x;
+    const size_t at = (static_cast<size_t>(component) * work.lines + y) * work.pitch + x;
+    const T v = sums[static_cast<size_t>(copy) * work.components * work.lines * work.pitch + at];
+    if (write_next && copy == 0) work.next[at] = v;
     const int ox = x - work.core.x, oy = y - work.core.y;
     if (ox < 0 || oy < 0 || ox >= work.core.w || oy >= work.core.h) return;
     const size_t band = static_cast<size_t>(component) * work.out_bands + first_copy + copy;
@@ -859,7 +877,7 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 template <class T>
 Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_components,
-                          const std::vector<Stage>& stages)
+                          const std::vector<Stage>& stages, cudaStream_t stream)
     : m_ordinal(ordinal), m_multiprocessors(multiprocessors_of(ordinal)),
       m_persistent(sizeof(T) == sizeof(float) && fits_persistent(ordinal)) {
     for (const auto& stage : stages) {
@@ -898,17 +916,17 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
     }
     m_coefficients = cuda::DeviceBuffer<T>(m_host_coefficients.size());
     m_masks = cuda::DeviceBuffer<int>(m_host_masks.size());
-    HSI_CUDA_CHECK(cudaMemcpy(m_coefficients.data(), m_host_coefficients.data(), m_coefficients.bytes(),
-                              cudaMemcpyHostToDevice));
-    HSI_CUDA_CHECK(cudaMemcpy(m_masks.data(), m_host_masks.data(), m_masks.bytes(), cudaMemcpyHostToDevice));
+    m_coefficients.upload(m_host_coefficients.data(), m_host_coefficients.size(), stream);
+    m_masks.upload(m_host_masks.data(), m_host_masks.size(), stream);
     if (m_persistent) {
         HSI_CUDA_CHECK(cudaFuncSetAttribute(persistent_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                             static_cast<int>(tile_shared)));
         m_exchange = cuda::DeviceBuffer<uint4>(static_cast<size_t>(m_multiprocessors) * 2 * exchange_words);
-        HSI_CUDA_CHECK(cudaMemset(m_exchange.data(), 0, m_exchange.bytes()));
+        m_exchange.clear(stream);
     } else {
-        m_planes = cuda::DeviceBuffer<T>(static_cast<size_t>(max_samples) * static_cast<size_t>(max_lines) *
-                                         static_cast<size_t>(max_components) * (3 + batch_copies));
+        m_planes =
+            cuda::DeviceBuffer<T>(static_cast<size_t>(padded(max_samples)) * static_cast<size_t>(max_lines) *
+                                  static_cast<size_t>(max_components) * (3 + batch_copies));
     }
 }
 
@@ -947,27 +965,27 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     work.output = stage.next ? stage.region : stage.core;
     work.halo = batch.groups * group_sweeps;
     // Windows are as large as all multiprocessors together can hold, with the halo where the scene goes on.
-    const auto extent = [&](int begin, int length,
-                            int limit) { // of the largest window when pieces are `length` long
-        return std::min(limit, length + 2 * work.halo) - 0 * begin;
+    // The largest window of pieces that are `length` long; its start may move by `slack` to be aligned:
+    const auto extent = [&](int length, int limit, int slack) {
+        return length >= limit ? limit : std::min(limit, length + 2 * work.halo + slack);
     };
     double best = 0;
     for (int across = 1; across <= m_multiprocessors; ++across) {
         const int down_most = m_multiprocessors / across;
-        const auto fit = [&](int output, int limit, int capacity, int& step, int& pieces) {
+        const auto fit = [&](int output, int limit, int capacity, int slack, int& step, int& pieces) {
             // The longest piece whose window is no longer than the capacity.
             step = output;
-            if (extent(0, output, limit) > capacity) step = capacity - 2 * work.halo;
+            if (extent(output, limit, slack) > capacity) step = capacity - 2 * work.halo - slack;
             if (step < 1) return false;
             pieces = ceil_div(output, step);
             step = ceil_div(output, pieces);
             return true;
         };
         int step_x = 0, step_y = 0, nx = 0, ny = 0;
-        if (!fit(work.output.w, stage.samples, across * core_samples, step_x, nx)) continue;
-        if (!fit(work.output.h, stage.lines, down_most * core_lines, step_y, ny)) continue;
-        const int used_x = ceil_div(extent(0, step_x, stage.samples), core_samples);
-        const int used_y = ceil_div(extent(0, step_y, stage.lines), core_lines);
+        if (!fit(work.output.w, stage.samples, across * core_samples, 3, step_x, nx)) continue;
+        if (!fit(work.output.h, stage.lines, down_most * core_lines, 0, step_y, ny)) continue;
+        const int used_x = ceil_div(extent(step_x, stage.samples, 3), core_samples);
+        const int used_y = ceil_div(extent(step_y, stage.lines, 0), core_lines);
         if (used_x != across) continue;
         const int teams = std::max(1, m_multiprocessors / (used_x * used_y));
         const int jobs = nx * ny * stage.components, rounds = ceil_div(jobs, std::min(teams, jobs));
@@ -985,7 +1003,7 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     }
     if (best == 0) { // the degree is too high for any window: sweep by sweep
         if (m_planes.size() == 0)
-            m_planes = cuda::DeviceBuffer<float>(static_cast<size_t>(stage.samples) *
+            m_planes = cuda::DeviceBuffer<float>(static_cast<size_t>(stage.pitch) *
                                                  static_cast<size_t>(stage.lines) *
                                                  static_cast<size_t>(stage.components) * (3 + batch_copies));
         run_sweeps(batch, stage, stream);
@@ -1012,12 +1030,12 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
 
 template <class T>
 void Recurrence<T>::run_sweeps(const Batch& batch, const StageWork<T>& work, cudaStream_t stream) {
-    const size_t count = static_cast<size_t>(work.samples) * static_cast<size_t>(work.lines) *
+    const size_t count = static_cast<size_t>(work.pitch) * static_cast<size_t>(work.lines) *
                          static_cast<size_t>(work.components);
     T* planes[3] = {m_planes.data(), m_planes.data() + count, m_planes.data() + 2 * count};
     T* const sums = m_planes.data() + 3 * count;
     const T* const coefficients = m_coefficients.data() + batch.coefficients;
-    const dim3 grid(blocks_for(static_cast<size_t>(work.samples)), static_cast<unsigned>(work.lines),
+    const dim3 grid(blocks_for(static_cast<size_t>(work.pitch)), static_cast<unsigned>(work.lines),
                     static_cast<unsigned>(work.components));
     add_planes<T><<<blocks_for(count), threads, 0, stream>>>(work.start, sums, count, coefficients,
                                                              batch.copies, 0, true);
@@ -1025,7 +1043,7 @@ void Recurrence<T>::run_sweeps(const Batch& batch, const StageWork<T>& work, cud
     const T *prev = work.start, *cur = work.start;
     for (int k = 1; k <= batch.groups * group_sweeps; ++k) {
         T* const out = planes[k % 3];
-        sweep_planes<T><<<grid, threads, 0, stream>>>(prev, cur, out, work.east, work.south, work.samples,
+        sweep_planes<T><<<grid, threads, 0, stream>>>(prev, cur, out, work.east, work.south, work.pitch,
                                                       work.lines, k == 1);
         HSI_CUDA_LAUNCHED("sweep_planes");
         const int g = (k - 1) / group_sweeps, j = (k - 1) % group_sweeps;
