@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "raster/atomic_file.h"
 #include "raster/block_writer.h"
+#include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 #include "raster/made_scene.h"
 #include "raster/raw_writer.h"
@@ -32,45 +33,22 @@ namespace {
 
 constexpr const char* standard_output = "/vsistdout/";
 
-bool has(GDALDriver* driver, const char* capability) {
-    const char* value = driver->GetMetadataItem(capability);
-    return value != nullptr && CPLTestBool(value);
-}
-
 bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
 
-std::string extension_of(const std::string& path) {
-    const std::string name = path.substr(path.rfind('/') + 1);
-    const size_t dot = name.rfind('.');
-    return dot == std::string::npos || dot == 0 ? std::string() : name.substr(dot + 1);
+bool writes_rasters(GDALDriver* driver) {
+    return has_capability(driver, GDAL_DCAP_RASTER) &&
+           (has_capability(driver, GDAL_DCAP_CREATE) || has_capability(driver, GDAL_DCAP_CREATECOPY));
 }
 
 GDALDriver* choose_driver(const OutputOptions& options) {
+    if (!options.format.empty())
+        return driver_by_name(options.format, writes_rasters, "write rasters",
+                              "--formats lists the drivers; those with w can write.");
     register_drivers();
     GDALDriverManager* manager = GetGDALDriverManager();
-    if (!options.format.empty()) {
-        GDALDriver* driver = manager->GetDriverByName(options.format.c_str());
-        if (driver == nullptr)
-            throw UsageError("-of " + options.format + ": GDAL has no such driver",
-                             "--formats lists the drivers.");
-        if (!has(driver, GDAL_DCAP_RASTER) ||
-            !(has(driver, GDAL_DCAP_CREATE) || has(driver, GDAL_DCAP_CREATECOPY)))
-            throw UsageError("-of " + options.format + ": this driver cannot write rasters",
-                             "--formats lists the drivers; those with w can write.");
-        return driver;
-    }
     const std::string extension = extension_of(options.path);
     if (extension.empty() || EQUAL(extension.c_str(), "tif")) return manager->GetDriverByName("GTiff");
-    for (int i = 0; i < manager->GetDriverCount(); ++i) {
-        GDALDriver* driver = manager->GetDriver(i);
-        if (!has(driver, GDAL_DCAP_RASTER) ||
-            !(has(driver, GDAL_DCAP_CREATE) || has(driver, GDAL_DCAP_CREATECOPY)))
-            continue;
-        const char* list = driver->GetMetadataItem(GDAL_DMD_EXTENSIONS);
-        if (list == nullptr) list = driver->GetMetadataItem(GDAL_DMD_EXTENSION);
-        const CPLStringList extensions(CSLTokenizeString2(list ? list : "", " ", 0));
-        if (extensions.FindString(extension.c_str()) >= 0) return driver;
-    }
+    if (GDALDriver* driver = driver_by_extension(extension, writes_rasters)) return driver;
     // The driver has no extension of its own; these two say what is inside.
     if (EQUAL(extension.c_str(), "bsq") || EQUAL(extension.c_str(), "bip"))
         return manager->GetDriverByName("ENVI");
@@ -209,7 +187,7 @@ void try_driver(GDALDriver* driver, const OutputOptions& options, const OutputSp
     constexpr int side = 16;
     const std::string extension = extension_of(options.path);
     const std::string suffix = extension.empty() ? "" : "." + extension;
-    const bool memory = has(driver, GDAL_DCAP_VIRTUALIO);
+    const bool memory = has_capability(driver, GDAL_DCAP_VIRTUALIO);
     const std::string in_memory = CPLSPrintf("/vsimem/hsi-try-%d-%p/t", static_cast<int>(getpid()),
                                              static_cast<const void*>(&extension)) +
                                   suffix;
@@ -217,7 +195,7 @@ void try_driver(GDALDriver* driver, const OutputOptions& options, const OutputSp
     const AtomicFile file(memory ? in_memory : beside);
     const GdalErrors errors;
     bool made = false;
-    if (has(driver, GDAL_DCAP_CREATE)) {
+    if (has_capability(driver, GDAL_DCAP_CREATE)) {
         const DatasetHandle dataset(driver->Create(file.path().c_str(), side, side, spec.shape.bands, type,
                                                    const_cast<char**>(list.List())));
         made = dataset != nullptr;
@@ -428,7 +406,7 @@ struct RasterSink::Impl {
         GDALDriver* maker = target.driver;
         CPLStringList list = target.options;
         std::string path = file->path();
-        if (!has(maker, GDAL_DCAP_CREATE) || options.path == standard_output) {
+        if (!has_capability(maker, GDAL_DCAP_CREATE) || options.path == standard_output) {
             stage = path = file->scratch_path("tif");
             maker = GetGDALDriverManager()->GetDriverByName("GTiff");
             list = CPLStringList();
