@@ -12,6 +12,7 @@
 #include "raster/scene_metadata.h"
 #include "raster/source_impl.h"
 #include "raster/store_convert.h"
+#include "raster/virtual_bands.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
@@ -250,10 +251,14 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
     }
 }
 
-Target check_all(const OutputOptions& options, const OutputSpec& spec) {
+/// is_virtual: the caller writes a VRT whose pixels other rasters hold.
+Target check_all(const OutputOptions& options, const OutputSpec& spec, bool is_virtual = false) {
     if (options.path.empty()) throw UsageError("the destination has no name");
     Target target;
     target.driver = choose_driver(options);
+    if (is(target.driver, "VRT") != is_virtual)
+        throw UsageError("-of VRT: '" + options.path + "' needs pixels of its own, which a VRT does not hold",
+                         "Name another format with -of.");
     target.type = output_type(options, spec);
     target.options = creation_options(options);
     if (spec.shape.samples > INT_MAX || spec.shape.lines > INT_MAX)
@@ -277,6 +282,7 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec) {
             throw UsageError("-co: " + (errors.any() ? errors.text() : errors.warnings()));
     }
     check_place(options, target.driver);
+    if (is_virtual) return target;
     if (is(target.driver, "GTiff")) add_geotiff_defaults(target.options, spec.shape, target.type);
     try_driver(target.driver, options, spec, target.type, target.options);
     return target;
@@ -542,6 +548,28 @@ struct RasterSink::Impl {
         }
     }
 
+    /// The same description as any output's, in a VRT in memory, completed by the derived bands.
+    void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
+        std::string text;
+        {
+            const GdalErrors errors;
+            dataset.reset(target.driver->Create("", static_cast<int>(spec.shape.samples),
+                                                static_cast<int>(spec.shape.lines), spec.shape.bands,
+                                                target.type, nullptr));
+            if (!dataset) throw failure(errors.text());
+            describe();
+            char** const xml = dataset->GetMetadata("xml:VRT");
+            if (xml == nullptr || xml[0] == nullptr) throw failure(errors.text());
+            text = xml[0];
+            dataset.reset();
+        }
+        const std::optional<double> no_value =
+            nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
+        write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, no_value));
+        check_written(file->path());
+        file->commit(old_side_files(file->destination()));
+    }
+
     /// GDAL closes without a return value: what was written must open again and be as large as it was made.
     void check_written(const std::string& path) const {
         const GdalErrors errors;
@@ -558,6 +586,33 @@ RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
 RasterSink::~RasterSink() = default;
 
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) { check_all(options, spec); }
+
+bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
+
+void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& spec,
+                               const RasterSource& like) {
+    check_all(options, spec, true);
+    if (!options.creation_options.empty())
+        throw UsageError("-co " + options.creation_options.front() + ": a VRT has no creation options");
+    if (same_file(like.path(), options.path))
+        throw UsageError("the destination '" + options.path + "' is the source");
+    check_virtual_source(like);
+}
+
+void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                               const std::vector<VirtualBand>& bands) {
+    check_virtual(options, spec, like);
+    if (bands.size() != static_cast<size_t>(spec.shape.bands))
+        throw Error("internal: a virtual output needs a function a band");
+    Impl impl;
+    impl.target = check_all(options, spec, true);
+    impl.options = options;
+    impl.spec = spec;
+    impl.scene = like.metadata();
+    impl.nodata = choose_nodata(options, spec, &*impl.scene, impl.target.type);
+    impl.file = std::make_unique<AtomicFile>(real_destination(options.path));
+    impl.make_virtual(like, bands);
+}
 
 std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
                                                const RasterSource* like) {
