@@ -645,8 +645,7 @@ __device__ __forceinline__ void add_terms(float& sum, float4 a, float y0, float 
 
 /// One sweep of the tile (`edges` alternates from sweep to sweep, so that one barrier is enough): out = 2 cur
 /// - prev + flux (first: cur + flux / 2). `out` may be any level but prev and cur. The operations and their
-/// order are the CPU's, the same for every pixel wherever it lies in the tile: east, west, south, north. What
-/// needs no other warp's lines is done before the barrier.
+/// order are the same for every pixel, wherever it lies in the tile.
 template <bool first>
 __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pixels& out, const Pixels& east,
                                       const Pixels& south, const float (&north)[4], float4* edges, int warp,
@@ -655,46 +654,33 @@ __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pix
     float4* const own = edges + warp * 64 + lane;
     own[0] = make_float4(cur[0][0], cur[0][1], cur[0][2], cur[0][3]);
     own[32] = make_float4(cur[3][0], cur[3][1], cur[3][2], cur[3][3]);
+    __syncthreads();
+    // Beyond the tile there is no line: its edge is wrong from here on, by one more pixel a sweep.
+    const float4 upper = own[warp > 0 ? -32 : 0], lower = own[warp + 1 < warps ? 64 : 32];
+    const float above[4] = {upper.x, upper.y, upper.z, upper.w},
+                below[4] = {lower.x, lower.y, lower.z, lower.w};
+    float up[4]; // flux through the upper edge of the line
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        up[i] = north[i] * (cur[0][i] - above[i]);
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r) {
         const float right = __shfl_down_sync(~0u, cur[r][0], 1);
-        float before = __shfl_up_sync(~0u, cur[r][3], 1), west = __shfl_up_sync(~0u, east[r][3], 1);
-        if (lane == 0) west = 0;
-        before = cur[r][0] - before; // the step from the sample on the left
+        float across[4];
+#pragma unroll
+        for (int i = 0; i < 3; ++i)
+            across[i] = east[r][i] * (cur[r][i + 1] - cur[r][i]);
+        across[3] = east[r][3] * (right - cur[r][3]);
+        float left = __shfl_up_sync(~0u, across[3], 1);
+        if (lane == 0) left = 0;
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const float d = (i < 3 ? cur[r][i < 3 ? i + 1 : i] : right) - cur[r][i];
-            out[r][i] = fmaf(-west, before, east[r][i] * d);
-            before = d;
-            west = east[r][i];
+            const float beneath = r + 1 < warp_rows ? cur[r + 1 < warp_rows ? r + 1 : r][i] : below[i];
+            const float down = south[r][i] * (beneath - cur[r][i]);
+            const float flux = (across[i] - (i > 0 ? across[i > 0 ? i - 1 : 0] : left)) + (down - up[i]);
+            out[r][i] = first ? fmaf(0.5f, flux, cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + flux;
+            up[i] = down;
         }
-    }
-    const auto finish = [&](int r, int i) {
-        out[r][i] = first ? fmaf(0.5f, out[r][i], cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + out[r][i];
-    };
-#pragma unroll
-    for (int r = 0; r + 1 < warp_rows; ++r)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const float d = cur[r + 1][i] - cur[r][i];
-            out[r][i] = fmaf(south[r][i], d, out[r][i]);
-            if (r > 0) { // the northern flux comes last: the first line waits for its neighbour
-                out[r][i] =
-                    fmaf(-south[r > 0 ? r - 1 : 0][i], cur[r][i] - cur[r > 0 ? r - 1 : 0][i], out[r][i]);
-                finish(r, i);
-            }
-        }
-    __syncthreads();
-    // Beyond the tile there is no line: its edge is wrong from here on, by one more pixel a sweep.
-    const float4 above = own[warp > 0 ? -32 : 0], below = own[warp + 1 < warps ? 64 : 32];
-    const float up[4] = {above.x, above.y, above.z, above.w}, down[4] = {below.x, below.y, below.z, below.w};
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        out[0][i] = fmaf(-north[i], cur[0][i] - up[i], out[0][i]);
-        finish(0, i);
-        out[3][i] = fmaf(south[3][i], down[i] - cur[3][i], out[3][i]);
-        out[3][i] = fmaf(-south[2][i], cur[3][i] - cur[2][i], out[3][i]);
-        finish(3, i);
     }
 }
 
@@ -912,10 +898,11 @@ __global__ void sweep_planes(const T* __restrict__ prev, const T* __restrict__ c
     if (x >= samples) return;
     const size_t i = static_cast<size_t>(blockIdx.z) * samples * lines + static_cast<size_t>(y) * samples + x;
     const T c = cur[i];
-    T flux = x + 1 < samples ? east[i] * (cur[i + 1] - c) : T(0);
-    if (x > 0) flux = fma(east[i - 1], cur[i - 1] - c, flux);
-    if (y + 1 < lines) flux = fma(south[i], cur[i + samples] - c, flux);
-    if (y > 0) flux = fma(south[i - samples], cur[i - samples] - c, flux);
+    const T right = x + 1 < samples ? east[i] * (cur[i + 1] - c) : T(0),
+            left = x > 0 ? east[i - 1] * (c - cur[i - 1]) : T(0);
+    const T down = y + 1 < lines ? south[i] * (cur[i + samples] - c) : T(0),
+            up = y > 0 ? south[i - samples] * (c - cur[i - samples]) : T(0);
+    const T flux = (right - left) + (down - up);
     out[i] = first ? fma(T(0.5), flux, c) : fma(T(2), c, -prev[i]) + flux;
 }
 

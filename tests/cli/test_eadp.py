@@ -167,12 +167,11 @@ def test_real_scene_smooths_more_and_more(tmp_path):
 
 def test_memory_stays_under_its_ceiling(tmp_path):
     source = write_scene(tmp_path / "big.img", cube(700, 600, 30))
-    result = succeed(eadp(source, tmp_path / "p.tif", "-memory", "60MB", "-threads", 1, "-report", tmp_path / "r.json"))
+    succeed(eadp(source, tmp_path / "p.tif", "-memory", "60MB", "-threads", 1, "-report", tmp_path / "r.json"))
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["component_planes"] == "memory"
     assert sum(p["tiles"] for p in report["passes"] if p["name"] == "diffusion") > 1
-    if result.peak:
-        assert result.peak < 180 << 20  # the ceiling, the libraries, and the output in GDAL's cache
+    assert max(p["buffer_bytes"] for p in report["passes"]) <= 60e6
     succeed(eadp(source, tmp_path / "q.tif", "-memory", "14MB", "-threads", 1, "-c", 1, "-ts", 2,
                  "-report", tmp_path / "s.json"))
     assert json.loads((tmp_path / "s.json").read_text())["component_planes"] == "temporary file"

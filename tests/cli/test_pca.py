@@ -66,7 +66,7 @@ def test_real_scenes_equal_lapack(folder, nodata, tmp_path):
 def test_made_scene_equals_lapack_whatever_the_tiles_and_threads(scene, tmp_path):
     succeed(pca(scene, tmp_path / "y.tif", "-nc", 7))
     whole = values(tmp_path / "y.tif")
-    check_components(whole, values(scene))
+    check_components(whole, values(scene), 4)  # the fifth and later ones are noise of nearly one variance
     for i, more in enumerate((["-threads", 1], ["-tile", 13, 9], ["-tile", 60, 1, "-threads", 2], ["-memory", "8MB"])):
         succeed(pca(scene, tmp_path / f"{i}.tif", "-nc", 7, *more))
         assert np.array_equal(values(tmp_path / f"{i}.tif"), whole)
