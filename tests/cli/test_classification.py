@@ -153,20 +153,58 @@ def test_names_and_colours_travel_from_labels_to_the_map(files):
     assert rows[1:] == [[str(v + 1), NAMES[v], *map(str, COLOURS[v])] for v in range(3)]
 
 
-def test_the_legend_in_qgis(files):
+def shown_in_qgis(raster, picture):
+    """What a QGIS without a screen knows of a class map; its rendering as a set of colours."""
     if subprocess.run([sys.executable, "-c", "import qgis.core"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no QGIS with Python bindings on this machine (python3-qgis)")
-    succeed(train(files, *FIXED))
-    succeed(classify(files))
-    shown = subprocess.run([sys.executable, ROOT / "tests" / "qgis" / "open_in_qgis.py", files / "map.tif", files / "map.png"],
+    shown = subprocess.run([sys.executable, ROOT / "tests" / "qgis" / "open_in_qgis.py", raster, picture],
                            capture_output=True, text=True, timeout=300, check=False)
     facts = json.loads(next(line for line in shown.stdout.splitlines() if line.startswith("QGIS "))[5:])
-    assert facts["valid"] and facts["renderer"] == "paletted" and facts["crs"] == "EPSG:32616"
+    pixels = gdal.Open(str(picture)).ReadAsArray()[:3].reshape(3, -1).T
+    assert facts["valid"] and facts["renderer"] == "paletted"
+    return facts, {tuple(colour) for colour in pixels.tolist()}
+
+
+def test_the_legend_in_qgis(files):
+    succeed(train(files, *FIXED))
+    succeed(classify(files))
+    facts, seen = shown_in_qgis(files / "map.tif", files / "map.png")
+    assert facts["crs"] == "EPSG:32616"
     assert facts["legend"][:4] == ["Unclassified", *NAMES]  # a TIFF colour table always has 256 entries
     assert facts["nodata"] == 0
-    picture = gdal.Open(str(files / "map.png")).ReadAsArray()[:3].reshape(3, -1).T
-    seen = {tuple(colour) for colour in picture.tolist()}
     assert {colour[:3] for colour in COLOURS} <= seen
+
+
+def test_points_train_the_same_model(files):
+    field = truth()
+    other = osr.SpatialReference()
+    other.ImportFromEPSG(4326)
+    utm = osr.SpatialReference()
+    utm.ImportFromEPSG(32616)
+    for srs in (utm, other):
+        srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    transform = osr.CoordinateTransformation(utm, other)
+    dataset = ogr.GetDriverByName("GPKG").CreateDataSource(str(files / "points.gpkg"))
+    for name, kind in (("numbers", ogr.OFTInteger), ("names", ogr.OFTString)):
+        layer = dataset.CreateLayer(name, other, ogr.wkbPoint)
+        layer.CreateField(ogr.FieldDefn("crop", kind))
+        layer.StartTransaction()
+        for line, sample in np.argwhere(field):
+            feature = ogr.Feature(layer.GetLayerDefn())
+            x, y, _ = transform.TransformPoint(500000 + 20 * (sample + 0.3), 4480000 - 20 * (line + 0.8))
+            feature.SetGeometry(ogr.CreateGeometryFromWkt(f"POINT({x!r} {y!r})"))
+            value = int(field[line, sample])
+            feature.SetField("crop", value if kind == ogr.OFTInteger else NAMES[value - 1])
+            layer.CreateFeature(feature)
+        layer.CommitTransaction()
+    layer = dataset = None
+    succeed(train(files, *FIXED))
+    expected = json.loads((files / "model.json").read_text())
+    for name in ("numbers", "names"):
+        succeed(train(files, *FIXED, "-field", "crop", "-layer", name, labels="points.gpkg", model=f"{name}.json"))
+        model = json.loads((files / f"{name}.json").read_text())
+        assert model["svm"] == expected["svm"] and model["features"] == expected["features"]
+        assert [c["samples"] for c in model["classes"]] == [c["samples"] for c in expected["classes"]]
 
 
 @pytest.mark.parametrize("epsg, names", [(32616, False), (4326, False), (3857, True), (4326, True)])
@@ -445,21 +483,43 @@ def test_a_field_that_does_not_exist(files):
 needs_data = pytest.mark.skipif(not (DATA / "indian_pines").exists(), reason=f"REAL SCENES ARE NOT HERE ({DATA}): not tested")
 
 
+INDIAN_PINES = ["alfalfa", "corn-notill", "corn-mintill", "corn", "grass-pasture", "grass-trees", "grass-pasture-mowed",
+                "hay-windrowed", "oats", "soybean-notill", "soybean-mintill", "soybean-clean", "wheat", "woods",
+                "buildings-grass-trees-drives", "stone-steel-towers"]
+
+
 @needs_data
-def test_indian_pines(tmp_path):
-    scene, labels = DATA / "indian_pines" / "indian_pines.img", DATA / "indian_pines" / "indian_pines_gt.tif"
-    succeed(run("gdal_hsi_sample", "-q", "-n", "50", "-n", "15:1,7,9", labels, tmp_path / "train.tif", tmp_path / "test.tif"))
-    succeed(run("gdal_hsi_svm_train", "-q", "-C", "128", "-gamma", "0.125", scene, tmp_path / "train.tif", tmp_path / "m.json"))
-    succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", scene, tmp_path / "m.json", tmp_path / "map.tif"))
-    result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "map.tif", tmp_path / "test.tif")).out)
-    assert 0.68 < result["overall_accuracy"]["value"] < 0.85
-    assert result["unclassified"] == 0
-    colours = []
-    for path in (labels, tmp_path / "map.tif"):
-        dataset = gdal.Open(str(path))
-        table = dataset.GetRasterBand(1).GetColorTable().Clone()
-        colours.append([table.GetColorEntry(v) for v in range(1, 17)])
-    assert colours[0] == colours[1]
+def test_indian_pines_from_labels_to_a_legend(tmp_path):
+    folder = DATA / "indian_pines"
+    scene = folder / "indian_pines.img"
+    # The label file has colours and no names: a VRT adds them.
+    gdal.Translate(str(tmp_path / "labels.vrt"), str(folder / "indian_pines_gt.tif"), format="VRT")
+    dataset = gdal.Open(str(tmp_path / "labels.vrt"), gdal.GA_Update)
+    dataset.GetRasterBand(1).SetCategoryNames(["unlabelled", *INDIAN_PINES])
+    colours = [dataset.GetRasterBand(1).GetColorTable().GetColorEntry(v) for v in range(1, 17)]
+    dataset = None
+    split = succeed(run("gdal_hsi_sample", "-n", "50", "-n", "15:alfalfa,7,oats", tmp_path / "labels.vrt", tmp_path / "train.tif",
+                        tmp_path / "test.tif"))
+    assert "9 oats: 15 and 5" in split.out and "2 corn-notill: 50 and" in split.out
+    succeed(run("gdal_hsi_eadp", "-q", "-device", "cpu", scene, tmp_path / "profile.tif"))
+    overall = {}
+    for cube in (scene, tmp_path / "profile.tif"):
+        succeed(run("gdal_hsi_svm_train", "-q", "-overwrite", "-C", "128", "-gamma", "0.125", cube, tmp_path / "train.tif",
+                    tmp_path / "m.json"))
+        succeed(run("gdal_hsi_svm_classify", "-q", "-overwrite", "-device", "cpu", cube, tmp_path / "m.json", tmp_path / "map.tif"))
+        result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "map.tif", tmp_path / "test.tif")).out)
+        assert result["unclassified"] == 0 and [c["name"] for c in result["classes"]] == INDIAN_PINES
+        overall[cube] = result["overall_accuracy"]["value"]
+    assert 0.68 < overall[scene] < 0.85
+    assert overall[tmp_path / "profile.tif"] > 0.92
+    dataset = gdal.Open(str(tmp_path / "map.tif"))
+    assert dataset.GetProjection()
+    band = dataset.GetRasterBand(1)
+    assert [band.GetColorTable().GetColorEntry(v) for v in range(1, 17)] == colours
+    assert band.GetCategoryNames() == ["Unclassified", *INDIAN_PINES]
+    facts, seen = shown_in_qgis(tmp_path / "map.tif", tmp_path / "map.png")
+    assert facts["legend"][1:17] == INDIAN_PINES
+    assert {colour[:3] for colour in colours} <= seen
 
 
 @needs_data
