@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on one GPU with the cube in its memory: our search beside those of paper 002 (Table III), on the sizes of its
-// two AVIRIS scenes. Times are medians of CUDA events around the launches (the published ones: around all their steps,
-// host work included, by the host's clock).
+// ATDCA on one GPU with the cube in its memory: our search beside those of paper 002, OSP with its explicit projector and
+// GS, on made scenes of the sizes of its four; last, its Table III. Times are medians of CUDA events around the launches
+// (the published ones: around all their steps, host work included, by the host's clock).
 //
-//   atdca_cuda_bench [-repeat N] [-published 0|1] [-raw FILE SAMPLES LINES BANDS TARGETS]
+//   atdca_cuda_bench [-repeat N] [-published 0|1] [-dump FOLDER] [-raw FILE SAMPLES LINES BANDS TARGETS]
 // -raw: a band-sequential file of floats instead of the made scenes.
+// -dump: writes the made scenes as such files, FOLDER/NAME.raw, for the peers in atdca_peer.py.
 #include "atdca/atdca_cuda_kernels.cuh"
 #include "atdca_published.cuh"
 #include "cuda/stream.h"
@@ -80,12 +81,18 @@ void fill(Scene& s) {
         }
 }
 
+/// Milliseconds; of a method each: [0] OSP, [1] GS.
+struct Row {
+    double ours[2] = {}, published[2] = {};
+};
+
 double median(std::vector<double> v) {
     std::sort(v.begin(), v.end());
     return v[v.size() / 2];
 }
 
-void measure(const Scene& scene, int repeat, bool published) {
+Row measure(const Scene& scene, int repeat, bool published) {
+    Row row;
     cuda::Stream stream;
     atdca::gpu::SearchWork work;
     auto& shape = work.shape;
@@ -126,13 +133,14 @@ void measure(const Scene& scene, int repeat, bool published) {
             end.wait();
             if (i >= 3) times.push_back(static_cast<double>(end.milliseconds_since(begin)));
         }
+        row.ours[gs] = median(times);
         atdca::gpu::SearchResult outcome{};
         std::vector<int64_t> ours(targets);
         result.download(&outcome, 1, stream.get());
         found.download(ours.data(), targets, stream.get());
         stream.synchronize();
         ours.resize(static_cast<size_t>(outcome.found));
-        std::printf("  %-24s %10.3f ms (fastest %.3f), %d targets, %.2f scans\n", gs ? "GS, ours" : "OSP, ours", median(times),
+        std::printf("  %-24s %10.3f ms (fastest %.3f), %d targets, %.2f scans\n", gs ? "GS, ours" : "OSP, ours", row.ours[gs],
                     *std::min_element(times.begin(), times.end()), outcome.found,
                     static_cast<double>(outcome.visits) / static_cast<double>(groups));
         if (!published) continue;
@@ -147,12 +155,39 @@ void measure(const Scene& scene, int repeat, bool published) {
                 times.push_back(1e3 *
                                 std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         }
+        row.published[gs] = median(times);
         size_t same = 0;
         while (same < std::min(ours.size(), theirs.size()) && ours[same] == theirs[same])
             ++same;
         std::printf("  %-24s %10.3f ms, the first %zu targets are ours\n", gs ? "GS, as published" : "OSP, as published",
-                    median(times), same);
+                    row.published[gs], same);
     }
+    return row;
+}
+
+/// Paper 002's Table III: OSP against GS for each scene, in seconds; its best GPU beside this one.
+void print_table(const std::vector<Scene>& scenes, const std::vector<Row>& rows, bool published) {
+    const char* const names[] = {"WTC", "Cuprite", "Pavia University", "Forest Radiance"};
+    const double paper[][2] = {{10.5747, 0.1554}, {1.9947, 0.0456}, {0.5834, 0.0308}, {0.1837, 0.0035}};
+    std::printf("\nTable III, seconds; the paper's times hold reading and transfers, the others start with the cube on the "
+                "device\n");
+    std::printf("%-18s %-6s %18s %18s %12s %14s\n", "scene", "", "paper, GTX 580", "published, here", "ours", "OSP/GS, ours");
+    for (size_t k = 0; k < scenes.size(); ++k)
+        for (const int gs : {0, 1}) {
+            std::printf("%-18s %-6s", gs ? "" : scenes[k].name.c_str(), gs ? "GS" : "OSP");
+            const auto known = std::find(std::begin(names), std::end(names), scenes[k].name) - std::begin(names);
+            if (known < 4)
+                std::printf(" %18.4f", paper[known][gs]);
+            else
+                std::printf(" %18s", "");
+            if (published)
+                std::printf(" %18.6f", rows[k].published[gs] / 1e3);
+            else
+                std::printf(" %18s", "");
+            std::printf(" %12.6f", rows[k].ours[gs] / 1e3);
+            if (gs) std::printf(" %14.2f", rows[k].ours[0] / rows[k].ours[1]);
+            std::printf("\n");
+        }
 }
 
 } // namespace
@@ -160,6 +195,7 @@ void measure(const Scene& scene, int repeat, bool published) {
 int main(int argc, char** argv) {
     int repeat = 21;
     bool published = true;
+    std::string dump;
     std::vector<Scene> scenes;
     for (int i = 1; i < argc; ++i) {
         const auto is = [&](const char* name, int more) { return std::strcmp(argv[i], name) == 0 && i + more < argc; };
@@ -167,6 +203,8 @@ int main(int argc, char** argv) {
             repeat = std::max(1, std::atoi(argv[++i]));
         } else if (is("-published", 1)) {
             published = std::atoi(argv[++i]) != 0;
+        } else if (is("-dump", 1)) {
+            dump = argv[++i];
         } else if (is("-raw", 5)) {
             Scene s{argv[i + 1], std::atoi(argv[i + 2]), std::atoi(argv[i + 3]), std::atoi(argv[i + 4]),
                     std::atoi(argv[i + 5]), {}};
@@ -186,12 +224,25 @@ int main(int argc, char** argv) {
     if (scenes.empty()) {
         scenes.push_back({"WTC", 614, 512, 224, 30, {}});
         scenes.push_back({"Cuprite", 350, 350, 188, 19, {}});
+        // The paper does not say how many targets it took in these two.
+        scenes.push_back({"Pavia University", 340, 610, 103, 19, {}});
+        scenes.push_back({"Forest Radiance", 64, 64, 169, 19, {}});
         for (auto& s : scenes)
             fill(s);
     }
     try {
-        for (const auto& s : scenes)
-            measure(s, repeat, published);
+        std::vector<Row> rows;
+        for (const auto& s : scenes) {
+            if (!dump.empty()) {
+                std::string path = dump + "/" + s.name + ".raw";
+                std::replace(path.begin() + static_cast<std::ptrdiff_t>(dump.size()), path.end(), ' ', '_');
+                std::ofstream file(path, std::ios::binary);
+                file.write(reinterpret_cast<const char*>(s.cube.data()), static_cast<std::streamsize>(s.cube.size() * 4));
+                if (!file.flush()) throw Error("'" + path + "' cannot be written", "Choose another folder.");
+            }
+            rows.push_back(measure(s, repeat, published));
+        }
+        print_table(scenes, rows, published);
     } catch (const Error& e) {
         std::fprintf(stderr, "ERROR: %s\n%s\n", e.what(), e.advice().c_str());
         return 1;

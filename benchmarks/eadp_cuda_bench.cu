@@ -61,8 +61,8 @@ class Ours {
           m_stream(stream), m_weights(gaussian_weights(options.sigma).size()), m_valid(size.pixels()),
           m_squared(count()), m_steepest(size.components), m_k(size.components), m_level(size.components),
           m_sums(size.components), m_counts(static_cast<size_t>(size.components) * histogram_bins),
-          m_start(count()), m_east(count()), m_south(count()),
-          m_recurrence(0, size.samples, size.lines, size.components, m_stages) {
+          m_start(padded_count()), m_east(padded_count()), m_south(padded_count()),
+          m_recurrence(0, size.samples, size.lines, size.components, m_stages, stream) {
         const auto w = gaussian_weights(options.sigma);
         HSI_CUDA_CHECK(cudaMemcpy(m_weights.data(), w.data(), m_weights.bytes(), cudaMemcpyHostToDevice));
     }
@@ -95,6 +95,7 @@ class Ours {
         stage.components = n;
         stage.samples = m_planes.samples;
         stage.lines = m_planes.lines;
+        stage.pitch = gpu::padded(stage.samples);
         stage.start = m_start.data();
         stage.east = m_east.data();
         stage.south = m_south.data();
@@ -109,6 +110,10 @@ class Ours {
     }
 
   private:
+    size_t padded_count() const {
+        return static_cast<size_t>(gpu::padded(m_planes.samples)) * static_cast<size_t>(m_planes.lines) *
+               static_cast<size_t>(m_planes.components);
+    }
     size_t count() const { return m_planes.pixels() * static_cast<size_t>(m_planes.components); }
 
     const Options m_options;

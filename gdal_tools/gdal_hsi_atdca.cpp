@@ -100,7 +100,9 @@ class Backend {
 /// The rasters that classify: a label map, scores by target.
 class Rasters {
   public:
-    Rasters(const cli::Run& run, const Settings& s, const stream::CubeShape& shape, int targets) {
+    /// A map whose name ends in .vrt has no pixels: `like`, the cube that it classifies, is named in it.
+    Rasters(const cli::Run& run, const Settings& s, const stream::CubeShape& shape, int targets,
+            const raster::RasterSource& like) {
         const auto options = [&](const std::string& path) {
             raster::OutputOptions o;
             o.path = path;
@@ -121,7 +123,13 @@ class Rasters {
                 spec.categories.push_back("Target " + std::to_string(k + 1));
                 spec.colours.push_back(colour(k));
             }
-            m_planned.push_back({options(s.map), spec});
+            m_virtual = raster::RasterSink::is_virtual(options(s.map));
+            if (m_virtual) {
+                m_map = {options(s.map), spec};
+                raster::RasterSink::check_virtual(m_map.first, spec, like);
+            } else {
+                m_planned.push_back({options(s.map), spec});
+            }
         }
         if (!s.scores.empty()) {
             raster::OutputSpec spec;
@@ -136,6 +144,24 @@ class Rasters {
             raster::RasterSink::check(o, spec);
     }
     bool any() const { return !m_planned.empty(); }
+    bool virtual_map() const { return m_virtual; }
+    void write_virtual_map(const std::vector<std::vector<float>>& spectra, double max_angle,
+                           const raster::RasterSource& like) const {
+        std::string text;
+        char one[32];
+        for (const auto& x : spectra) {
+            if (!text.empty()) text += "; ";
+            for (size_t b = 0; b < x.size(); ++b) {
+                std::snprintf(one, sizeof one, "%.9g", static_cast<double>(x[b]));
+                text += (b ? " " : "") + std::string(one);
+            }
+        }
+        raster::VirtualBand band;
+        band.function = "hsi_sad";
+        std::snprintf(one, sizeof one, "%.17g", max_angle);
+        band.arguments = {{"spectra", text}, {"output", "class"}, {"max_angle", one}};
+        raster::RasterSink::write_virtual(m_map.first, m_map.second, like, {band});
+    }
     void create(cli::Run& run, const raster::RasterSource& like) {
         for (const auto& [o, spec] : m_planned) {
             m_made.push_back(raster::RasterSink::create(o, spec, &like));
@@ -167,6 +193,8 @@ class Rasters {
     }
     std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
     std::vector<std::unique_ptr<raster::RasterSink>> m_made;
+    bool m_virtual = false;
+    std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< when it is virtual
 };
 
 /// How many targets: virtual dimensionality.
@@ -371,7 +399,7 @@ void run_atdca(cli::Run& run, Settings s) {
     if (!s.spectra.empty()) raster::check_library_output(s.spectra, overwrite, "-spectra");
     raster::SpectralLibrary references;
     if (!s.reference.empty()) references = raster::read_spectral_library(s.reference);
-    Rasters(run, s, source->shape(), s.number > 0 ? s.number : 255);
+    Rasters(run, s, source->shape(), s.number > 0 ? s.number : 255, original ? *original : *source);
     const Backend backend(run, source->shape().float_bytes());
 
     atdca::Options options;
@@ -403,7 +431,8 @@ void run_atdca(cli::Run& run, Settings s) {
     for (bool first = true;; first = false) {
         options.targets =
             s.number > 0 ? s.number : dimensionality(run, s, *source, first ? share * 0.25 : 0.0);
-        found = backend.detect(run, *source, options, run.pass("search", first ? share * (s.number > 0 ? 1.0 : 0.75) : 0.0));
+        found = backend.detect(run, *source, options,
+                               run.pass("search", first ? share * (s.number > 0 ? 1.0 : 0.75) : 0.0));
         for (const auto& pass : found.passes)
             run.add_pass(pass);
         if (found.valid_pixels > 0 || !first) break;
@@ -443,17 +472,20 @@ void run_atdca(cli::Run& run, Settings s) {
     const auto library = library_of(spectra, targets, *cube);
 
     if (further) {
-        Rasters rasters(run, s, source->shape(), static_cast<int>(targets.size()));
+        Rasters rasters(run, s, source->shape(), static_cast<int>(targets.size()), *cube);
         atdca::ClassifyOptions classify;
-        classify.map = !s.map.empty();
+        classify.map = !s.map.empty() && !rasters.virtual_map();
         classify.max_angle = s.max_angle;
         if (!s.scores.empty())
             classify.scores = s.score_kind == "angle" ? atdca::ClassifyOptions::Scores::angle
                                                       : atdca::ClassifyOptions::Scores::abundance;
-        const auto operation = atdca::make_classification(spectra, classify);
-        rasters.create(run, *cube);
-        run.add_pass(stream::run_pass(*cube, *operation, rasters.sinks(), run.pass("classify", 0.4)));
-        rasters.commit();
+        if (rasters.any()) {
+            const auto operation = atdca::make_classification(spectra, classify);
+            rasters.create(run, *cube);
+            run.add_pass(stream::run_pass(*cube, *operation, rasters.sinks(), run.pass("classify", 0.4)));
+            rasters.commit();
+        }
+        if (rasters.virtual_map()) rasters.write_virtual_map(spectra, s.max_angle, *cube);
     }
     if (!s.spectra.empty()) raster::write_spectral_library(s.spectra, library, s.targets.history);
     raster::write_points(s.targets, layer_of(targets, *source, s.targets.path));
@@ -544,7 +576,10 @@ int main(int argc, char** argv) {
         "classify it");
     app.add_option("--spectra", s.spectra, "Write the spectra: .sli (ENVI library) or .csv")
         ->type_name("FILE");
-    app.add_option("--map", s.map, "Write a map: the nearest target of every pixel, by spectral angle")
+    app.add_option(
+           "--map", s.map,
+           "Write a map: the nearest target of every pixel, by spectral angle; a .vrt computes it when it is "
+           "read")
         ->type_name("FILE");
     app.add_option("--max-angle", s.max_angle,
                    "-map: pixels farther than this from every target stay unclassified")

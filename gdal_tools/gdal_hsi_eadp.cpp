@@ -355,7 +355,7 @@ int main(int argc, char** argv) {
     auto* const nc = app.add_option("--nc", s.components, "Number of components, 1 to the number of bands")
                          ->capture_default_str();
     auto* const no_pca = app.add_flag("--no-pca", s.no_pca, "Diffuse the bands themselves");
-    auto* const copies = app.add_option("--c", s.copies, "Number of diffused copies of every component")
+    auto* const copies = app.add_option("-c,--c", s.copies, "Number of diffused copies of every component")
                              ->capture_default_str();
     auto* const step =
         app.add_option("--ts", s.step, "Copy c is diffused for time c times this, in squared pixels")
@@ -364,7 +364,7 @@ int main(int argc, char** argv) {
     app.add_option("--sigma", s.eadp.sigma,
                    "Standard deviation of the Gaussian before the gradient, in pixels; 0: none")
         ->capture_default_str();
-    app.add_option("--g", s.eadp.diffusivity, "Diffusivity: g1 (exponential), g2 (rational) or g3 (Weickert)")
+    app.add_option("-g,--g", s.eadp.diffusivity, "Diffusivity: g1 (exponential), g2 (rational) or g3 (Weickert)")
         ->transform(CLI::CheckedTransformer(std::map<std::string, eadp::Diffusivity>{
             {"g1", eadp::Diffusivity::g1}, {"g2", eadp::Diffusivity::g2}, {"g3", eadp::Diffusivity::g3}}))
         ->default_str("g2");
@@ -372,7 +372,7 @@ int main(int argc, char** argv) {
         app.add_option("--percentile", s.eadp.percentile, "Share of the gradients below the contrast k")
             ->capture_default_str();
     auto* const k =
-        app.add_option("--k", s.contrast, "Contrast k itself, for all components, in their unit per pixel");
+        app.add_option("-k,--k", s.contrast, "Contrast k itself, for all components, in their unit per pixel");
     auto* const cycles =
         app.add_option("--cycles", s.eadp.cycles, "FED cycles for one time: more are more accurate")
             ->capture_default_str();

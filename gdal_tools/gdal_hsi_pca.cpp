@@ -60,10 +60,49 @@ raster::OutputSpec band_spec(const stream::CubeShape& scene, const pca::Model& m
     return spec;
 }
 
+/// dst as a VRT: each band is a dot product of the source's bands that is computed when it is read.
+void write_virtual(cli::Run& run, const raster::RasterSource& like, const pca::Transform& transform,
+                   const raster::OutputSpec& spec) {
+    const auto list = [](const double* values, int count) {
+        std::string text;
+        char one[32];
+        for (int i = 0; i < count; ++i) {
+            std::snprintf(one, sizeof one, "%.17g", values[i]);
+            text += (i ? " " : "") + std::string(one);
+        }
+        return text;
+    };
+    std::vector<raster::VirtualBand> bands;
+    for (int k = 0; k < transform.outputs; ++k) {
+        raster::VirtualBand band;
+        band.function = "hsi_project";
+        band.arguments = {
+            {"weights",
+             list(transform.matrix.data() + static_cast<ptrdiff_t>(k) * transform.inputs, transform.inputs)},
+            {"offset", list(transform.offset.data() + k, 1)}};
+        if (!transform.zero_is_invalid) band.arguments.emplace_back("zero", "valid");
+        bands.push_back(band);
+    }
+    if (run.options().dry_run)
+        run.print("A VRT: nothing is computed before it is read");
+    else
+        raster::RasterSink::write_virtual(run.options().destination, spec, like, bands);
+}
+
+/// What can be refused before any work.
+void check_output(const cli::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& like) {
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        raster::RasterSink::check_virtual(run.options().destination, spec, like);
+    else
+        raster::RasterSink::check(run.options().destination, spec);
+}
+
 /// One pass: the transform, tile by tile, into dst.
 void run_transform(cli::Run& run, const tools::PcaBackend& backend, const stream::CubeSource& cube,
                    const raster::RasterSource& like, pca::Transform transform, const raster::OutputSpec& spec,
                    const char* name, double share, uint64_t memory_taken) {
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        return write_virtual(run, like, transform, spec);
     const auto operation = backend.transform(std::move(transform));
     auto pass = run.pass(name, share);
     pass.memory -= std::min(pass.memory, memory_taken);
@@ -101,7 +140,7 @@ void run_apply(cli::Run& run, const Settings& settings, const tools::PcaBackend&
     for (int& b : matched)
         b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
     const auto spec = component_spec(source->shape(), nc, true, &model);
-    raster::RasterSink::check(run.options().destination, spec);
+    check_output(run, spec, *source);
     run_transform(run, backend, *source, *source, pca::projection(model, nc, matched, source->shape().bands),
                   spec, "projection", 1.0, 0);
 }
@@ -119,7 +158,7 @@ void run_inverse(cli::Run& run, const Settings& settings, const tools::PcaBacken
     std::iota(first.begin(), first.end(), 0);
     source = only_bands(source, first);
     const auto spec = band_spec(source->shape(), model);
-    raster::RasterSink::check(run.options().destination, spec);
+    check_output(run, spec, *source);
     run_transform(run, backend, *source, *source, pca::reconstruction(model, nc), spec, "reconstruction", 1.0,
                   0);
 }
@@ -128,7 +167,7 @@ void run_fit(cli::Run& run, const Settings& settings, const tools::PcaBackend& b
              const std::shared_ptr<raster::RasterSource>& source) {
     tools::check_spectrum(*source, "PCA");
     int nc = tools::component_count(settings.components, settings.components_given, source->shape().bands);
-    raster::RasterSink::check(run.options().destination, component_spec(source->shape(), nc, true, nullptr));
+    check_output(run, component_spec(source->shape(), nc, true, nullptr), *source);
     if (!settings.model_file.empty() && !run.options().destination.overwrite &&
         std::filesystem::exists(settings.model_file))
         throw Error("File '" + settings.model_file + "' already exists",
@@ -188,6 +227,7 @@ int main(int argc, char** argv) {
         "back into spectra.",
         "Examples:\n"
         "  gdal_hsi_pca scene.img pcs.tif\n"
+        "  gdal_hsi_pca -nc 3 -of VRT scene.img pcs.vrt\n"
         "  gdal_hsi_pca -nc 10 -model pca.json june.img june_pcs.tif\n"
         "  gdal_hsi_pca -apply pca.json july.img july_pcs.tif\n"
         "  gdal_hsi_pca -apply pca.json -inverse june_pcs.tif june_smooth.img -of ENVI\n");

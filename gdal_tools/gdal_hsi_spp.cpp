@@ -7,7 +7,10 @@
 #include "spp/spp.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <future>
+#include <limits>
+#include <optional>
 #include <tuple>
 
 namespace {
@@ -117,7 +120,7 @@ class Outputs {
         cube.same_bands = true;
         cube.holes = holes;
         cube.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
-        m_planned.push_back({run.options().destination, cube});
+        if (settings.spp.cube) m_planned.push_back({run.options().destination, cube});
         const auto single = [&](const std::string& path, const char* name, const char* unit) {
             if (path.empty()) return;
             raster::OutputSpec spec;
@@ -125,7 +128,13 @@ class Outputs {
             spec.holes = holes;
             spec.bands = {{name, {{"unit", unit}}}};
             spec.metadata = cube.metadata;
-            m_planned.push_back({run.side_output(path), spec});
+            raster::OutputOptions options = run.side_output(path);
+            if (!settings.spp.cube) { // -dstnodata is that of y'; other values could be angles for whom
+                                      // computes with them
+                options.nodata.reset();
+                spec.nodata = std::numeric_limits<double>::quiet_NaN();
+            }
+            m_planned.push_back({options, spec});
         };
         single(settings.alpha_file, "SPP alpha", "radian");
         single(settings.rho_file, "SPP rho", "1");
@@ -186,9 +195,52 @@ void print_plan(cli::Run& run, Backend& backend, const Settings& settings,
     print(*operation, displacement_pass(run, backend));
 }
 
-void run_spp(cli::Run& run, const Settings& settings) {
+/// Where alpha of a virtual y' is kept when -alpha does not say it: beside it.
+std::string alpha_beside(const std::string& destination) {
+    const size_t slash = destination.rfind('/'), dot = destination.rfind('.');
+    const bool extension = dot != std::string::npos && dot > (slash == std::string::npos ? 0 : slash + 1);
+    return (extension ? destination.substr(0, dot) : destination) + "_alpha.tif";
+}
+
+/// y' as a VRT: each band is computed from the original band, alpha and the mean when it is read.
+class VirtualCube {
+  public:
+    VirtualCube(const cli::Run& run, const Settings& settings, const raster::RasterSource& source)
+        : m_options(run.options().destination), m_alpha(settings.alpha_file) {
+        m_spec.shape = source.shape();
+        m_spec.same_bands = true;
+        m_spec.holes = true;
+        m_spec.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
+        raster::RasterSink::check_virtual(m_options, m_spec, source);
+    }
+    void write(const raster::RasterSource& source, const std::vector<double>& mean, bool holes) {
+        m_spec.shape = source.shape();
+        m_spec.holes = holes;
+        std::vector<raster::VirtualBand> bands;
+        for (size_t b = 0; b < mean.size(); ++b) {
+            char text[32];
+            std::snprintf(text, sizeof text, "%.17g", mean[b]);
+            bands.push_back({"hsi_spp", {{"centroid", text}}, {static_cast<int>(b)}, m_alpha});
+        }
+        raster::RasterSink::write_virtual(m_options, m_spec, source, bands);
+    }
+
+  private:
+    raster::OutputOptions m_options;
+    raster::OutputSpec m_spec;
+    const std::string m_alpha;
+};
+
+void run_spp(cli::Run& run, Settings settings) {
     auto source = run.open_source();
     check_scene(*source, settings.spp.window);
+    settings.spp.cube = !raster::RasterSink::is_virtual(run.options().destination);
+    std::optional<VirtualCube> virtual_cube;
+    if (!settings.spp.cube) {
+        if (settings.alpha_file.empty()) settings.alpha_file = alpha_beside(run.options().destination.path);
+        settings.spp.alpha = true;
+        virtual_cube.emplace(run, settings, *source);
+    }
     Outputs(run, settings, *source, true); // refuses what can be refused before any work
     Backend backend(run, source->shape(), settings);
     if (run.options().dry_run) return print_plan(run, backend, settings, *source);
@@ -234,6 +286,7 @@ void run_spp(cli::Run& run, const Settings& settings) {
     options.output_layout = outputs.rasters().front()->layout();
     run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), options));
     outputs.commit();
+    if (virtual_cube) virtual_cube->write(*source, statistics.mean, statistics.invalid_pixels > 0);
 }
 
 } // namespace
@@ -245,6 +298,7 @@ int main(int argc, char** argv) {
                    "less it resembles its neighbours, so that endmembers are found in homogeneous areas.",
                    "Examples:\n"
                    "  gdal_hsi_spp scene.img scene_spp.tif\n"
+                   "  gdal_hsi_spp -of VRT scene.img scene_spp.vrt\n"
                    "  gdal_hsi_spp -ws 9 -alpha alpha.tif -memory 512MB flightline.dat spp.dat -of ENVI\n");
     tool.add_source();
     tool.add_destination();

@@ -4,6 +4,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/labels.h"
+#include "raster/packed_text.h"
 #include "svm/svm.h"
 
 #include <algorithm>
@@ -175,6 +176,29 @@ class Outputs {
     std::vector<std::unique_ptr<raster::RasterSink>> m_made;
 };
 
+/// The map as a VRT, the model in it: a class is computed when a pixel is read.
+class VirtualMap {
+  public:
+    VirtualMap(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
+               const svm::Model& model)
+        : m_options(run.options().destination) {
+        m_spec.shape = {source.shape().samples, source.shape().lines, 1};
+        raster::describe_class_map(classes_of(model), m_options, m_spec);
+        m_spec.bands = {{"class", {}}};
+        m_spec.metadata["HSI_SVM_MODEL"] = s.model_file;
+        raster::RasterSink::check_virtual(m_options, m_spec, source);
+    }
+    void write(const raster::RasterSource& source, const svm::Model& model) const {
+        raster::RasterSink::write_virtual(
+            m_options, m_spec, source,
+            {{"hsi_svm", {{"model_data", raster::pack_text(svm::to_json(model))}}, {}, {}}});
+    }
+
+  private:
+    raster::OutputOptions m_options;
+    raster::OutputSpec m_spec;
+};
+
 void run_classify(cli::Run& run, const Settings& s) {
     const auto model = std::make_shared<const svm::Model>(svm::read_model(s.model_file));
     svm::ClassifyOptions options;
@@ -185,6 +209,18 @@ void run_classify(cli::Run& run, const Settings& s) {
                         "' has no probability estimates, which -probabilities and -confidence need",
                     "Train it with -probability.");
     const auto source = matching_source(run, *model, s);
+    if (raster::RasterSink::is_virtual(run.options().destination)) {
+        if (options.probabilities || options.confidence)
+            throw UsageError(
+                "-probabilities and -confidence do not go with a VRT: nothing is computed before it is read",
+                "Write them in a run of their own, with a map that holds pixels.");
+        const VirtualMap map(run, s, *source, *model);
+        if (run.options().dry_run)
+            run.print("A VRT: nothing is computed before it is read");
+        else
+            map.write(*source, *model);
+        return;
+    }
     Outputs outputs(run, s, *source, *model);
     const Backend backend(run, source->shape().float_bytes());
     const auto operation = backend.classification(model, options);
@@ -240,6 +276,7 @@ int main(int argc, char** argv) {
         "probabilities when asked. Labels are those that LIBSVM's svm_predict gives, pixel by pixel.",
         "Examples:\n"
         "  gdal_hsi_svm_classify profile.tif model.json map.tif\n"
+        "  gdal_hsi_svm_classify profile.tif model.json map.vrt\n"
         "  gdal_hsi_svm_classify -probabilities p.tif -confidence c.tif -device cuda scene.img model.json "
         "map.tif\n");
     Settings s;

@@ -5,12 +5,14 @@
 #include "core/error.h"
 #include "raster/atomic_file.h"
 #include "raster/block_writer.h"
+#include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 #include "raster/made_scene.h"
 #include "raster/raw_writer.h"
 #include "raster/scene_metadata.h"
 #include "raster/source_impl.h"
 #include "raster/store_convert.h"
+#include "raster/virtual_bands.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
@@ -31,45 +33,22 @@ namespace {
 
 constexpr const char* standard_output = "/vsistdout/";
 
-bool has(GDALDriver* driver, const char* capability) {
-    const char* value = driver->GetMetadataItem(capability);
-    return value != nullptr && CPLTestBool(value);
-}
-
 bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
 
-std::string extension_of(const std::string& path) {
-    const std::string name = path.substr(path.rfind('/') + 1);
-    const size_t dot = name.rfind('.');
-    return dot == std::string::npos || dot == 0 ? std::string() : name.substr(dot + 1);
+bool writes_rasters(GDALDriver* driver) {
+    return has_capability(driver, GDAL_DCAP_RASTER) &&
+           (has_capability(driver, GDAL_DCAP_CREATE) || has_capability(driver, GDAL_DCAP_CREATECOPY));
 }
 
 GDALDriver* choose_driver(const OutputOptions& options) {
+    if (!options.format.empty())
+        return driver_by_name(options.format, writes_rasters, "write rasters",
+                              "--formats lists the drivers; those with w can write.");
     register_drivers();
     GDALDriverManager* manager = GetGDALDriverManager();
-    if (!options.format.empty()) {
-        GDALDriver* driver = manager->GetDriverByName(options.format.c_str());
-        if (driver == nullptr)
-            throw UsageError("-of " + options.format + ": GDAL has no such driver",
-                             "--formats lists the drivers.");
-        if (!has(driver, GDAL_DCAP_RASTER) ||
-            !(has(driver, GDAL_DCAP_CREATE) || has(driver, GDAL_DCAP_CREATECOPY)))
-            throw UsageError("-of " + options.format + ": this driver cannot write rasters",
-                             "--formats lists the drivers; those with w can write.");
-        return driver;
-    }
     const std::string extension = extension_of(options.path);
     if (extension.empty() || EQUAL(extension.c_str(), "tif")) return manager->GetDriverByName("GTiff");
-    for (int i = 0; i < manager->GetDriverCount(); ++i) {
-        GDALDriver* driver = manager->GetDriver(i);
-        if (!has(driver, GDAL_DCAP_RASTER) ||
-            !(has(driver, GDAL_DCAP_CREATE) || has(driver, GDAL_DCAP_CREATECOPY)))
-            continue;
-        const char* list = driver->GetMetadataItem(GDAL_DMD_EXTENSIONS);
-        if (list == nullptr) list = driver->GetMetadataItem(GDAL_DMD_EXTENSION);
-        const CPLStringList extensions(CSLTokenizeString2(list ? list : "", " ", 0));
-        if (extensions.FindString(extension.c_str()) >= 0) return driver;
-    }
+    if (GDALDriver* driver = driver_by_extension(extension, writes_rasters)) return driver;
     // The driver has no extension of its own; these two say what is inside.
     if (EQUAL(extension.c_str(), "bsq") || EQUAL(extension.c_str(), "bip"))
         return manager->GetDriverByName("ENVI");
@@ -208,7 +187,7 @@ void try_driver(GDALDriver* driver, const OutputOptions& options, const OutputSp
     constexpr int side = 16;
     const std::string extension = extension_of(options.path);
     const std::string suffix = extension.empty() ? "" : "." + extension;
-    const bool memory = has(driver, GDAL_DCAP_VIRTUALIO);
+    const bool memory = has_capability(driver, GDAL_DCAP_VIRTUALIO);
     const std::string in_memory = CPLSPrintf("/vsimem/hsi-try-%d-%p/t", static_cast<int>(getpid()),
                                              static_cast<const void*>(&extension)) +
                                   suffix;
@@ -216,7 +195,7 @@ void try_driver(GDALDriver* driver, const OutputOptions& options, const OutputSp
     const AtomicFile file(memory ? in_memory : beside);
     const GdalErrors errors;
     bool made = false;
-    if (has(driver, GDAL_DCAP_CREATE)) {
+    if (has_capability(driver, GDAL_DCAP_CREATE)) {
         const DatasetHandle dataset(driver->Create(file.path().c_str(), side, side, spec.shape.bands, type,
                                                    const_cast<char**>(list.List())));
         made = dataset != nullptr;
@@ -272,10 +251,14 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
     }
 }
 
-Target check_all(const OutputOptions& options, const OutputSpec& spec) {
+/// is_virtual: the caller writes a VRT whose pixels other rasters hold.
+Target check_all(const OutputOptions& options, const OutputSpec& spec, bool is_virtual = false) {
     if (options.path.empty()) throw UsageError("the destination has no name");
     Target target;
     target.driver = choose_driver(options);
+    if (is(target.driver, "VRT") != is_virtual)
+        throw UsageError("-of VRT: '" + options.path + "' needs pixels of its own, which a VRT does not hold",
+                         "Name another format with -of.");
     target.type = output_type(options, spec);
     target.options = creation_options(options);
     if (spec.shape.samples > INT_MAX || spec.shape.lines > INT_MAX)
@@ -299,6 +282,7 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec) {
             throw UsageError("-co: " + (errors.any() ? errors.text() : errors.warnings()));
     }
     check_place(options, target.driver);
+    if (is_virtual) return target;
     if (is(target.driver, "GTiff")) add_geotiff_defaults(target.options, spec.shape, target.type);
     try_driver(target.driver, options, spec, target.type, target.options);
     return target;
@@ -422,7 +406,7 @@ struct RasterSink::Impl {
         GDALDriver* maker = target.driver;
         CPLStringList list = target.options;
         std::string path = file->path();
-        if (!has(maker, GDAL_DCAP_CREATE) || options.path == standard_output) {
+        if (!has_capability(maker, GDAL_DCAP_CREATE) || options.path == standard_output) {
             stage = path = file->scratch_path("tif");
             maker = GetGDALDriverManager()->GetDriverByName("GTiff");
             list = CPLStringList();
@@ -480,8 +464,8 @@ struct RasterSink::Impl {
         if (!spec.categories.empty() && !spec.colours.empty()) write_attribute_table(*first);
     }
 
-    /// The legend once more as an attribute table, which keeps names and colours of single values together: some
-    /// programs read nothing else.
+    /// The legend once more as an attribute table, which keeps names and colours of single values together:
+    /// some programs read nothing else.
     void write_attribute_table(GDALRasterBand& band) {
         GDALDefaultRasterAttributeTable table;
         table.CreateColumn("Value", GFT_Integer, GFU_MinMax);
@@ -526,7 +510,8 @@ struct RasterSink::Impl {
                 return;
             }
         }
-        blocks = std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
+        blocks =
+            std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
     }
 
     /// The ENVI driver's header lacks most of what the source told, and its side file repeats the rest.
@@ -563,6 +548,28 @@ struct RasterSink::Impl {
         }
     }
 
+    /// The same description as any output's, in a VRT in memory, completed by the derived bands.
+    void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
+        std::string text;
+        {
+            const GdalErrors errors;
+            dataset.reset(target.driver->Create("", static_cast<int>(spec.shape.samples),
+                                                static_cast<int>(spec.shape.lines), spec.shape.bands,
+                                                target.type, nullptr));
+            if (!dataset) throw failure(errors.text());
+            describe();
+            char** const xml = dataset->GetMetadata("xml:VRT");
+            if (xml == nullptr || xml[0] == nullptr) throw failure(errors.text());
+            text = xml[0];
+            dataset.reset();
+        }
+        const std::optional<double> no_value =
+            nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
+        write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, no_value));
+        check_written(file->path());
+        file->commit(old_side_files(file->destination()));
+    }
+
     /// GDAL closes without a return value: what was written must open again and be as large as it was made.
     void check_written(const std::string& path) const {
         const GdalErrors errors;
@@ -579,6 +586,33 @@ RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
 RasterSink::~RasterSink() = default;
 
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) { check_all(options, spec); }
+
+bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
+
+void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& spec,
+                               const RasterSource& like) {
+    check_all(options, spec, true);
+    if (!options.creation_options.empty())
+        throw UsageError("-co " + options.creation_options.front() + ": a VRT has no creation options");
+    if (same_file(like.path(), options.path))
+        throw UsageError("the destination '" + options.path + "' is the source");
+    check_virtual_source(like);
+}
+
+void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                               const std::vector<VirtualBand>& bands) {
+    check_virtual(options, spec, like);
+    if (bands.size() != static_cast<size_t>(spec.shape.bands))
+        throw Error("internal: a virtual output needs a function a band");
+    Impl impl;
+    impl.target = check_all(options, spec, true);
+    impl.options = options;
+    impl.spec = spec;
+    impl.scene = like.metadata();
+    impl.nodata = choose_nodata(options, spec, &*impl.scene, impl.target.type);
+    impl.file = std::make_unique<AtomicFile>(real_destination(options.path));
+    impl.make_virtual(like, bands);
+}
 
 std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
                                                const RasterSource* like) {
@@ -630,7 +664,9 @@ bool RasterSink::raw_access() const { return m->raw != nullptr; }
 
 uint64_t RasterSink::cache_bytes() const { return m->raw ? 0 : m->blocks->wanted_bytes(); }
 
-stream::BlockLayout RasterSink::layout() const { return m->raw ? stream::BlockLayout{} : m->blocks->layout(); }
+stream::BlockLayout RasterSink::layout() const {
+    return m->raw ? stream::BlockLayout{} : m->blocks->layout();
+}
 
 std::string RasterSink::driver() const { return m->target.driver->GetDescription(); }
 

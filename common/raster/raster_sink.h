@@ -52,6 +52,15 @@ struct OutputSpec {
     std::map<std::string, std::string> envi; ///< further ENVI header fields: {"default bands", "{30, 20, 10}"}
 };
 
+/// A band whose values GDAL computes when they are read, by a pixel function of the plugin gdal_HSI.
+struct VirtualBand {
+    std::string function; ///< "hsi_project"
+    /// Its own arguments. Those about values that do not count (nodata, masks, dst_nodata) are added.
+    std::vector<std::pair<std::string, std::string>> arguments;
+    std::vector<int> bands; ///< of the like source (0-based) that it computes from; empty: all
+    std::string further;    ///< a raster of the output's size whose only band is the last source; empty: none
+};
+
 /// True when positions in this SRS are angles. Throws UsageError when PROJ does not know it.
 bool is_geographic(const std::string& srs);
 
@@ -66,6 +75,16 @@ class RasterSink final : public stream::CubeSink {
     static std::unique_ptr<RasterSink> create(const OutputOptions& options, const OutputSpec& spec,
                                               const RasterSource* like);
     ~RasterSink() override;
+
+    /// True when -of or the extension asks for a VRT. Such an output has no pixels: write_virtual() makes it, check()
+    /// and create() refuse it.
+    static bool is_virtual(const OutputOptions& options);
+    /// As check(), for a VRT. Refuses creation options too, and what a VRT cannot say about its source (-if).
+    static void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
+    /// Writes the VRT, complete or not at all: georeference, names, legend and nodata as create() has them, and a
+    /// derived band for each of `bands`. Sources on the local file system are named relative to the VRT. Throws Error.
+    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                              const std::vector<VirtualBand>& bands);
 
     stream::CubeShape shape() const override;
     bool concurrent() const override;

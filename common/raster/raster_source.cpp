@@ -166,6 +166,8 @@ void DatasetPool::give(DatasetHandle dataset) {
 
 struct RasterSource::Impl : SourceState {};
 
+const SourceState& SourceAccess::state(const RasterSource& source) { return *source.m; }
+
 RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
 RasterSource::~RasterSource() = default;
 

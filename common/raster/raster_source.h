@@ -64,6 +64,7 @@ class RasterSource final : public stream::CubeSource {
     const SceneMetadata& metadata() const;
 
   private:
+    friend struct SourceAccess; ///< of this room
     struct Impl;
     explicit RasterSource(std::shared_ptr<const Impl> impl);
     std::shared_ptr<const Impl> m;

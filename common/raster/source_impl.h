@@ -59,6 +59,11 @@ struct SourceState {
 std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const SourceState> source);
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
 
+/// For the rest of this room.
+struct SourceAccess {
+    static const SourceState& state(const RasterSource& source);
+};
+
 /// Throws Error unless every sample of the kept bands and the window lies inside the file.
 void check_raw_span(const SourceState& source);
 

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "raster/atomic_file.h"
+#include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 
 #include <cpl_string.h>
@@ -20,44 +21,18 @@
 namespace hsi::raster {
 namespace {
 
-bool has(GDALDriver* driver, const char* capability) {
-    const char* value = driver->GetMetadataItem(capability);
-    return value != nullptr && CPLTestBool(value);
-}
-
 bool writes_vectors(GDALDriver* driver) {
-    return has(driver, GDAL_DCAP_VECTOR) && has(driver, GDAL_DCAP_CREATE);
-}
-
-std::string extension_of(const std::string& path) {
-    const std::string name = path.substr(path.rfind('/') + 1);
-    const size_t dot = name.rfind('.');
-    return dot == std::string::npos || dot == 0 ? std::string() : name.substr(dot + 1);
+    return has_capability(driver, GDAL_DCAP_VECTOR) && has_capability(driver, GDAL_DCAP_CREATE);
 }
 
 GDALDriver* choose_driver(const VectorOptions& options) {
+    if (!options.format.empty())
+        return driver_by_name(options.format, writes_vectors, "write vector layers",
+                              "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another one that can.");
     register_drivers();
-    GDALDriverManager* manager = GetGDALDriverManager();
-    if (!options.format.empty()) {
-        GDALDriver* driver = manager->GetDriverByName(options.format.c_str());
-        if (driver == nullptr)
-            throw UsageError("-of " + options.format + ": GDAL has no such driver",
-                             "--formats lists the drivers.");
-        if (!writes_vectors(driver))
-            throw UsageError("-of " + options.format + ": this driver cannot write vector layers",
-                             "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another one that can.");
-        return driver;
-    }
     const std::string extension = extension_of(options.path);
-    if (extension.empty()) return manager->GetDriverByName("GPKG");
-    for (int i = 0; i < manager->GetDriverCount(); ++i) {
-        GDALDriver* driver = manager->GetDriver(i);
-        if (!writes_vectors(driver)) continue;
-        const char* list = driver->GetMetadataItem(GDAL_DMD_EXTENSIONS);
-        if (list == nullptr) list = driver->GetMetadataItem(GDAL_DMD_EXTENSION);
-        const CPLStringList extensions(CSLTokenizeString2(list ? list : "", " ", 0));
-        if (extensions.FindString(extension.c_str()) >= 0) return driver;
-    }
+    if (extension.empty()) return GetGDALDriverManager()->GetDriverByName("GPKG");
+    if (GDALDriver* driver = driver_by_extension(extension, writes_vectors)) return driver;
     throw UsageError("no driver writes vector layers into files with the extension '." + extension +
                          "' of '" + options.path + "'",
                      "Use .gpkg, .geojson, .csv or .shp, or name a driver with -of.");

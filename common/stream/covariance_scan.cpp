@@ -10,6 +10,8 @@
 #define HWY_TARGET_INCLUDE "stream/covariance_scan.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
 
+#include "stream/block_sum-inl.h"
+
 #include <hwy/highway.h>
 
 #ifndef HSI_COVARIANCE_CONSTANTS
@@ -28,34 +30,6 @@ HWY_BEFORE_NAMESPACE();
 namespace hsi::stream {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// Sum of one band over a block, and |value| added to magnitude[line * samples + sample]: NaN and infinities
-/// stay visible there, and so does a pixel that is zero in all bands.
-double block_sum(const float* first, ptrdiff_t line_stride, int64_t lines, int64_t samples,
-                 float* magnitude) {
-    const hn::ScalableTag<float> df;
-    const hn::ScalableTag<double> dd;
-    const hn::Rebind<float, decltype(dd)> dh;
-    const auto wide = static_cast<int64_t>(hn::Lanes(df));
-    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
-    auto sum0 = hn::Zero(dd), sum1 = hn::Zero(dd);
-    double rest = 0;
-    for (int64_t line = 0; line < lines; ++line) {
-        const float* HWY_RESTRICT x = first + line * line_stride;
-        float* HWY_RESTRICT m = magnitude + line * samples;
-        int64_t i = 0;
-        for (; i + wide <= samples; i += wide) {
-            hn::StoreU(hn::Add(hn::LoadU(df, m + i), hn::Abs(hn::LoadU(df, x + i))), df, m + i);
-            sum0 = hn::Add(sum0, hn::PromoteTo(dd, hn::LoadU(dh, x + i)));
-            sum1 = hn::Add(sum1, hn::PromoteTo(dd, hn::LoadU(dh, x + i + lanes)));
-        }
-        for (; i < samples; ++i) {
-            m[i] += std::fabs(x[i]);
-            rest += static_cast<double>(x[i]);
-        }
-    }
-    return hn::GetLane(hn::SumOfLanes(dd, hn::Add(sum0, sum1))) + rest;
-}
 
 /// out[i] = in[i] - centre
 void subtract(const float* HWY_RESTRICT in, float centre, int64_t count, float* HWY_RESTRICT out) {
@@ -168,8 +142,9 @@ class ScanWorker final : public Worker {
         const int64_t pixels = block.lines * block.samples;
         std::fill_n(m_magnitude.begin(), pixels, 0.0f);
         for (int b = 0; b < block.bands; ++b)
-            m_sum[static_cast<size_t>(b)] = HWY_DYNAMIC_DISPATCH(block_sum)(
-                block.row(b, 0), block.line_stride, block.lines, block.samples, m_magnitude.data());
+            m_sum[static_cast<size_t>(b)] =
+                HWY_DYNAMIC_DISPATCH(block_sum)(block.row(b, 0), block.line_stride, block.lines,
+                                                block.samples, m_magnitude.data(), block.samples);
         const bool all = std::all_of(m_magnitude.begin(), m_magnitude.begin() + pixels, [](float m) {
             return m > 0 && m <= std::numeric_limits<float>::max(); // false for NaN
         });

@@ -113,6 +113,17 @@ struct ClassifyOptions {
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options);
 
+/// What is left of every pixel x outside the subspace of the targets: ||P x||, P = I - U (U'U)^-1 U', or its square, which
+/// is the score of OSP. One output band; no target: ||x||. Invalid pixels come out as NaN. Computed in double precision
+/// as ||x||^2 - sum_k (q_k.x)^2, q_k the orthonormalised targets, hence exact to about 1e-8 ||x||. Throws Error naming
+/// the target (counted from 1) that depends on those before it.
+std::unique_ptr<stream::Operation> make_residual(int bands, const std::vector<std::vector<float>>& targets,
+                                                 bool squared);
+
+/// p = 1 - sum_k (q_k.1) q_k, the projector of the GS method after these targets: its score is |p.x|. Throws Error as
+/// make_residual() does.
+std::vector<double> gs_projector(int bands, const std::vector<std::vector<float>>& targets);
+
 /// Spectral angle in degrees, of n values each; NaN when one of them is zero.
 double spectral_angle(const double* a, const double* b, size_t n);
 

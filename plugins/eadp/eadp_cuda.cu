@@ -65,15 +65,15 @@ struct Gradients {
 /// Makes Gradients, with scratch of its own.
 class GradientMaker {
   public:
-    GradientMaker(const Options& options, int components, size_t pixels)
+    GradientMaker(const Options& options, int components, size_t pixels, cudaStream_t stream)
         : m_zero_is_invalid(options.zero_is_invalid), m_radius(gaussian_radius(options.sigma)),
           m_weights(gaussian_weights(options.sigma).size()),
           m_row_sums(planes_needed(m_radius) * static_cast<size_t>(components + 1) * pixels),
           m_smooth(planes_needed(m_radius) * static_cast<size_t>(components) * pixels),
           m_column_weight(planes_needed(m_radius) * pixels) {
         const auto weights = gaussian_weights(options.sigma);
-        HSI_CUDA_CHECK(
-            cudaMemcpy(m_weights.data(), weights.data(), m_weights.bytes(), cudaMemcpyHostToDevice));
+        m_weights.upload(weights.data(), weights.size(), stream);
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream)); // `weights` goes
     }
     static uint64_t bytes(const Options& options, int components, size_t pixels) {
         return planes_needed(gaussian_radius(options.sigma)) * pixels *
@@ -111,7 +111,7 @@ class GradientWorker : public stream::Worker {
                    Session& session)
         : m_ordinal(ordinal), m_options(options), m_components(components), m_pixels(window_pixels(limits)),
           m_session(session) {
-        if (!m_session.kept) m_maker.emplace_back(options, components, m_pixels);
+        if (!m_session.kept) m_maker.emplace_back(options, components, m_pixels, m_stream.get());
     }
     static uint64_t bytes(const Options& options, int components, size_t pixels) {
         return Gradients::bytes(components, pixels) + GradientMaker::bytes(options, components, pixels);
@@ -119,7 +119,12 @@ class GradientWorker : public stream::Worker {
 
   protected:
     const Gradients& gradients(const CubeView<float>& in) {
-        if (m_session.kept) return *m_session.kept;
+        if (m_session.kept) {
+            // Kept gradients are the whole scene's: a tile of it has its own window coordinates.
+            if (in.samples != m_session.kept->planes.samples || in.lines != m_session.kept->planes.lines)
+                throw Error("internal: a tile where the whole scene stays on the device");
+            return *m_session.kept;
+        }
         if (!m_own) m_own = std::make_unique<Gradients>(m_components, m_pixels);
         m_maker.front().make(in, *m_own, m_stream.get());
         if (!m_session.whole_scene) return *m_own;
@@ -194,8 +199,8 @@ class HistogramWorker final : public GradientWorker {
         std::vector<double> steepest;
         for (const auto& r : ranges)
             steepest.push_back(r.steepest);
-        HSI_CUDA_CHECK(
-            cudaMemcpy(m_steepest.data(), steepest.data(), m_steepest.bytes(), cudaMemcpyHostToDevice));
+        m_steepest.upload(steepest.data(), steepest.size(), stream());
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `steepest` goes
         m_counts.clear(stream());
     }
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -233,13 +238,14 @@ class DiffusionWorker final : public GradientWorker {
           m_next(stages.size() > 1 ? m_start.size() : 0),
           m_out(static_cast<size_t>(bands(stages, false)) * contrasts.size() * core_pixels(limits)),
           m_recurrence(ordinal, static_cast<int>(limits.window_samples),
-                       static_cast<int>(limits.window_lines), m_components, stages) {
+                       static_cast<int>(limits.window_lines), m_components, stages, stream()) {
         std::vector<double> k;
         std::vector<float> level;
         for (const auto& c : contrasts)
             k.push_back(c.k), level.push_back(c.level);
-        HSI_CUDA_CHECK(cudaMemcpy(m_k.data(), k.data(), m_k.bytes(), cudaMemcpyHostToDevice));
-        HSI_CUDA_CHECK(cudaMemcpy(m_level.data(), level.data(), m_level.bytes(), cudaMemcpyHostToDevice));
+        m_k.upload(k.data(), k.size(), stream());
+        m_level.upload(level.data(), level.size(), stream());
+        HSI_CUDA_CHECK(cudaStreamSynchronize(stream())); // `k` and `level` go
     }
     static int bands(const std::vector<Stage>& stages, bool with_component) {
         size_t n = with_component ? 1 : 0;
@@ -270,6 +276,7 @@ class DiffusionWorker final : public GradientWorker {
         work.components = m_components;
         work.samples = g.planes.samples;
         work.lines = g.planes.lines;
+        work.pitch = gpu::padded(work.samples);
         work.start = m_start.data();
         work.east = m_east.data();
         work.south = m_south.data();
@@ -320,7 +327,11 @@ class DiffusionWorker final : public GradientWorker {
     }
 
   private:
-    static size_t count(size_t components, const TileLimits& l) { return components * window_pixels(l); }
+    /// Of planes with padded lines.
+    static size_t count(size_t components, const TileLimits& l) {
+        return components * static_cast<size_t>(gpu::padded(static_cast<int>(l.window_samples))) *
+               static_cast<size_t>(l.window_lines);
+    }
 
     const std::vector<Stage>& m_stages;
     const bool m_with_component;

@@ -15,6 +15,12 @@ constexpr int threads = 256;
 
 unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
+int multiprocessors_of(int ordinal) {
+    int n = 0;
+    HSI_CUDA_CHECK(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, ordinal));
+    return n;
+}
+
 /// Half-sample symmetric.
 __device__ int mirrored(int i, int n) {
     while (i < 0 || i >= n)
@@ -152,116 +158,168 @@ __global__ void range_kernel(Planes planes, const uint8_t* __restrict__ valid,
     add_range(own, parts, static_cast<int>(threadIdx.x), threads, sums[blockIdx.y]);
 }
 
-// Gaussian, Scharr and range at once for small radii: a block makes 64 x 16 pixels out of shared memory.
-constexpr int gradient_w = 64, gradient_h = 16, most_fused_radius = 6;
+// Gaussian, Scharr and range at once for small radii: a block walks down a strip of 126 samples, a line a
+// step. Every thread keeps the filtered lines of its column, and three smooth lines of its neighbours, in
+// registers.
+constexpr int strip_threads = 128, strip_samples = strip_threads - 2, most_fused_radius = 6;
 
-__host__ __device__ constexpr int raw_w(int radius) { return gradient_w + 2 + 2 * radius; }
-__host__ __device__ constexpr int raw_h(int radius) { return gradient_h + 2 + 2 * radius; }
-constexpr size_t gradient_shared(int radius) {
-    return sizeof(double) *
-           static_cast<size_t>(raw_w(radius) * raw_h(radius) + (gradient_w + 2) * raw_h(radius) +
-                               (gradient_w + 2) * (gradient_h + 2));
-}
-
-__global__ void __launch_bounds__(threads)
-    gradient_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ weights,
-                    int radius, double* __restrict__ squared, Core core, RangeSums* sums) {
-    extern __shared__ double shared_gradient[];
-    __shared__ RangePart parts[threads / 32];
-    double* const raw = shared_gradient;
-    double* const rows = raw + raw_w(radius) * raw_h(radius);
-    double* const smooth = rows + (gradient_w + 2) * raw_h(radius);
-    const int t = static_cast<int>(threadIdx.x), c = static_cast<int>(blockIdx.z);
-    const int x0 = static_cast<int>(blockIdx.x) * gradient_w, y0 = static_cast<int>(blockIdx.y) * gradient_h;
-    const float* const in = planes.x + static_cast<size_t>(c) * planes.pixels();
-    const int rw = raw_w(radius), rh = raw_h(radius), sw = gradient_w + 2, sh = gradient_h + 2;
-    const auto load = [&](bool mask) {
-        bool all = true;
-        for (int j = t / 32; j < rh; j += threads / 32) {
-            const size_t line =
-                static_cast<size_t>(mirrored(y0 - 1 - radius + j, planes.lines)) * planes.samples;
-            for (int i = t % 32; i < rw; i += 32) {
-                const size_t p = line + mirrored(x0 - 1 - radius + i, planes.samples);
-                const bool v = valid[p];
-                all = all && v;
-                raw[j * rw + i] = mask ? (v ? 1.0 : 0.0) : v ? static_cast<double>(in[p]) : 0.0;
+template <int radius, bool masked>
+__device__ __forceinline__ void
+walk(const Planes& planes, const uint8_t* __restrict__ valid, const double* __restrict__ weights,
+     double* __restrict__ squared, const Core& core, bool sums, int first, int last, RangePart& own,
+     float (&raw)[2][strip_threads + 2 * most_fused_radius],
+     float (&mask)[2][strip_threads + 2 * most_fused_radius], double (&smooth)[2][strip_threads]) {
+    constexpr int taps = 2 * radius + 1;
+    const int t = static_cast<int>(threadIdx.x);
+    const int x = static_cast<int>(blockIdx.x) * strip_samples - 1 + t; // of this thread's column
+    const size_t plane = static_cast<size_t>(blockIdx.z) * planes.pixels();
+    const float* const in = planes.x + plane;
+    const bool puts_out = t > 0 && t < strip_threads - 1 && x < planes.samples;
+    double w[radius + 1];
+#pragma unroll
+    for (int k = 0; k <= radius; ++k)
+        w[k] = weights[k];
+    // raw[..][i] is sample x - radius of thread i; the first threads fetch the last ones.
+    const int near = mirrored(x - radius, planes.samples),
+              far = mirrored(x - radius + strip_threads, planes.samples);
+    float value = 0, value_far = 0, ok = 1, ok_far = 1;
+    const auto fetch = [&](int y) {
+        const size_t line = static_cast<size_t>(mirrored(y, planes.lines)) * planes.samples;
+        value = in[line + near];
+        if (t < 2 * radius) value_far = in[line + far];
+        if constexpr (masked) {
+            ok = valid[line + near] ? 1.0f : 0.0f;
+            value = ok != 0 ? value : 0.0f;
+            if (t < 2 * radius) {
+                ok_far = valid[line + far] ? 1.0f : 0.0f;
+                value_far = ok_far != 0 ? value_far : 0.0f;
             }
         }
-        return all;
     };
-    const auto filter_rows = [&] {
-        for (int j = t / 32; j < rh; j += threads / 32)
-            for (int i = t % 32; i < sw; i += 32) {
-                const double* const at = raw + j * rw + i + radius;
-                double sum = weights[0] * at[0];
-                for (int k = 1; k <= radius; ++k)
-                    sum = sum + weights[k] * (at[-k] + at[k]);
-                rows[j * sw + i] = sum;
-            }
+    const auto store = [&](int half) {
+        raw[half][t] = value;
+        if (t < 2 * radius) raw[half][strip_threads + t] = value_far;
+        if constexpr (masked) {
+            mask[half][t] = ok;
+            if (t < 2 * radius) mask[half][strip_threads + t] = ok_far;
+        }
     };
-    const auto filter_column = [&](int i, int j) {
-        const double* const at = rows + (j + radius) * sw + i;
-        double sum = weights[0] * at[0];
+    const auto along = [&](const float* line) { // the filter along the line, around this thread's column
+        const float* const at = line + t + radius;
+        double sum = w[0] * static_cast<double>(at[0]);
+#pragma unroll
         for (int k = 1; k <= radius; ++k)
-            sum = sum + weights[k] * (at[-k * sw] + at[k * sw]);
+            sum = sum + w[k] * (static_cast<double>(at[-k]) + static_cast<double>(at[k]));
         return sum;
     };
-    const bool all_valid = __syncthreads_and(load(false));
-    filter_rows();
-    __syncthreads();
+    const auto across = [&](const double(&line)[taps]) {
+        double sum = w[0] * line[radius];
+#pragma unroll
+        for (int k = 1; k <= radius; ++k)
+            sum = sum + w[k] * (line[radius - k] + line[radius + k]);
+        return sum;
+    };
     double plain = 0; // what the Gaussian of ones is, by the same operations
-    {
-        double line = weights[0] * 1.0;
+    if constexpr (!masked) {
+        double ones[taps];
+        double line = w[0] * 1.0;
+#pragma unroll
         for (int k = 1; k <= radius; ++k)
-            line = line + weights[k] * (1.0 + 1.0);
-        plain = weights[0] * line;
-        for (int k = 1; k <= radius; ++k)
-            plain = plain + weights[k] * (line + line);
+            line = line + w[k] * (1.0 + 1.0);
+#pragma unroll
+        for (int k = 0; k < taps; ++k)
+            ones[k] = line;
+        plain = across(ones);
     }
-    for (int j = t / 32; j < sh; j += threads / 32)
-        for (int i = t % 32; i < sw; i += 32) {
-            const double sum = filter_column(i, j);
-            smooth[j * sw + i] = all_valid ? sum / plain : sum;
-        }
+
+    double filtered[taps], weight[masked ? taps : 1];
+    double u[3][3] = {}; // smooth lines y - 1, y, y + 1 of samples x - 1, x, x + 1
+    bool here[3][3] = {};
+    const int begin = first - 1 - radius,
+              end = last + radius; // lines that come in; `last` is beyond the part
+    fetch(begin);
+    store(begin & 1);
+    fetch(begin + 1);
     __syncthreads();
-    if (!all_valid) {
-        load(true);
-        __syncthreads();
-        filter_rows();
-        __syncthreads();
-        for (int j = t / 32; j < sh; j += threads / 32)
-            for (int i = t % 32; i < sw; i += 32) {
-                const double centre = raw[(j + radius) * rw + i + radius];
-                smooth[j * sw + i] = centre != 0 ? smooth[j * sw + i] / filter_column(i, j) : 0.0;
-            }
-        __syncthreads();
-    }
-    RangePart own;
-    for (int j = t / 32; j < gradient_h; j += threads / 32)
-        for (int i = t % 32; i < gradient_w; i += 32) {
-            const int x = x0 + i, y = y0 + j;
-            if (x >= planes.samples || y >= planes.lines) continue;
-            // In `smooth` and, for its centre, in `raw` (the mask by now, when it is needed).
-            const int left = max(0, x - 1) - x0 + 1, mid = i + 1,
-                      right = min(planes.samples - 1, x + 1) - x0 + 1;
-            const int up = max(0, y - 1) - y0 + 1, line = j + 1, down = min(planes.lines - 1, y + 1) - y0 + 1;
-            const double m = smooth[line * sw + mid];
-            const auto tap = [&](int b, int a) {
-                return all_valid || raw[(b + radius) * rw + a + radius] != 0 ? smooth[b * sw + a] : m;
-            };
-            const double ul = tap(up, left), u = tap(up, mid), ur = tap(up, right), l = tap(line, left),
-                         r = tap(line, right), dl = tap(down, left), d = tap(down, mid),
-                         dr = tap(down, right);
-            const double gx = (3.0 * ((ur - ul) + (dr - dl)) + 10.0 * (r - l)) * 0.03125;
-            const double gy = (3.0 * ((dl - ul) + (dr - ur)) + 10.0 * (d - u)) * 0.03125;
-            const double s = gx * gx + gy * gy;
-            const size_t p = static_cast<size_t>(y) * planes.samples + x;
-            squared[static_cast<size_t>(c) * planes.pixels() + p] = s;
-            if (sums && x >= core.x && y >= core.y && x < core.x + core.w && y < core.y + core.h &&
-                (all_valid || raw[(line + radius) * rw + mid + radius] != 0))
-                own.add(in[p], s);
+    for (int y = begin; y <= end; ++y) {
+        store((y + 1) & 1);
+        if (y + 2 <= end) fetch(y + 2);
+#pragma unroll
+        for (int k = 0; k + 1 < taps; ++k) {
+            filtered[k] = filtered[k + 1];
+            if constexpr (masked) weight[k] = weight[k + 1];
         }
-    if (sums) add_range(own, parts, t, threads, sums[c]);
+        filtered[taps - 1] = along(raw[y & 1]);
+        if constexpr (masked) weight[taps - 1] = along(mask[y & 1]);
+        const int centre = y - radius; // the line that is smooth now
+        if (centre >= first - 1) {
+            double s = 0;
+            if constexpr (masked) {
+                const size_t p = static_cast<size_t>(mirrored(centre, planes.lines)) * planes.samples +
+                                 mirrored(x, planes.samples);
+                // Negative zero says that there is no value.
+                s = valid[p] ? across(filtered) / across(weight) + 0.0 : -0.0;
+            } else {
+                s = across(filtered) / plain;
+            }
+            smooth[y & 1][t] = s;
+        }
+        __syncthreads();
+        if (centre < first - 1) continue;
+#pragma unroll
+        for (int k = 0; k < 3; ++k) {
+            u[0][k] = u[1][k], u[1][k] = u[2][k];
+            here[0][k] = here[1][k], here[1][k] = here[2][k];
+            // The border is mirrored, so the line above the first is the first, and there is one to the left.
+            u[2][k] = smooth[y & 1][min(max(t - 1 + k, 0), strip_threads - 1)];
+            here[2][k] = !masked || __double_as_longlong(u[2][k]) != static_cast<long long>(1ull << 63);
+        }
+        const int line = centre - 1;
+        if (line < first || !puts_out) continue;
+        const double m = u[1][1];
+        const auto tap = [&](int j, int i) { return here[j][i] ? u[j][i] : m; };
+        const double ul = tap(0, 0), up = tap(0, 1), ur = tap(0, 2), l = tap(1, 0), r = tap(1, 2),
+                     dl = tap(2, 0), d = tap(2, 1), dr = tap(2, 2);
+        const double gx = (3.0 * ((ur - ul) + (dr - dl)) + 10.0 * (r - l)) * 0.03125;
+        const double gy = (3.0 * ((dl - ul) + (dr - ur)) + 10.0 * (d - up)) * 0.03125;
+        const double g = gx * gx + gy * gy;
+        const size_t p = static_cast<size_t>(line) * planes.samples + x;
+        squared[plane + p] = g;
+        if (sums && x >= core.x && line >= core.y && x < core.x + core.w && line < core.y + core.h &&
+            here[1][1])
+            own.add(in[p], g);
+    }
+}
+
+/// Blocks that a multiprocessor has registers for.
+constexpr int gradient_blocks(int radius) { return radius <= 3 ? 5 : 4; }
+
+template <int radius>
+__global__ void __launch_bounds__(strip_threads, gradient_blocks(radius))
+    gradient_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ weights,
+                    int lines, double* __restrict__ squared, Core core, RangeSums* sums) {
+    __shared__ float raw[2][strip_threads + 2 * most_fused_radius],
+        mask[2][strip_threads + 2 * most_fused_radius];
+    __shared__ double smooth[2][strip_threads];
+    __shared__ RangePart parts[strip_threads / 32];
+    const int first = static_cast<int>(blockIdx.y) * lines, last = min(first + lines, planes.lines);
+    const int t = static_cast<int>(threadIdx.x),
+              x0 = static_cast<int>(blockIdx.x) * strip_samples - 1 - radius;
+    bool all = true; // pixels that this block looks at are valid
+#pragma unroll 4
+    for (int y = max(0, first - 1 - radius); y < min(planes.lines, last + 1 + radius); ++y)
+        for (int i = t; i < strip_threads + 2 * radius; i += strip_threads)
+            all =
+                all &&
+                valid[static_cast<size_t>(y) * planes.samples + min(max(x0 + i, 0), planes.samples - 1)] != 0;
+    RangePart own;
+    if (__syncthreads_and(all))
+        walk<radius, false>(planes, valid, weights, squared, core, sums != nullptr, first, last, own, raw,
+                            mask, smooth);
+    else
+        walk<radius, true>(planes, valid, weights, squared, core, sums != nullptr, first, last, own, raw,
+                           mask, smooth);
+    if (sums) add_range(own, parts, t, strip_threads, sums[blockIdx.z]);
 }
 
 __global__ void clear_kernel(RangeSums* sums, int components) {
@@ -279,14 +337,14 @@ __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ vali
                                  const double* __restrict__ steepest, unsigned long long* counts) {
     constexpr int copies =
         threads / 32; // most gradients are small: warps must not wait for one another's bins
-    __shared__ unsigned local[copies][histogram_bins];
+    __shared__ unsigned local[copies * histogram_bins];
     const int t = static_cast<int>(threadIdx.x);
     for (int i = t; i < copies * histogram_bins; i += threads)
-        local[0][i] = 0;
+        local[i] = 0;
     __syncthreads();
     const double top = steepest[blockIdx.y];
     const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels();
-    unsigned* const mine = local[t / 32];
+    unsigned* const mine = local + t / 32 * histogram_bins;
     if (top > 0)
         for (int y = static_cast<int>(blockIdx.x); y < core.h; y += static_cast<int>(gridDim.x))
             for (int x = t; x < core.w; x += threads) {
@@ -300,7 +358,7 @@ __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ vali
     for (int i = t; i < histogram_bins; i += threads) {
         unsigned sum = 0;
         for (int w = 0; w < copies; ++w)
-            sum += local[w][i];
+            sum += local[w * histogram_bins + i];
         if (sum)
             atomicAdd(&counts[static_cast<size_t>(blockIdx.y) * histogram_bins + i],
                       static_cast<unsigned long long>(sum));
@@ -361,33 +419,53 @@ __global__ void __launch_bounds__(threads)
     weights_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ squared,
                    const double* __restrict__ contrast, const float* __restrict__ level, Diffusivity kind,
                    T* __restrict__ start, T* __restrict__ east, T* __restrict__ south) {
-    __shared__ double g[weights_h + 1][weights_w + 1]; // negative where there is no flux
+    constexpr int wide = weights_w + 1, all = wide * (weights_h + 1), rounds = (all + threads - 1) / threads;
+    __shared__ double g[all]; // negative where there is no flux
     const int t = static_cast<int>(threadIdx.x), c = static_cast<int>(blockIdx.z);
     const int x0 = static_cast<int>(blockIdx.x) * weights_w, y0 = static_cast<int>(blockIdx.y) * weights_h;
     const size_t plane = static_cast<size_t>(c) * planes.pixels();
     const double k = contrast[c];
-    for (int j = t / 32; j <= weights_h; j += threads / 32)
-        for (int i = t % 32; i <= weights_w; i += 32) {
-            const int x = x0 + i, y = y0 + j;
-            double v = -2;
-            if (x < planes.samples && y < planes.lines) {
-                const size_t p = static_cast<size_t>(y) * planes.samples + x;
-                if (valid[p]) v = diffusivity(squared[plane + p], k, kind);
-            }
-            g[j][i] = v;
+    double s[rounds]; // all loads before the first division
+#pragma unroll
+    for (int round = 0; round < rounds; ++round) {
+        const int at = round * threads + t, x = x0 + at % wide, y = y0 + at / wide;
+        s[round] = -1;
+        if (at < all && x < planes.samples && y < planes.lines) {
+            const size_t p = static_cast<size_t>(y) * planes.samples + x;
+            const double there = squared[plane + p];
+            if (valid[p]) s[round] = there;
         }
-    __syncthreads();
+    }
     const T base = static_cast<T>(level[c]);
-    for (int j = t / 32; j < weights_h; j += threads / 32)
-        for (int i = t % 32; i < weights_w; i += 32) {
-            const int x = x0 + i, y = y0 + j;
-            if (x >= planes.samples || y >= planes.lines) continue;
-            const size_t p = plane + static_cast<size_t>(y) * planes.samples + x;
-            const double own = g[j][i];
-            start[p] = own >= 0 ? static_cast<T>(planes.x[p]) - base : T(0);
-            east[p] = static_cast<T>(tau_max * fmax(0.0, own + g[j][i + 1]));
-            south[p] = static_cast<T>(tau_max * fmax(0.0, own + g[j + 1][i]));
-        }
+    const int pitch = padded(planes.samples);
+    constexpr int lines_each = weights_w * weights_h / threads;
+    const int i = t % weights_w, j = t / weights_w * lines_each, x = x0 + i;
+    float value[lines_each];
+#pragma unroll
+    for (int r = 0; r < lines_each; ++r)
+        value[r] = x < planes.samples && y0 + j + r < planes.lines
+                       ? planes.x[plane + static_cast<size_t>(y0 + j + r) * planes.samples + x]
+                       : 0.0f;
+#pragma unroll
+    for (int round = 0; round < rounds; ++round) {
+        const int at = round * threads + t;
+        if (at < all) g[at] = s[round] >= 0 ? diffusivity(s[round], k, kind) : -2.0;
+    }
+    __syncthreads();
+    if (x >= pitch) return;
+    double own = g[j * wide + i];
+#pragma unroll
+    for (int r = 0; r < lines_each; ++r) {
+        const int y = y0 + j + r;
+        if (y >= planes.lines) return;
+        const double* const at = g + (j + r) * wide + i;
+        const double below = at[wide];
+        const size_t p = (static_cast<size_t>(c) * planes.lines + y) * pitch + x;
+        start[p] = own >= 0 ? static_cast<T>(value[r]) - base : T(0); // zeros behind the last sample
+        east[p] = static_cast<T>(tau_max * fmax(0.0, own + at[1]));
+        south[p] = static_cast<T>(tau_max * fmax(0.0, own + below));
+        own = below;
+    }
 }
 
 dim3 plane_grid(const Planes& planes, int components) {
@@ -413,14 +491,21 @@ void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cud
 void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientWork& work, double* squared,
                      Core core, RangeSums* sums, cudaStream_t stream) {
     if (work.radius <= most_fused_radius) {
-        const size_t shared = gradient_shared(work.radius);
-        HSI_CUDA_CHECK(cudaFuncSetAttribute(gradient_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(gradient_shared(most_fused_radius))));
-        const dim3 grid(static_cast<unsigned>((planes.samples + gradient_w - 1) / gradient_w),
-                        static_cast<unsigned>((planes.lines + gradient_h - 1) / gradient_h),
+        constexpr void (*kernels[])(Planes, const uint8_t*, const double*, int, double*, Core, RangeSums*) = {
+            gradient_kernel<0>, gradient_kernel<1>, gradient_kernel<2>, gradient_kernel<3>,
+            gradient_kernel<4>, gradient_kernel<5>, gradient_kernel<6>};
+        const int strips = (planes.samples + strip_samples - 1) / strip_samples;
+        int device = 0;
+        HSI_CUDA_CHECK(cudaGetDevice(&device));
+        // All parts at once where they can be; else long enough that the lines above and below weigh little.
+        const int at_once = multiprocessors_of(device) * gradient_blocks(work.radius);
+        const int parts = std::max(1, at_once / (strips * planes.components));
+        const int lines = std::clamp((planes.lines + parts - 1) / parts, 24, 96);
+        const dim3 grid(static_cast<unsigned>(strips),
+                        static_cast<unsigned>((planes.lines + lines - 1) / lines),
                         static_cast<unsigned>(planes.components));
-        gradient_kernel<<<grid, threads, shared, stream>>>(planes, valid, work.weights, work.radius, squared,
-                                                           core, sums);
+        kernels[work.radius]<<<grid, strip_threads, 0, stream>>>(planes, valid, work.weights, lines, squared,
+                                                                 core, sums);
         HSI_CUDA_LAUNCHED("gradient_kernel");
         return;
     }
@@ -480,7 +565,7 @@ void launch_contrast(const RangeSums* sums, const double* steepest, const unsign
 template <class T>
 void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
                     const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream) {
-    const dim3 grid(static_cast<unsigned>((planes.samples + weights_w - 1) / weights_w),
+    const dim3 grid(static_cast<unsigned>((padded(planes.samples) + weights_w - 1) / weights_w),
                     static_cast<unsigned>((planes.lines + weights_h - 1) / weights_h),
                     static_cast<unsigned>(planes.components));
     weights_kernel<T>
@@ -500,15 +585,17 @@ namespace {
 constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the width of the halo
 constexpr int batch_copies = 8; ///< copies whose sums fit in shared memory
 constexpr int warp_rows = 4;    ///< lines of a warp; a lane has 4 samples of each
-constexpr int tile_warps = 15;
-constexpr int core_samples = 120, core_lines = 52; ///< of the 128 x 60 pixels that a block holds
-constexpr int tile_threads = 32 * tile_warps;
-constexpr size_t sum_floats = static_cast<size_t>(batch_copies) * core_lines * core_samples;
-constexpr size_t edge_floats = 2 * tile_warps * 128; ///< first and last line of every warp
-constexpr size_t tile_shared =
-    (sum_floats + 2 * edge_floats) * sizeof(float); ///< edges for even and odd sweeps
+constexpr int most_warps = 15;  ///< of a block; the first and the last one hold the halo's lines
+constexpr int core_samples = 120, most_core_lines = (most_warps - 2) * warp_rows; ///< of 128 x 60 pixels
+constexpr int most_threads = 32 * most_warps;
+constexpr size_t edge_floats = 2 * most_warps * 128;    ///< first and last line of every warp
+constexpr size_t term_vectors = 2 * (batch_copies + 1); ///< coefficients and mask of this group and the next
+constexpr size_t shared_of(int core_lines) {            ///< terms, edges for even and odd sweeps, sums
+    return term_vectors * sizeof(float4) +
+           (2 * edge_floats + static_cast<size_t>(batch_copies * core_lines * core_samples)) * sizeof(float);
+}
 /// What a block publishes: of every line and lane, 4 samples of Y_k and of Y_{k-1}, each beside a tag.
-constexpr size_t exchange_words = static_cast<size_t>(tile_warps) * warp_rows * 32 * 4;
+constexpr size_t exchange_words = static_cast<size_t>(most_warps) * warp_rows * 32 * 4;
 
 /// A window that a team of across x down blocks works through, and what of it is put out.
 struct Window {
@@ -521,15 +608,16 @@ struct PersistentWork {
     StageWork<float> stage;
     int across, down; ///< blocks of a team
     int teams;
+    int core_lines; ///< of a block
     int windows_across, windows_down;
-    int window_w, window_h, step_x, step_y; ///< of windows, in planes
+    int step_x, step_y; ///< of windows, in planes
     int halo;
     const float* coefficients;
     const int* masks;
     int groups, first_copy, copies;
     bool write_next;
     Core output;     ///< core, or the region of `next`
-    uint4* exchange; ///< [half][team][block][exchange_words]
+    uint4* exchange; ///< [team][block][half][exchange_words]
     unsigned epoch;  ///< the last one of earlier launches
 };
 
@@ -551,27 +639,26 @@ __device__ uint4 observe(const uint4* from) {
 
 using Pixels = float[warp_rows][4];
 
+__device__ __forceinline__ void add_terms(float& sum, float4 a, float y0, float y1, float y2, float y3) {
+    sum = fmaf(a.w, y3, fmaf(a.z, y2, fmaf(a.y, y1, fmaf(a.x, y0, sum))));
+}
+
 /// One sweep of the tile (`edges` alternates from sweep to sweep, so that one barrier is enough): out = 2 cur
-/// - prev + flux (first: cur + flux / 2). `out` may be any level but prev and cur.
+/// - prev + flux (first: cur + flux / 2). `out` may be any level but prev and cur. The operations and their
+/// order are the same for every pixel, wherever it lies in the tile.
 template <bool first>
 __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pixels& out, const Pixels& east,
-                                      const Pixels& south, const float (&north)[4], float* edges, int warp,
-                                      int lane) {
-    // The lines that neighbouring warps need: [warp][first, last][128].
-    float4* const own = reinterpret_cast<float4*>(edges + warp * 256) + lane;
+                                      const Pixels& south, const float (&north)[4], float4* edges, int warp,
+                                      int lane, int warps) {
+    // The lines that neighbouring warps need: [warp][first, last][32 lanes].
+    float4* const own = edges + warp * 64 + lane;
     own[0] = make_float4(cur[0][0], cur[0][1], cur[0][2], cur[0][3]);
     own[32] = make_float4(cur[3][0], cur[3][1], cur[3][2], cur[3][3]);
     __syncthreads();
-    float above[4] = {cur[0][0], cur[0][1], cur[0][2], cur[0][3]},
-          below[4] = {cur[3][0], cur[3][1], cur[3][2], cur[3][3]};
-    if (warp > 0) {
-        const float4 v = reinterpret_cast<const float4*>(edges + (warp - 1) * 256 + 128)[lane];
-        above[0] = v.x, above[1] = v.y, above[2] = v.z, above[3] = v.w;
-    }
-    if (warp + 1 < tile_warps) {
-        const float4 v = reinterpret_cast<const float4*>(edges + (warp + 1) * 256)[lane];
-        below[0] = v.x, below[1] = v.y, below[2] = v.z, below[3] = v.w;
-    }
+    // Beyond the tile there is no line: its edge is wrong from here on, by one more pixel a sweep.
+    const float4 upper = own[warp > 0 ? -32 : 0], lower = own[warp + 1 < warps ? 64 : 32];
+    const float above[4] = {upper.x, upper.y, upper.z, upper.w},
+                below[4] = {lower.x, lower.y, lower.z, lower.w};
     float up[4]; // flux through the upper edge of the line
 #pragma unroll
     for (int i = 0; i < 4; ++i)
@@ -597,36 +684,69 @@ __device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pix
     }
 }
 
-__device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, const Window& win, int samples,
-                                            int x, int y, bool last_column_zero, bool last_line_zero) {
+/// Pixels beyond the planes are zero; x is a multiple of 4, and so is the pitch.
+__device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, int pitch, int lines, int x,
+                                            int y) {
 #pragma unroll
-    for (int r = 0; r < warp_rows; ++r)
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int xx = x + i, yy = y + r;
-            const bool inside = xx >= 0 && yy >= 0 && xx < win.w - (last_column_zero ? 1 : 0) &&
-                                yy < win.h - (last_line_zero ? 1 : 0);
-            to[r][i] = inside ? plane[static_cast<size_t>(win.y + yy) * samples + win.x + xx] : 0.0f;
-        }
+    for (int r = 0; r < warp_rows; ++r) {
+        float4 v = make_float4(0, 0, 0, 0);
+        if (x >= 0 && x < pitch && y + r >= 0 && y + r < lines)
+            v = __ldg(reinterpret_cast<const float4*>(plane + static_cast<size_t>(y + r) * pitch + x));
+        to[r][0] = v.x, to[r][1] = v.y, to[r][2] = v.z, to[r][3] = v.w;
+    }
 }
 
-__global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const PersistentWork work) {
-    extern __shared__ float shared[];
-    float* const sums = shared; // [copy][line of the core][120]
-    float* const edges = shared + sum_floats;
+__global__ void __launch_bounds__(most_threads, 1) persistent_kernel(const PersistentWork work) {
+    extern __shared__ float4 shared[];
+    float4* const terms = shared;
+    float4* const edges = terms + term_vectors;
+    float4* const other = edges + edge_floats / 4;
+    float4* const sums = other + edge_floats / 4; // [copy][line of the core][30]
+    const auto fetch = [&](int g) { // a thread a copy, and one for the mask; seen after the next barrier
+        if (threadIdx.x > batch_copies || g >= work.groups) return;
+        float4& to = terms[(g & 1) * (batch_copies + 1) + threadIdx.x];
+        if (threadIdx.x < batch_copies)
+            to = __ldg(reinterpret_cast<const float4*>(work.coefficients + batch_copies) + g * batch_copies +
+                       threadIdx.x);
+        else
+            to.x = __int_as_float(__ldg(work.masks + g));
+    };
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int warps = static_cast<int>(blockDim.x) / 32;
     const int team_blocks = work.across * work.down;
     const int team = static_cast<int>(blockIdx.x) / team_blocks,
               block = static_cast<int>(blockIdx.x) % team_blocks;
-    if (team >= work.teams) return;
     const int bx = block % work.across, by = block / work.across;
     const int x = bx * core_samples - group_sweeps + lane * 4,
-              y = by * core_lines - group_sweeps + warp * warp_rows;
-    const bool in_core = warp >= 1 && warp < tile_warps - 1 && lane >= 1 && lane < 31;
-    const bool at_rim = in_core && (warp == 1 || warp == tile_warps - 2 || lane == 1 || lane == 30);
+              y = by * work.core_lines - group_sweeps + warp * warp_rows;
+    const bool in_core = warp >= 1 && warp < warps - 1 && lane >= 1 && lane < 31;
     const auto& stage = work.stage;
-    const size_t pixels = static_cast<size_t>(stage.samples) * stage.lines;
+    const size_t pixels = static_cast<size_t>(stage.pitch) * stage.lines; // of a padded plane
+    const int copy_stride = work.core_lines * (core_samples / 4);
+    float4* const own_sums = sums + (warp - 1) * warp_rows * (core_samples / 4) + (lane - 1);
     unsigned epoch = work.epoch;
+
+    // Where this thread publishes (the rim of the core) or finds (the halo) its pixels, or neither.
+    enum { nothing, publishes, finds } part = nothing;
+    uint4* place = nullptr;
+    {
+        int block_there = block, warp_there = warp, lane_there = lane;
+        if (in_core) {
+            if (warp == 1 || warp == warps - 2 || lane == 1 || lane == 30) part = publishes;
+        } else {
+            // The same pixels in the neighbour's tile: 30 lanes, or all core lines, further.
+            const int nx = bx + (lane == 0 ? -1 : lane == 31 ? 1 : 0);
+            const int ny = by + (warp == 0 ? -1 : warp == warps - 1 ? 1 : 0);
+            if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) part = finds;
+            block_there = ny * work.across + nx;
+            lane_there = lane == 0 ? 30 : lane == 31 ? 1 : lane;
+            warp_there = warp == 0 ? warps - 2 : warp == warps - 1 ? 1 : warp;
+        }
+        if (part != nothing)
+            place = work.exchange +
+                    static_cast<size_t>(team * team_blocks + block_there) * 2 * exchange_words +
+                    warp_there * (warp_rows * 128) + lane_there;
+    }
 
     const int windows = work.windows_across * work.windows_down;
     for (int job = team; job < windows * stage.components; job += work.teams) {
@@ -638,152 +758,131 @@ __global__ void __launch_bounds__(tile_threads, 1) persistent_kernel(const Persi
             win.out_y = work.output.y + wy * work.step_y;
             win.out_w = min(work.step_x, work.output.x + work.output.w - win.out_x);
             win.out_h = min(work.step_y, work.output.y + work.output.h - win.out_y);
-            win.x = max(0, win.out_x - work.halo);
+            win.x = max(0, win.out_x - work.halo) & ~3; // float4 by float4
             win.y = max(0, win.out_y - work.halo);
-            win.w = min(stage.samples, win.out_x + win.out_w + work.halo) - win.x;
-            win.h = min(stage.lines, win.out_y + win.out_h + work.halo) - win.y;
         }
         const size_t plane = static_cast<size_t>(win.component) * pixels;
         Pixels east, south, level0, level1, level2, level3;
         float north[4];
-        load_pixels(level3, stage.start + plane, win, stage.samples, x, y, false, false);
-        load_pixels(east, stage.east + plane, win, stage.samples, x, y, true, false);
-        load_pixels(south, stage.south + plane, win, stage.samples, x, y, false, true);
-#pragma unroll
-        for (int i = 0; i < 4; ++i) {
-            const int xx = x + i, yy = y - 1;
-            const bool inside = warp > 0 && xx >= 0 && yy >= 0 && xx < win.w && yy < win.h - 1;
-            north[i] = inside
-                           ? stage.south[plane + static_cast<size_t>(win.y + yy) * stage.samples + win.x + xx]
-                           : 0.0f;
+        load_pixels(level3, stage.start + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
+        load_pixels(east, stage.east + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
+        load_pixels(south, stage.south + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
+        {
+            const int xx = win.x + x, yy = win.y + y - 1;
+            float4 v = make_float4(0, 0, 0, 0);
+            if (warp > 0 && xx >= 0 && xx < stage.pitch && yy >= 0 && yy < stage.lines)
+                v = __ldg(reinterpret_cast<const float4*>(stage.south + plane +
+                                                          static_cast<size_t>(yy) * stage.pitch + xx));
+            north[0] = v.x, north[1] = v.y, north[2] = v.z, north[3] = v.w;
         }
-        float4* const sum4 =
-            reinterpret_cast<float4*>(sums + ((warp - 1) * warp_rows) * core_samples + (lane - 1) * 4);
-        const auto sum_at = [&](int copy, int r) -> float4& {
-            return sum4[(copy * core_lines + r) * (core_samples / 4)];
-        };
-        if (in_core)
-            for (int c = 0; c < work.copies; ++c) {
+        if (in_core) {
+            float4* to = own_sums;
+            for (int c = 0; c < work.copies; ++c, to += copy_stride) {
                 const float a = work.coefficients[c]; // the terms of Y_0 stand first
 #pragma unroll
                 for (int r = 0; r < warp_rows; ++r)
-                    sum_at(c, r) =
+                    to[r * (core_samples / 4)] =
                         make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
             }
+        }
+        fetch(0);
         for (int g = 0; g < work.groups; ++g) {
-            float* const other = edges + edge_floats;
             if (g == 0)
-                sweep<true>(level3, level3, level0, east, south, north, edges, warp, lane);
+                sweep<true>(level3, level3, level0, east, south, north, edges, warp, lane, warps);
             else
-                sweep<false>(level2, level3, level0, east, south, north, edges, warp, lane);
-            sweep<false>(level3, level0, level1, east, south, north, other, warp, lane);
-            sweep<false>(level0, level1, level2, east, south, north, edges, warp, lane);
-            sweep<false>(level1, level2, level3, east, south, north, other, warp, lane);
+                sweep<false>(level2, level3, level0, east, south, north, edges, warp, lane, warps);
+            sweep<false>(level3, level0, level1, east, south, north, other, warp, lane, warps);
+            sweep<false>(level0, level1, level2, east, south, north, edges, warp, lane, warps);
+            sweep<false>(level1, level2, level3, east, south, north, other, warp, lane, warps);
+            fetch(g + 1);
             const bool exchanges = g + 1 < work.groups && team_blocks > 1;
             // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so they
             // are done with the last one.
             epoch += exchanges;
-            uint4* const half = work.exchange + (static_cast<size_t>(epoch & 1) * work.teams + team) *
-                                                    static_cast<size_t>(team_blocks) * exchange_words;
-            if (exchanges && at_rim) {
-                uint4* const to =
-                    half + static_cast<size_t>(block) * exchange_words + warp * (warp_rows * 128) + lane;
+            uint4* const half = place + (epoch & 1) * exchange_words;
+            if (exchanges && part == publishes) {
 #pragma unroll
                 for (int r = 0; r < warp_rows; ++r) {
-                    publish(to + r * 128, level3[r][0], level3[r][1], epoch);
-                    publish(to + r * 128 + 32, level3[r][2], level3[r][3], epoch);
-                    publish(to + r * 128 + 64, level2[r][0], level2[r][1], epoch);
-                    publish(to + r * 128 + 96, level2[r][2], level2[r][3], epoch);
+                    publish(half + r * 128, level3[r][0], level3[r][1], epoch);
+                    publish(half + r * 128 + 32, level3[r][2], level3[r][3], epoch);
+                    publish(half + r * 128 + 64, level2[r][0], level2[r][1], epoch);
+                    publish(half + r * 128 + 96, level2[r][2], level2[r][3], epoch);
                 }
             }
             // The sums are added to while the neighbours' halos are on their way.
             if (in_core) {
-                const int mask = __ldg(work.masks + g);
-                const float4* const coefficients =
-                    reinterpret_cast<const float4*>(work.coefficients + batch_copies) + g * batch_copies;
-                for (int c = 0; c < work.copies; ++c) {
+                const float4* const now = terms + (g & 1) * (batch_copies + 1);
+                const int mask = __float_as_int(now[batch_copies].x);
+                float4* sum = own_sums;
+                for (int c = 0; c < work.copies; ++c, sum += copy_stride) {
                     if (!(mask >> c & 1)) continue;
-                    const float4 a = __ldg(coefficients + c);
+                    const float4 a = now[c];
 #pragma unroll
-                    for (int r = 0; r < warp_rows; ++r) {
-                        float4 v = sum_at(c, r);
-                        v.x = fmaf(
-                            a.w, level3[r][0],
-                            fmaf(a.z, level2[r][0], fmaf(a.y, level1[r][0], fmaf(a.x, level0[r][0], v.x))));
-                        v.y = fmaf(
-                            a.w, level3[r][1],
-                            fmaf(a.z, level2[r][1], fmaf(a.y, level1[r][1], fmaf(a.x, level0[r][1], v.y))));
-                        v.z = fmaf(
-                            a.w, level3[r][2],
-                            fmaf(a.z, level2[r][2], fmaf(a.y, level1[r][2], fmaf(a.x, level0[r][2], v.z))));
-                        v.w = fmaf(
-                            a.w, level3[r][3],
-                            fmaf(a.z, level2[r][3], fmaf(a.y, level1[r][3], fmaf(a.x, level0[r][3], v.w))));
-                        sum_at(c, r) = v;
+                    for (int pair = 0; pair < warp_rows;
+                         pair += 2) { // two lines at a time: registers are dear
+                        float4 v[2] = {sum[pair * (core_samples / 4)], sum[(pair + 1) * (core_samples / 4)]};
+#pragma unroll
+                        for (int i = 0; i < 2; ++i) {
+                            const int r = pair + i;
+                            add_terms(v[i].x, a, level0[r][0], level1[r][0], level2[r][0], level3[r][0]);
+                            add_terms(v[i].y, a, level0[r][1], level1[r][1], level2[r][1], level3[r][1]);
+                            add_terms(v[i].z, a, level0[r][2], level1[r][2], level2[r][2], level3[r][2]);
+                            add_terms(v[i].w, a, level0[r][3], level1[r][3], level2[r][3], level3[r][3]);
+                            sum[r * (core_samples / 4)] = v[i];
+                        }
                     }
                 }
             }
-            if (exchanges && !in_core) {
-                const int nx = bx + (lane == 0 ? -1 : lane == 31 ? 1 : 0);
-                const int ny = by + (warp == 0 ? -1 : warp == tile_warps - 1 ? 1 : 0);
-                if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) {
-                    // The same pixels in the neighbour's tile: 30 lanes (13 warps) further.
-                    const int l = lane == 0 ? 30 : lane == 31 ? 1 : lane;
-                    const int w = warp == 0 ? tile_warps - 2 : warp == tile_warps - 1 ? 1 : warp;
-                    const uint4* const from = half +
-                                              static_cast<size_t>(ny * work.across + nx) * exchange_words +
-                                              w * (warp_rows * 128) + l;
+            if (exchanges && part == finds) {
 #pragma unroll
-                    for (int part = 0; part < warp_rows;
-                         part += 2) { // two lines at a time: registers are dear
-                        uint4 v[2][4];
-                        bool here;
-                        do {
-                            here = true;
-#pragma unroll
-                            for (int r = 0; r < 2; ++r)
-#pragma unroll
-                                for (int i = 0; i < 4; ++i)
-                                    v[r][i] = observe(from + (part + r) * 128 + i * 32);
-#pragma unroll
-                            for (int r = 0; r < 2; ++r)
-#pragma unroll
-                                for (int i = 0; i < 4; ++i)
-                                    here = here && v[r][i].y == epoch && v[r][i].w == epoch;
-                        } while (!here);
+                for (int pair = 0; pair < warp_rows; pair += 2) { // two lines at a time
+                    uint4 v[2][4];
+                    bool here;
+                    do {
+                        here = true;
 #pragma unroll
                         for (int r = 0; r < 2; ++r)
 #pragma unroll
-                            for (int i = 0; i < 2; ++i) {
-                                level3[part + r][2 * i] = __uint_as_float(v[r][i].x);
-                                level3[part + r][2 * i + 1] = __uint_as_float(v[r][i].z);
-                                level2[part + r][2 * i] = __uint_as_float(v[r][i + 2].x);
-                                level2[part + r][2 * i + 1] = __uint_as_float(v[r][i + 2].z);
-                            }
-                    }
+                            for (int i = 0; i < 4; ++i)
+                                v[r][i] = observe(half + (pair + r) * 128 + i * 32);
+#pragma unroll
+                        for (int r = 0; r < 2; ++r)
+#pragma unroll
+                            for (int i = 0; i < 4; ++i)
+                                here = here && v[r][i].y == epoch && v[r][i].w == epoch;
+                    } while (!here);
+#pragma unroll
+                    for (int r = 0; r < 2; ++r)
+#pragma unroll
+                        for (int i = 0; i < 2; ++i) {
+                            level3[pair + r][2 * i] = __uint_as_float(v[r][i].x);
+                            level3[pair + r][2 * i + 1] = __uint_as_float(v[r][i].z);
+                            level2[pair + r][2 * i] = __uint_as_float(v[r][i + 2].x);
+                            level2[pair + r][2 * i + 1] = __uint_as_float(v[r][i + 2].z);
+                        }
                 }
             }
         }
         __syncthreads();
         // Out of shared memory line by line, so that writes are whole sectors.
         const float level = stage.level[win.component];
-        for (int line = warp; line < core_lines; line += tile_warps) {
-            const int yy = win.y + by * core_lines + line;
+        const size_t out_plane = static_cast<size_t>(stage.core.w) * stage.core.h;
+        float* const out =
+            stage.out + (static_cast<size_t>(win.component) * stage.out_bands + work.first_copy) * out_plane;
+        for (int line = warp; line < work.core_lines; line += warps) {
+            const int yy = win.y + by * work.core_lines + line, oy = yy - stage.core.y;
             if (yy < win.out_y || yy >= win.out_y + win.out_h) continue;
+            const uint8_t* const valid = stage.valid + static_cast<size_t>(yy) * stage.samples;
             for (int i = lane; i < core_samples; i += 32) {
-                const int xx = win.x + bx * core_samples + i;
+                const int xx = win.x + bx * core_samples + i, ox = xx - stage.core.x;
                 if (xx < win.out_x || xx >= win.out_x + win.out_w) continue;
-                const size_t p = static_cast<size_t>(yy) * stage.samples + xx;
-                const bool valid = stage.valid[p] != 0;
-                for (int c = 0; c < work.copies; ++c) {
-                    const float v = sums[(c * core_lines + line) * core_samples + i];
-                    if (work.write_next && c == 0) stage.next[plane + p] = v;
-                    const int ox = xx - stage.core.x, oy = yy - stage.core.y;
-                    if (ox < 0 || oy < 0 || ox >= stage.core.w || oy >= stage.core.h) continue;
-                    const size_t band =
-                        static_cast<size_t>(win.component) * stage.out_bands + work.first_copy + c;
-                    stage.out[(band * stage.core.h + oy) * stage.core.w + ox] = valid ? v + level : nanf("");
-                }
+                const float* sum = reinterpret_cast<const float*>(sums) + line * core_samples + i;
+                if (work.write_next) stage.next[plane + static_cast<size_t>(yy) * stage.pitch + xx] = *sum;
+                if (ox < 0 || oy < 0 || ox >= stage.core.w || oy >= stage.core.h) continue;
+                const bool ok = valid[xx] != 0;
+                float* to = out + static_cast<size_t>(oy) * stage.core.w + ox;
+                for (int c = 0; c < work.copies; ++c, sum += 4 * copy_stride, to += out_plane)
+                    *to = ok ? *sum + level : nanf("");
             }
         }
         __syncthreads();
@@ -829,10 +928,10 @@ __global__ void finish_planes(StageWork<T> work, const T* __restrict__ sums, int
     if (x >= work.samples) return;
     const int component = static_cast<int>(blockIdx.z) % work.components,
               copy = static_cast<int>(blockIdx.z) / work.components;
-    const size_t pixels = static_cast<size_t>(work.samples) * work.lines,
-                 p = static_cast<size_t>(y) * work.samples + x;
-    const T v = sums[(static_cast<size_t>(copy) * work.components + component) * pixels + p];
-    if (write_next && copy == 0) work.next[static_cast<size_t>(component) * pixels + p] = v;
+    const size_t p = static_cast<size_t>(y) * work.samples + x;
+    const size_t at = (static_cast<size_t>(component) * work.lines + y) * work.pitch + x;
+    const T v = sums[static_cast<size_t>(copy) * work.components * work.lines * work.pitch + at];
+    if (write_next && copy == 0) work.next[at] = v;
     const int ox = x - work.core.x, oy = y - work.core.y;
     if (ox < 0 || oy < 0 || ox >= work.core.w || oy >= work.core.h) return;
     const size_t band = static_cast<size_t>(component) * work.out_bands + first_copy + copy;
@@ -844,13 +943,7 @@ bool fits_persistent(int ordinal) {
     int shared = 0, cooperative = 0;
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal));
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, ordinal));
-    return cooperative && static_cast<size_t>(shared) >= tile_shared;
-}
-
-int multiprocessors_of(int ordinal) {
-    int n = 0;
-    HSI_CUDA_CHECK(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, ordinal));
-    return n;
+    return cooperative && static_cast<size_t>(shared) >= shared_of(most_core_lines);
 }
 
 int ceil_div(int a, int b) { return (a + b - 1) / b; }
@@ -859,7 +952,7 @@ int ceil_div(int a, int b) { return (a + b - 1) / b; }
 
 template <class T>
 Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_components,
-                          const std::vector<Stage>& stages)
+                          const std::vector<Stage>& stages, cudaStream_t stream)
     : m_ordinal(ordinal), m_multiprocessors(multiprocessors_of(ordinal)),
       m_persistent(sizeof(T) == sizeof(float) && fits_persistent(ordinal)) {
     for (const auto& stage : stages) {
@@ -898,17 +991,17 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
     }
     m_coefficients = cuda::DeviceBuffer<T>(m_host_coefficients.size());
     m_masks = cuda::DeviceBuffer<int>(m_host_masks.size());
-    HSI_CUDA_CHECK(cudaMemcpy(m_coefficients.data(), m_host_coefficients.data(), m_coefficients.bytes(),
-                              cudaMemcpyHostToDevice));
-    HSI_CUDA_CHECK(cudaMemcpy(m_masks.data(), m_host_masks.data(), m_masks.bytes(), cudaMemcpyHostToDevice));
+    m_coefficients.upload(m_host_coefficients.data(), m_host_coefficients.size(), stream);
+    m_masks.upload(m_host_masks.data(), m_host_masks.size(), stream);
     if (m_persistent) {
         HSI_CUDA_CHECK(cudaFuncSetAttribute(persistent_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(tile_shared)));
+                                            static_cast<int>(shared_of(most_core_lines))));
         m_exchange = cuda::DeviceBuffer<uint4>(static_cast<size_t>(m_multiprocessors) * 2 * exchange_words);
-        HSI_CUDA_CHECK(cudaMemset(m_exchange.data(), 0, m_exchange.bytes()));
+        m_exchange.clear(stream);
     } else {
-        m_planes = cuda::DeviceBuffer<T>(static_cast<size_t>(max_samples) * static_cast<size_t>(max_lines) *
-                                         static_cast<size_t>(max_components) * (3 + batch_copies));
+        m_planes =
+            cuda::DeviceBuffer<T>(static_cast<size_t>(padded(max_samples)) * static_cast<size_t>(max_lines) *
+                                  static_cast<size_t>(max_components) * (3 + batch_copies));
     }
 }
 
@@ -947,45 +1040,49 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     work.output = stage.next ? stage.region : stage.core;
     work.halo = batch.groups * group_sweeps;
     // Windows are as large as all multiprocessors together can hold, with the halo where the scene goes on.
-    const auto extent = [&](int begin, int length,
-                            int limit) { // of the largest window when pieces are `length` long
-        return std::min(limit, length + 2 * work.halo) - 0 * begin;
+    // The largest window of pieces that are `length` long; its start may move by `slack` to be aligned:
+    const auto extent = [&](int length, int limit, int slack) {
+        return length >= limit ? limit : std::min(limit, length + 2 * work.halo + slack);
     };
     double best = 0;
-    for (int across = 1; across <= m_multiprocessors; ++across) {
-        const int down_most = m_multiprocessors / across;
-        const auto fit = [&](int output, int limit, int capacity, int& step, int& pieces) {
-            // The longest piece whose window is no longer than the capacity.
-            step = output;
-            if (extent(0, output, limit) > capacity) step = capacity - 2 * work.halo;
-            if (step < 1) return false;
-            pieces = ceil_div(output, step);
-            step = ceil_div(output, pieces);
-            return true;
-        };
-        int step_x = 0, step_y = 0, nx = 0, ny = 0;
-        if (!fit(work.output.w, stage.samples, across * core_samples, step_x, nx)) continue;
-        if (!fit(work.output.h, stage.lines, down_most * core_lines, step_y, ny)) continue;
-        const int used_x = ceil_div(extent(0, step_x, stage.samples), core_samples);
-        const int used_y = ceil_div(extent(0, step_y, stage.lines), core_lines);
-        if (used_x != across) continue;
-        const int teams = std::max(1, m_multiprocessors / (used_x * used_y));
-        const int jobs = nx * ny * stage.components, rounds = ceil_div(jobs, std::min(teams, jobs));
-        const double speed = 1.0 / rounds;
-        if (speed > best) {
-            best = speed;
-            work.across = used_x;
-            work.down = used_y;
-            work.teams = std::min(teams, jobs);
-            work.windows_across = nx;
-            work.windows_down = ny;
-            work.step_x = step_x;
-            work.step_y = step_y;
+    for (int across = 1; across <= m_multiprocessors; ++across)
+        for (int down = 1; across * down <= m_multiprocessors; ++down) {
+            const auto fit = [&](int output, int limit, int capacity, int slack, int& step, int& pieces) {
+                // The longest piece whose window is no longer than the capacity.
+                step = output;
+                if (extent(output, limit, slack) > capacity) step = capacity - 2 * work.halo - slack;
+                if (step < 1) return false;
+                pieces = ceil_div(output, step);
+                step = ceil_div(output, pieces);
+                return true;
+            };
+            int step_x = 0, step_y = 0, nx = 0, ny = 0;
+            if (!fit(work.output.w, stage.samples, across * core_samples, 3, step_x, nx)) continue;
+            if (!fit(work.output.h, stage.lines, down * most_core_lines, 0, step_y, ny)) continue;
+            const int used_x = ceil_div(extent(step_x, stage.samples, 3), core_samples);
+            if (used_x != across) continue;
+            const int lines = extent(step_y, stage.lines, 0);
+            const int core_warps = ceil_div(ceil_div(lines, down), warp_rows);
+            const int used_y = ceil_div(lines, core_warps * warp_rows);
+            const int teams = std::max(1, m_multiprocessors / (used_x * used_y));
+            const int jobs = nx * ny * stage.components, rounds = ceil_div(jobs, std::min(teams, jobs));
+            // A sweep takes as long as its warps take turns, and some time for barrier and exchange.
+            const double speed = 1.0 / (rounds * (core_warps + 2 + 4));
+            if (speed > best) {
+                best = speed;
+                work.across = used_x;
+                work.down = used_y;
+                work.core_lines = core_warps * warp_rows;
+                work.teams = std::min(teams, jobs);
+                work.windows_across = nx;
+                work.windows_down = ny;
+                work.step_x = step_x;
+                work.step_y = step_y;
+            }
         }
-    }
     if (best == 0) { // the degree is too high for any window: sweep by sweep
         if (m_planes.size() == 0)
-            m_planes = cuda::DeviceBuffer<float>(static_cast<size_t>(stage.samples) *
+            m_planes = cuda::DeviceBuffer<float>(static_cast<size_t>(stage.pitch) *
                                                  static_cast<size_t>(stage.lines) *
                                                  static_cast<size_t>(stage.components) * (3 + batch_copies));
         run_sweeps(batch, stage, stream);
@@ -1007,17 +1104,18 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     HSI_CUDA_CHECK(
         cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(persistent_kernel),
                                     dim3(static_cast<unsigned>(work.across * work.down * work.teams)),
-                                    dim3(tile_threads), arguments, tile_shared, stream));
+                                    dim3(static_cast<unsigned>(32 * (work.core_lines / warp_rows + 2))),
+                                    arguments, shared_of(work.core_lines), stream));
 }
 
 template <class T>
 void Recurrence<T>::run_sweeps(const Batch& batch, const StageWork<T>& work, cudaStream_t stream) {
-    const size_t count = static_cast<size_t>(work.samples) * static_cast<size_t>(work.lines) *
+    const size_t count = static_cast<size_t>(work.pitch) * static_cast<size_t>(work.lines) *
                          static_cast<size_t>(work.components);
     T* planes[3] = {m_planes.data(), m_planes.data() + count, m_planes.data() + 2 * count};
     T* const sums = m_planes.data() + 3 * count;
     const T* const coefficients = m_coefficients.data() + batch.coefficients;
-    const dim3 grid(blocks_for(static_cast<size_t>(work.samples)), static_cast<unsigned>(work.lines),
+    const dim3 grid(blocks_for(static_cast<size_t>(work.pitch)), static_cast<unsigned>(work.lines),
                     static_cast<unsigned>(work.components));
     add_planes<T><<<blocks_for(count), threads, 0, stream>>>(work.start, sums, count, coefficients,
                                                              batch.copies, 0, true);
@@ -1025,7 +1123,7 @@ void Recurrence<T>::run_sweeps(const Batch& batch, const StageWork<T>& work, cud
     const T *prev = work.start, *cur = work.start;
     for (int k = 1; k <= batch.groups * group_sweeps; ++k) {
         T* const out = planes[k % 3];
-        sweep_planes<T><<<grid, threads, 0, stream>>>(prev, cur, out, work.east, work.south, work.samples,
+        sweep_planes<T><<<grid, threads, 0, stream>>>(prev, cur, out, work.east, work.south, work.pitch,
                                                       work.lines, k == 1);
         HSI_CUDA_LAUNCHED("sweep_planes");
         const int g = (k - 1) / group_sweeps, j = (k - 1) % group_sweeps;

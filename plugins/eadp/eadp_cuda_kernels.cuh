@@ -63,6 +63,8 @@ void launch_steepest(const RangeSums* sums, int components, double* steepest, cu
 void launch_contrast(const RangeSums* sums, const double* steepest, const unsigned long long* counts,
                      int components, double percentile, double* k, float* level, cudaStream_t stream);
 
+/// Lines of the recurrence's planes are whole float4, zero behind the last sample.
+__host__ __device__ inline int padded(int samples) { return (samples + 3) / 4 * 4; }
 /// start = x - level (0 where invalid), east and south weights (2 tau_max x mean g), for T = float or double.
 template <class T>
 void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
@@ -72,7 +74,8 @@ void launch_weights(const Planes& planes, const uint8_t* valid, const double* sq
 template <class T>
 struct StageWork {
     int components = 0, samples = 0, lines = 0;
-    const T* start = nullptr; ///< components x pixels
+    int pitch = 0;            ///< padded(samples)
+    const T* start = nullptr; ///< components x lines x pitch, and so are east, south and next
     const T* east = nullptr;
     const T* south = nullptr;
     const uint8_t* valid = nullptr;
@@ -81,7 +84,7 @@ struct StageWork {
     Core region;                  ///< what `next` needs
     float* out = nullptr;         ///< planes of core.w x core.h: component c, copy i at (c * out_bands + i)
     int out_bands = 0;
-    T* next = nullptr; ///< components x pixels: copy 0 without its level, for the next stage; may be null
+    T* next = nullptr; ///< copy 0 without its level, for the next stage; may be null
 };
 
 /// Runs stages of up to 8 copies at a time; scratch is made once.
@@ -93,7 +96,7 @@ template <class T>
 class Recurrence {
   public:
     Recurrence(int ordinal, int max_samples, int max_lines, int max_components,
-               const std::vector<Stage>& stages);
+               const std::vector<Stage>& stages, cudaStream_t stream);
     static uint64_t device_bytes(int ordinal, uint64_t pixels, int components,
                                  const std::vector<Stage>& stages);
     /// Stage `index` of those given to the constructor.

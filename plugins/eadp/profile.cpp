@@ -60,8 +60,7 @@ std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Opt
     std::vector<Histogram> histograms;
     if (!options.contrast) {
         const auto counts = backend.make_histogram_scan(options, ranges->result());
-        run.finished(stream::run_pass(source, *counts, {},
-                                      options_of(run, "gradient histogram", 0.5 * share, memory)));
+        scan(*counts, "gradient histogram");
         histograms = counts->result();
     }
     std::vector<Contrast> contrasts;

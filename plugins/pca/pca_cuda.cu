@@ -164,10 +164,8 @@ class TransformWorker final : public stream::Worker {
           m_valid(window_pixels(limits)),
           m_out(static_cast<size_t>(transform.outputs) * window_pixels(limits)),
           m_matrix(transform.matrix.size()), m_offset(transform.offset.size()) {
-        HSI_CUDA_CHECK(
-            cudaMemcpy(m_matrix.data(), transform.matrix.data(), m_matrix.bytes(), cudaMemcpyHostToDevice));
-        HSI_CUDA_CHECK(
-            cudaMemcpy(m_offset.data(), transform.offset.data(), m_offset.bytes(), cudaMemcpyHostToDevice));
+        m_matrix.upload(transform.matrix.data(), transform.matrix.size(), m_stream.get());
+        m_offset.upload(transform.offset.data(), transform.offset.size(), m_stream.get());
     }
     static uint64_t device_bytes(const Transform& t, const TileLimits& l) {
         return window_pixels(l) * (4 * static_cast<uint64_t>(t.inputs + t.outputs) + 1) + t.matrix.size() * 8;

@@ -36,6 +36,11 @@ inline constexpr double double_below = 2e-3;
 /// The CPU backend (SIMD chosen at run time). `centroid`: c, a value a band, in the data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
 
+/// The displacement of one band whose alpha is known already: a scene of two bands, y and alpha in radians, gives one,
+/// y'. Invalid (NaN out) where a value is not finite or alpha is negative; y = 0 is a value. Equal to make_displacement()
+/// up to the rounding of alpha to single precision.
+std::unique_ptr<stream::Operation> make_band_displacement(double centroid);
+
 /// About how many seconds one core computes on such a scene: for choosing between CPU and GPU.
 double cpu_seconds(const stream::CubeShape& shape, int window);
 

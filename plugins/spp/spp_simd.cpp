@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "spp/spp_simd.cpp"
@@ -173,6 +174,24 @@ void displace_row(const float* in, ptrdiff_t in_stride, const float* inverse_rho
     }
 }
 
+void inverse_rho(const float* alpha, int64_t count, float* inverse) {
+    const hn::ScalableTag<double> dd;
+    const hn::Rebind<float, decltype(dd)> df;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
+    const auto one = hn::Set(dd, 1.0), largest = hn::Set(dd, 3.4e38);
+    const auto nothing = hn::Set(dd, std::numeric_limits<double>::quiet_NaN());
+    float rest[hn::MaxLanes(df)] = {};
+    for (int64_t i = 0; i < count; i += lanes) {
+        const bool whole = i + lanes <= count;
+        if (!whole) std::copy(alpha + i, alpha + count, rest);
+        const auto a = hn::PromoteTo(dd, hn::LoadU(df, whole ? alpha + i : rest));
+        const auto root = hn::Add(one, hn::Sqrt(a)); // NaN for a negative alpha
+        const auto value = hn::IfThenElse(hn::Le(a, largest), hn::Div(one, hn::Mul(root, root)), nothing);
+        hn::StoreU(hn::DemoteTo(df, value), df, whole ? inverse + i : rest);
+        if (!whole) std::copy(rest, rest + (count - i), inverse + i);
+    }
+}
+
 /// alpha of hn::Lanes(dd) pixels from column i of the run on. Every lane does the same operations in the same
 /// order as a single pixel would, so that it does not matter how pixels are grouped. Columns outside the
 /// scene are left out; with more than one lane, there must be none.
@@ -257,8 +276,8 @@ void exact_alpha(const ExactWindow& w, int64_t count, double below, double* alph
 
 const SimdKernels& kernels() {
     static const SimdKernels table{
-        unit_row,    squared_distances,          weighted_angles, accumulate, displace_row,
-        exact_alpha, hwy::TargetName(HWY_TARGET)};
+        unit_row,     squared_distances, weighted_angles, accumulate,
+        displace_row, inverse_rho,       exact_alpha,     hwy::TargetName(HWY_TARGET)};
     return table;
 }
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import ROOT, spp
+from conftest import ROOT, cube, real_scene, run, spp, succeed, write_scene
 
 gdal.UseExceptions()
 
@@ -57,3 +57,43 @@ def test_layer_is_valid_in_its_place_with_names_and_wavelengths(tmp_path, name, 
     assert facts["html_metadata"].count("wavelength") >= bands
     assert facts["colours_seen"] > 50
     assert (tmp_path / "picture.png").stat().st_size > 1000
+
+
+def check_points(scene, layer, picture, targets):
+    """The layer of targets opens with its raster, and each point lies on its pixel: QGIS's identify tool gives that pixel's
+    values there, and the picture shows the marker."""
+    facts = open_in_qgis(scene, picture, "--vector", layer)
+    vector = facts["vector"]
+    assert vector["valid"] and vector["features"] == targets
+    assert {"rank", "line", "sample", "score", "lon", "lat"} <= set(vector["fields"])
+    dataset = gdal.Open(str(scene))
+    for point in vector["points"]:
+        line, sample = int(point["fields"]["line"]), int(point["fields"]["sample"])
+        want = [dataset.GetRasterBand(b + 1).ReadAsArray(sample, line, 1, 1)[0, 0] for b in range(dataset.RasterCount)]
+        assert np.allclose(point["values"], want), f"line {line} sample {sample}"
+        assert point["colour"] == [255, 0, 255]
+    return facts
+
+
+@pytest.mark.parametrize("name", ["targets.gpkg", "targets.geojson", "targets.shp"])
+def test_targets_lie_on_their_pixels(tmp_path, name):
+    # QGIS resamples rotated scenes before it shows them, so this one is not.
+    scene = write_scene(tmp_path / "scene.tif", cube(seed=3), driver="GTiff", geotransform=(500000, 18, 0, 4480000, 0, -25))
+    succeed(run("gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 8, scene, tmp_path / name))
+    facts = check_points(scene, tmp_path / name, tmp_path / "picture.png", 8)
+    assert facts["crs"] == facts["vector"]["crs"] == "EPSG:32616"
+
+
+@pytest.mark.parametrize("name", ["indian_pines/indian_pines.img", "jasper_ridge/jasper_ridge.img"])
+def test_targets_of_a_real_scene_lie_on_their_pixels(tmp_path, name):
+    scene = real_scene(name)
+    succeed(run("gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 12, scene, tmp_path / "t.gpkg"))
+    check_points(scene, tmp_path / "t.gpkg", tmp_path / "picture.png", 12)
+
+
+def test_map_of_targets_shows_its_legend(scene, tmp_path):
+    succeed(run("gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 4, "-max-angle", 3, "-map", tmp_path / "m.tif", scene,
+                tmp_path / "t.gpkg"))
+    facts = open_in_qgis(tmp_path / "m.tif", tmp_path / "picture.png")
+    assert facts["renderer"] == "paletted"
+    assert len([entry for entry in facts["legend"] if entry]) >= 4

@@ -415,5 +415,61 @@ TEST(EadpCpu, DataOnAHighLevelKeepItsDigits) {
               3e-4); // a Float32 ulp at 30000
 }
 
+/// The CPU backend, but it says that it keeps whole scenes, as one with memory of its own does.
+class KeepingBackend final : public eadp::Backend {
+  public:
+    std::unique_ptr<eadp::RangeScan> make_range_scan(const eadp::Options& o, int n) override {
+        return m_cpu->make_range_scan(o, n);
+    }
+    std::unique_ptr<eadp::HistogramScan>
+    make_histogram_scan(const eadp::Options& o, const std::vector<eadp::Range>& ranges) override {
+        return m_cpu->make_histogram_scan(o, ranges);
+    }
+    std::unique_ptr<stream::Operation> make_diffusion(const eadp::Options& o,
+                                                      const std::vector<eadp::Stage>& stages,
+                                                      const std::vector<eadp::Contrast>& contrasts,
+                                                      bool with_component, int team) override {
+        return m_cpu->make_diffusion(o, stages, contrasts, with_component, team);
+    }
+    std::string describe() const override { return "keeps whole scenes"; }
+    bool wants_whole_scene() const override { return true; }
+    void keep_planes(bool whole) override { kept = whole; }
+    bool kept = false;
+
+  private:
+    std::unique_ptr<eadp::Backend> m_cpu = eadp::make_cpu_backend();
+};
+
+TEST(Eadp, EveryPassOverKeptPlanesIsOneTile) {
+    const Cube planes = random_scene(600, 500, 2, 3);
+    const MemorySource source(planes);
+    eadp::Options options;
+    options.times = {2};
+    for (auto evolution : {eadp::Evolution::independent, eadp::Evolution::cascade}) {
+        options.evolution = evolution;
+        MemorySink sink(600, 500, eadp::profile_bands(options, 2));
+        KeepingBackend backend;
+        eadp::ProfileRun run;
+        run.threads = 3;
+        std::vector<std::string> gradients;
+        run.pass = [](const std::string& name, double) {
+            stream::PassOptions pass;
+            pass.name = name;
+            return pass;
+        };
+        run.finished = [&](const stream::PassReport& report) {
+            if (report.name != "components" && report.name != "profile") {
+                EXPECT_EQ(report.tiles, 1) << report.name;
+                gradients.push_back(report.name);
+            }
+        };
+        eadp::make_profile(
+            source, options, backend, [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; },
+            run);
+        EXPECT_TRUE(backend.kept);
+        EXPECT_EQ(gradients.size(), 3u); // range, histogram, diffusion
+    }
+}
+
 } // namespace
 } // namespace hsi::test

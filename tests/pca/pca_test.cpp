@@ -241,7 +241,7 @@ TEST(Pca, FilesThatAreNoModelsAreRefused) {
     EXPECT_THROW(pca::from_json(pca::to_json(model), "m"), Error); // no band list
     model.bands = {1, 2, 3, 4};
     EXPECT_NO_THROW(pca::from_json(pca::to_json(model), "m"));
-    model.mean.push_back(0);
+    model.mean.pop_back();
     EXPECT_THROW(pca::from_json(pca::to_json(model), "m"), Error);
 }
 

@@ -11,8 +11,9 @@ import os
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 from qgis.core import (  # noqa: E402
-    QgsApplication, QgsContrastEnhancement, QgsMapRendererParallelJob, QgsMapSettings, QgsMultiBandColorRenderer,
-    QgsRasterLayer, QgsVectorLayer)
+    QgsApplication, QgsContrastEnhancement, QgsCoordinateTransform, QgsMapRendererParallelJob, QgsMapSettings,
+    QgsMarkerSymbol, QgsMultiBandColorRenderer, QgsProject, QgsRaster, QgsRasterLayer, QgsSingleSymbolRenderer,
+    QgsVectorLayer)
 from qgis.PyQt.QtCore import QSize  # noqa: E402
 from qgis.PyQt.QtGui import QColor  # noqa: E402
 
@@ -60,7 +61,20 @@ def main():
             points = QgsVectorLayer(args.vector, "points", "ogr")
             facts["vector"] = {"valid": points.isValid(), "features": points.featureCount(),
                                "crs": points.crs().authid(), "fields": [f.name() for f in points.fields()]}
+            points.setRenderer(QgsSingleSymbolRenderer(QgsMarkerSymbol.createSimple(
+                {"name": "circle", "color": "255,0,255", "outline_style": "no", "size": "2.5"})))
             layers.insert(0, points)
+            to_raster = QgsCoordinateTransform(points.crs(), layer.crs(), QgsProject.instance())
+            facts["vector"]["points"] = []
+            for feature in points.getFeatures():
+                place = feature.geometry().asPoint()
+                if points.crs().isValid() and layer.crs().isValid():
+                    place = to_raster.transform(place)
+                # What QGIS's identify tool shows of the raster when a user clicks on the point.
+                values = provider.identify(place, QgsRaster.IdentifyFormatValue).results()
+                facts["vector"]["points"].append({
+                    "fields": dict(zip(facts["vector"]["fields"], feature.attributes())),
+                    "x": place.x(), "y": place.y(), "values": [values[b + 1] for b in range(layer.bandCount())]})
         settings.setLayers(layers)
         settings.setDestinationCrs(layer.crs())
         settings.setBackgroundColor(QColor(255, 255, 255))
@@ -73,7 +87,12 @@ def main():
         image.save(args.picture)
         colours = {image.pixel(x, y) for x in range(0, image.width(), 7) for y in range(0, image.height(), 7)}
         facts["colours_seen"] = len(colours)
-    print("QGIS " + json.dumps(facts), flush=True)
+        to_picture = settings.mapToPixel()
+        for point in facts.get("vector", {}).get("points", []):
+            at = to_picture.transform(point["x"], point["y"])
+            colour = QColor(image.pixel(int(at.x()), int(at.y())))
+            point["colour"] = [colour.red(), colour.green(), colour.blue()]
+    print("QGIS " + json.dumps(facts, default=str), flush=True)
     os._exit(0)  # QGIS's own teardown is slow and may crash without a screen
 
 

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <string>
+
+class GDALDriver;
+
+namespace hsi::raster {
+
+/// True when the driver's metadata says that it has the capability (GDAL_DCAP_...).
+bool has_capability(GDALDriver* driver, const char* capability);
+
+/// "tif" of "a/b.c.tif"; empty where the file's name has no extension (a leading dot is none).
+std::string extension_of(const std::string& path);
+
+/// Which drivers qualify.
+using DriverTest = std::function<bool(GDALDriver*)>;
+
+/// The driver that -of names. Registers GDAL's drivers.
+/// \throws UsageError when GDAL has none of that name, or when it does not qualify: it then says that the
+/// driver cannot do `what`, and `advice`.
+GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies, const std::string& what,
+                           const std::string& advice);
+
+/// The first driver that qualifies and claims the extension, in GDAL's order; null when none does.
+GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies);
+
+} // namespace hsi::raster

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+#include "gdal/apply.h"
+
+#include "core/error.h"
+#include "gdal/lanes.h"
+
+#include <cpl_conv.h>
+#include <cpl_multiproc.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace hsi::plugin {
+namespace {
+
+constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
+
+/// `count` values of a source as floats, NaN where they equal nodata. Values of doubles are compared as
+/// doubles.
+void to_floats(const void* from, GDALDataType type, int64_t count, const std::optional<double>& nodata,
+               float* to) {
+    const auto n = static_cast<size_t>(count);
+    if (type == GDT_Float32) {
+        const auto* values = static_cast<const float*>(from);
+        if (!nodata || std::isnan(*nodata)) {
+            std::copy_n(values, n, to);
+            return;
+        }
+        const auto nothing = static_cast<float>(*nodata);
+        for (size_t i = 0; i < n; ++i)
+            to[i] = values[i] == nothing ? no_value : values[i];
+        return;
+    }
+    if (type == GDT_Float64) {
+        const auto* values = static_cast<const double*>(from);
+        const double nothing = nodata.value_or(std::numeric_limits<double>::quiet_NaN());
+        for (size_t i = 0; i < n; ++i)
+            to[i] = values[i] == nothing ? no_value : static_cast<float>(values[i]);
+        return;
+    }
+    const int bytes = GDALGetDataTypeSizeBytes(type);
+    GDALCopyWords64(from, type, bytes, to, GDT_Float32, sizeof(float), count);
+    if (!nodata || std::isnan(*nodata)) return;
+    // Integers of 4 bytes and more do not all fit into a float.
+    for (size_t i = 0; i < n; ++i) {
+        double value = 0;
+        GDALCopyWords64(static_cast<const char*>(from) + i * static_cast<size_t>(bytes), type, 0, &value,
+                        GDT_Float64, 0, 1);
+        if (value == *nodata) to[i] = no_value;
+    }
+}
+
+/// How many threads work on a request: those that GDAL_NUM_THREADS allows, where the work is worth starting
+/// them.
+int threads_for(const Function& function, int64_t pixels) {
+    if (function.device) return 1;
+    constexpr double worth = 2e8; // operations a thread: about 50 ms
+    const double most = static_cast<double>(pixels) * function.pixel_cost / worth;
+    if (most < 2) return 1;
+    const char* const text = CPLGetConfigOption("GDAL_NUM_THREADS", "1");
+    const int wanted = EQUAL(text, "ALL_CPUS") ? CPLGetNumCPUs() : std::atoi(text);
+    const int64_t slices = (pixels + slice_pixels(function) - 1) / slice_pixels(function);
+    return static_cast<int>(std::clamp<double>(
+        std::min<double>({most, static_cast<double>(wanted), static_cast<double>(slices)}), 1, 256));
+}
+
+/// Calls work(lane, first, count) for all slices; the first error is thrown when all threads have ended.
+template <class Work>
+void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels, const Work& work) {
+    const int64_t slice = slice_pixels(*function);
+    std::atomic<int64_t> next{0};
+    std::atomic<bool> failed{false};
+    std::exception_ptr error;
+    std::mutex mutex; // guards error
+    const auto loop = [&] {
+        try {
+            std::unique_ptr<Lane> lane;
+            for (;;) {
+                const int64_t first = next.fetch_add(slice);
+                if (first >= pixels || failed) break;
+                const int64_t count = std::min(slice, pixels - first);
+                if (!lane) lane = take_lane(function, std::min(slice, pixels));
+                work(*lane, first, count);
+            }
+            if (lane) give_lane(std::move(lane));
+        } catch (...) {
+            const std::lock_guard lock(mutex);
+            if (!error) error = std::current_exception();
+            failed = true;
+        }
+    };
+    std::vector<std::thread> threads;
+    const int count = threads_for(*function, pixels);
+    try {
+        for (int k = 1; k < count; ++k)
+            threads.emplace_back(loop);
+    } catch (const std::system_error&) {
+        // No more threads here: those that there are do the work.
+    }
+    loop();
+    for (auto& thread : threads)
+        thread.join();
+    if (error) std::rethrow_exception(error);
+}
+
+/// The function's values of a slice, in place in the lane; NaN where there is none.
+float* finish(const Function& f, Lane& lane, int64_t count) {
+    float* const values =
+        lane.out[f.output].data() + static_cast<int64_t>(std::max(0, f.band)) * lane.capacity;
+    if (f.band < 0) {
+        const int bands = f.operation->output_bands()[f.output];
+        for (int b = 1; b < bands; ++b) {
+            const float* const other = lane.result(f.output, b);
+            for (int64_t i = 0; i < count; ++i)
+                values[i] = other[i] < values[i] ? other[i] : values[i];
+        }
+    }
+    if (f.factor != 1)
+        for (int64_t i = 0; i < count; ++i)
+            values[i] = static_cast<float>(static_cast<double>(values[i]) * f.factor);
+    if (f.magnitude)
+        for (int64_t i = 0; i < count; ++i)
+            values[i] = std::fabs(values[i]);
+    return values;
+}
+
+/// Writes `count` values of consecutive pixels of one line.
+void store(float* values, int64_t count, double replacement, GDALDataType type, char* to, int space) {
+    const auto n = static_cast<size_t>(count);
+    if (type == GDT_Float32) {
+        const auto nothing = static_cast<float>(replacement);
+        if (space == sizeof(float)) {
+            auto* const out = reinterpret_cast<float*>(to);
+            for (size_t i = 0; i < n; ++i)
+                out[i] = std::isnan(values[i]) ? nothing : values[i];
+            return;
+        }
+        for (size_t i = 0; i < n; ++i)
+            values[i] = std::isnan(values[i]) ? nothing : values[i];
+        GDALCopyWords64(values, GDT_Float32, sizeof(float), to, type, space, count);
+        return;
+    }
+    GDALCopyWords64(values, GDT_Float32, sizeof(float), to, type, space, count);
+    for (size_t i = 0; i < n; ++i)
+        if (std::isnan(values[i]))
+            GDALCopyWords64(&replacement, GDT_Float64, 0, to + static_cast<ptrdiff_t>(i) * space, type, space,
+                            1);
+}
+
+} // namespace
+
+void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& b) {
+    const Function& f = *function;
+    const int64_t pixels = static_cast<int64_t>(b.width) * b.height;
+    const int bytes = GDALGetDataTypeSizeBytes(b.source_type);
+    if (GDALDataTypeIsComplex(b.source_type))
+        throw Error("the sources are complex numbers", "Set SourceTransferType to Float32.");
+    for_slices(function, pixels, [&](Lane& lane, int64_t first, int64_t count) {
+        const auto at = [&](int source) {
+            return static_cast<const char*>(b.sources[source]) + first * bytes;
+        };
+        for (int k = 0; k < f.bands; ++k)
+            to_floats(at(k), b.source_type, count, f.nodata[static_cast<size_t>(k)],
+                      lane.in.data() + static_cast<int64_t>(k) * lane.capacity);
+        for (int k = 0; k < f.masks; ++k)
+            for (int64_t i = 0; i < count; ++i) {
+                float value = 0;
+                GDALCopyWords64(at(f.bands + k) + i * bytes, b.source_type, 0, &value, GDT_Float32, 0, 1);
+                if (value == 0) lane.in[static_cast<size_t>(i)] = no_value;
+            }
+        lane.process(count);
+        float* const values = finish(f, lane, count);
+        for (int64_t done = 0; done < count;) {
+            const int64_t line = (first + done) / b.width, sample = (first + done) % b.width;
+            const int64_t run = std::min(count - done, b.width - sample);
+            store(values + done, run, f.no_value, b.out_type,
+                  static_cast<char*>(b.out) + line * b.line_space + sample * b.pixel_space, b.pixel_space);
+            done += run;
+        }
+    });
+}
+
+void apply_interleaved(const std::shared_ptr<const Function>& function, const float* in, int64_t pixels,
+                       const double* in_nodata, float* out, int out_bands, const double* out_nodata) {
+    const Function& f = *function;
+    std::vector<float> nothing(static_cast<size_t>(f.bands), no_value), replacement;
+    for (int k = 0; k < f.bands && in_nodata != nullptr; ++k)
+        nothing[static_cast<size_t>(k)] = static_cast<float>(in_nodata[k]);
+    for (int k = 0; k < out_bands; ++k)
+        replacement.push_back(static_cast<float>(out_nodata[k]));
+    for_slices(function, pixels, [&](Lane& lane, int64_t first, int64_t count) {
+        // A few pixels at a time, so that their lines stay in the first-level cache while bands are written
+        // apart.
+        constexpr int64_t few = 16;
+        const float* const from = in + first * f.bands;
+        for (int64_t p = 0; p < count; p += few) {
+            const int64_t some = std::min(few, count - p);
+            for (int k = 0; k < f.bands; ++k) {
+                float* const to = lane.in.data() + static_cast<int64_t>(k) * lane.capacity + p;
+                const float none = nothing[static_cast<size_t>(k)];
+                for (int64_t i = 0; i < some; ++i) {
+                    const float value = from[(p + i) * f.bands + k];
+                    to[i] = value == none ? no_value : value;
+                }
+            }
+        }
+        lane.process(count);
+        for (int k = 0; k < out_bands; ++k) {
+            const float* const values = lane.result(f.output, f.band < 0 ? k : f.band);
+            float* const to = out + first * out_bands + k;
+            for (int64_t i = 0; i < count; ++i)
+                to[i * out_bands] = std::isnan(values[i]) ? replacement[static_cast<size_t>(k)]
+                                    : f.factor != 1
+                                        ? static_cast<float>(static_cast<double>(values[i]) * f.factor)
+                                        : values[i];
+        }
+    });
+}
+
+} // namespace hsi::plugin

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The arguments of a pixel function or a processing step, as GDAL hands them over: texts, none of them
+// checked.
+#pragma once
+
+#include <cpl_string.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::plugin {
+
+class Arguments {
+  public:
+    /// folder: where relative file names start; empty: the configuration option GDAL_HSI_PATH, else the
+    /// working folder.
+    Arguments(std::string function, CSLConstList list, std::string folder);
+
+    const std::string& function() const { return m_function; }
+    bool has(const char* name) const { return find(name) != nullptr; }
+
+    // Each throws Error naming the argument when it is missing (no `otherwise`) or wrong.
+    std::string text(const char* name) const;
+    double number(const char* name, std::optional<double> otherwise = std::nullopt) const;
+    int whole(const char* name, int least, int most, std::optional<int> otherwise = std::nullopt) const;
+    bool yes(const char* name, bool otherwise) const;
+    /// One of `allowed`; the first is the default.
+    std::string choice(const char* name, const std::vector<const char*>& allowed) const;
+    /// Numbers between commas or white space.
+    std::vector<double> numbers(const char* name) const;
+    /// Lists of numbers between semicolons.
+    std::vector<std::vector<double>> lists(const char* name) const;
+    /// The argument's text in pieces between semicolons, trimmed, empty ones left out.
+    std::vector<std::string> pieces(const char* name) const;
+    /// A file name, resolved; remembered in files().
+    std::string path(const char* name) const;
+    const std::vector<std::string>& files() const { return m_files; }
+
+    /// Throws Error when there is an argument that nobody has asked for so far.
+    void refuse_others() const;
+    [[noreturn]] void refuse(const std::string& what, const std::string& advice = {}) const;
+
+  private:
+    const char* find(const char* name) const;
+    const std::string m_function;
+    const CSLConstList m_list;
+    const std::string m_folder;
+    mutable std::vector<std::string> m_asked, m_files;
+};
+
+/// The whole file, through GDAL's virtual file systems. Throws Error.
+std::string read_file(const std::string& path);
+
+} // namespace hsi::plugin

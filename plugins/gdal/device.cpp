@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#include "gdal/device.h"
+
+#include "core/cuda_module.h"
+#include "core/error.h"
+#include "gdal/lanes.h"
+
+#include <cpl_error.h>
+
+namespace hsi::plugin {
+namespace {
+
+/// Support vectors times bands from which a GPU pays in `auto`: see docs/performance.md.
+constexpr double worth = 2e4;
+
+DeviceChoice choice_of(const DeviceWish& wish) {
+    try {
+        return parse_device(wish.text);
+    } catch (const UsageError& e) {
+        throw Error("the configuration option GDAL_HSI_DEVICE: '" + wish.text + "' is not a device",
+                    e.advice());
+    }
+}
+
+} // namespace
+
+std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const svm::Model>& model,
+                                                   const svm::ClassifyOptions& options) {
+    const DeviceWish wish = device_wish();
+    const DeviceChoice choice = choice_of(wish);
+    if (choice.kind == DeviceChoice::Kind::cpu) return nullptr;
+    const bool wanted = choice.kind == DeviceChoice::Kind::cuda;
+    if (wish.forked) {
+        if (wanted)
+            throw Error("GDAL_HSI_DEVICE=" + wish.text +
+                            ": this process was forked from one that uses the GPU",
+                        "Start processes before the first use of a GPU, or set GDAL_HSI_DEVICE=cpu.");
+        return nullptr;
+    }
+    if (!wanted && static_cast<double>(model->vector_count()) * model->features() < worth) return nullptr;
+    if (!wanted && !cuda_module_present("svm")) return nullptr;
+    note_device_start();
+    try {
+        const auto devices = choose_devices(choice, "svm", UINT64_MAX);
+        if (devices.empty()) return nullptr;
+        auto* const cuda =
+            reinterpret_cast<svm::CudaBackend* (*)()>(cuda_module_symbol("svm", svm::cuda_symbol))();
+        return cuda->make_classification(devices, model, options);
+    } catch (const Error& e) {
+        if (wanted) throw Error("GDAL_HSI_DEVICE=" + wish.text + ": " + e.what(), e.advice());
+        CPLDebug("HSI", "%s; computing on the CPU", e.what());
+        return nullptr;
+    }
+}
+
+} // namespace hsi::plugin

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// A pixel function with its arguments understood: an operation of the suite, and what belongs around it.
+#pragma once
+
+#include "gdal/arguments.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::plugin {
+
+/// What an operation computes from sources, and which of its results is the function's.
+struct Function {
+    std::shared_ptr<stream::Operation> operation;
+    int bands = 0;          ///< sources that it reads
+    size_t output = 0;      ///< of operation->output_bands()
+    int band = 0;           ///< of that output; -1: all of them (a pixel function then takes the smallest)
+    double factor = 1;      ///< of every value
+    bool magnitude = false; ///< the absolute value
+    bool classes = false;   ///< values are classes: pixels without a value are 0 by default
+    double pixel_cost = 0;  ///< operations a pixel, roughly: whether several threads pay
+    bool device = false;    ///< it computes on a GPU: few large slices
+    size_t bytes = 0;       ///< of what it keeps (models), roughly
+
+    // The frame, the same for all functions.
+    int masks = 0;                             ///< further sources: 0 there means "no value"
+    std::vector<std::optional<double>> nodata; ///< one a band
+    double no_value = std::numeric_limits<double>::quiet_NaN();
+};
+
+struct Definition {
+    const char* name;        ///< "hsi_sad"
+    const char* description; ///< for people
+    const char* metadata;    ///< GDAL's list of arguments
+    /// bands: how many sources there are. Throws Error.
+    Function (*understand)(const Arguments& arguments, int bands);
+};
+
+/// All pixel functions.
+const std::vector<Definition>& definitions();
+
+/// A step of VRTProcessedDataset: all bands in, one or more bands out.
+struct Step {
+    const char* name; ///< "HSI_PCA"
+    const char* metadata;
+    Function (*understand)(const Arguments& arguments, int bands);
+};
+const std::vector<Step>& steps();
+
+/// Completes what every function takes (nodata, masks, dst_nodata) and refuses unknown arguments. sources: of
+/// GDAL, masks included.
+Function understand(const Definition& definition, const Arguments& arguments, int sources);
+
+} // namespace hsi::plugin

@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: MIT
+// What the arguments of each function mean.
+#include "gdal/function.h"
+
+#include "atdca/atdca.h"
+#include "core/error.h"
+#include "gdal/device.h"
+#include "pca/pca.h"
+#include "raster/packed_text.h"
+#include "raster/spectral_library.h"
+#include "spp/spp.h"
+#include "svm/svm.h"
+
+#include <cpl_conv.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+
+namespace hsi::plugin {
+namespace {
+
+std::string count_of(size_t n, const char* what) {
+    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+/// Spectra written in the VRT (`spectra`) or in a library (`library`, of which `select` names some).
+std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
+    if (a.has("spectra") == a.has("library"))
+        a.refuse(a.has("spectra") ? "the arguments 'spectra' and 'library' exclude each other"
+                                  : "the argument 'spectra' (or 'library') is missing",
+                 "Give spectra=\"1.5 2 ...; 3 4 ...\" or library=\"FILE.sli\".");
+    std::vector<std::vector<double>> lists;
+    std::string where;
+    if (a.has("spectra")) {
+        lists = a.lists("spectra");
+        where = "the argument 'spectra'";
+    } else {
+        const std::string path = a.path("library");
+        const auto library = raster::read_spectral_library(path);
+        where = "the library " + path;
+        if (!a.has("select")) {
+            lists = library.spectra;
+        } else {
+            for (const auto& wanted : a.pieces("select")) {
+                const auto named = std::find(library.names.begin(), library.names.end(), wanted);
+                char* end = nullptr;
+                const long number = std::strtol(wanted.c_str(), &end, 10);
+                size_t at = library.names.size();
+                if (named != library.names.end())
+                    at = static_cast<size_t>(named - library.names.begin());
+                else if (*end == '\0' && number >= 1 && number <= static_cast<long>(library.spectra.size()))
+                    at = static_cast<size_t>(number - 1);
+                else
+                    a.refuse("the argument 'select': " + where + " has no spectrum '" + wanted + "'",
+                             "It has " + count_of(library.spectra.size(), "spectrum") +
+                                 "; use names or numbers from 1.");
+                lists.push_back(library.spectra[at]);
+            }
+        }
+    }
+    if (a.has("library") == false && a.has("select")) a.refuse("the argument 'select' belongs to 'library'");
+    std::vector<std::vector<float>> spectra;
+    for (const auto& list : lists) {
+        if (list.size() != static_cast<size_t>(bands))
+            a.refuse(where + ": spectrum " + std::to_string(spectra.size() + 1) + " has " +
+                     count_of(list.size(), "value") + " for " +
+                     count_of(static_cast<size_t>(bands), "source"));
+        for (const double v : list)
+            if (!std::isfinite(v))
+                a.refuse(where + ": spectrum " + std::to_string(spectra.size() + 1) +
+                         " has a value that is not finite");
+        spectra.emplace_back(list.begin(), list.end());
+    }
+    if (spectra.empty()) a.refuse(where + " holds no spectrum");
+    return spectra;
+}
+
+/// The text of a model: in the VRT, packed or as it is, or in a file. `name` is for messages.
+std::string model_text(const Arguments& a, std::string& name) {
+    if (a.has("model") == a.has("model_data"))
+        a.refuse(a.has("model") ? "the arguments 'model' and 'model_data' exclude each other"
+                                : "the argument 'model' (or 'model_data') is missing",
+                 "Give model=\"FILE.json\".");
+    if (a.has("model")) {
+        name = a.path("model");
+        return read_file(name);
+    }
+    name = "the argument 'model_data'";
+    std::string text = a.text("model_data");
+    return text.front() == '{' ? text : raster::unpack_text(text, name);
+}
+
+void check_features(const Arguments& a, const std::string& name, int features, int bands) {
+    if (features != bands)
+        a.refuse("'" + name + "' was made for " + count_of(static_cast<size_t>(features), "band") +
+                 ", there are " + count_of(static_cast<size_t>(bands), "source"));
+}
+
+void check_spectrum(const Arguments& a, int bands) {
+    if (bands < 2) a.refuse("one band is no spectrum: at least 2 sources are needed");
+}
+
+Function understand_norm(const Arguments&, int bands) {
+    Function f;
+    f.operation = atdca::make_residual(bands, {}, false);
+    return f;
+}
+
+Function understand_osp(const Arguments& a, int bands) {
+    check_spectrum(a, bands);
+    auto targets = spectra_of(a, bands);
+    const int count = a.whole("count", 1, static_cast<int>(targets.size()), static_cast<int>(targets.size()));
+    targets.resize(static_cast<size_t>(count));
+    Function f;
+    f.operation = atdca::make_residual(bands, targets, a.choice("output", {"norm", "squared"}) == "squared");
+    return f;
+}
+
+Function understand_sad(const Arguments& a, int bands) {
+    check_spectrum(a, bands);
+    const auto references = spectra_of(a, bands);
+    for (size_t k = 0; k < references.size(); ++k)
+        if (std::all_of(references[k].begin(), references[k].end(), [](float v) { return v == 0; }))
+            a.refuse("spectrum " + std::to_string(k + 1) + " is all zero: there is no angle to it");
+    Function f;
+    atdca::ClassifyOptions options;
+    f.classes = a.choice("output", {"angle", "class"}) == "class";
+    if (f.classes) {
+        options.max_angle = a.number("max_angle", 180);
+        if (!(options.max_angle >= 0 && options.max_angle <= 180))
+            a.refuse("the argument 'max_angle' is not from 0 to 180 degrees");
+    } else {
+        options.map = false;
+        options.scores = atdca::ClassifyOptions::Scores::angle;
+        f.band = references.size() == 1 ? 0 : -1;
+        if (a.choice("unit", {"degree", "radian"}) == "radian") f.factor = std::numbers::pi / 180;
+    }
+    f.operation = atdca::make_classification(references, options);
+    f.bytes = references.size() * static_cast<size_t>(bands) * sizeof(double);
+    f.pixel_cost = static_cast<double>(references.size()) * bands;
+    return f;
+}
+
+pca::Model pca_model(const Arguments& a, int bands) {
+    std::string name;
+    const std::string text = model_text(a, name);
+    auto model = pca::from_json(text, name);
+    check_features(a, name, model.band_count(), bands);
+    return model;
+}
+
+pca::Transform components_of(const pca::Model& model, int count) {
+    std::vector<int> same(static_cast<size_t>(model.band_count()));
+    std::iota(same.begin(), same.end(), 0);
+    return pca::projection(model, count, same, model.band_count());
+}
+
+Function understand_project(const Arguments& a, int bands) {
+    pca::Transform t;
+    t.inputs = bands;
+    t.outputs = 1;
+    Function f;
+    if (a.has("model") || a.has("model_data")) {
+        const auto model = pca_model(a, bands);
+        const int component = a.whole("component", 1, model.components, 1);
+        const auto all = components_of(model, component);
+        t.matrix.assign(all.matrix.end() - bands, all.matrix.end());
+        t.offset = {all.offset.back()};
+    } else if (a.has("spectra") || a.has("library")) {
+        if (a.choice("projector", {"gs"}) != "gs") return f;
+        t.matrix = atdca::gs_projector(bands, spectra_of(a, bands));
+        t.offset = {a.number("offset", 0)};
+    } else {
+        if (!a.has("weights"))
+            a.refuse(
+                "the argument 'weights' is missing",
+                "Give weights=\"0.1 0.2 ...\", a PCA model (model=\"FILE.json\" component=\"1\"), or targets "
+                "(library=\"FILE.sli\").");
+        t.matrix = a.numbers("weights");
+        if (t.matrix.size() != static_cast<size_t>(bands))
+            a.refuse("the argument 'weights' has " + count_of(t.matrix.size(), "value") + " for " +
+                     count_of(static_cast<size_t>(bands), "source"));
+        t.offset = {a.number("offset", 0)};
+    }
+    t.zero_is_invalid = a.choice("zero", {"invalid", "valid"}) == "invalid";
+    f.magnitude = a.yes("absolute", false);
+    f.operation = pca::make_transform(std::move(t));
+    f.bytes = static_cast<size_t>(bands) * sizeof(double);
+    return f;
+}
+
+Function understand_spp(const Arguments& a, int bands) {
+    if (bands != 2)
+        a.refuse("there are " + count_of(static_cast<size_t>(bands), "source") +
+                     ", not 2: the original band, and alpha in radians",
+                 "Masks come after these, and the argument 'masks' counts them.");
+    Function f;
+    f.operation = spp::make_band_displacement(a.number("centroid"));
+    return f;
+}
+
+/// How a classifier's result is asked for.
+struct Asked {
+    bool probability = false, confidence = false;
+    int index = 0; ///< of the class
+};
+
+template <class Classes>
+Asked classifier_output(const Arguments& a, const Classes& classes) {
+    Asked asked;
+    const std::string output = a.choice("output", {"class", "probability", "confidence"});
+    asked.probability = output == "probability";
+    asked.confidence = output == "confidence";
+    if (!asked.probability) return asked;
+    const std::string wanted = a.text("class");
+    std::string known;
+    for (size_t k = 0; k < classes.size(); ++k) {
+        if (wanted == std::to_string(classes[k].value) || wanted == classes[k].name) {
+            asked.index = static_cast<int>(k);
+            return asked;
+        }
+        known += (known.empty() ? "" : ", ") + std::to_string(classes[k].value) +
+                 (classes[k].name.empty() ? "" : " (" + classes[k].name + ")");
+    }
+    a.refuse("the argument 'class': the model has no class '" + wanted + "'", "It has " + known + ".");
+}
+
+Function svm_function(const Arguments& a, const std::shared_ptr<const svm::Model>& model,
+                      const Asked& asked) {
+    svm::ClassifyOptions options;
+    options.probabilities = asked.probability;
+    options.confidence = asked.confidence;
+    if ((asked.probability || asked.confidence) && !model->has_probabilities())
+        a.refuse("the model has no probability estimates", "Train it with -probability.");
+    Function f;
+    f.classes = !asked.probability && !asked.confidence;
+    f.output = f.classes ? 0 : 1;
+    f.band = asked.probability ? asked.index : 0;
+    f.pixel_cost = 2.0 * static_cast<double>(model->vector_count()) * model->features();
+    f.bytes = static_cast<size_t>(model->vector_count()) * static_cast<size_t>(model->features()) * 12;
+    auto device = svm_on_device(model, options);
+    f.device = device != nullptr;
+    f.operation = device ? std::move(device) : svm::make_classification(model, options);
+    return f;
+}
+
+std::shared_ptr<const svm::Model> svm_model(const Arguments& a, int bands) {
+    std::string name;
+    const std::string text = model_text(a, name);
+    auto model = std::make_shared<const svm::Model>(svm::from_json(text, name));
+    check_features(a, name, model->features(), bands);
+    return model;
+}
+
+Function understand_svm(const Arguments& a, int bands) {
+    const auto model = svm_model(a, bands);
+    return svm_function(a, model, classifier_output(a, model->classes));
+}
+
+// The steps of VRTProcessedDataset.
+
+Function step_pca(const Arguments& a, int bands) {
+    const auto model = pca_model(a, bands);
+    const int count = a.whole("components", 1, model.components, model.components);
+    Function f;
+    f.operation = pca::make_transform(components_of(model, count));
+    f.band = -1;
+    return f;
+}
+
+Function step_sad(const Arguments& a, int bands) {
+    Function f = understand_sad(a, bands);
+    if (!f.classes) f.band = -1; // an angle a reference
+    return f;
+}
+
+Function step_svm(const Arguments& a, int bands) {
+    const auto model = svm_model(a, bands);
+    Asked asked;
+    const std::string output = a.choice("output", {"class", "probabilities", "confidence"});
+    asked.probability = output == "probabilities";
+    asked.confidence = output == "confidence";
+    Function f = svm_function(a, model, asked);
+    if (asked.probability) f.band = -1; // a band a class
+    return f;
+}
+
+#define HSI_ARGUMENT(name, text) "<Argument name='" name "' description='" text "' type='string'/>"
+#define HSI_FRAME                                                                                            \
+    HSI_ARGUMENT(                                                                                            \
+        "nodata",                                                                                            \
+        "value that stands for no value in the sources: one, or one a source (none: there is none)")         \
+    HSI_ARGUMENT("masks", "number of last sources that are masks: 0 there means no value")                   \
+    HSI_ARGUMENT("dst_nodata", "what pixels without a value get")
+#define HSI_SPECTRA                                                                                          \
+    HSI_ARGUMENT("spectra", "spectra, a value a source, separated by semicolons")                            \
+    HSI_ARGUMENT("library", "file of spectra: ENVI spectral library or CSV")                                 \
+    HSI_ARGUMENT("select", "spectra of the library: names or numbers from 1, separated by semicolons")
+#define HSI_MODEL                                                                                            \
+    HSI_ARGUMENT("model", "file of the model")                                                               \
+    HSI_ARGUMENT("model_data", "the model itself, packed")
+#define HSI_LIST(...) "<PixelFunctionArgumentsList>" __VA_ARGS__ "</PixelFunctionArgumentsList>"
+#define HSI_STEP_LIST(...)                                                                                   \
+    "<ProcessedDatasetFunctionArgumentsList>" __VA_ARGS__ "</ProcessedDatasetFunctionArgumentsList>"
+
+} // namespace
+
+const std::vector<Definition>& definitions() {
+    static const std::vector<Definition> all{
+        {"hsi_norm", "length of the pixel vector", HSI_LIST(HSI_FRAME), understand_norm},
+        {"hsi_sad", "spectral angle to a reference, or the nearest of several",
+         HSI_LIST(HSI_SPECTRA HSI_ARGUMENT("output", "angle or class")
+                      HSI_ARGUMENT("unit", "degree or radian")
+                          HSI_ARGUMENT("max_angle", "degrees; farther pixels are class 0") HSI_FRAME),
+         understand_sad},
+        {"hsi_osp", "length of what targets leave of the pixel vector",
+         HSI_LIST(HSI_SPECTRA HSI_ARGUMENT("count", "use the first targets only")
+                      HSI_ARGUMENT("output", "norm or squared") HSI_FRAME),
+         understand_osp},
+        {"hsi_project", "dot product with weights, and an offset",
+         HSI_LIST(HSI_ARGUMENT("weights", "a weight a source") HSI_ARGUMENT("offset", "added to the product")
+                      HSI_MODEL HSI_ARGUMENT("component", "component of the PCA model, from 1")
+                          HSI_SPECTRA HSI_ARGUMENT("projector", "gs: weights from targets")
+                              HSI_ARGUMENT("absolute", "yes or no") HSI_ARGUMENT(
+                                  "zero", "invalid or valid: what an all-zero pixel is") HSI_FRAME),
+         understand_project},
+        {"hsi_spp", "the displaced band, from the original band and alpha",
+         HSI_LIST(HSI_ARGUMENT("centroid", "mean of the band") HSI_FRAME), understand_spp},
+        {"hsi_svm", "class or probability by a support vector machine",
+         HSI_LIST(HSI_MODEL HSI_ARGUMENT("output", "class, probability or confidence")
+                      HSI_ARGUMENT("class", "value or name of the class") HSI_FRAME),
+         understand_svm},
+    };
+    return all;
+}
+
+const std::vector<Step>& steps() {
+    static const std::vector<Step> all{
+        {"HSI_PCA", HSI_STEP_LIST(HSI_MODEL HSI_ARGUMENT("components", "the first so many")), step_pca},
+        {"HSI_SAD",
+         HSI_STEP_LIST(HSI_SPECTRA HSI_ARGUMENT("output", "angle or class") HSI_ARGUMENT(
+             "unit", "degree or radian") HSI_ARGUMENT("max_angle", "degrees; farther pixels are class 0")),
+         step_sad},
+        {"HSI_SVM", HSI_STEP_LIST(HSI_MODEL HSI_ARGUMENT("output", "class, probabilities or confidence")),
+         step_svm},
+    };
+    return all;
+}
+
+Function understand(const Definition& definition, const Arguments& a, int sources) {
+    const int masks = a.whole("masks", 0, std::max(0, sources - 1), 0);
+    const int bands = sources - masks;
+    if (bands < 1) a.refuse("there is no source");
+    Function f = definition.understand(a, bands);
+    f.masks = masks;
+    f.bands = bands;
+    f.nodata.assign(static_cast<size_t>(bands), std::nullopt);
+    const auto value = [&](const char* name, const std::string& text) {
+        const CPLStringList one(CSLAddNameValue(nullptr, name, text.c_str()));
+        return EQUAL(text.c_str(), "nan") ? std::numeric_limits<double>::quiet_NaN()
+                                          : Arguments(a.function(), one.List(), {}).number(name);
+    };
+    if (a.has("nodata")) {
+        const CPLStringList list(CSLTokenizeString2(a.text("nodata").c_str(), " ,;\t\n\r", 0));
+        if (list.size() != 1 && list.size() != bands)
+            a.refuse("the argument 'nodata' has " + count_of(static_cast<size_t>(list.size()), "value") +
+                         " for " + count_of(static_cast<size_t>(bands), "source"),
+                     "Give one value, or one for each source ('none' where there is none).");
+        for (int k = 0; k < bands; ++k) {
+            const std::string text = list[list.size() == 1 ? 0 : k];
+            if (!EQUAL(text.c_str(), "none")) f.nodata[static_cast<size_t>(k)] = value("nodata", text);
+        }
+    }
+    if (a.has("dst_nodata"))
+        f.no_value = value("dst_nodata", a.text("dst_nodata"));
+    else if (f.classes)
+        f.no_value = 0;
+    a.refuse_others();
+    return f;
+}
+
+} // namespace hsi::plugin

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include "gdal/lanes.h"
+
+#include "core/error.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <deque>
+#include <list>
+#include <mutex>
+#include <unordered_map>
+
+namespace hsi::plugin {
+namespace {
+
+constexpr size_t most_functions = 4096;                   ///< understood at once
+constexpr size_t most_function_bytes = size_t{512} << 20; ///< of their models
+constexpr size_t most_idle_bytes = size_t{64} << 20;      ///< of lanes that wait
+
+/// A file as it was when it was read.
+struct Stamp {
+    std::string path;
+    bool there = false;
+    int64_t size = 0, seconds = 0, nanoseconds = 0;
+
+    explicit Stamp(std::string name) : path(std::move(name)) {
+        VSIStatBufL info;
+        there = VSIStatL(path.c_str(), &info) == 0;
+        if (!there) return;
+        size = static_cast<int64_t>(info.st_size);
+        seconds = static_cast<int64_t>(info.st_mtim.tv_sec);
+        nanoseconds = static_cast<int64_t>(info.st_mtim.tv_nsec);
+    }
+    bool current() const {
+        const Stamp now(path);
+        return there == now.there && size == now.size && seconds == now.seconds &&
+               nanoseconds == now.nanoseconds;
+    }
+};
+
+struct Entry {
+    std::string key, folder;
+    std::vector<std::string> list;
+    std::vector<Stamp> stamps;
+    std::shared_ptr<const Function> function;
+    size_t bytes = 0;
+    size_t hash = 0;
+
+    bool matches(const std::string& other_key, CSLConstList other, const std::string& other_folder) const {
+        if (key != other_key || folder != other_folder) return false;
+        size_t k = 0;
+        for (; other != nullptr && *other != nullptr; ++other, ++k)
+            if (k >= list.size() || std::strcmp(list[k].c_str(), *other) != 0) return false;
+        return k == list.size();
+    }
+};
+
+/// Long texts are hashed by their length and their ends; matches() decides.
+size_t hash_of(const std::string& key, CSLConstList list, const std::string& folder) {
+    size_t h = 1469598103934665603u;
+    const auto add = [&](const char* p, size_t n) {
+        for (size_t i = 0; i < n; ++i)
+            h = (h ^ static_cast<unsigned char>(p[i])) * 1099511628211u;
+    };
+    add(key.data(), key.size());
+    add(folder.data(), folder.size());
+    constexpr size_t most = 256;
+    for (; list != nullptr && *list != nullptr; ++list) {
+        const size_t n = std::strlen(*list);
+        h = (h ^ n) * 1099511628211u;
+        if (n <= 2 * most) {
+            add(*list, n);
+        } else {
+            add(*list, most);
+            add(*list + n - most, most);
+        }
+    }
+    return h;
+}
+
+struct State {
+    std::mutex mutex; ///< guards all below; held for moments only, never while anything is parsed or computed
+    std::list<Entry> entries; ///< the least recently used last
+    std::unordered_multimap<size_t, std::list<Entry>::iterator> by_hash;
+    size_t entry_bytes = 0;
+    std::deque<std::unique_ptr<Lane>> idle; ///< the longest idle first
+    size_t idle_bytes = 0;
+};
+
+std::atomic<pid_t> device_starter{0};
+
+/// Never destroyed: other threads may be at work when the process exits. Made at first use, with handlers
+/// that leave no lock behind in the child of a fork.
+State& state() {
+    static State* const made = [] {
+        static State* const s = new State;
+        pthread_atfork([] { s->mutex.lock(); }, [] { s->mutex.unlock(); }, [] { s->mutex.unlock(); });
+        return s;
+    }();
+    return *made;
+}
+
+void forget(State& s, std::list<Entry>::iterator entry, std::list<Entry>& dropped) {
+    const auto [begin, end] = s.by_hash.equal_range(entry->hash);
+    for (auto it = begin; it != end; ++it)
+        if (it->second == entry) {
+            s.by_hash.erase(it);
+            break;
+        }
+    s.entry_bytes -= entry->bytes;
+    dropped.splice(dropped.end(), s.entries, entry);
+}
+
+std::list<Entry>::iterator find(State& s, size_t hash, const std::string& key, CSLConstList list,
+                                const std::string& folder) {
+    const auto [begin, end] = s.by_hash.equal_range(hash);
+    for (auto it = begin; it != end; ++it)
+        if (it->second->matches(key, list, folder)) return it->second;
+    return s.entries.end();
+}
+
+} // namespace
+
+size_t Lane::bytes() const {
+    size_t floats = in.size();
+    for (const auto& buffer : out)
+        floats += buffer.size();
+    const stream::TileLimits limits{capacity, 1, capacity, 1};
+    return floats * sizeof(float) + static_cast<size_t>(function->operation->scratch_bytes(limits));
+}
+
+void Lane::process(int64_t count) {
+    Tile tile;
+    tile.core = tile.window = {0, 0, count, 1};
+    const CubeView<float> view(in.data(), function->bands, 1, count, count, capacity);
+    std::vector<CubeView<float>> views;
+    const auto bands = function->operation->output_bands();
+    for (size_t k = 0; k < bands.size(); ++k)
+        views.emplace_back(out[k].data(), bands[k], 1, count, count, capacity);
+    worker->process(tile, view, views);
+}
+
+int64_t slice_pixels(const Function& function) {
+    const int64_t bytes = function.device ? int64_t{32} << 20 : int64_t{1} << 20;
+    constexpr int64_t unit = 512; // what the operations work on together
+    return std::clamp(bytes / (4 * function.bands) / unit * unit, unit, int64_t{1} << 16);
+}
+
+std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list, const std::string& folder,
+                                       const std::function<Function(const Arguments&)>& make) {
+    State& s = state();
+    const size_t hash = hash_of(key, list, folder);
+    std::vector<Stamp> stamps;
+    {
+        const std::lock_guard lock(s.mutex);
+        const auto found = find(s, hash, key, list, folder);
+        if (found != s.entries.end()) {
+            s.entries.splice(s.entries.begin(), s.entries, found);
+            if (found->stamps.empty()) return found->function;
+            stamps = found->stamps;
+        }
+    }
+    if (!stamps.empty() &&
+        std::all_of(stamps.begin(), stamps.end(), [](const Stamp& x) { return x.current(); })) {
+        const std::lock_guard lock(s.mutex);
+        const auto found = find(s, hash, key, list, folder);
+        if (found != s.entries.end()) return found->function;
+    }
+    // Several threads may come here with the same arguments; each makes its own, which costs less than
+    // waiting for another one across a fork.
+    const Arguments arguments(key.substr(0, key.find('\n')), list, folder);
+    Entry entry;
+    entry.function = std::make_shared<const Function>(make(arguments));
+    for (const auto& file : arguments.files())
+        entry.stamps.emplace_back(file);
+    entry.key = key;
+    entry.folder = folder;
+    entry.hash = hash;
+    entry.bytes = entry.function->bytes + 256;
+    for (CSLConstList item = list; item != nullptr && *item != nullptr; ++item) {
+        entry.list.emplace_back(*item);
+        entry.bytes += entry.list.back().size();
+    }
+    auto function = entry.function;
+    std::list<Entry> dropped; // destroyed without the lock
+    const std::lock_guard lock(s.mutex);
+    const auto old = find(s, hash, key, list, folder);
+    if (old != s.entries.end()) forget(s, old, dropped);
+    s.entry_bytes += entry.bytes;
+    s.entries.push_front(std::move(entry));
+    s.by_hash.emplace(hash, s.entries.begin());
+    while (s.entries.size() > 1 && (s.entries.size() > most_functions || s.entry_bytes > most_function_bytes))
+        forget(s, std::prev(s.entries.end()), dropped);
+    return function;
+}
+
+std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function, int64_t pixels) {
+    const int64_t wanted = std::min(pixels, slice_pixels(*function));
+    State& s = state();
+    {
+        const std::lock_guard lock(s.mutex);
+        for (auto it = s.idle.rbegin(); it != s.idle.rend(); ++it) {
+            if ((*it)->function != function || (*it)->capacity < wanted) continue;
+            std::unique_ptr<Lane> lane = std::move(*it);
+            s.idle_bytes -= lane->bytes();
+            s.idle.erase(std::next(it).base());
+            return lane;
+        }
+    }
+    auto lane = std::make_unique<Lane>();
+    lane->function = function;
+    lane->capacity = 16;
+    while (lane->capacity < wanted)
+        lane->capacity *= 2;
+    lane->capacity = std::min(lane->capacity, std::max<int64_t>(slice_pixels(*function), 16));
+    const auto allocator = function->operation->allocator();
+    lane->in = HostBuffer<float>(allocator,
+                                 static_cast<size_t>(lane->capacity) * static_cast<size_t>(function->bands));
+    for (const int bands : function->operation->output_bands())
+        lane->out.emplace_back(allocator, static_cast<size_t>(lane->capacity) * static_cast<size_t>(bands));
+    lane->worker = function->operation->start(0, {lane->capacity, 1, lane->capacity, 1});
+    return lane;
+}
+
+void give_lane(std::unique_ptr<Lane> used) {
+    State& s = state();
+    const bool forked = device_wish().forked;
+    std::vector<std::unique_ptr<Lane>> dropped; // destroyed without the lock
+    const std::lock_guard lock(s.mutex);
+    s.idle_bytes += used->bytes();
+    s.idle.push_back(std::move(used));
+    while (s.idle_bytes > most_idle_bytes && !s.idle.empty()) {
+        s.idle_bytes -= s.idle.front()->bytes();
+        auto lane = std::move(s.idle.front());
+        s.idle.pop_front();
+        // What belongs to the parent's GPU cannot be given back here.
+        if (lane->function->device && forked)
+            static_cast<void>(lane.release());
+        else
+            dropped.push_back(std::move(lane));
+    }
+}
+
+DeviceWish device_wish() {
+    DeviceWish wish;
+    wish.text = CPLGetConfigOption("GDAL_HSI_DEVICE", "auto");
+    const pid_t starter = device_starter.load();
+    wish.forked = starter != 0 && starter != getpid();
+    return wish;
+}
+
+void note_device_start() {
+    pid_t nobody = 0;
+    device_starter.compare_exchange_strong(nobody, getpid());
+}
+
+} // namespace hsi::plugin

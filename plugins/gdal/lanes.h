@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Functions that are understood already, and the memory they work in. One for the process, for all threads; a
+// process that forks goes on in both halves.
+#pragma once
+
+#include "core/host_memory.h"
+#include "gdal/function.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace hsi::plugin {
+
+/// Memory and state for one slice of pixels; one thread at a time.
+struct Lane {
+    std::shared_ptr<const Function> function;
+    int64_t capacity = 0; ///< pixels
+    HostBuffer<float> in; ///< [band][capacity]
+    std::vector<HostBuffer<float>> out;
+    std::unique_ptr<stream::Worker> worker;
+
+    size_t bytes() const;
+    /// The first `count` pixels of `in` through the operation.
+    void process(int64_t count);
+    const float* result(size_t output, int band) const {
+        return out[output].data() + static_cast<int64_t>(band) * capacity;
+    }
+};
+
+/// Pixels that one slice holds at most: its spectra fit into the processor's second-level cache, or are worth
+/// a transfer.
+int64_t slice_pixels(const Function& function);
+
+/// What `make` returned for the same key, as long as the files that it read are unchanged; else calls it.
+/// key: the function's name, number of sources, and the like; list: its arguments.
+std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list, const std::string& folder,
+                                       const std::function<Function(const Arguments&)>& make);
+
+/// A lane of at least min(pixels, slice_pixels()) pixels.
+std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function, int64_t pixels);
+/// For the next call.
+void give_lane(std::unique_ptr<Lane> lane);
+
+/// Where functions with a CUDA backend compute, from the configuration option GDAL_HSI_DEVICE (auto, cpu,
+/// cuda, cuda:I; auto when it is not set). A GPU cannot be used on both sides of a fork: auto is cpu in a
+/// child of a process that had started one, and cuda throws Error there.
+struct DeviceWish {
+    std::string text = "auto";
+    bool forked = false; ///< the parent started a GPU
+};
+DeviceWish device_wish();
+/// To be called before a GPU is started.
+void note_device_start();
+
+} // namespace hsi::plugin

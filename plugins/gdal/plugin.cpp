@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// The door between GDAL and the functions: nothing but C passes through it, and no exception.
+#include "gdal/plugin.h"
+
+#include "core/error.h"
+#include "gdal/apply.h"
+#include "gdal/function.h"
+#include "gdal/lanes.h"
+#include "gdal/processed.h"
+
+#include <cpl_error.h>
+#include <gdal.h>
+
+#include <dlfcn.h>
+
+#include <exception>
+#include <new>
+#include <utility>
+
+namespace hsi::plugin {
+namespace {
+
+CPLErr tell(const char* function, const std::string& what, const std::string& advice) {
+    CPLError(CE_Failure, CPLE_AppDefined, "%s: %s%s%s", function, what.c_str(), advice.empty() ? "" : ". ",
+             advice.c_str());
+    return CE_Failure;
+}
+
+CPLErr compute(const Definition& definition, const PixelBuffers& buffers, int sources, CSLConstList list) {
+    return guarded(definition.name, [&] {
+        const DeviceWish wish = device_wish();
+        const std::string key = std::string(definition.name) + "\n" + std::to_string(sources) + "\n" +
+                                wish.text + (wish.forked ? "\nforked" : "");
+        const auto function = recall(key, list, {}, [&](const Arguments& arguments) {
+            return understand(definition, arguments, sources);
+        });
+        apply(function, buffers);
+    });
+}
+
+/// GDAL calls without saying which function it means: each has an entry of its own.
+template <size_t I>
+CPLErr entry(void** sources, int source_count, void* data, int width, int height, GDALDataType source_type,
+             GDALDataType type, int pixel_space, int line_space, CSLConstList list) {
+    PixelBuffers b;
+    b.sources = sources;
+    b.source_type = source_type;
+    b.width = width;
+    b.height = height;
+    b.out = data;
+    b.out_type = type;
+    b.pixel_space = pixel_space;
+    b.line_space = line_space;
+    return compute(definitions()[I], b, source_count, list);
+}
+
+constexpr size_t most_functions = 8;
+
+template <size_t... I>
+void register_all(std::index_sequence<I...>) {
+    static const GDALDerivedPixelFuncWithArgs entries[] = {entry<I>...};
+    const auto& all = definitions();
+    static_assert(sizeof...(I) == most_functions);
+    for (size_t k = 0; k < all.size() && k < most_functions; ++k)
+        GDALAddDerivedBandPixelFuncWithArgs(all[k].name, entries[k], all[k].metadata);
+}
+
+} // namespace
+
+CPLErr guarded(const char* function, const std::function<void()>& body) {
+    try {
+        body();
+        return CE_None;
+    } catch (const Error& e) {
+        return tell(function, e.what(), e.advice());
+    } catch (const std::bad_alloc&) {
+        return tell(function, "out of memory", {});
+    } catch (const std::exception& e) {
+        return tell(function, e.what(), {});
+    } catch (...) {
+        return tell(function, "unknown failure", {});
+    }
+}
+
+} // namespace hsi::plugin
+
+void GDALRegister_HSI(void) {
+    // The plugin is linked to no particular libgdal, so that one file serves every GDAL from 3.6 on: the
+    // library that has loaded it offers its symbols to all, even where a program (Python, say) keeps it to
+    // itself.
+    void* gdal = nullptr;
+    Dl_info caller;
+    if (dladdr(__builtin_return_address(0), &caller) != 0 && caller.dli_fname != nullptr)
+        gdal = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+    hsi::plugin::register_all(std::make_index_sequence<hsi::plugin::most_functions>());
+    hsi::plugin::register_steps(gdal);
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+// Training on the CPU. All products run in OpenBLAS on one thread each, over blocks whose cut does not depend
+// on the number of threads: neither does any bit of the result.
+#include "sahic/lorsal.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/team.h"
+
+#include <cblas.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+extern "C" void dsyevd_(const char* job, const char* triangle, const int* n, double* a, const int* lda,
+                        double* w, double* work, const int* lwork, int* iwork, const int* liwork, int* info);
+
+namespace hsi::sahic {
+namespace {
+
+constexpr int64_t block_rows = 128;
+
+/// OpenBLAS stays on the calling thread while this lives; the team does the sharing.
+class SingleThreadedBlas {
+  public:
+    SingleThreadedBlas() : m_before(openblas_get_num_threads()) { openblas_set_num_threads(1); }
+    SingleThreadedBlas(const SingleThreadedBlas&) = delete;
+    SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
+    ~SingleThreadedBlas() { openblas_set_num_threads(m_before); }
+
+  private:
+    int m_before;
+};
+
+/// Column-major matrices; c (rows x cols) = alpha op(a) (rows x inner) b (inner x cols).
+void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,
+              int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc) {
+    team.run((rows + block_rows - 1) / block_rows, [&](int64_t unit, int) {
+        const int64_t first = unit * block_rows, count = std::min(block_rows, rows - first);
+        cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
+                    static_cast<int>(count), cols, static_cast<int>(inner), 1.0,
+                    transposed ? a + first * lda : a + first, static_cast<int>(lda), b, static_cast<int>(ldb),
+                    0.0, c + first, static_cast<int>(ldc));
+    });
+}
+
+/// Everything that depends on the samples alone. d = 1 + J features, M = K - 1 regressors.
+struct Problem {
+    int64_t samples = 0, d = 0; ///< J, 1 + J
+    int classes = 0, m = 0;
+    double spread = 1;
+    std::vector<int> label;
+    std::vector<double> kernel; ///< J x J, symmetric
+
+    Problem(const TrainingSet& set, const LorsalOptions& options, Team& team);
+    /// z (J x M) = H' w, w: d x M.
+    void logits(Team& team, const double* w, double* z) const {
+        multiply(team, false, samples, m, samples, kernel.data(), samples, w + 1, d, z, samples);
+        for (int k = 0; k < m; ++k)
+            for (int64_t i = 0; i < samples; ++i)
+                z[k * samples + i] += w[k * d];
+    }
+    /// g (d x M) = H r, r: J x M.
+    void gradient(Team& team, const double* r, double* g) const {
+        multiply(team, false, samples, m, samples, kernel.data(), samples, r, samples, g + 1, d);
+        for (int k = 0; k < m; ++k)
+            g[k * d] = std::accumulate(r + k * samples, r + (k + 1) * samples, 0.0);
+    }
+    /// Turns logits into P - Y (first M classes) and returns -log likelihood.
+    double residual(double* z) const;
+    /// R = H H' in its lower triangle, column-major.
+    std::vector<double> correlation() const;
+};
+
+Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& team)
+    : samples(set.samples()), d(set.samples() + 1), classes(static_cast<int>(set.classes.size())),
+      m(classes - 1), spread(detail::mean_square_distance(set)), label(detail::class_indices(set)) {
+    const int64_t bands = set.features;
+    std::vector<double> mean(static_cast<size_t>(bands), 0.0);
+    std::vector<double> u(
+        static_cast<size_t>(samples * bands)); // bands x J, centred: differences keep their digits
+    for (int64_t i = 0; i < samples; ++i)
+        for (int64_t b = 0; b < bands; ++b) {
+            const double v = static_cast<double>(set.values[static_cast<size_t>(i * bands + b)]) / set.scale;
+            u[static_cast<size_t>(i * bands + b)] = v;
+            mean[static_cast<size_t>(b)] += v / static_cast<double>(samples);
+        }
+    std::vector<double> square(static_cast<size_t>(samples), 0.0);
+    for (int64_t i = 0; i < samples; ++i)
+        for (int64_t b = 0; b < bands; ++b) {
+            double& v = u[static_cast<size_t>(i * bands + b)];
+            v -= mean[static_cast<size_t>(b)];
+            square[static_cast<size_t>(i)] += v * v;
+        }
+    kernel.resize(static_cast<size_t>(samples * samples));
+    multiply(team, true, samples, static_cast<int>(samples), bands, u.data(), bands, u.data(), bands,
+             kernel.data(), samples);
+    const double gamma = 1.0 / (2.0 * options.delta * options.delta * spread);
+    team.run(samples, [&](int64_t j, int) {
+        for (int64_t i = 0; i <= j; ++i) { // the upper triangle, and its mirror image: exactly symmetric
+            const double dot = kernel[static_cast<size_t>(j * samples + i)];
+            const double distance = i == j ? 0.0
+                                           : std::max(0.0, square[static_cast<size_t>(i)] +
+                                                               square[static_cast<size_t>(j)] - 2 * dot);
+            kernel[static_cast<size_t>(j * samples + i)] = std::exp(-gamma * distance);
+        }
+    });
+    for (int64_t j = 0; j < samples; ++j)
+        for (int64_t i = 0; i < j; ++i)
+            kernel[static_cast<size_t>(i * samples + j)] = kernel[static_cast<size_t>(j * samples + i)];
+}
+
+double Problem::residual(double* z) const {
+    double loss = 0;
+    for (int64_t i = 0; i < samples; ++i) {
+        double top = 0;
+        for (int k = 0; k < m; ++k)
+            top = std::max(top, z[k * samples + i]);
+        double sum = std::exp(-top);
+        const int mine = label[static_cast<size_t>(i)];
+        loss += top - (mine < m ? z[mine * samples + i] : 0.0);
+        for (int k = 0; k < m; ++k) {
+            z[k * samples + i] = std::exp(z[k * samples + i] - top);
+            sum += z[k * samples + i];
+        }
+        loss += std::log(sum);
+        for (int k = 0; k < m; ++k)
+            z[k * samples + i] = z[k * samples + i] / sum - (k == mine ? 1.0 : 0.0);
+    }
+    return loss;
+}
+
+std::vector<double> Problem::correlation() const {
+    std::vector<double> r(static_cast<size_t>(d * d), 0.0);
+    r[0] = static_cast<double>(samples);
+    for (int64_t j = 0; j < samples; ++j)
+        r[static_cast<size_t>(j + 1)] =
+            std::accumulate(kernel.begin() + j * samples, kernel.begin() + (j + 1) * samples, 0.0);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, static_cast<int>(samples), static_cast<int>(samples),
+                1.0, kernel.data(), static_cast<int>(samples), 0.0, r.data() + d + 1, static_cast<int>(d));
+    return r;
+}
+
+double norm1(const std::vector<double>& v) {
+    return std::accumulate(v.begin(), v.end(), 0.0, [](double s, double x) { return s + std::fabs(x); });
+}
+
+void check_cancel(const LorsalOptions& o) {
+    if (o.cancel && o.cancel->requested()) throw Cancelled();
+}
+
+/// R = U diag(value) U'. The shifted systems of all iterations are diagonal in this basis.
+struct Eigen {
+    std::vector<double> vectors, values;
+    explicit Eigen(const Problem& p) : vectors(p.correlation()), values(static_cast<size_t>(p.d)) {
+        const int n = static_cast<int>(p.d), query = -1;
+        double work_size = 0;
+        int iwork_size = 0, info = 0;
+        dsyevd_("V", "L", &n, vectors.data(), &n, values.data(), &work_size, &query, &iwork_size, &query,
+                &info);
+        std::vector<double> work(static_cast<size_t>(work_size));
+        std::vector<int> iwork(static_cast<size_t>(iwork_size));
+        const int lwork = static_cast<int>(work.size()), liwork = iwork_size;
+        dsyevd_("V", "L", &n, vectors.data(), &n, values.data(), work.data(), &lwork, iwork.data(), &liwork,
+                &info);
+        if (info != 0)
+            throw Error("the eigenproblem of the training features could not be solved",
+                        "Look for extreme values among the training pixels.");
+        for (double& v : values)
+            v = std::max(v, 0.0);
+    }
+};
+
+/// The paper's path: majorise -log likelihood at the current w with the Boehning bound
+/// B (x) R, B = 1/2 (I - 1 1'/K), then one step of the splitting w = v:
+///   w = argmin quadratic + beta/2 |w - v - m|^2,  v = soft(w - m, lambda/beta),  m = m - (w - v).
+std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& team, LorsalResult& result) {
+    const Eigen eigen(p);
+    const auto size = static_cast<size_t>(p.d * p.m);
+    std::vector<double> w(size, 0.0), v(size, 0.0), multiplier(size, 0.0), rhs(size), turned(size, 0.0),
+        next(size), z(static_cast<size_t>(p.samples * p.m));
+    double beta = o.beta;
+    for (int it = 0; it < o.iterations; ++it) {
+        check_cancel(o);
+        p.logits(team, w.data(), z.data());
+        p.residual(z.data());
+        p.gradient(team, z.data(), rhs.data());
+        for (size_t i = 0; i < size; ++i)
+            rhs[i] = beta * (v[i] + multiplier[i]) - rhs[i];
+        multiply(team, true, p.d, p.m, p.d, eigen.vectors.data(), p.d, rhs.data(), p.d, next.data(), p.d);
+        // B has the eigenvalue 1/(2K) along the vector of ones and 1/2 across it.
+        for (int64_t i = 0; i < p.d; ++i) {
+            const double s = eigen.values[static_cast<size_t>(i)];
+            double mean_next = 0, mean_w = 0;
+            for (int k = 0; k < p.m; ++k) {
+                mean_next += next[static_cast<size_t>(k * p.d + i)] / p.m;
+                mean_w += turned[static_cast<size_t>(k * p.d + i)] / p.m;
+            }
+            const double along = s / (2.0 * p.classes), across = s / 2.0;
+            const double mean = (mean_next + along * mean_w) / (along + beta);
+            for (int k = 0; k < p.m; ++k) {
+                double& t = turned[static_cast<size_t>(k * p.d + i)];
+                const double rest =
+                    next[static_cast<size_t>(k * p.d + i)] - mean_next + across * (t - mean_w);
+                t = mean + rest / (across + beta);
+            }
+        }
+        multiply(team, false, p.d, p.m, p.d, eigen.vectors.data(), p.d, turned.data(), p.d, w.data(), p.d);
+        const double threshold = o.lambda_c / beta;
+        for (size_t i = 0; i < size; ++i) {
+            const double t = w[i] - multiplier[i];
+            v[i] = t > threshold ? t - threshold : t < -threshold ? t + threshold : 0.0;
+            multiplier[i] = (v[i] - t) / o.growth; // scaled by beta, which grows
+        }
+        beta *= o.growth;
+        if ((it + 1) % 10 == 0 || it + 1 == o.iterations) {
+            p.logits(team, v.data(), z.data());
+            result.history.push_back(p.residual(z.data()) + o.lambda_c * norm1(v));
+        }
+        if (o.progress) o.progress(static_cast<double>(it + 1) / o.iterations);
+    }
+    result.iterations = o.iterations;
+    result.objective = result.history.empty() ? 0 : result.history.back();
+    return v;
+}
+
+} // namespace
+
+namespace detail {
+
+std::vector<int> class_indices(const TrainingSet& set) {
+    if (set.classes.size() < 2)
+        throw Error("there is one class only", "Training needs labelled pixels of two classes at least.");
+    std::vector<int> index;
+    for (const uint16_t value : set.label) {
+        const auto it = std::lower_bound(set.classes.begin(), set.classes.end(), static_cast<int>(value),
+                                         [](const ModelClass& c, int v) { return c.value < v; });
+        if (it == set.classes.end() || it->value != value)
+            throw Error("internal: a training pixel has a class that is not listed");
+        index.push_back(static_cast<int>(it - set.classes.begin()));
+    }
+    return index;
+}
+
+double mean_square_distance(const TrainingSet& set) {
+    const auto bands = static_cast<size_t>(set.features), samples = set.label.size();
+    double sum = 0; // mean over ordered pairs = 2 * mean square distance from the mean
+    for (size_t b = 0; b < bands; ++b) {
+        double mean = 0;
+        for (size_t i = 0; i < samples; ++i)
+            mean += static_cast<double>(set.values[i * bands + b]) / set.scale / static_cast<double>(samples);
+        for (size_t i = 0; i < samples; ++i) {
+            const double x = static_cast<double>(set.values[i * bands + b]) / set.scale - mean;
+            sum += x * x;
+        }
+    }
+    const double spread = 2 * sum / static_cast<double>(samples);
+    if (!(spread > 0) || !std::isfinite(spread))
+        throw Error("all training pixels have the same spectrum",
+                    "Give training pixels that differ; check the bands (-b).");
+    return spread;
+}
+
+LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double spread,
+                  const std::vector<double>& weights) {
+    LorsalResult r;
+    MlrModel& model = r.model;
+    const auto bands = static_cast<size_t>(set.features), samples = set.label.size(), d = samples + 1;
+    const size_t m = set.classes.size() - 1;
+    model.scale = set.scale;
+    model.delta = options.delta;
+    model.spread = spread;
+    model.classes = set.classes;
+    for (auto& c : model.classes)
+        c.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
+    model.bands.resize(bands);
+    std::iota(model.bands.begin(), model.bands.end(), 1);
+    std::vector<size_t> used;
+    bool constant = false;
+    for (size_t i = 0; i < d; ++i)
+        for (size_t k = 0; k < m; ++k)
+            if (weights[k * d + i] != 0) {
+                if (i == 0)
+                    constant = true;
+                else
+                    used.push_back(i);
+                break;
+            }
+    for (const size_t i : used)
+        model.anchors.insert(model.anchors.end(),
+                             set.values.begin() + static_cast<ptrdiff_t>((i - 1) * bands),
+                             set.values.begin() + static_cast<ptrdiff_t>(i * bands));
+    for (size_t k = 0; k < m; ++k) {
+        model.weights.push_back(weights[k * d]);
+        for (const size_t i : used)
+            model.weights.push_back(weights[k * d + i]);
+    }
+    model.solver = options.solver == LorsalSolver::paper ? "paper" : "optimum";
+    model.lambda_c = options.lambda_c;
+    model.beta = options.beta;
+    model.training_pixels = static_cast<int64_t>(samples);
+    r.active_features = static_cast<int64_t>(used.size()) + (constant ? 1 : 0);
+    return r;
+}
+
+} // namespace detail
+
+LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
+    const auto d = static_cast<uint64_t>(set.samples()) + 1;
+    const uint64_t bytes = 8 * d * d * 5; // kernel, R turned into its eigenvectors, and LAPACK's workspace
+    if (bytes > options.memory || d > 40000)
+        throw Error(std::to_string(set.samples()) + " training pixels need " + format_byte_size(bytes) +
+                        " for their kernel matrix and its factors",
+                    "Draw fewer with gdal_hsi_sample, or give more -memory.");
+    const SingleThreadedBlas blas;
+    Team team(options.threads);
+    const Problem problem(set, options, team);
+    LorsalResult way;
+    const std::vector<double> weights = paper_path(problem, options, team, way);
+    LorsalResult result = detail::pack(set, options, problem.spread, weights);
+    result.iterations = way.iterations;
+    result.objective = way.objective;
+    result.history = std::move(way.history);
+    result.model.iterations = result.iterations;
+    result.model.objective = result.objective;
+    return result;
+}
+
+} // namespace hsi::sahic

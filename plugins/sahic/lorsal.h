@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// LORSAL: training of the sparse multinomial logistic regression by variable splitting (J. Bioucas-Dias,
+// M. Figueiredo, "Logistic regression via variable splitting and augmented Lagrangian tools", 2009), and the
+// optimum of the same objective by other means.
+#pragma once
+
+#include "core/cancel.h"
+#include "sahic/sahic.h"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace hsi::sahic {
+
+struct TrainingSet {
+    int features = 0;
+    double scale = 1;                ///< greatest absolute value of the scene, above 0
+    std::vector<float> values;       ///< [sample][feature], as read from the scene
+    std::vector<uint16_t> label;     ///< a sample each: class value
+    std::vector<ModelClass> classes; ///< the labels that occur, by value; samples are counted by train()
+    int64_t samples() const { return static_cast<int64_t>(label.size()); }
+};
+
+enum class LorsalSolver {
+    paper,  ///< exactly `iterations` steps of the splitting method: early stopping is part of the method
+    optimum ///< the minimum of the objective, to a relative duality gap of `gap`
+};
+
+struct LorsalOptions {
+    double delta = 0.8;
+    double lambda_c = 1e-3; ///< weight of |w|_1
+    double beta = 1e-4;     ///< first penalty of the splitting; multiplied by `growth` after each iteration
+    double growth = 1.05;
+    int iterations = 200;
+    LorsalSolver solver = LorsalSolver::paper;
+    double gap = 1e-4;           ///< optimum: wanted relative duality gap
+    int most_iterations = 20000; ///< optimum: the end when the gap is not reached
+    int threads = 1;
+    uint64_t memory = uint64_t{1} << 31; ///< bytes for the kernel matrix and its factors
+    const CancelFlag* cancel = nullptr;
+    std::function<void(double)> progress; ///< share of the work done
+};
+
+struct LorsalResult {
+    MlrModel model; ///< without names of bands, files and the like: the caller knows these
+    int iterations = 0;
+    double objective = 0;        ///< at the sparse weights that the model holds
+    double gap = -1;             ///< relative duality gap, where the solver computes one
+    bool converged = true;       ///< false: optimum's gap was not reached
+    int64_t active_features = 0; ///< anchors (and the constant) that some class uses
+    std::vector<double> history; ///< objective after every 10th iteration of the paper's solver
+};
+
+/// Throws Error: one class only, samples that are all alike, out of memory; Cancelled. The same set and
+/// options give the same model, whatever the threads.
+LorsalResult train(const TrainingSet& set, const LorsalOptions& options);
+
+/// What both backends share.
+namespace detail {
+/// Index of the class of each sample. Throws Error when there are fewer than two classes.
+std::vector<int> class_indices(const TrainingSet& set);
+/// Mean of |u_i - u_j|^2 over all ordered pairs of samples. Throws Error when it is 0.
+double mean_square_distance(const TrainingSet& set);
+/// The result from dense weights [class - 1][1 + sample]; keeps anchors that are used.
+LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double spread,
+                  const std::vector<double>& weights);
+} // namespace detail
+
+} // namespace hsi::sahic

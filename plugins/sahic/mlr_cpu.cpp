@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "sahic/mlr_simd.h"
+#include "sahic/sahic.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::sahic {
+namespace {
+
+constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
+constexpr int largest_width = 64; // pixels that are evaluated together, with any instruction set
+
+MlrPanels make_panels(const MlrModel& model) {
+    MlrPanels m;
+    m.features = model.features();
+    m.outputs = model.class_count() - 1;
+    m.gamma = model.gamma();
+    const auto n = static_cast<size_t>(m.features), count = static_cast<size_t>(model.anchor_count());
+    const auto outputs = static_cast<size_t>(m.outputs);
+    const auto scaled = [&](size_t a, size_t f) {
+        return static_cast<double>(model.anchors[a * n + f]) / model.scale;
+    };
+    for (size_t first = 0; first < count; first += group_size, ++m.groups) {
+        const auto at = [&](size_t k) { return std::min(first + k, count - 1); }; // fill with the last one
+        for (size_t f = 0; f < n; ++f)
+            for (size_t k = 0; k < group_size; ++k)
+                m.anchors.push_back(scaled(at(k), f));
+        for (size_t k = 0; k < group_size; ++k) {
+            double sum = 0;
+            for (size_t f = 0; f < n; ++f)
+                sum += scaled(at(k), f) * scaled(at(k), f);
+            m.squares.push_back(sum);
+        }
+        for (size_t o = 0; o < outputs; ++o)
+            for (size_t k = 0; k < group_size; ++k)
+                m.weights.push_back(first + k < count ? model.weights[o * (count + 1) + 1 + first + k] : 0.0);
+    }
+    for (size_t o = 0; o < outputs; ++o)
+        m.constant.push_back(model.weights[o * (count + 1)]);
+    return m;
+}
+
+/// valid[i]: all values of the pixel are finite and one of them is not zero.
+void find_valid(const CubeView<const float>& in, int64_t line, std::vector<float>& magnitude,
+                unsigned char* valid) {
+    const auto samples = static_cast<size_t>(in.samples);
+    magnitude.assign(2 * samples, 0.0f);
+    float *largest = magnitude.data(), *finite = largest + samples;
+    for (int b = 0; b < in.bands; ++b) {
+        const float* v = in.row(b, line);
+        for (size_t i = 0; i < samples; ++i) {
+            largest[i] = std::max(largest[i], std::fabs(v[i]));
+            finite[i] += v[i] * 0.0f; // NaN and infinities leave NaN
+        }
+    }
+    for (size_t i = 0; i < samples; ++i)
+        valid[i] = finite[i] == 0.0f && largest[i] > 0;
+}
+
+/// What one thread needs beside the panels.
+struct Scratch {
+    std::vector<double> x, x2, logits, p;
+    Scratch(const MlrPanels& panels, int width)
+        : x(static_cast<size_t>(panels.features) * static_cast<size_t>(width)),
+          x2(static_cast<size_t>(width)), logits(static_cast<size_t>(panels.outputs * width)),
+          p(static_cast<size_t>((panels.outputs + 1) * width)) {}
+};
+
+/// Probabilities of pixels [first, first + count) of a line, count <= width, into scratch.p.
+void evaluate(const MlrPanels& panels, const MlrKernels& simd, double scale, const CubeView<const float>& in,
+              int64_t line, int64_t first, int count, const unsigned char* valid, Scratch& s) {
+    const int width = simd.width;
+    std::fill(s.x2.begin(), s.x2.end(), 0.0);
+    for (int f = 0; f < panels.features; ++f) {
+        const float* v = in.row(f, line) + first;
+        double* x = s.x.data() + static_cast<int64_t>(f) * width;
+        for (int i = 0; i < count; ++i) {
+            x[i] = valid[first + i] ? static_cast<double>(v[i]) / scale : 0.0;
+            s.x2[static_cast<size_t>(i)] += x[i] * x[i];
+        }
+        for (int i = count; i < width; ++i)
+            x[i] = 0;
+    }
+    simd.logits(panels, s.x.data(), s.x2.data(), s.logits.data());
+    simd.softmax(panels.outputs, s.logits.data(), s.p.data());
+}
+
+bool any(const unsigned char* valid, int count) {
+    return std::any_of(valid, valid + count, [](unsigned char v) { return v != 0; });
+}
+
+struct Shared {
+    std::shared_ptr<const MlrModel> model;
+    SpectralOptions options;
+    MlrPanels panels;
+    int64_t samples = 0, lines = 0;
+};
+
+class SpectralWorker final : public stream::Worker {
+  public:
+    explicit SpectralWorker(std::shared_ptr<const Shared> shared)
+        : by_class(shared->model->classes.size(), 0), m_shared(std::move(shared)), m_simd(mlr_kernels()),
+          m_scratch(m_shared->panels, m_simd.width) {}
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        const SpectralOptions& o = m_shared->options;
+        size_t next = 0;
+        m_map = o.map ? &out[next++] : nullptr;
+        m_probabilities = o.probabilities ? &out[next++] : nullptr;
+        m_confidence = o.confidence ? &out[next++] : nullptr;
+        const CubeView<float>* weight = o.weight ? &out[next++] : nullptr;
+        const int64_t dy = tile.core.y - tile.window.y, dx = tile.core.x - tile.window.x;
+        m_valid.resize(static_cast<size_t>(in.samples));
+        m_below.resize(static_cast<size_t>(in.samples));
+        for (int64_t line = 0; line < tile.core.h; ++line) {
+            if (line == 0 || !weight)
+                find_valid(in, line + dy, m_rows, m_valid.data());
+            else
+                m_valid.swap(m_below);
+            if (weight) weigh(tile, in, line + dy, dx, weight->row(0, line));
+            for (int64_t first = 0; first < tile.core.w; first += m_simd.width)
+                block(in, line, first, static_cast<int>(std::min<int64_t>(m_simd.width, tile.core.w - first)),
+                      dy, dx);
+        }
+    }
+
+    std::vector<int64_t> by_class;
+    int64_t invalid = 0;
+
+  private:
+    void block(const CubeView<float>& in, int64_t line, int64_t first, int count, int64_t dy, int64_t dx) {
+        const unsigned char* valid = m_valid.data() + dx + first;
+        const int classes = m_shared->model->class_count(), width = m_simd.width;
+        if (any(valid, count))
+            evaluate(m_shared->panels, m_simd, m_shared->model->scale, in, line + dy, dx + first, count,
+                     m_valid.data(), m_scratch);
+        const double* p = m_scratch.p.data();
+        for (int i = 0; i < count; ++i) {
+            const int64_t at = first + i;
+            if (!valid[i]) {
+                ++invalid;
+                if (m_map) m_map->row(0, line)[at] = no_value;
+                if (m_confidence) m_confidence->row(0, line)[at] = no_value;
+                continue;
+            }
+            int best = 0;
+            for (int c = 1; c < classes; ++c)
+                if (p[c * width + i] > p[best * width + i]) best = c;
+            ++by_class[static_cast<size_t>(best)];
+            if (m_map)
+                m_map->row(0, line)[at] =
+                    static_cast<float>(m_shared->model->classes[static_cast<size_t>(best)].value);
+            if (m_confidence) m_confidence->row(0, line)[at] = static_cast<float>(p[best * width + i]);
+        }
+        if (!m_probabilities) return;
+        for (int c = 0; c < classes; ++c) {
+            float* to = m_probabilities->row(c, line) + first;
+            for (int i = 0; i < count; ++i)
+                to[i] = valid[i] ? static_cast<float>(p[c * width + i]) : no_value;
+        }
+    }
+
+    /// a of one line of the core (equation 6); sums in band order, so that every tile gives the same bits.
+    void weigh(const Tile& tile, const CubeView<float>& in, int64_t line, int64_t dx, float* out) {
+        const Shared& s = *m_shared;
+        const bool wraps = !s.options.first_line.empty();
+        const bool last_line = tile.window.y + line + 1 == s.lines;
+        const bool last_sample = tile.core.right() == s.samples;
+        const auto w = static_cast<size_t>(tile.core.w);
+        m_sum.assign(w, 0.0f);
+        // Neighbours below: the next line of the window, or the scene's first one.
+        const bool below = !last_line || (wraps && s.lines > 1);
+        const auto below_row = [&](int b) {
+            return last_line
+                       ? s.options.first_line.data() + static_cast<int64_t>(b) * s.samples + tile.window.x
+                       : in.row(b, line + 1);
+        };
+        if (below && !last_line) {
+            find_valid(in, line + 1, m_rows, m_below.data());
+        } else if (below) {
+            const CubeView<const float> first(s.options.first_line.data() + tile.window.x, in.bands, 1,
+                                              in.samples, s.samples, s.samples);
+            find_valid(first, 0, m_rows, m_below.data());
+        }
+        // The neighbour right of the last sample: none, or the line's first sample.
+        const bool wrap_right = wraps && last_sample && s.samples > 1;
+        m_right.assign(w, 0);
+        for (size_t i = 0; i + 1 < w; ++i)
+            m_right[i] = m_valid[static_cast<size_t>(dx) + i] && m_valid[static_cast<size_t>(dx) + i + 1];
+        const int64_t scene_line = tile.window.y + line;
+        if (!last_sample) {
+            m_right[w - 1] = m_valid[static_cast<size_t>(dx) + w - 1] && m_valid[static_cast<size_t>(dx) + w];
+        } else if (wrap_right) {
+            bool finite = true, zero = true;
+            for (int b = 0; b < in.bands; ++b) {
+                const float v =
+                    s.options
+                        .first_sample[static_cast<size_t>(static_cast<int64_t>(b) * s.lines + scene_line)];
+                finite = finite && std::isfinite(v);
+                zero = zero && v == 0.0f;
+            }
+            m_right[w - 1] = m_valid[static_cast<size_t>(dx) + w - 1] && finite && !zero;
+        }
+        m_down.assign(w, 0);
+        for (size_t i = 0; below && i < w; ++i)
+            m_down[i] = m_valid[static_cast<size_t>(dx) + i] && m_below[static_cast<size_t>(dx) + i];
+        const size_t inner = last_sample ? w - 1 : w;
+        for (int b = 0; b < in.bands; ++b) {
+            const float* v = in.row(b, line) + dx;
+            for (size_t i = 0; i < inner; ++i) {
+                const float d = v[i + 1] - v[i];
+                m_sum[i] += m_right[i] ? d * d : 0.0f;
+            }
+            if (wrap_right && m_right[w - 1]) {
+                const float d =
+                    s.options
+                        .first_sample[static_cast<size_t>(static_cast<int64_t>(b) * s.lines + scene_line)] -
+                    v[w - 1];
+                m_sum[w - 1] += d * d;
+            }
+            if (!below) continue;
+            const float* u = below_row(b) + dx;
+            for (size_t i = 0; i < w; ++i) {
+                const float d = u[i] - v[i];
+                m_sum[i] += m_down[i] ? d * d : 0.0f;
+            }
+        }
+        for (size_t i = 0; i < w; ++i)
+            out[i] =
+                static_cast<float>(1.0 / (1.0 + std::sqrt(static_cast<double>(m_sum[i])) / s.model->scale));
+    }
+
+    std::shared_ptr<const Shared> m_shared;
+    const MlrKernels& m_simd;
+    Scratch m_scratch;
+    std::vector<float> m_rows, m_sum;
+    std::vector<unsigned char> m_valid, m_below, m_right, m_down;
+    const CubeView<float>*m_map = nullptr, *m_probabilities = nullptr, *m_confidence = nullptr;
+};
+
+class CpuSpectralPass final : public SpectralPass {
+  public:
+    CpuSpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
+                    int64_t lines)
+        : SpectralPass(std::move(model), std::move(options), samples, lines) {
+        auto shared = std::make_shared<Shared>();
+        shared->model = m_model;
+        shared->options = m_options;
+        shared->panels = make_panels(*m_model);
+        shared->samples = samples;
+        shared->lines = lines;
+        m_shared = std::move(shared);
+    }
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    uint64_t scratch_bytes(const stream::TileLimits& l) const override {
+        return static_cast<uint64_t>(8 * largest_width * (m_model->features() + 2 * m_model->class_count()) +
+                                     32 * l.window_samples);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<SpectralWorker>(m_shared);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const SpectralWorker&>(worker);
+        count(w.by_class, w.invalid);
+    }
+
+  private:
+    std::shared_ptr<const Shared> m_shared;
+};
+
+} // namespace
+
+struct MlrEvaluator::Impl {
+    MlrPanels panels;
+    double scale = 1;
+};
+
+MlrEvaluator::MlrEvaluator(const MlrModel& model)
+    : m(std::make_unique<const Impl>(Impl{make_panels(model), model.scale})) {}
+MlrEvaluator::~MlrEvaluator() = default;
+int MlrEvaluator::features() const { return m->panels.features; }
+int MlrEvaluator::class_count() const { return m->panels.outputs + 1; }
+
+void MlrEvaluator::probabilities(const CubeView<const float>& in, const CubeView<float>& out) const {
+    if (in.bands != features() || out.bands != class_count() || in.lines != out.lines ||
+        in.samples != out.samples)
+        throw Error("internal: an MLR model of " + std::to_string(features()) + " bands and " +
+                    std::to_string(class_count()) + " classes was given " + std::to_string(in.bands) +
+                    " and " + std::to_string(out.bands));
+    const MlrKernels& simd = mlr_kernels();
+    Scratch scratch(m->panels, simd.width);
+    std::vector<float> rows;
+    std::vector<unsigned char> valid(static_cast<size_t>(in.samples));
+    for (int64_t line = 0; line < in.lines; ++line) {
+        find_valid(in, line, rows, valid.data());
+        for (int64_t first = 0; first < in.samples; first += simd.width) {
+            const auto count = static_cast<int>(std::min<int64_t>(simd.width, in.samples - first));
+            if (any(valid.data() + first, count))
+                evaluate(m->panels, simd, m->scale, in, line, first, count, valid.data(), scratch);
+            for (int c = 0; c < out.bands; ++c)
+                for (int i = 0; i < count; ++i)
+                    out.row(c, line)[first + i] =
+                        valid[static_cast<size_t>(first + i)]
+                            ? static_cast<float>(scratch.p[static_cast<size_t>(c * simd.width + i)])
+                            : no_value;
+        }
+    }
+}
+
+SpectralPass::SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
+                           int64_t lines)
+    : m_model(std::move(model)), m_options(std::move(options)), m_samples(samples), m_lines(lines),
+      m_by_class(m_model->classes.size(), 0) {
+    const auto bands = static_cast<size_t>(m_model->features());
+    if (!m_options.first_line.empty() &&
+        (m_options.first_line.size() != bands * static_cast<size_t>(samples) ||
+         m_options.first_sample.size() != bands * static_cast<size_t>(lines)))
+        throw Error("internal: the border of the scene has another size than the scene");
+}
+
+std::vector<int> SpectralPass::output_bands() const {
+    std::vector<int> bands;
+    if (m_options.map) bands.push_back(1);
+    if (m_options.probabilities) bands.push_back(m_model->class_count());
+    if (m_options.confidence) bands.push_back(1);
+    if (m_options.weight) bands.push_back(1);
+    return bands;
+}
+
+void SpectralPass::count(const std::vector<int64_t>& by_class, int64_t invalid) {
+    for (size_t c = 0; c < m_by_class.size(); ++c)
+        m_by_class[c] += by_class[c];
+    m_invalid += invalid;
+}
+
+std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel> model,
+                                                 const SpectralOptions& options, int64_t samples,
+                                                 int64_t lines) {
+    return std::make_unique<CpuSpectralPass>(std::move(model), options, samples, lines);
+}
+
+const char* simd_target() { return mlr_kernels().target; }
+
+} // namespace hsi::sahic

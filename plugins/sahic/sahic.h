@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// Spectral-spatial classification after Z. Wu et al., "GPU Parallel Implementation of Spatially Adaptive
+// Hyperspectral Image Classification" (IEEE JSTARS 11(4), 2018): a sparse multinomial logistic regression
+// (MLR) on RBF features gives class probabilities pixel by pixel; a Markov random field whose potential is a
+// spatially adaptive vector total variation smooths them.
+//
+// This header is for everybody: the MLR model and its file, class probabilities of a cube, the smoothing.
+// Training stands in sahic/lorsal.h.
+#pragma once
+
+#include "core/cancel.h"
+#include "core/cuda_module.h"
+#include "stream/operation.h"
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::sahic {
+
+// ---- The spectral model -------------------------------------------------------------------------------
+
+struct ModelClass {
+    int value = 0; ///< 1..65535, what the map holds
+    std::string name;
+    std::optional<std::array<uint8_t, 4>> colour;
+    int64_t samples = 0; ///< training pixels
+};
+
+/// Sparse multinomial logistic regression on RBF features. With u = x / scale:
+///   h(x) = [1, K(x, a_1) .. K(x, a_J)],  K(x, a) = exp(-|u_x - u_a|^2 / (2 delta^2 spread)),
+///   P(class k | x) = exp(w_k . h(x)) / sum over j of exp(w_j . h(x)),  w of the last class = 0.
+/// Only anchors that some class uses are kept.
+struct MlrModel {
+    // The features.
+    std::vector<int> bands; ///< file bands (1-based) behind the values
+    std::vector<std::string> band_names;
+    std::vector<double> wavelengths_nm; ///< empty, or one a band (NaN where unknown)
+    double scale = 1;                   ///< greatest absolute value of the scene that it was trained on
+    double delta = 0.8;                 ///< width of the kernel, without a unit
+    double spread = 1;                  ///< mean of |u_i - u_j|^2 over all ordered pairs of training pixels
+
+    std::vector<ModelClass> classes; ///< by value
+
+    // The regressors.
+    std::vector<float> anchors;  ///< [anchor][band], values as in the scene
+    std::vector<double> weights; ///< [class, all but the last][1 + anchor]: the constant first
+
+    // How it was made.
+    std::string solver; ///< "paper" or "optimum"
+    int iterations = 0;
+    double lambda_c = 0, beta = 0;
+    double objective = 0; ///< -log likelihood + lambda_c |w|_1
+    int64_t training_pixels = 0;
+    std::string trained_on, labels; ///< file names, for people
+    std::string created_by, history;
+
+    int features() const { return static_cast<int>(bands.size()); }
+    int class_count() const { return static_cast<int>(classes.size()); }
+    int64_t anchor_count() const {
+        return bands.empty() ? 0 : static_cast<int64_t>(anchors.size() / bands.size());
+    }
+    /// Weights that are not zero.
+    int64_t active_weights() const;
+    /// K(x, a) = exp(-gamma |u_x - u_a|^2).
+    double gamma() const { return 1.0 / (2.0 * delta * delta * spread); }
+};
+
+/// The model file: JSON, one line an anchor. Numbers come back to the last bit.
+std::string to_json(const MlrModel& model);
+/// Throws Error saying what is wrong; whatever the text, it does nothing worse. `name` is for messages.
+MlrModel from_json(const std::string& text, const std::string& name);
+MlrModel read_model(const std::string& path);
+
+/// Class probabilities on the CPU, in double precision (weights reach 1e4, so single would show). What a
+/// pixel gets does not depend on its place in the tile. Made once, used by any number of threads.
+class MlrEvaluator {
+  public:
+    explicit MlrEvaluator(const MlrModel& model);
+    ~MlrEvaluator();
+    int features() const;
+    int class_count() const;
+    /// in: features() bands, values as in the scene; out: class_count() bands of the same size. A pixel is
+    /// invalid when a value is not finite or all are zero: all its probabilities come out as NaN.
+    void probabilities(const CubeView<const float>& in, const CubeView<float>& out) const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<const Impl> m;
+};
+
+/// The instruction set that the inner loops of the CPU use here.
+const char* simd_target();
+
+// ---- One pass over the scene: probabilities and spatial weights ----------------------------------------
+
+/// Outputs in this order, as far as they are on.
+struct SpectralOptions {
+    bool map = false;           ///< class value of the most probable class (ties: the first), one band
+    bool probabilities = false; ///< a band a class
+    bool confidence = false;    ///< the largest probability, one band
+    /// a = 1 / (1 + sqrt(sum over bands of (forward difference in x)^2 + (in y)^2)) of the values divided by
+    /// the model's scale, one band. Differences that leave the scene or touch an invalid pixel are zero.
+    bool weight = false;
+    /// The scene's first line and first sample, for a weight that wraps round: [band][sample] and
+    /// [band][line]. Empty: reflecting border.
+    std::vector<float> first_line, first_sample;
+};
+
+/// Pixels come out NaN where invalid (a weight of 1 there).
+class SpectralPass : public stream::Operation {
+  public:
+    SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
+                 int64_t lines);
+    int64_t halo() const override { return m_options.weight ? 1 : 0; }
+    std::vector<int> output_bands() const override;
+    const MlrModel& model() const { return *m_model; }
+    /// Complete after the pass.
+    int64_t invalid() const { return m_invalid; }
+    const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
+    /// Backends add what a worker has counted; called from stop().
+    void count(const std::vector<int64_t>& by_class, int64_t invalid);
+
+  protected:
+    std::shared_ptr<const MlrModel> m_model;
+    SpectralOptions m_options;
+    int64_t m_samples, m_lines; ///< of the scene
+
+  private:
+    int64_t m_invalid = 0;
+    std::vector<int64_t> m_by_class;
+};
+
+std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel> model,
+                                                 const SpectralOptions& options, int64_t samples,
+                                                 int64_t lines);
+
+// ---- The Markov random field -----------------------------------------------------------------------------
+
+/// minimise over q  1/2 |q - p|_F^2 + lambda sum_i a(i) TV_i(q)
+/// subject to q >= 0, sum over classes = 1, q = one-hot at training pixels
+/// by ADMM with the splitting of the paper's Algorithm 1, an exact number of iterations.
+struct MrfOptions {
+    double lambda = 2;
+    double mu = 0.05; ///< penalty; the threshold of V5 is lambda a(i) / mu
+    int iterations = 200;
+    bool anisotropic = false;
+};
+
+/// Pixels that must lie round a tile so that its core agrees with the whole scene's to 1e-4 (8e-6 was
+/// measured at mu = 0.05); empty when no reasonable halo is wide enough for this mu and number of iterations.
+std::optional<int64_t> mrf_halo(const MrfOptions& options);
+
+/// One tile, or a whole scene. Arrays are packed, line by line.
+struct MrfProblem {
+    int classes = 0;
+    int64_t lines = 0, samples = 0;
+    const float* p = nullptr;        ///< [class][line][sample]; NaN in class 0: the pixel is invalid
+    const float* weight = nullptr;   ///< a, [line][sample]
+    const uint16_t* fixed = nullptr; ///< [line][sample]: 0 free, 1 + index of the class at training pixels
+    /// The window's right edge touches its left, and its bottom its top; else its border reflects. A tile's
+    /// window holds what lies beyond a wrapping border itself.
+    bool periodic = false;
+    Rect core; ///< part of the window that counts in the residuals
+};
+
+/// Sums over the core at the last iteration; root mean squares by sqrt(sum / entries).
+struct MrfResiduals {
+    double v1 = 0, v2 = 0, v3 = 0, v4 = 0; ///< sum of (q - V_i)^2
+    double v5 = 0;                         ///< sum of |H V4 - V5|^2, both directions
+    double change = 0;                     ///< sum of (q - q of the iteration before)^2
+    double objective = 0;                  ///< 1/2 |q - p|^2 + lambda sum a TV(q), valid pixels
+    int64_t entries = 0;                   ///< classes x pixels of the core
+    MrfResiduals& operator+=(const MrfResiduals& o);
+};
+
+class MrfSolver {
+  public:
+    virtual ~MrfSolver() = default;
+    /// q: [class][line][sample], as iterated (entries may be slightly negative). Invalid pixels hold
+    /// something finite. Throws Cancelled.
+    virtual MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) = 0;
+    /// Called by solve() from its own thread with the share of the iterations that are done.
+    std::function<void(double)> progress;
+};
+
+/// Largest window that a solver will see; it allocates for this once.
+struct MrfLimits {
+    int classes = 0;
+    int64_t lines = 0, samples = 0;
+};
+
+std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads);
+/// Host bytes that the CPU solver allocates.
+uint64_t mrf_bytes(const MrfLimits& limits);
+
+/// Projects q (count pixels, class planes `stride` apart) on the simplex, in place: non-negative, sum 1.
+void project_on_simplex(float* q, int classes, int64_t stride, int64_t count);
+
+// ---- CUDA ------------------------------------------------------------------------------------------------
+
+struct TrainingSet;
+struct LorsalOptions;
+struct LorsalResult;
+
+/// What hsi_cuda_sahic.so offers, through its symbol hsi_cuda_sahic (a function CudaBackend* (*)(), the
+/// object is static).
+class CudaBackend {
+  public:
+    virtual LorsalResult train(const CudaDevice& device, const TrainingSet& set,
+                               const LorsalOptions& options) = 0;
+    virtual std::unique_ptr<SpectralPass> make_spectral_pass(const std::vector<CudaDevice>& devices,
+                                                             std::shared_ptr<const MlrModel> model,
+                                                             const SpectralOptions& options, int64_t samples,
+                                                             int64_t lines) = 0;
+    virtual std::unique_ptr<MrfSolver> make_mrf_solver(const CudaDevice& device, const MrfOptions& options,
+                                                       const MrfLimits& limits) = 0;
+    virtual uint64_t mrf_bytes(const MrfLimits& limits) = 0; ///< device bytes of a solver
+    /// Free memory of the device in bytes.
+    virtual uint64_t free_memory(const CudaDevice& device) = 0;
+    /// Where host buffers that are copied to the device come from.
+    virtual std::shared_ptr<HostAllocator> allocator(const CudaDevice& device) = 0;
+    /// Seconds that kernels took since the module was loaded, copies left out: training, probabilities, MRF.
+    virtual std::array<double, 3> kernel_seconds() = 0;
+
+  protected:
+    ~CudaBackend() = default;
+};
+inline constexpr const char* cuda_symbol = "hsi_cuda_sahic";
+
+} // namespace hsi::sahic

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "sahic/sahic.h"
+#include "sahic/sahic_reference.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+namespace hsi::sahic {
+namespace {
+
+/// Noisy probabilities of a scene of patches, weights, training pixels, invalid pixels.
+struct Scene {
+    int classes;
+    int64_t lines, samples;
+    std::vector<float> p, weight;
+    std::vector<uint16_t> fixed;
+
+    Scene(int k, int64_t h, int64_t w, uint32_t seed, bool holes = true)
+        : classes(k), lines(h), samples(w), p(static_cast<size_t>(k * h * w)),
+          weight(static_cast<size_t>(h * w)), fixed(static_cast<size_t>(h * w), 0) {
+        std::mt19937 random(seed);
+        std::uniform_real_distribution<float> uniform(0.0f, 1.0f);
+        for (int64_t y = 0; y < h; ++y)
+            for (int64_t x = 0; x < w; ++x) {
+                const auto i = static_cast<size_t>(y * w + x);
+                const int truth = static_cast<int>((y / 7 + x / 9) % k);
+                float sum = 0;
+                for (int c = 0; c < k; ++c) {
+                    const float v = std::exp(3.0f * uniform(random) + (c == truth ? 1.2f : 0.0f));
+                    p[static_cast<size_t>(c) * weight.size() + i] = v;
+                    sum += v;
+                }
+                for (int c = 0; c < k; ++c)
+                    p[static_cast<size_t>(c) * weight.size() + i] /= sum;
+                weight[i] = 0.3f + 0.6f * uniform(random);
+                const float draw = uniform(random);
+                if (draw < 0.05f) fixed[i] = static_cast<uint16_t>(1 + truth);
+                if (holes && (draw > 0.96f || (y > 3 && y < 8 && x > 4 && x < 10)))
+                    for (int c = 0; c < k; ++c)
+                        p[static_cast<size_t>(c) * weight.size() + i] =
+                            std::numeric_limits<float>::quiet_NaN();
+            }
+    }
+    MrfProblem problem(bool periodic = false) const {
+        MrfProblem m;
+        m.classes = classes;
+        m.lines = lines;
+        m.samples = samples;
+        m.p = p.data();
+        m.weight = weight.data();
+        m.fixed = fixed.data();
+        m.periodic = periodic;
+        m.core = {0, 0, samples, lines};
+        return m;
+    }
+    std::vector<float> solve(const MrfOptions& o, bool periodic, int threads = 2,
+                             MrfResiduals* r = nullptr) const {
+        std::vector<float> q(p.size());
+        const auto solver = make_mrf_solver(o, {classes, lines, samples}, threads);
+        const auto residuals = solver->solve(problem(periodic), q.data(), nullptr);
+        if (r) *r = residuals;
+        return q;
+    }
+};
+
+double largest_difference(const std::vector<float>& q, const std::vector<reference::Plane>& truth) {
+    double largest = 0;
+    for (size_t k = 0; k < truth.size(); ++k)
+        for (size_t i = 0; i < truth[k].size(); ++i)
+            largest =
+                std::max(largest, std::fabs(static_cast<double>(q[k * truth[k].size() + i]) - truth[k][i]));
+    return largest;
+}
+
+struct Case {
+    int classes;
+    int64_t lines, samples;
+    bool periodic, anisotropic;
+};
+
+class AgainstReference : public testing::TestWithParam<Case> {};
+
+// 200 iterations at the default penalty, holes and training pixels included: 1e-4 is asked for, single
+// precision gives about 3e-6.
+TEST_P(AgainstReference, ProbabilitiesAndResiduals) {
+    const Case c = GetParam();
+    const Scene scene(c.classes, c.lines, c.samples, 7);
+    MrfOptions o;
+    o.anisotropic = c.anisotropic;
+    MrfResiduals r;
+    const auto q = scene.solve(o, c.periodic, 2, &r);
+    const auto truth = reference::mrf(scene.problem(c.periodic), o);
+    EXPECT_LT(largest_difference(q, truth.q), 1e-5);
+    const auto& t = truth.residuals;
+    EXPECT_EQ(r.entries, t.entries);
+    const auto near = [](double ours, double theirs) {
+        return std::fabs(ours - theirs) <= 1e-3 * theirs + 1e-9;
+    };
+    EXPECT_TRUE(near(r.v1, t.v1)) << r.v1 << " " << t.v1;
+    EXPECT_TRUE(near(r.v2, t.v2)) << r.v2 << " " << t.v2;
+    EXPECT_TRUE(near(r.v3, t.v3)) << r.v3 << " " << t.v3;
+    EXPECT_TRUE(near(r.v4, t.v4)) << r.v4 << " " << t.v4;
+    EXPECT_TRUE(near(r.v5, t.v5)) << r.v5 << " " << t.v5;
+    EXPECT_TRUE(near(r.change, t.change)) << r.change << " " << t.change;
+    EXPECT_TRUE(near(r.objective, t.objective)) << r.objective << " " << t.objective;
+}
+
+INSTANTIATE_TEST_SUITE_P(Borders, AgainstReference,
+                         testing::Values(Case{5, 40, 37, false, false}, Case{5, 40, 37, true, false},
+                                         Case{4, 21, 50, false, true}, Case{4, 21, 50, true, true},
+                                         Case{2, 1, 30, false, false}, Case{3, 30, 1, true, false},
+                                         Case{3, 2, 2, true, false}, Case{3, 17, 64, false, false}));
+
+TEST(Mrf, ConvergedPenalty) {
+    const Scene scene(3, 24, 24, 3);
+    MrfOptions o;
+    o.mu = 10;
+    o.iterations = 300;
+    EXPECT_LT(largest_difference(scene.solve(o, false), reference::mrf(scene.problem(), o).q), 1e-5);
+}
+
+TEST(Mrf, TheSameForAnyNumberOfThreads) {
+    const Scene scene(6, 53, 71, 11);
+    const auto one = scene.solve({}, false, 1);
+    for (const int threads : {2, 5})
+        EXPECT_EQ(one, scene.solve({}, false, threads));
+}
+
+TEST(Mrf, TrainingPixelsKeepTheirClassAndTheSimplexHolds) {
+    const Scene scene(6, 40, 45, 5);
+    auto q = scene.solve({}, false);
+    const auto pixels = static_cast<int64_t>(scene.weight.size());
+    project_on_simplex(q.data(), scene.classes, pixels, pixels);
+    for (int64_t i = 0; i < pixels; ++i) {
+        double sum = 0;
+        for (int k = 0; k < scene.classes; ++k) {
+            const float v = q[static_cast<size_t>(k * pixels + i)];
+            EXPECT_GE(v, 0.0f);
+            sum += static_cast<double>(v);
+            const int fixed = scene.fixed[static_cast<size_t>(i)];
+            if (fixed > 0 && !std::isnan(scene.p[static_cast<size_t>(i)])) {
+                EXPECT_EQ(v, fixed - 1 == k ? 1.0f : 0.0f);
+            }
+        }
+        EXPECT_NEAR(sum, 1.0, 1e-6);
+    }
+}
+
+TEST(Mrf, WindowWithHaloAgreesWithTheWhole) {
+    const Scene scene(4, 90, 100, 9);
+    const auto whole = scene.solve({}, false);
+    const auto halo = mrf_halo({});
+    ASSERT_TRUE(halo);
+    EXPECT_EQ(*halo, 24);
+    const Rect core{38, 30, 20, 25}, window = grow(core, *halo);
+    Scene part(4, window.h, window.w, 1);
+    for (int64_t y = 0; y < window.h; ++y)
+        for (int64_t x = 0; x < window.w; ++x) {
+            const auto from = static_cast<size_t>((window.y + y) * scene.samples + window.x + x),
+                       to = static_cast<size_t>(y * window.w + x);
+            for (size_t k = 0; k < 4; ++k)
+                part.p[k * part.weight.size() + to] = scene.p[k * scene.weight.size() + from];
+            part.weight[to] = scene.weight[from];
+            part.fixed[to] = scene.fixed[from];
+        }
+    const auto q = part.solve({}, false);
+    float largest = 0;
+    for (int64_t y = 0; y < core.h; ++y)
+        for (int64_t x = 0; x < core.w; ++x)
+            for (size_t k = 0; k < 4; ++k)
+                largest = std::max(
+                    largest,
+                    std::fabs(
+                        q[k * part.weight.size() + static_cast<size_t>((*halo + y) * window.w + *halo + x)] -
+                        whole[k * scene.weight.size() +
+                              static_cast<size_t>((core.y + y) * scene.samples + core.x + x)]));
+    EXPECT_LT(largest, 1e-4f);
+}
+
+TEST(Mrf, NoHaloForAPenaltyThatReachesFar) {
+    MrfOptions o;
+    o.mu = 10;
+    EXPECT_FALSE(mrf_halo(o));
+}
+
+TEST(Mrf, CancelledBetweenIterations) {
+    const Scene scene(3, 20, 20, 2);
+    CancelFlag cancel;
+    cancel.request();
+    std::vector<float> q(scene.p.size());
+    const auto solver = make_mrf_solver({}, {3, 20, 20}, 1);
+    EXPECT_THROW(solver->solve(scene.problem(), q.data(), &cancel), Cancelled);
+}
+
+TEST(Simplex, KnownProjections) {
+    // Three pixels, three classes: inside, outside on one side, far outside.
+    std::vector<float> q{0.2f, 0.8f, 5.0f, 0.3f, 0.5f, -1.0f, 0.5f, -0.1f, -2.0f};
+    project_on_simplex(q.data(), 3, 3, 3);
+    EXPECT_FLOAT_EQ(q[0], 0.2f);
+    EXPECT_FLOAT_EQ(q[3], 0.3f);
+    EXPECT_FLOAT_EQ(q[1], 0.65f);
+    EXPECT_FLOAT_EQ(q[4], 0.35f);
+    EXPECT_FLOAT_EQ(q[7], 0.0f);
+    EXPECT_FLOAT_EQ(q[2], 1.0f);
+    EXPECT_FLOAT_EQ(q[5], 0.0f);
+}
+
+} // namespace
+} // namespace hsi::sahic
