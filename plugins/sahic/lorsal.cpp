@@ -295,7 +295,7 @@ LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double s
         for (const size_t i : used)
             model.weights.push_back(weights[k * d + i]);
     }
-    model.solver = options.solver == LorsalSolver::paper ? "paper" : "optimum";
+    model.solver = "paper";
     model.lambda_c = options.lambda_c;
     model.beta = options.beta;
     model.training_pixels = static_cast<int64_t>(samples);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // LORSAL: training of the sparse multinomial logistic regression by variable splitting (J. Bioucas-Dias,
-// M. Figueiredo, "Logistic regression via variable splitting and augmented Lagrangian tools", 2009), and the
-// optimum of the same objective by other means.
+// M. Figueiredo, "Logistic regression via variable splitting and augmented Lagrangian tools", 2009).
 #pragma once
 
 #include "core/cancel.h"
@@ -22,20 +21,12 @@ struct TrainingSet {
     int64_t samples() const { return static_cast<int64_t>(label.size()); }
 };
 
-enum class LorsalSolver {
-    paper,  ///< exactly `iterations` steps of the splitting method: early stopping is part of the method
-    optimum ///< the minimum of the objective, to a relative duality gap of `gap`
-};
-
 struct LorsalOptions {
     double delta = 0.8;
     double lambda_c = 1e-3; ///< weight of |w|_1
     double beta = 1e-4;     ///< first penalty of the splitting; multiplied by `growth` after each iteration
     double growth = 1.05;
-    int iterations = 200;
-    LorsalSolver solver = LorsalSolver::paper;
-    double gap = 1e-4;           ///< optimum: wanted relative duality gap
-    int most_iterations = 20000; ///< optimum: the end when the gap is not reached
+    int iterations = 200; ///< exactly so many: early stopping is part of the method
     int threads = 1;
     uint64_t memory = uint64_t{1} << 31; ///< bytes for the kernel matrix and its factors
     const CancelFlag* cancel = nullptr;
@@ -46,8 +37,6 @@ struct LorsalResult {
     MlrModel model; ///< without names of bands, files and the like: the caller knows these
     int iterations = 0;
     double objective = 0;        ///< at the sparse weights that the model holds
-    double gap = -1;             ///< relative duality gap, where the solver computes one
-    bool converged = true;       ///< false: optimum's gap was not reached
     int64_t active_features = 0; ///< anchors (and the constant) that some class uses
     std::vector<double> history; ///< objective after every 10th iteration of the paper's solver
 };

@@ -251,7 +251,7 @@ void anticausal(int64_t count, const float* z, const float* gain, float* state, 
     }
 }
 
-const MrfKernels& kernels() {
+const MrfKernels& field_kernels() {
     static const MrfKernels table{
         edges_isotropic, edges_anisotropic, pixels, sums, interleave, deinterleave, fft, causal, anticausal};
     return table;
@@ -263,9 +263,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace hsi::sahic {
-HWY_EXPORT(kernels);
+HWY_EXPORT(field_kernels);
 
-const MrfKernels& mrf_kernels() { return HWY_DYNAMIC_DISPATCH(kernels)(); }
+const MrfKernels& mrf_kernels() { return HWY_DYNAMIC_DISPATCH(field_kernels)(); }
 
 int64_t FftPlan::good_size(int64_t least) {
     for (int64_t m = (least + 15) / 16;; ++m) {

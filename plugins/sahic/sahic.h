@@ -51,7 +51,7 @@ struct MlrModel {
     std::vector<double> weights; ///< [class, all but the last][1 + anchor]: the constant first
 
     // How it was made.
-    std::string solver; ///< "paper" or "optimum"
+    std::string solver; ///< "paper": a fixed number of steps
     int iterations = 0;
     double lambda_c = 0, beta = 0;
     double objective = 0; ///< -log likelihood + lambda_c |w|_1

@@ -1,0 +1,788 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_sahic: a scene and labelled pixels to a class map. Scan (scale and training spectra), training,
+// one pass for class probabilities and spatial weights, then the Markov random field over the whole scene or
+// over tiles with a halo.
+#include "cli/tool.h"
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/text_file.h"
+#include "raster/labels.h"
+#include "sahic/lorsal.h"
+#include "sahic/sahic.h"
+#include "sahic/scene_scan.h"
+#include "sahic/store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+
+namespace {
+
+using namespace hsi;
+using Json = nlohmann::json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+struct Settings {
+    raster::LabelOptions labels;
+    sahic::LorsalOptions lorsal;
+    sahic::MrfOptions mrf;
+    std::string tv = "isotropic", boundary = "reflect";
+    std::string model_file, apply, probabilities, confidence;
+    bool no_spatial = false, any_wavelengths = false;
+    bool periodic() const { return boundary == "periodic"; }
+    bool no_labels() const { return !apply.empty() && labels.path == "none"; }
+};
+
+std::string name_of(int value, const std::string& name) {
+    std::string text = std::to_string(value);
+    if (!name.empty()) text.append(" ").append(name);
+    return text;
+}
+
+/// Where to compute: the CPU, or devices through the CUDA module.
+class Backend {
+  public:
+    Backend(cli::Run& run, uint64_t cube_bytes)
+        : m_devices(choose_devices(run.options().device, "sahic", cube_bytes)) {
+        if (!m_devices.empty() && !load(run)) m_devices.clear();
+        std::string text = "CPU, " + std::to_string(run.options().threads) +
+                           (run.options().threads == 1 ? " thread, " : " threads, ") + sahic::simd_target();
+        if (!m_devices.empty()) {
+            text = "CUDA";
+            for (const auto& d : m_devices)
+                text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
+        }
+        run.report()["device"] = text;
+        run.note("Device: " + text);
+    }
+    bool cuda() const { return m_cuda != nullptr; }
+    sahic::LorsalResult train(const sahic::TrainingSet& set, const sahic::LorsalOptions& options) const {
+        return m_cuda ? m_cuda->train(m_devices[0], set, options) : sahic::train(set, options);
+    }
+    std::unique_ptr<sahic::SpectralPass> spectral_pass(std::shared_ptr<const sahic::MlrModel> model,
+                                                       const sahic::SpectralOptions& options,
+                                                       const stream::CubeShape& shape) const {
+        return m_cuda ? m_cuda->make_spectral_pass(m_devices, std::move(model), options, shape.samples, shape.lines)
+                      : sahic::make_spectral_pass(std::move(model), options, shape.samples, shape.lines);
+    }
+    std::unique_ptr<sahic::MrfSolver> mrf_solver(const sahic::MrfOptions& options, const sahic::MrfLimits& limits,
+                                                 int threads) const {
+        return m_cuda ? m_cuda->make_mrf_solver(m_devices[0], options, limits)
+                      : sahic::make_mrf_solver(options, limits, threads);
+    }
+    /// Host and device bytes of a solver.
+    uint64_t mrf_host_bytes(const sahic::MrfLimits& limits) const { return m_cuda ? 0 : sahic::mrf_bytes(limits); }
+    uint64_t mrf_device_bytes(const sahic::MrfLimits& limits) const { return m_cuda ? m_cuda->mrf_bytes(limits) : 0; }
+    std::shared_ptr<HostAllocator> allocator() const {
+        return m_cuda ? m_cuda->allocator(m_devices[0]) : paged_allocator();
+    }
+    /// Device bytes for everything; 0 on the CPU.
+    uint64_t device_memory(const cli::CommonOptions& options) const {
+        if (!m_cuda) return 0;
+        if (options.device_memory > 0) return options.device_memory;
+        uint64_t free = UINT64_MAX;
+        for (const auto& d : m_devices)
+            free = std::min(free, m_cuda->free_memory(d));
+        return free / 5 * 4;
+    }
+    void report_kernels(cli::Run& run) const {
+        if (!m_cuda) return;
+        const auto s = m_cuda->kernel_seconds();
+        run.report()["kernel_seconds"] = {{"training", s[0]}, {"probabilities", s[1]}, {"mrf", s[2]}};
+    }
+
+  private:
+    bool load(cli::Run& run) {
+        try {
+            m_cuda =
+                reinterpret_cast<sahic::CudaBackend* (*)()>(cuda_module_symbol("sahic", sahic::cuda_symbol))();
+            return true;
+        } catch (const Error& e) {
+            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
+            run.warn(std::string(e.what()) + "; computing on the CPU");
+            return false;
+        }
+    }
+    std::vector<CudaDevice> m_devices;
+    sahic::CudaBackend* m_cuda = nullptr;
+};
+
+std::string list(const std::vector<int>& numbers) {
+    std::string text;
+    for (const int n : numbers)
+        text.append(text.empty() ? "" : ",").append(std::to_string(n));
+    return text;
+}
+
+/// The scan. Bands without a single value are left out of `scene`, with a warning: they would leave no pixel
+/// valid. The cube is kept in memory where reading it again would cost.
+sahic::SceneScan scan(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
+                      std::shared_ptr<stream::CubeSource>& cube, const raster::LabelledPixels& labels, bool border) {
+    const auto shape = scene->shape();
+    const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(shape.bands) * 4;
+    if (bytes > run.buffer_memory() / 2)
+        throw Error(std::to_string(labels.index.size()) + " training pixels of " + std::to_string(shape.bands) +
+                        " bands need " + format_byte_size(bytes) + ", more than half of -memory",
+                    "Draw fewer with gdal_hsi_sample, or give more -memory.");
+    sahic::SceneScan operation(shape, labels.index, border);
+    cube = run.keep_if_slow(scene);
+    auto pass = run.pass("scan", 0.1);
+    pass.memory -= std::min(pass.memory / 2, bytes);
+    run.add_pass(stream::run_pass(*cube, operation, {}, pass));
+    cli::Run::seal(*cube);
+    const std::vector<int> empty = operation.empty_bands();
+    if (empty.empty()) return operation;
+    if (empty.size() == static_cast<size_t>(shape.bands) || operation.largest() > 0)
+        throw Error("all pixels of " + scene->path() + " are invalid",
+                    "Check the nodata value (-srcnodata) and the bands (-b).");
+    std::vector<int> numbers;
+    for (const int b : empty)
+        numbers.push_back(scene->bands()[static_cast<size_t>(b)]);
+    run.warn("band " + list(numbers) + " has no value at all: left out");
+    run.report()["bands_without_values"] = numbers;
+    scene = scene->without_bands(empty);
+    return scan(run, scene, cube, labels, border);
+}
+
+sahic::TrainingSet training_set(cli::Run& run, const raster::RasterSource& scene, const sahic::SceneScan& found,
+                                const raster::LabelledPixels& labels) {
+    if (!(found.largest() > 0))
+        throw Error("all pixels of " + scene.path() + " are invalid",
+                    "Check the nodata value (-srcnodata) and the bands (-b).");
+    sahic::TrainingSet set;
+    set.features = scene.shape().bands;
+    set.scale = static_cast<double>(found.largest());
+    int64_t invalid = 0;
+    for (size_t i = 0; i < labels.index.size(); ++i) {
+        if (!found.valid(i)) {
+            ++invalid;
+            continue;
+        }
+        const auto row = found.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(set.features));
+        set.values.insert(set.values.end(), row, row + set.features);
+        set.label.push_back(labels.value[i]);
+    }
+    for (const auto& c : labels.classes) {
+        sahic::ModelClass one;
+        one.value = c.value;
+        one.name = c.name;
+        one.colour = c.colour;
+        one.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
+        if (one.samples == 0) {
+            run.warn("class " + name_of(c.value, c.name) + ": none of its " + std::to_string(c.pixels) +
+                     " labelled pixels has a valid spectrum; the class is left out");
+            continue;
+        }
+        if (one.samples == 1) run.warn("class " + name_of(c.value, c.name) + " has one training pixel");
+        set.classes.push_back(std::move(one));
+    }
+    run.report()["labelled_pixels"] = labels.index.size();
+    run.report()["labelled_pixels_without_values"] = invalid;
+    if (invalid > 0)
+        run.warn(std::to_string(invalid) + " of " + std::to_string(labels.index.size()) +
+                 " labelled pixels have no valid spectrum (nodata, masked, NaN or all zero) and are left out");
+    if (set.label.empty())
+        throw Error("no labelled pixel has a valid spectrum",
+                    "Check the nodata value (-srcnodata) and bad bands (-b).");
+    return set;
+}
+
+sahic::MlrModel train(cli::Run& run, const Backend& backend, const Settings& s, const raster::RasterSource& scene,
+                      const sahic::SceneScan& found, const raster::LabelledPixels& labels) {
+    const auto set = training_set(run, scene, found, labels);
+    sahic::LorsalOptions options = s.lorsal;
+    options.threads = run.options().threads;
+    options.memory = run.buffer_memory();
+    const auto rest = run.pass("training", 0.2);
+    options.cancel = rest.cancel;
+    options.progress = rest.progress;
+    const auto begin = Clock::now();
+    auto result = backend.train(set, options);
+    sahic::MlrModel& model = result.model;
+    model.bands = scene.bands();
+    model.band_names = scene.band_names();
+    model.wavelengths_nm = scene.wavelengths_nm();
+    model.trained_on = scene.path();
+    model.labels = s.labels.path;
+    model.history = run.options().destination.history;
+    model.created_by = "gdal_hsi_sahic";
+    Json classes = Json::array();
+    for (const auto& c : model.classes)
+        classes.push_back({{"value", c.value}, {"name", c.name}, {"samples", c.samples}});
+    run.report()["training"] = {{"classes", classes},
+                                {"pixels", set.samples()},
+                                {"solver", model.solver},
+                                {"iterations", result.iterations},
+                                {"objective", result.objective},
+                                {"active_features", result.active_features},
+                                {"active_weights", model.active_weights()},
+                                {"scale", model.scale},
+                                {"spread", model.spread},
+                                {"seconds", seconds_since(begin)}};
+    char text[160];
+    std::snprintf(text, sizeof text, "LORSAL: %d classes, %lld training pixels, objective %.6g, %lld active features",
+                  model.class_count(), static_cast<long long>(set.samples()), result.objective,
+                  static_cast<long long>(result.active_features));
+    run.note(text);
+    return std::move(result.model);
+}
+
+/// The source's bands that a saved model was made for.
+std::shared_ptr<raster::RasterSource> matching_source(cli::Run& run, const sahic::MlrModel& model,
+                                                      const Settings& s) {
+    auto source = run.open_source();
+    if (run.options().source.bands.empty() && source->bands() != model.bands) {
+        std::vector<int> superfluous;
+        size_t found = 0;
+        for (size_t i = 0; i < source->bands().size(); ++i) {
+            if (found < model.bands.size() && source->bands()[i] == model.bands[found])
+                ++found;
+            else
+                superfluous.push_back(static_cast<int>(i));
+        }
+        if (found == model.bands.size() && !superfluous.empty()) source = source->without_bands(superfluous);
+    }
+    const int bands = source->shape().bands;
+    if (bands != model.features())
+        throw Error("'" + s.apply + "' was made for " + std::to_string(model.features()) + " bands, " +
+                        source->path() + " gives " + std::to_string(bands),
+                    "Choose the bands that it was trained on with -b.");
+    const auto have = source->wavelengths_nm();
+    if (!s.any_wavelengths && !have.empty() && !model.wavelengths_nm.empty())
+        for (size_t i = 0; i < have.size(); ++i)
+            if (std::fabs(have[i] - model.wavelengths_nm[i]) > 2.0) { // NaN: unknown, not compared
+                char text[160];
+                std::snprintf(text, sizeof text, "band %d is at %.1f nm, the model's feature %zu at %.1f nm",
+                              source->bands()[i], have[i], i + 1, model.wavelengths_nm[i]);
+                throw Error("'" + s.apply + "' was made for other bands: " + text,
+                            "Choose the bands with -b, or give -any-wavelengths to classify nevertheless.");
+            }
+    return source;
+}
+
+/// Class map, probabilities, confidence: planned when the classes are known, made before the first pass that
+/// writes.
+class Outputs {
+  public:
+    Outputs(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
+            const std::vector<raster::LabelClass>& classes)
+        : m_probabilities(!s.probabilities.empty()), m_confidence(!s.confidence.empty()) {
+        const auto shape = source.shape();
+        raster::OutputOptions map = run.options().destination;
+        raster::OutputSpec labels;
+        labels.shape = {shape.samples, shape.lines, 1};
+        raster::describe_class_map(classes, map, labels);
+        check_type(map.type, classes);
+        labels.bands = {{"class", {}}};
+        if (!s.apply.empty()) labels.metadata["HSI_SAHIC_MODEL"] = s.apply;
+        m_planned.push_back({map, labels});
+        const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
+            if (path.empty()) return;
+            raster::OutputSpec spec;
+            spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
+            spec.bands = std::move(bands);
+            spec.holes = true;
+            spec.metadata = labels.metadata;
+            m_planned.push_back({run.side_output(path), spec});
+        };
+        std::vector<raster::BandSpec> names;
+        for (const auto& c : classes) {
+            std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
+            names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
+        }
+        further(s.probabilities, std::move(names));
+        further(s.confidence, {{"confidence", {}}});
+        for (const auto& [options, spec] : m_planned)
+            raster::RasterSink::check(options, spec);
+    }
+    void create(const raster::RasterSource& source) {
+        for (const auto& [options, spec] : m_planned)
+            m_made.push_back(raster::RasterSink::create(options, spec, &source));
+    }
+    uint64_t cache_bytes() const {
+        uint64_t bytes = 0;
+        for (const auto& sink : m_made)
+            bytes += sink->cache_bytes();
+        return bytes;
+    }
+    std::vector<stream::CubeSink*> sinks() const {
+        std::vector<stream::CubeSink*> all;
+        for (const auto& sink : m_made)
+            all.push_back(sink.get());
+        return all;
+    }
+    bool probabilities() const { return m_probabilities; }
+    bool confidence() const { return m_confidence; }
+    void commit() {
+        for (const auto& sink : m_made)
+            sink->commit();
+    }
+
+  private:
+    static void check_type(const std::string& type, const std::vector<raster::LabelClass>& classes) {
+        const int most = type == "Byte" ? 255 : type == "Int8" ? 127 : type == "Int16" ? 32767 : raster::max_class;
+        for (const auto& c : classes)
+            if (c.value > most)
+                throw UsageError("-ot " + type + ": it holds class numbers up to " + std::to_string(most) +
+                                     ", and there is class " + name_of(c.value, c.name),
+                                 "Leave -ot out: the type follows the classes.");
+    }
+    bool m_probabilities, m_confidence;
+    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
+    std::vector<std::unique_ptr<raster::RasterSink>> m_made;
+};
+
+/// How the random field is cut: the whole scene at once where memory allows, else tiles with a halo.
+struct MrfPlan {
+    bool whole = true, store_in_memory = true;
+    int64_t halo = 0;
+    TilePlan tiles; ///< cores; windows are theirs, or wrap round
+    sahic::MrfLimits limits;
+    uint64_t host_bytes = 0;
+};
+
+MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s, const stream::CubeShape& shape,
+                 int classes) {
+    const auto& common = run.options();
+    const uint64_t memory = run.buffer_memory(), device = backend.device_memory(common);
+    const auto k = static_cast<uint64_t>(classes);
+    // A window needs p and the weights, the training pixels, and q beside the solver.
+    const auto window_bytes = [&](int64_t w, int64_t h) {
+        const auto pixels = static_cast<uint64_t>(w) * static_cast<uint64_t>(h);
+        return pixels * (4 * (2 * k + 1) + 2) + backend.mrf_host_bytes({classes, h, w});
+    };
+    const auto device_fits = [&](int64_t w, int64_t h) {
+        return device == 0 || backend.mrf_device_bytes({classes, h, w}) <= device;
+    };
+    MrfPlan plan;
+    const uint64_t store = static_cast<uint64_t>(shape.pixels()) * 4 * (k + 1);
+    const bool forced = common.tile_samples > 0 &&
+                        (common.tile_samples < shape.samples || common.tile_lines < shape.lines);
+    plan.limits = {classes, shape.lines, shape.samples};
+    plan.tiles = TilePlan(shape.samples, shape.lines, shape.samples, shape.lines, 0, 1);
+    plan.host_bytes = window_bytes(shape.samples, shape.lines);
+    if (!forced && plan.host_bytes <= memory && device_fits(shape.samples, shape.lines)) return plan;
+
+    plan.whole = false;
+    const auto halo = sahic::mrf_halo(s.mrf);
+    if (!halo) {
+        char text[200];
+        std::snprintf(text, sizeof text,
+                      "-mu %g with %d iterations reaches too far for tiles, and the whole scene of %lldx%lld pixels "
+                      "needs %s",
+                      s.mrf.mu, s.mrf.iterations, static_cast<long long>(shape.samples),
+                      static_cast<long long>(shape.lines), format_byte_size(plan.host_bytes).c_str());
+        throw Error(forced ? std::string("-mu ") + std::to_string(s.mrf.mu) + " with " +
+                                 std::to_string(s.mrf.iterations) + " iterations reaches too far for tiles"
+                           : text,
+                    "Leave -tile out, give more -memory or -device-memory, or use -mu 0.05 or less and at most 200 "
+                    "-iterations.");
+    }
+    plan.halo = *halo;
+    plan.store_in_memory = store <= memory / 2;
+    const uint64_t budget = plan.store_in_memory ? memory - store : memory;
+    TileRequest request;
+    request.samples = shape.samples;
+    request.lines = shape.lines;
+    request.halo = s.periodic() ? 0 : *halo;
+    request.budget = budget;
+    request.forced_samples = common.tile_samples;
+    request.forced_lines = common.tile_lines;
+    const int64_t around = s.periodic() ? 2 * *halo : 0;
+    request.lane_bytes = [&](int64_t w, int64_t h, int64_t, int64_t) {
+        return device_fits(w + around, h + around) ? window_bytes(w + around, h + around) : budget + 1;
+    };
+    plan.tiles = plan_tiles(request);
+    plan.limits = {classes, plan.tiles.max_window_lines() + around, plan.tiles.max_window_samples() + around};
+    plan.host_bytes = window_bytes(plan.limits.samples, plan.limits.lines) + (plan.store_in_memory ? store : 0);
+    return plan;
+}
+
+/// Marks training pixels of a window (scene coordinates, wrapping round).
+void mark_fixed(const raster::LabelledPixels& labels, const std::vector<uint16_t>& class_of,
+                const stream::CubeShape& shape, const Rect& window, uint16_t* fixed) {
+    std::fill_n(fixed, window.area(), uint16_t{0});
+    for (int64_t y = 0; y < window.h; ++y) {
+        const int64_t line = (((window.y + y) % shape.lines) + shape.lines) % shape.lines;
+        auto it = std::lower_bound(labels.index.begin(), labels.index.end(), line * shape.samples);
+        for (; it != labels.index.end() && *it < (line + 1) * shape.samples; ++it) {
+            const int64_t sample = *it - line * shape.samples;
+            const uint16_t value = class_of[labels.value[static_cast<size_t>(it - labels.index.begin())]];
+            int64_t x = (((sample - window.x) % shape.samples) + shape.samples) % shape.samples;
+            for (; x < window.w; x += shape.samples)
+                fixed[y * window.w + x] = value;
+        }
+    }
+}
+
+/// Turns q of a tile's core into the outputs, strip by strip.
+class Writer {
+  public:
+    Writer(const Outputs& outputs, const sahic::MlrModel& model)
+        : m_outputs(outputs), m_model(model), m_by_class(model.classes.size(), 0) {}
+    /// q: [class][line][sample] of `window`; p0: the first plane of the probabilities, NaN where invalid.
+    void write(const Rect& core, const Rect& window, float* q, const float* p0) {
+        constexpr int64_t strip = 256; // blocks of tiled files
+        const int classes = m_model.class_count();
+        for (int64_t y = core.y; y < core.bottom();) {
+            const int64_t lines = std::min(strip - y % strip, core.bottom() - y);
+            const auto pixels = static_cast<size_t>(core.w * lines);
+            m_map.resize(pixels);
+            m_best.resize(pixels);
+            m_p.resize(pixels * static_cast<size_t>(classes));
+            for (int64_t l = 0; l < lines; ++l) {
+                const int64_t from = (y + l - window.y) * window.w + core.x - window.x;
+                line(q + from, p0 + from, window.area(), core.w, static_cast<size_t>(l * core.w), pixels);
+            }
+            const Rect part{core.x, y, core.w, lines};
+            const auto sinks = m_outputs.sinks();
+            size_t next = 0;
+            sinks[next++]->write(part, CubeView<float>::packed(m_map.data(), 1, lines, core.w));
+            if (m_outputs.probabilities())
+                sinks[next++]->write(part, CubeView<float>::packed(m_p.data(), classes, lines, core.w));
+            if (m_outputs.confidence())
+                sinks[next++]->write(part, CubeView<float>::packed(m_best.data(), 1, lines, core.w));
+            y += lines;
+        }
+    }
+    const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
+
+  private:
+    void line(float* q, const float* p0, int64_t plane, int64_t count, size_t to, size_t pixels) {
+        const auto classes = static_cast<size_t>(m_model.class_count());
+        const bool projected = m_outputs.probabilities() || m_outputs.confidence();
+        for (int64_t i = 0; i < count; ++i) {
+            const size_t at = to + static_cast<size_t>(i);
+            if (std::isnan(p0[i])) {
+                m_map[at] = m_best[at] = std::nanf("");
+                for (size_t k = 0; k < classes; ++k)
+                    m_p[k * pixels + at] = std::nanf("");
+                continue;
+            }
+            size_t best = 0;
+            for (size_t k = 1; k < classes; ++k)
+                if (q[static_cast<int64_t>(k) * plane + i] > q[static_cast<int64_t>(best) * plane + i]) best = k;
+            ++m_by_class[best];
+            m_map[at] = static_cast<float>(m_model.classes[best].value);
+            if (!projected) continue;
+            sahic::project_on_simplex(q + i, static_cast<int>(classes), plane, 1);
+            m_best[at] = q[static_cast<int64_t>(best) * plane + i];
+            for (size_t k = 0; k < classes; ++k)
+                m_p[k * pixels + at] = q[static_cast<int64_t>(k) * plane + i];
+        }
+    }
+    const Outputs& m_outputs;
+    const sahic::MlrModel& m_model;
+    std::vector<float> m_map, m_best, m_p;
+    std::vector<int64_t> m_by_class;
+};
+
+void smooth(cli::Run& run, const Backend& backend, const Settings& s, const stream::CubeShape& shape,
+            const MrfPlan& plan, const sahic::Store& store, const sahic::MlrModel& model,
+            const raster::LabelledPixels& labels, Writer& writer) {
+    const auto k = static_cast<size_t>(model.class_count());
+    std::vector<uint16_t> class_of(static_cast<size_t>(raster::max_class) + 1, 0);
+    for (size_t c = 0; c < k; ++c)
+        class_of[static_cast<size_t>(model.classes[c].value)] = static_cast<uint16_t>(c + 1);
+    const auto most = static_cast<size_t>(plan.limits.lines * plan.limits.samples);
+    const bool direct = plan.whole && store.in_memory();
+    HostBuffer<float> window_data(backend.allocator(), direct ? 0 : most * (k + 1));
+    HostBuffer<float> q(backend.allocator(), most * k);
+    std::vector<uint16_t> fixed(most);
+    auto pass = run.pass("mrf", 0.5);
+    const auto solver = backend.mrf_solver(s.mrf, plan.limits, run.options().threads);
+    stream::PassReport report;
+    report.name = "mrf";
+    report.tiles = plan.tiles.size();
+    report.tile_samples = plan.tiles.max_core_samples();
+    report.tile_lines = plan.tiles.max_core_lines();
+    report.halo = plan.halo;
+    report.lanes = 1;
+    report.buffer_bytes = plan.host_bytes;
+    sahic::MrfResiduals residuals;
+    const auto begin = Clock::now();
+    for (int64_t t = 0; t < plan.tiles.size(); ++t) {
+        const Tile tile = plan.tiles.tile(t);
+        const bool wraps = s.periodic() && !plan.whole;
+        const Rect window = wraps ? grow(tile.core, plan.halo) : tile.window;
+        auto now = Clock::now();
+        const float* p = store.data();
+        if (!direct) {
+            store.read(window, window_data.data());
+            p = window_data.data();
+        }
+        mark_fixed(labels, class_of, shape, window, fixed.data());
+        report.read_seconds += seconds_since(now);
+        sahic::MrfProblem problem;
+        problem.classes = static_cast<int>(k);
+        problem.lines = window.h;
+        problem.samples = window.w;
+        problem.p = p;
+        problem.weight = p + k * static_cast<size_t>(window.area());
+        problem.fixed = fixed.data();
+        problem.periodic = s.periodic() && plan.whole;
+        problem.core = {tile.core.x - window.x, tile.core.y - window.y, tile.core.w, tile.core.h};
+        solver->progress = [&](double share) {
+            if (pass.progress)
+                pass.progress((static_cast<double>(t) + share) / static_cast<double>(plan.tiles.size()));
+        };
+        now = Clock::now();
+        residuals += solver->solve(problem, q.data(), pass.cancel);
+        report.compute_seconds += seconds_since(now);
+        now = Clock::now();
+        writer.write(tile.core, window, q.data(), p);
+        report.write_seconds += seconds_since(now);
+    }
+    report.seconds = seconds_since(begin);
+    run.add_pass(report);
+    const auto rms = [&](double sum, double entries) { return entries > 0 ? std::sqrt(sum / entries) : 0.0; };
+    const auto entries = static_cast<double>(residuals.entries);
+    run.report()["mrf"] = {{"iterations", s.mrf.iterations},
+                           {"lambda", s.mrf.lambda},
+                           {"mu", s.mrf.mu},
+                           {"tv", s.tv},
+                           {"boundary", s.boundary},
+                           {"tiles", plan.tiles.size()},
+                           {"halo", plan.halo},
+                           {"objective", residuals.objective},
+                           {"residuals",
+                            {{"data", rms(residuals.v1, entries)},
+                             {"positive", rms(residuals.v2, entries)},
+                             {"sum_to_one", rms(residuals.v3, entries)},
+                             {"smooth", rms(residuals.v4, entries)},
+                             {"differences", rms(residuals.v5, 2 * entries)},
+                             {"change", rms(residuals.change, entries)}}}};
+}
+
+std::vector<raster::LabelClass> legend_of(const sahic::MlrModel& model) {
+    std::vector<raster::LabelClass> classes;
+    for (const auto& c : model.classes) {
+        raster::LabelClass one;
+        one.value = c.value;
+        one.name = c.name;
+        one.colour = c.colour;
+        classes.push_back(one);
+    }
+    return classes;
+}
+
+raster::LabelledPixels read_labels(cli::Run& run, const Settings& s, const raster::RasterSource& scene) {
+    const auto grid = raster::grid_of(scene);
+    const auto source = raster::LabelSource::open(s.labels, &grid);
+    for (const auto& note : source->notes())
+        run.warn(note);
+    run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
+    return raster::collect_labels(*source);
+}
+
+void print_plan(cli::Run& run, const Settings& s, const stream::CubeShape& shape, const MrfPlan& plan) {
+    std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) + "x" +
+                       std::to_string(shape.lines) + " pixels";
+    if (!s.no_spatial) {
+        text += "\nRandom field: ";
+        text += plan.whole ? "the whole scene at once" : plan.tiles.describe() + ", halo " + std::to_string(plan.halo);
+        text += ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
+                (plan.store_in_memory ? "memory" : "a temporary file");
+        run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
+                                       {"tile_samples", plan.tiles.max_core_samples()},
+                                       {"tile_lines", plan.tiles.max_core_lines()},
+                                       {"halo", plan.halo},
+                                       {"store", plan.store_in_memory ? "memory" : "file"},
+                                       {"buffer_bytes", plan.host_bytes}};
+    }
+    run.print(text);
+}
+
+void run_sahic(cli::Run& run, const Settings& s) {
+    if (!s.model_file.empty()) check_text_file(s.model_file, run.options().destination.overwrite);
+    std::shared_ptr<const sahic::MlrModel> model;
+    if (!s.apply.empty()) model = std::make_shared<const sahic::MlrModel>(sahic::read_model(s.apply));
+    auto scene = model ? matching_source(run, *model, s) : run.open_source();
+    raster::LabelledPixels labels;
+    if (!s.no_labels()) labels = read_labels(run, s, *scene);
+    if (model)
+        for (const auto& c : labels.classes)
+            if (std::none_of(model->classes.begin(), model->classes.end(),
+                             [&](const sahic::ModelClass& m) { return m.value == c.value; }))
+                throw Error("class " + name_of(c.value, c.name) + " of the labels is not in '" + s.apply + "'",
+                            "Use the labels that the model was trained with, or none.");
+    if (!model && labels.classes.size() < 2)
+        throw Error("there is one class only", "Training needs labelled pixels of two classes at least.");
+    auto outputs = std::make_unique<Outputs>(run, s, *scene, model ? legend_of(*model) : labels.classes);
+    const Backend backend(run, scene->shape().float_bytes());
+    const auto classes = static_cast<int>(model ? model->classes.size() : labels.classes.size());
+    MrfPlan plan;
+    if (!s.no_spatial) plan = plan_mrf(run, backend, s, scene->shape(), classes);
+    if (run.options().dry_run) return print_plan(run, s, scene->shape(), plan);
+
+    sahic::SpectralOptions spectral;
+    std::shared_ptr<stream::CubeSource> cube = scene;
+    const bool border = s.periodic() && !s.no_spatial;
+    if (!model) {
+        const auto found = scan(run, scene, cube, labels, border);
+        spectral.first_line = found.first_line();
+        spectral.first_sample = found.first_sample();
+        model = std::make_shared<const sahic::MlrModel>(train(run, backend, s, *scene, found, labels));
+        // A class may have lost all its pixels.
+        if (model->class_count() != classes) {
+            outputs = std::make_unique<Outputs>(run, s, *scene, legend_of(*model));
+            if (!s.no_spatial) plan = plan_mrf(run, backend, s, scene->shape(), model->class_count());
+        }
+    } else if (border) {
+        sahic::SceneScan operation(scene->shape(), {}, true);
+        auto pass = run.pass("border", 0.3);
+        const auto tiles_of = stream::plan_pass(*scene, operation, pass);
+        const auto tiles = operation.tiles(tiles_of);
+        pass.only = &tiles;
+        run.add_pass(stream::run_pass(*scene, operation, {}, tiles_of, pass));
+        spectral.first_line = operation.first_line();
+        spectral.first_sample = operation.first_sample();
+    }
+    const auto shape = scene->shape();
+    outputs->create(*scene);
+    run.reserve_cache(outputs->cache_bytes());
+    std::vector<int64_t> by_class;
+    int64_t invalid = 0;
+    if (s.no_spatial) {
+        spectral.map = true;
+        spectral.probabilities = outputs->probabilities();
+        spectral.confidence = outputs->confidence();
+        const auto operation = backend.spectral_pass(model, spectral, shape);
+        auto pass = run.pass("probabilities", 0.7);
+        pass.device_memory = backend.device_memory(run.options());
+        run.add_pass(stream::run_pass(*cube, *operation, outputs->sinks(), pass));
+        by_class = operation->pixels_by_class();
+        invalid = operation->invalid();
+    } else {
+        spectral.probabilities = spectral.weight = true;
+        const stream::CubeShape stored{shape.samples, shape.lines, model->class_count() + 1};
+        const std::string folder =
+            std::filesystem::path(run.options().destination.path).parent_path().string();
+        const auto store = plan.store_in_memory ? std::make_unique<sahic::Store>(stored, backend.allocator())
+                                                : std::make_unique<sahic::Store>(stored, folder);
+        {
+            const auto operation = backend.spectral_pass(model, spectral, shape);
+            auto pass = run.pass("probabilities", 0.2);
+            pass.device_memory = backend.device_memory(run.options());
+            const uint64_t held = plan.store_in_memory ? stored.float_bytes() : 0;
+            pass.memory -= std::min(pass.memory / 2, held);
+            const auto p = store->sink(0, model->class_count()), a = store->sink(model->class_count(), 1);
+            run.add_pass(stream::run_pass(*cube, *operation, {p.get(), a.get()}, pass));
+            invalid = operation->invalid();
+        }
+        cube = scene; // what was kept in memory is not needed any more
+        Writer writer(*outputs, *model);
+        smooth(run, backend, s, shape, plan, *store, *model, labels, writer);
+        by_class = writer.pixels_by_class();
+    }
+    if (!s.model_file.empty()) write_text_file(s.model_file, sahic::to_json(*model));
+    outputs->commit();
+
+    Json counts = Json::array();
+    for (size_t c = 0; c < model->classes.size(); ++c)
+        counts.push_back({{"value", model->classes[c].value},
+                          {"name", model->classes[c].name},
+                          {"pixels", by_class[c]}});
+    run.report()["classes"] = counts;
+    run.report()["invalid_pixels"] = invalid;
+    backend.report_kernels(run);
+    if (invalid > 0)
+        run.note(std::to_string(invalid) + " of " + std::to_string(shape.pixels()) +
+                 " pixels are invalid (nodata, masked, NaN or all zero) and have no class");
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    cli::Tool tool(
+        "gdal_hsi_sahic",
+        "Classifies a scene from labelled pixels with spectra and neighbourhood (SAHIC): sparse multinomial "
+        "logistic regression on RBF features (LORSAL), then a spatially adaptive Markov random field that keeps "
+        "the training pixels and the edges of the scene.",
+        "Examples:\n"
+        "  gdal_hsi_sahic scene.img train.tif map.tif\n"
+        "  gdal_hsi_sahic -field landcover -probabilities p.tif -model m.json scene.img fields.gpkg map.tif\n"
+        "  gdal_hsi_sahic -apply m.json other_scene.img none map.tif\n"
+        "  gdal_hsi_sahic -delta 0.35 -lambda 1 pavia.tif train.tif map.tif   (ROSIS, as in the paper)\n");
+    Settings s;
+    auto& app = tool.app();
+    tool.add_source();
+    app.add_option("labels", s.labels.path,
+                   "training labels: a raster or vector file, in any SRS and on any grid (none: with -apply)")
+        ->required();
+    tool.add_destination();
+    app.get_option("dst")->description("the class map");
+    const auto number = [&](const char* name, auto& value, const char* text, const char* type) {
+        return app.add_option(name, value, text)->type_name(type)->capture_default_str();
+    };
+    number("--delta", s.lorsal.delta, "Width of the RBF kernel: 0.8 for AVIRIS, 0.35 for ROSIS in the paper", "D");
+    number("--lambda-c", s.lorsal.lambda_c, "Weight of the regressors' l1 norm (sparsity)", "L");
+    number("--beta", s.lorsal.beta, "First penalty of LORSAL's splitting", "B");
+    number("--lambda", s.mrf.lambda, "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper", "L");
+    number("--mu", s.mrf.mu, "Penalty of the ADMM of the random field", "M");
+    number("--iterations", s.mrf.iterations, "Iterations of the ADMM", "N");
+    number("--tv", s.tv, "Total variation: of both differences together, or of each alone",
+           "isotropic|anisotropic");
+    number("--boundary", s.boundary, "Border of the scene: mirrored, or touching its opposite as in the paper",
+           "reflect|periodic");
+    app.add_flag("--no-spatial", s.no_spatial, "LORSAL alone, without the random field");
+    app.add_option("--probabilities", s.probabilities,
+                   "Also write the probability of each class, a band each, to this file")
+        ->type_name("FILE");
+    app.add_option("--confidence", s.confidence, "Also write the probability of the mapped class to this file")
+        ->type_name("FILE");
+    app.add_option("--model", s.model_file, "Also write the trained model to this file (JSON)")->type_name("FILE");
+    app.add_option("--apply", s.apply,
+                   "Use a model of -model instead of training; labels then only fix pixels of the map")
+        ->type_name("FILE");
+    app.add_flag("--any-wavelengths", s.any_wavelengths,
+                 "With -apply: do not compare the scene's wavelengths with the model's");
+    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")->type_name("NAME");
+    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")->type_name("NAME");
+    app.add_option("--layer", s.labels.layer, "Layer of vector labels")->type_name("NAME");
+    app.add_flag("--all-touched", s.labels.all_touched,
+                 "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    tool.add_compute();
+    tool.check([&](const cli::CommonOptions& common) {
+        const auto positive = [](const char* name, double v) {
+            if (!(v > 0) || !std::isfinite(v)) throw UsageError(std::string(name) + ": the value must be above 0");
+        };
+        positive("-delta", s.lorsal.delta);
+        positive("-lambda-c", s.lorsal.lambda_c);
+        positive("-beta", s.lorsal.beta);
+        positive("-lambda", s.mrf.lambda);
+        positive("-mu", s.mrf.mu);
+        if (s.mrf.iterations < 1 || s.mrf.iterations > 1000000)
+            throw UsageError("-iterations: from 1 to 1000000 are possible");
+        if (s.tv != "isotropic" && s.tv != "anisotropic")
+            throw UsageError("-tv: '" + s.tv + "' is neither isotropic nor anisotropic");
+        s.mrf.anisotropic = s.tv == "anisotropic";
+        if (s.boundary != "reflect" && s.boundary != "periodic")
+            throw UsageError("-boundary: '" + s.boundary + "' is neither reflect nor periodic");
+        const auto contradicts = [&](const char* with, std::initializer_list<const char*> names) {
+            for (const char* name : names)
+                if (app.count(name) > 0)
+                    throw UsageError(std::string(name + 1) + " has no meaning with " + with, "Leave one of them out.");
+        };
+        if (s.no_spatial) contradicts("-no-spatial", {"--lambda", "--mu", "--iterations", "--tv", "--boundary"});
+        if (!s.apply.empty()) contradicts("-apply", {"--delta", "--lambda-c", "--beta", "--model"});
+        if (s.apply.empty() && s.any_wavelengths) throw UsageError("-any-wavelengths has a meaning with -apply only");
+        if (s.no_spatial && !s.apply.empty() && s.labels.path != "none")
+            throw UsageError("labels have no meaning with -apply and -no-spatial", "Give none in their place.");
+        std::vector<std::string> written;
+        for (const auto& output : {common.destination.path, s.probabilities, s.confidence, s.model_file}) {
+            if (output.empty()) continue;
+            if (std::find(written.begin(), written.end(), output) != written.end())
+                throw UsageError("two outputs have the name '" + output + "'", "Give them different names.");
+            written.push_back(output);
+            if (output == s.apply || output == s.labels.path)
+                throw UsageError("an output would overwrite '" + output + "'");
+        }
+    });
+    return tool.run(argc, argv, [&](cli::Run& run) { run_sahic(run, s); });
+}

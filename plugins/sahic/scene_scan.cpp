@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "sahic/scene_scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace hsi::sahic {
+
+class SceneScan::ScanWorker final : public stream::Worker {
+  public:
+    explicit ScanWorker(SceneScan& owner) : finite(static_cast<size_t>(owner.m_shape.bands), 0), m_owner(owner) {}
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        const auto w = static_cast<size_t>(in.samples);
+        for (int64_t line = 0; line < in.lines; ++line) {
+            m_rows.assign(2 * w, 0.0f);
+            float *highest = m_rows.data(), *nan = highest + w;
+            for (int b = 0; b < in.bands; ++b) {
+                const float* v = in.row(b, line);
+                for (size_t i = 0; i < w; ++i) {
+                    highest[i] = std::max(highest[i], std::fabs(v[i]));
+                    nan[i] += v[i] * 0.0f; // NaN and infinities leave NaN
+                }
+                if (!finite[static_cast<size_t>(b)])
+                    finite[static_cast<size_t>(b)] =
+                        std::any_of(v, v + w, [](float x) { return std::isfinite(x); });
+            }
+            for (size_t i = 0; i < w; ++i) {
+                if (nan[i] == 0.0f && highest[i] > 0)
+                    largest = std::max(largest, highest[i]);
+                else
+                    ++invalid;
+            }
+        }
+        gather(tile, in);
+    }
+
+    std::vector<char> finite;
+    float largest = 0;
+    int64_t invalid = 0;
+
+  private:
+    /// Every pixel belongs to one tile, so that lanes write to different places.
+    void gather(const Tile& tile, const CubeView<float>& in) {
+        const auto& index = m_owner.m_index;
+        const int64_t samples = m_owner.m_shape.samples, lines = m_owner.m_shape.lines;
+        const auto bands = static_cast<size_t>(in.bands);
+        for (int64_t line = 0; line < in.lines; ++line) {
+            const int64_t first = (tile.core.y + line) * samples + tile.core.x;
+            auto it = std::lower_bound(index.begin(), index.end(), first);
+            for (; it != index.end() && *it < first + tile.core.w; ++it) {
+                float* row = m_owner.m_spectra.data() + static_cast<size_t>(it - index.begin()) * bands;
+                for (int b = 0; b < in.bands; ++b)
+                    row[b] = in.at(b, line, *it - first);
+            }
+        }
+        if (!m_owner.m_border) return;
+        for (int b = 0; b < in.bands; ++b) {
+            if (tile.core.y == 0)
+                std::copy_n(in.row(b, 0), in.samples, m_owner.m_first_line.data() + b * samples + tile.core.x);
+            if (tile.core.x == 0)
+                for (int64_t line = 0; line < in.lines; ++line)
+                    m_owner.m_first_sample[static_cast<size_t>(b * lines + tile.core.y + line)] =
+                        in.at(b, line, 0);
+        }
+    }
+    SceneScan& m_owner;
+    std::vector<float> m_rows;
+};
+
+SceneScan::SceneScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border)
+    : m_shape(shape), m_index(std::move(index)), m_border(border),
+      m_spectra(m_index.size() * static_cast<size_t>(shape.bands)),
+      m_finite(static_cast<size_t>(shape.bands), 0) {
+    if (border) {
+        m_first_line.resize(static_cast<size_t>(shape.bands * shape.samples));
+        m_first_sample.resize(static_cast<size_t>(shape.bands * shape.lines));
+    }
+}
+
+std::unique_ptr<stream::Worker> SceneScan::start(int, const stream::TileLimits&) {
+    return std::make_unique<ScanWorker>(*this);
+}
+
+void SceneScan::stop(stream::Worker& worker) {
+    const auto& w = static_cast<const ScanWorker&>(worker);
+    m_largest = std::max(m_largest, w.largest);
+    m_invalid += w.invalid;
+    for (size_t b = 0; b < m_finite.size(); ++b)
+        m_finite[b] = m_finite[b] || w.finite[b];
+}
+
+std::vector<int64_t> SceneScan::tiles(const TilePlan& plan) const {
+    std::vector<int64_t> wanted;
+    for (int64_t t = 0; t < plan.size(); ++t) {
+        const Rect core = plan.tile(t).core;
+        bool holds = m_border && (core.x == 0 || core.y == 0);
+        for (int64_t line = core.y; line < core.bottom() && !holds; ++line) {
+            const auto it = std::lower_bound(m_index.begin(), m_index.end(), line * m_shape.samples + core.x);
+            holds = it != m_index.end() && *it < line * m_shape.samples + core.right();
+        }
+        if (holds) wanted.push_back(t);
+    }
+    return wanted;
+}
+
+std::vector<int> SceneScan::empty_bands() const {
+    std::vector<int> empty;
+    for (size_t b = 0; b < m_finite.size(); ++b)
+        if (!m_finite[b]) empty.push_back(static_cast<int>(b));
+    return empty;
+}
+
+bool SceneScan::valid(size_t pixel) const {
+    bool zero = true;
+    for (size_t b = 0; b < static_cast<size_t>(m_shape.bands); ++b) {
+        const float v = m_spectra[pixel * static_cast<size_t>(m_shape.bands) + b];
+        if (!std::isfinite(v)) return false;
+        zero = zero && v == 0.0f;
+    }
+    return !zero;
+}
+
+} // namespace hsi::sahic

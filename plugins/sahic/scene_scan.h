@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// What training needs to know of a scene, in one scan: its greatest absolute value, the spectra of given
+// pixels, and for a wrapping border its first line and sample.
+#pragma once
+
+#include "core/tile_plan.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::sahic {
+
+class SceneScan final : public stream::Operation {
+  public:
+    /// `index`: line * samples + sample of the wanted pixels, ascending.
+    SceneScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    void stop(stream::Worker& worker) override;
+    uint64_t preferred_bytes() const override { return uint64_t{16} << 20; }
+    /// Tiles of the plan that hold a wanted pixel or a piece of the border: enough when the greatest value is
+    /// known already.
+    std::vector<int64_t> tiles(const TilePlan& plan) const;
+
+    // Complete after the pass.
+    float largest() const { return m_largest; } ///< of the valid pixels; 0 when there is none
+    int64_t invalid() const { return m_invalid; }
+    /// Bands (0-based) without a single finite value.
+    std::vector<int> empty_bands() const;
+    /// [pixel][band] in the order of `index`.
+    const std::vector<float>& spectra() const { return m_spectra; }
+    bool valid(size_t pixel) const;
+    const std::vector<float>& first_line() const { return m_first_line; }     ///< [band][sample]
+    const std::vector<float>& first_sample() const { return m_first_sample; } ///< [band][line]
+
+  private:
+    class ScanWorker;
+    stream::CubeShape m_shape;
+    std::vector<int64_t> m_index;
+    bool m_border;
+    std::vector<float> m_spectra, m_first_line, m_first_sample;
+    std::vector<char> m_finite;
+    float m_largest = 0;
+    int64_t m_invalid = 0;
+};
+
+} // namespace hsi::sahic

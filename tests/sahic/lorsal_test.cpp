@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "math/linear_algebra.h"
+#include "sahic/lorsal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace hsi::sahic {
+namespace {
+
+TrainingSet made_set(int samples, int features, int classes) {
+    TrainingSet set;
+    set.features = features;
+    set.scale = 3000;
+    std::mt19937 random(5);
+    std::normal_distribution<float> noise(0.0f, 250.0f);
+    for (int c = 0; c < classes; ++c) {
+        ModelClass one;
+        one.value = 2 * c + 1;
+        set.classes.push_back(one);
+    }
+    for (int i = 0; i < samples; ++i) {
+        const int c = i % classes;
+        set.label.push_back(static_cast<uint16_t>(2 * c + 1));
+        for (int f = 0; f < features; ++f)
+            set.values.push_back(1000.0f + 300.0f * static_cast<float>((c * (f + 2)) % 4) + noise(random));
+    }
+    return set;
+}
+
+/// The specification's steps, each shifted system inverted anew; returns the objective at v.
+double naive_objective(const TrainingSet& set, const LorsalOptions& o) {
+    const auto j = static_cast<int>(set.samples()), d = j + 1, n = set.features;
+    const auto classes = static_cast<int>(set.classes.size()), m = classes - 1;
+    const auto u = [&](int i, int f) {
+        return static_cast<double>(set.values[static_cast<size_t>(i * n + f)]) / set.scale;
+    };
+    const auto distance = [&](int a, int b) {
+        double sum = 0;
+        for (int f = 0; f < n; ++f)
+            sum += (u(a, f) - u(b, f)) * (u(a, f) - u(b, f));
+        return sum;
+    };
+    double s = 0;
+    for (int a = 0; a < j; ++a)
+        for (int b = 0; b < j; ++b)
+            s += distance(a, b) / j / j;
+    std::vector<double> h(static_cast<size_t>(d * j), 1.0); // [feature][sample]
+    for (int a = 0; a < j; ++a)
+        for (int b = 0; b < j; ++b)
+            h[static_cast<size_t>((a + 1) * j + b)] = std::exp(-distance(a, b) / (2 * o.delta * o.delta * s));
+    std::vector<double> r(static_cast<size_t>(d * d), 0.0);
+    for (int a = 0; a < d; ++a)
+        for (int b = 0; b < d; ++b)
+            for (int i = 0; i < j; ++i)
+                r[static_cast<size_t>(a * d + b)] +=
+                    h[static_cast<size_t>(a * j + i)] * h[static_cast<size_t>(b * j + i)];
+    const auto size = static_cast<size_t>(d * m);
+    std::vector<double> w(size, 0.0), v(size, 0.0), mult(size, 0.0), g(size);
+    const auto gradient = [&](const std::vector<double>& at) {
+        double loss = 0;
+        std::fill(g.begin(), g.end(), 0.0);
+        for (int i = 0; i < j; ++i) {
+            std::vector<double> z(static_cast<size_t>(classes), 0.0);
+            for (int k = 0; k < m; ++k)
+                for (int a = 0; a < d; ++a)
+                    z[static_cast<size_t>(k)] +=
+                        at[static_cast<size_t>(k * d + a)] * h[static_cast<size_t>(a * j + i)];
+            double sum = 0;
+            for (const double x : z)
+                sum += std::exp(x);
+            const int mine = (set.label[static_cast<size_t>(i)] - 1) / 2;
+            loss -= z[static_cast<size_t>(mine)] - std::log(sum);
+            for (int k = 0; k < m; ++k)
+                for (int a = 0; a < d; ++a)
+                    g[static_cast<size_t>(k * d + a)] +=
+                        h[static_cast<size_t>(a * j + i)] *
+                        (std::exp(z[static_cast<size_t>(k)]) / sum - (k == mine ? 1 : 0));
+        }
+        return loss;
+    };
+    double beta = o.beta;
+    for (int it = 0; it < o.iterations; ++it) {
+        gradient(w);
+        // B (x) R + beta I as one matrix.
+        std::vector<double> a(size * size, 0.0), rhs(size);
+        for (int k = 0; k < m; ++k)
+            for (int l = 0; l < m; ++l)
+                for (int x = 0; x < d; ++x)
+                    for (int y = 0; y < d; ++y)
+                        a[static_cast<size_t>(k * d + x) * size + static_cast<size_t>(l * d + y)] =
+                            0.5 * ((k == l ? 1.0 : 0.0) - 1.0 / classes) * r[static_cast<size_t>(x * d + y)];
+        for (size_t x = 0; x < size; ++x) {
+            rhs[x] = beta * (v[x] + mult[x]) - g[x];
+            for (size_t y = 0; y < size; ++y)
+                rhs[x] += a[x * size + y] * w[y];
+        }
+        for (size_t x = 0; x < size; ++x)
+            a[x * size + x] += beta;
+        const auto inverse = math::invert_positive(a, static_cast<int>(size));
+        for (size_t x = 0; x < size; ++x) {
+            w[x] = 0;
+            for (size_t y = 0; y < size; ++y)
+                w[x] += inverse[x * size + y] * rhs[y];
+        }
+        for (size_t x = 0; x < size; ++x) {
+            const double t = w[x] - mult[x];
+            v[x] = std::copysign(std::max(std::fabs(t) - o.lambda_c / beta, 0.0), t);
+            mult[x] = (mult[x] - (w[x] - v[x])) / 1.05;
+        }
+        beta *= 1.05;
+    }
+    double f = gradient(v);
+    for (const double x : v)
+        f += o.lambda_c * std::fabs(x);
+    return f;
+}
+
+TEST(Lorsal, FollowsTheNaivePath) {
+    const auto set = made_set(24, 6, 3);
+    const LorsalOptions o;
+    const auto result = train(set, o);
+    const double truth = naive_objective(set, o);
+    EXPECT_NEAR(result.objective, truth, 1e-6 * truth);
+    EXPECT_EQ(result.iterations, 200);
+}
+
+TEST(Lorsal, TheSameModelForAnyNumberOfThreads) {
+    const auto set = made_set(300, 10, 4);
+    LorsalOptions o;
+    const auto one = to_json(train(set, o).model);
+    o.threads = 3;
+    EXPECT_EQ(one, to_json(train(set, o).model));
+}
+
+TEST(Lorsal, ModelFileComesBackAndDamageIsTold) {
+    const auto model = train(made_set(30, 5, 3), {}).model;
+    const std::string text = to_json(model);
+    EXPECT_EQ(to_json(from_json(text, "m")), text);
+    for (size_t cut = 0; cut < text.size(); cut += text.size() / 37)
+        EXPECT_THROW(from_json(text.substr(0, cut), "m"), Error);
+}
+
+TEST(Lorsal, EvaluatorGivesTheModelsFormula) {
+    const auto set = made_set(40, 5, 3);
+    const auto m = train(set, {}).model;
+    std::vector<float> cube(5 * 7), p(3 * 7);
+    for (size_t i = 0; i < 7; ++i)
+        for (size_t f = 0; f < 5; ++f)
+            cube[f * 7 + i] = set.values[i * 5 + f] + 10;
+    MlrEvaluator(m).probabilities(CubeView<const float>::packed(cube.data(), 5, 1, 7),
+                                  CubeView<float>::packed(p.data(), 3, 1, 7));
+    const auto anchors = static_cast<size_t>(m.anchor_count());
+    for (size_t i = 0; i < 7; ++i) {
+        double z[3] = {0, 0, 0}, sum = 0;
+        for (size_t k = 0; k < 2; ++k) {
+            z[k] = m.weights[k * (anchors + 1)];
+            for (size_t a = 0; a < anchors; ++a) {
+                double square = 0;
+                for (size_t f = 0; f < 5; ++f) {
+                    const double x = static_cast<double>(cube[f * 7 + i] - m.anchors[a * 5 + f]) / m.scale;
+                    square += x * x;
+                }
+                z[k] += m.weights[k * (anchors + 1) + 1 + a] * std::exp(-m.gamma() * square);
+            }
+        }
+        for (const double x : z)
+            sum += std::exp(x);
+        for (size_t k = 0; k < 3; ++k)
+            EXPECT_NEAR(static_cast<double>(p[k * 7 + i]), std::exp(z[k]) / sum, 1e-6);
+    }
+}
+
+TEST(Lorsal, OneClassIsAnError) { EXPECT_THROW(train(made_set(10, 3, 1), {}), Error); }
+
+} // namespace
+} // namespace hsi::sahic
