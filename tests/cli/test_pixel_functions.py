@@ -1,0 +1,380 @@
+# SPDX-License-Identifier: MIT
+"""The plugin gdal_HSI in real GDAL programs: VRTs of the tools against the tools' own rasters, what it says of wrong
+arguments, threads and forks, and every example of docs/pixel_functions.md."""
+
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import BIN, ROOT, cube, first_error, open_band, real_scene, run, succeed, write_scene
+
+PLUGINS = BIN.parent / "lib" / "gdalplugins"
+os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
+gdal.SetConfigOption("GDAL_DRIVER_PATH", str(PLUGINS))
+gdal.AllRegister()
+
+BANDS = 12
+WAVELENGTHS = [400 + 10 * b for b in range(BANDS)]
+
+
+def values(path, *args, **kwargs):
+    data = gdal.Open(str(path)).ReadAsArray(*args, **kwargs).astype(np.float64)
+    return data if data.ndim == 3 else data[None]
+
+
+def program(*args, env=None):
+    result = subprocess.run([str(a) for a in args], capture_output=True, text=True, timeout=300, check=False,
+                            env={**os.environ, **(env or {})})
+    assert result.returncode == 0 and "ERROR" not in result.stderr, result.stdout + result.stderr
+    return result.stdout
+
+
+def assert_same(a, b):
+    assert a.shape == b.shape
+    np.testing.assert_allclose(a, b, rtol=2e-6, atol=2e-6 * np.nanmax(np.abs(a)))
+
+
+def holed_scene(folder):
+    data = cube(samples=70, lines=60, bands=BANDS)
+    data[:, 20:30, 10:25] = -99
+    data[3, 5, 5] = -99  # one band is enough
+    data[:, 40, 40] = 0
+    return write_scene(folder / "scene.img", data, dtype="i2", nodata=-99, wavelengths=WAVELENGTHS)
+
+
+def labels_for(folder, samples=70, lines=60):
+    field = (np.arange(lines)[:, None] // 7 + np.arange(samples)[None, :] // 5) % 5
+    field = field % 3 + 1
+    field[np.indices(field.shape).sum(axis=0) % 11 != 0] = 0  # few training pixels make short trainings
+    return write_scene(folder / "labels.tif", field[None], driver="GTiff", dtype="u1", nodata=0)
+
+
+def train(scene, labels, model, *options):
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", "8", "-gamma", "0.5", *options, scene, labels, model))
+
+
+@pytest.fixture(params=["made", "indian_pines/indian_pines.img", "enmap_potsdam/enmap_potsdam.vrt"])
+def source(request, tmp_path):
+    return holed_scene(tmp_path) if request.param == "made" else str(real_scene(request.param))
+
+
+def make(tool, source, out, options=(), names=("dst.tif", "dst.vrt")):
+    for name in names:
+        succeed(run(tool, "-q", "-device", "cpu", *options, source, out / name))
+    return out / names[0], out / names[1]
+
+
+def both_ways(tool, source, out):
+    if tool == "gdal_hsi_atdca":
+        for extension in ("tif", "vrt"):
+            succeed(run(tool, "-q", "-device", "cpu", "-t", "6", "-max-angle", "20", "-map", out / f"dst.{extension}", source,
+                        out / f"{extension}.gpkg"))
+        return out / "dst.tif", out / "dst.vrt"
+    return make(tool, source, out, ["-nc", "4"] if tool == "gdal_hsi_pca" else [])
+
+
+@pytest.mark.parametrize("tool", ["gdal_hsi_spp", "gdal_hsi_pca", "gdal_hsi_atdca"])
+def test_vrt_equals_raster(tool, source, out):
+    raster, vrt = both_ways(tool, source, out)
+    a, b = gdal.Open(str(raster)), gdal.Open(str(vrt))
+    scene = gdal.Open(source)  # a GTiff spells the SRS in its own way
+    assert scene.GetProjection() == b.GetProjection()
+    assert a.GetGeoTransform(can_return_null=True) == b.GetGeoTransform(can_return_null=True)
+    assert [a.GetRasterBand(k + 1).GetDescription() for k in range(a.RasterCount)] == \
+           [b.GetRasterBand(k + 1).GetDescription() for k in range(b.RasterCount)]
+    x, y = a.GetRasterBand(1).GetNoDataValue(), b.GetRasterBand(1).GetNoDataValue()
+    assert x == y or np.isnan(x) and np.isnan(y)
+    if tool == "gdal_hsi_atdca":
+        assert b.GetRasterBand(1).GetCategoryNames() == ["Unclassified"] + [f"Target {k + 1}" for k in range(6)]
+        assert a.GetRasterBand(1).GetColorTable().GetColorEntry(3) == b.GetRasterBand(1).GetColorTable().GetColorEntry(3)
+        same = np.testing.assert_array_equal
+    else:
+        same = assert_same
+    same(values(raster), values(vrt))
+    same(values(raster, 13, 7, 40, 31), values(vrt, 13, 7, 40, 31))
+    w, h = a.RasterXSize // 3, a.RasterYSize // 3
+    if not source.endswith(".vrt"):  # a mosaic picks pixels tile by tile
+        same(values(raster, buf_xsize=w, buf_ysize=h), values(vrt, buf_xsize=w, buf_ysize=h))
+    copy = out / "copy.tif"
+    program("gdal_translate", "-q", "--config", "GDAL_NUM_THREADS", "3", vrt, copy)
+    same(values(raster), values(copy))
+    if source.endswith(".vrt"):
+        return  # a mosaic of many files takes seconds a read
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a handle each
+        for x in pool.map(lambda _: values(vrt), range(8)):
+            same(values(raster), x)
+
+
+def test_warp_with_threads(tmp_path, out):
+    raster, vrt = both_ways("gdal_hsi_pca", holed_scene(tmp_path), out)
+    for path in (raster, vrt):
+        program("gdalwarp", "-q", "-multi", "-wo", "NUM_THREADS=3", "-t_srs", "EPSG:4326", path, f"{path}.warped.tif")
+    assert_same(values(f"{raster}.warped.tif"), values(f"{vrt}.warped.tif"))
+
+
+@pytest.mark.parametrize("place", ["made", "indian_pines"])
+def test_svm_map(place, tmp_path, out):
+    if place == "made":
+        scene, labels = holed_scene(tmp_path), labels_for(tmp_path)
+    else:
+        scene = str(real_scene("indian_pines/indian_pines.img"))
+        labels = tmp_path / "labels.tif"
+        whole = values(real_scene("indian_pines/indian_pines_gt_10366.tif"))
+        whole[0][np.indices(whole[0].shape).sum(axis=0) % 7 != 0] = 0
+        write_scene(labels, whole, driver="GTiff", dtype="u1", nodata=0,
+                    geotransform=gdal.Open(scene).GetGeoTransform())
+    model = tmp_path / "model.json"
+    train(scene, labels, model, *(["-probability"] if place == "made" else []))
+    for name in ("map.tif", "map.vrt"):
+        succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", scene, model, out / name))
+    np.testing.assert_array_equal(values(out / "map.tif"), values(out / "map.vrt"))
+    names = open_band(out / "map.vrt").GetCategoryNames()
+    assert names[0] == "Unclassified" and len(names) == (4 if place == "made" else 17) and all(names)
+    copy = out / "copy.tif"
+    program("gdal_translate", "-q", "--config", "GDAL_NUM_THREADS", "2", out / "map.vrt", copy)
+    np.testing.assert_array_equal(values(out / "map.tif"), values(copy))
+    if place != "made":
+        return
+    refused = run("gdal_hsi_svm_classify", "-q", "-confidence", out / "c.tif", scene, model, out / "second.vrt")
+    assert refused.code == 2 and "-confidence" in first_error(refused) and not (out / "second.vrt").exists()
+
+
+def test_inverse_of_components(tmp_path, out):
+    scene, model = holed_scene(tmp_path), tmp_path / "pca.json"
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "5", "-model", model, scene, out / "pcs.tif"))
+    raster, vrt = make("gdal_hsi_pca", out / "pcs.tif", out, ["-apply", model, "-inverse"])
+    assert_same(values(raster), values(vrt))
+
+
+def test_window_and_bands(tmp_path, out):
+    raster, vrt = make("gdal_hsi_spp", holed_scene(tmp_path), out, ["-srcwin", "7", "9", "40", "33", "-b", "2-7", "-b", "11"])
+    assert_same(values(raster), values(vrt))
+
+
+def test_masked_source(tmp_path, out):
+    scene = write_scene(tmp_path / "scene.tif", cube(bands=6), driver="GTiff", options=["INTERLEAVE=BAND"])
+    dataset = gdal.Open(scene, gdal.GA_Update)
+    dataset.CreateMaskBand(gdal.GMF_PER_DATASET)
+    mask = np.full((30, 40), 255, np.uint8)
+    mask[4:9, 11:20] = 0
+    dataset.GetRasterBand(1).GetMaskBand().WriteArray(mask)
+    dataset = None
+    for tool, options in (("gdal_hsi_pca", ["-nc", "2"]), ("gdal_hsi_spp", [])):
+        folder = out / tool
+        folder.mkdir()
+        raster, vrt = make(tool, scene, folder, options)
+        assert_same(values(raster), values(vrt))
+        assert np.isnan(values(vrt)[:, 4:9, 11:20]).all()
+
+
+def test_folder_can_be_moved(tmp_path, out):
+    raster, vrt = make("gdal_hsi_spp", holed_scene(tmp_path), out)
+    train(tmp_path / "scene.img", labels_for(tmp_path), tmp_path / "model.json")
+    succeed(run("gdal_hsi_svm_classify", "-q", tmp_path / "scene.img", tmp_path / "model.json", out / "map.vrt"))
+    before, classes = values(vrt), values(out / "map.vrt")
+    names = set(re.findall(r'<SourceFilename relativeToVRT="(\d)"[^>]*>([^<]*)<', vrt.read_text()))
+    assert names == {("1", "../scene.img"), ("1", "dst_alpha.tif")}
+    moved = tmp_path.parent / (tmp_path.name + "_moved")
+    shutil.move(str(tmp_path), moved)
+    np.testing.assert_array_equal(before, values(moved / "out" / "dst.vrt"))
+    np.testing.assert_array_equal(classes, values(moved / "out" / "map.vrt"))
+    shutil.move(str(moved), tmp_path)
+
+
+@pytest.mark.parametrize("options, word", [(["-co", "TILED=YES"], "-co"), (["-if", "ENVI"], "-if")])
+def test_refused_options(options, word, scene, out):
+    result = run("gdal_hsi_spp", *options, scene, out / "y.vrt")
+    assert result.code == 2 and word in first_error(result) and not list(out.iterdir())
+
+
+def test_tools_without_a_virtual_form_refuse(scene, out):
+    result = run("gdal_hsi_eadp", scene, out / "profile.vrt")
+    assert result.code == 2 and "VRT" in first_error(result) and not list(out.iterdir())
+
+
+def derived(path, function, scene="scene.img", bands=range(1, BANDS + 1), sources="", **arguments):
+    listed = "".join(f"<SimpleSource><SourceFilename relativeToVRT='1'>{scene}</SourceFilename>"
+                     f"<SourceBand>{b}</SourceBand></SimpleSource>" for b in bands)
+    given = " ".join(f'{key}="{value}"' for key, value in arguments.items())
+    path.write_text(f"<VRTDataset rasterXSize='70' rasterYSize='60'><VRTRasterBand dataType='Float32' band='1' "
+                    f"subClass='VRTDerivedRasterBand'><PixelFunctionType>{function}</PixelFunctionType>"
+                    f"<PixelFunctionArguments {given}/><SourceTransferType>Float32</SourceTransferType>{listed}{sources}"
+                    f"</VRTRasterBand></VRTDataset>")
+    return path
+
+
+ONE = " ".join(str(b + 1) for b in range(BANDS))
+
+
+@pytest.mark.parametrize("function, arguments, words", [
+    ("hsi_sad", {}, ["hsi_sad", "'spectra'", "missing"]),
+    ("hsi_sad", {"spectra": "1 2 3"}, ["3 values", "12 sources"]),
+    ("hsi_sad", {"spectra": ONE.replace("4", "x")}, ["'spectra'", "no number"]),
+    ("hsi_sad", {"spectra": ONE, "library": "a.sli"}, ["exclude"]),
+    ("hsi_sad", {"library": "absent.sli"}, ["absent.sli"]),
+    ("hsi_sad", {"spectra": ONE, "output": "colour"}, ["'output'", "angle, class"]),
+    ("hsi_sad", {"spectra": ONE, "refrence": "1"}, ["no argument 'refrence'"]),
+    ("hsi_sad", {"spectra": " ".join(["0"] * BANDS)}, ["all zero"]),
+    ("hsi_osp", {"spectra": ONE + ";" + ONE}, ["target 2"]),
+    ("hsi_project", {}, ["'weights'", "missing"]),
+    ("hsi_project", {"weights": "1 2"}, ["2 values"]),
+    ("hsi_project", {"weights": ONE, "offset": "nan"}, ["'offset'", "finite"]),
+    ("hsi_spp", {"centroid": "1"}, ["12 sources", "not 2"]),
+    ("hsi_svm", {}, ["'model'", "missing"]),
+    ("hsi_svm", {"model": "absent.json"}, ["absent.json"]),
+    ("hsi_svm", {"model_data": "nonsense!"}, ["model_data"]),
+    ("hsi_norm", {"nodata": "1 2"}, ["'nodata'", "2 values"]),
+    ("hsi_norm", {"masks": "99"}, ["'masks'"]),
+])
+def test_wrong_arguments_are_named(function, arguments, words, tmp_path):
+    holed_scene(tmp_path)
+    with pytest.raises(RuntimeError) as caught:
+        values(derived(tmp_path / "a.vrt", function, **arguments))
+    for word in words:
+        assert word in str(caught.value), str(caught.value)
+
+
+def test_nodata_of_every_function(tmp_path):
+    scene = values(holed_scene(tmp_path))
+    holes = (scene == -99).any(axis=0) | (scene == 0).all(axis=0)
+    for function, arguments in (("hsi_norm", {}), ("hsi_sad", {"spectra": ONE}), ("hsi_osp", {"spectra": ONE}),
+                                ("hsi_project", {"weights": ONE})):
+        result = values(derived(tmp_path / f"{function}.vrt", function, nodata="-99", dst_nodata="-5", **arguments))[0]
+        np.testing.assert_array_equal(result == -5, holes)
+        result = values(derived(tmp_path / f"{function}2.vrt", function, nodata="-99", **arguments))[0]
+        np.testing.assert_array_equal(np.isnan(result), holes)
+
+
+def test_changed_file_is_read_again(tmp_path):
+    holed_scene(tmp_path)
+    library = tmp_path / "one.csv"
+    vrt = derived(tmp_path / "a.vrt", "hsi_sad", nodata="-99", library=library)
+    library.write_text("band,a\n" + "\n".join(f"{b + 1},{b + 1}" for b in range(BANDS)))
+    first = values(vrt)
+    library.write_text("band,a\n" + "\n".join(f"{b + 1},{(b % 3) + 10}" for b in range(BANDS)))
+    assert np.nanmax(np.abs(values(vrt) - first)) > 1
+
+
+def test_fork_after_use(tmp_path):
+    holed_scene(tmp_path)
+    vrt = derived(tmp_path / "a.vrt", "hsi_sad", nodata="-99", spectra=ONE)
+    code = f"""
+import os, threading
+import numpy as np
+from osgeo import gdal
+read = lambda: gdal.Open({str(vrt)!r}).ReadAsArray()
+expected = read()
+threads = [threading.Thread(target=read) for _ in range(4)]
+for t in threads: t.start()
+for t in threads: t.join()  # GDAL itself does not survive a fork while other threads are inside it
+for _ in range(20):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if np.array_equal(read(), expected, equal_nan=True) else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+print('forked')
+"""
+    assert "forked" in program(sys.executable, "-c", code)
+
+
+def test_device_option(tmp_path):
+    holed_scene(tmp_path)
+    train(tmp_path / "scene.img", labels_for(tmp_path), tmp_path / "model.json")
+    vrt = derived(tmp_path / "a.vrt", "hsi_svm", nodata="-99", model=tmp_path / "model.json")
+    for device, word in (("gpu", "not a device"), ("cuda:99", "GDAL_HSI_DEVICE")):
+        gdal.SetConfigOption("GDAL_HSI_DEVICE", device)
+        try:
+            with pytest.raises(RuntimeError, match=word):
+                values(vrt)
+        finally:
+            gdal.SetConfigOption("GDAL_HSI_DEVICE", None)
+
+
+def test_other_programs(tmp_path, out):
+    raster, vrt = both_ways("gdal_hsi_pca", holed_scene(tmp_path), out)
+    text = program("gdalinfo", "-stats", vrt)
+    assert "PC1" in text and "STATISTICS_MEAN" in text and text.count("NoData Value=-99") == 4
+    if shutil.which("otbcli_BandMath") is None:
+        pytest.skip("otbcli_BandMath is absent (otb-bin): gdalinfo alone was tried")
+    program("otbcli_BandMath", "-il", vrt, "-exp", "im1b1 + im1b2", "-out", out / "sum.tif", "float")
+    a = values(raster)
+    assert_same(a[0] + a[1], values(out / "sum.tif")[0])
+
+
+def test_qgis_shows_map_with_legend(tmp_path, out):
+    if subprocess.run([sys.executable, "-c", "import qgis.core"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no QGIS with Python bindings on this machine (python3-qgis)")
+    _, vrt = both_ways("gdal_hsi_atdca", holed_scene(tmp_path), out)
+    text = program(sys.executable, ROOT / "tests" / "qgis" / "open_in_qgis.py", vrt, out / "map.png")
+    facts = json.loads(next(line for line in text.splitlines() if line.startswith("QGIS "))[5:])
+    assert facts["valid"] and facts["renderer"] == "paletted" and facts["crs"] == "EPSG:32616"
+    assert facts["extent"] == [500000, 4480000 - 20 * 60, 500000 + 20 * 70, 4480000]
+    assert any("Target 3" in item for item in facts["legend"]) and facts["colours_seen"] >= 4
+
+
+EXAMPLES = re.findall(r"<!-- example: (\S+) -->\n```xml\n(.*?)```", (ROOT / "docs" / "pixel_functions.md").read_text(), re.S)
+
+
+@pytest.fixture(scope="module")
+def example_folder(tmp_path_factory):
+    """What the examples name: a scene of four bands, its alpha, targets and models."""
+    folder = tmp_path_factory.mktemp("examples")
+    scene = write_scene(folder / "scene.img", cube(samples=60, lines=50, bands=4), nodata=-9999)
+    succeed(run("gdal_hsi_spp", "-q", "-alpha", folder / "alpha.tif", scene, folder / "y.tif"))
+    succeed(run("gdal_hsi_atdca", "-q", "-t", "2", "-spectra", folder / "targets.sli", scene, folder / "t.gpkg"))
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "2", "-model", folder / "pca.json", scene, folder / "pcs.tif"))
+    train(scene, labels_for(folder, 60, 50), folder / "svm.json", "-probability")
+    succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", "-probabilities", folder / "p.tif", scene,
+                folder / "svm.json", folder / "map.tif"))
+    return folder
+
+
+def expected(name, folder):
+    x = values(folder / "scene.img")
+    norm = np.sqrt((x ** 2).sum(axis=0))
+    targets = np.fromfile(folder / "targets.sli", np.float32).reshape(-1, len(x)).astype(np.float64)
+    angle = lambda t: np.degrees(np.arccos(np.clip(np.tensordot(t, x, 1) / norm / np.linalg.norm(t), -1, 1)))
+    if name == "hsi_norm":
+        return norm
+    if name == "hsi_sad":
+        return angle(np.array([650, 640, 700, 720.0]))
+    if name == "hsi_sad-class":
+        nearest = np.argmin([angle(t) for t in targets], axis=0)
+        return np.where(np.min([angle(t) for t in targets], axis=0) <= 10, nearest + 1, 0)
+    if name == "hsi_osp":
+        q = np.linalg.qr(targets.T)[0]
+        return np.sqrt((((x - np.tensordot(q @ q.T, x, 1))) ** 2).sum(axis=0))
+    if name == "hsi_project":
+        return np.tensordot(np.array([0.25, 0.25, 0.25, 0.25]), x, 1) - 100
+    if name == "hsi_project-component":
+        return values(folder / "pcs.tif")[1]
+    if name == "hsi_spp":
+        alpha = values(folder / "alpha.tif")[0]
+        return (x[0] - 750.5) / (1 + np.sqrt(alpha)) ** 2 + 750.5
+    if name == "hsi_svm":
+        return values(folder / "map.tif")[0]
+    if name == "hsi_svm-probability":
+        return values(folder / "p.tif")[1]
+    raise AssertionError(f"no expectation for the example {name}")
+
+
+def test_every_function_has_an_example():
+    names = {name.split("-")[0] for name, _ in EXAMPLES}
+    assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm"}
+
+
+@pytest.mark.parametrize("name, xml", EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_example(name, xml, example_folder):
+    path = example_folder / f"{name}.vrt"
+    path.write_text(xml)
+    program("gdal_translate", "-q", path, example_folder / f"{name}.tif", env={"GDAL_HSI_PATH": str(example_folder)})
+    result, wanted = values(example_folder / f"{name}.tif")[0], expected(name, example_folder)
+    np.testing.assert_allclose(result, wanted, rtol=1e-5, atol=1e-4 * max(1, np.abs(wanted).max() / 100))
