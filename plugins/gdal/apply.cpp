@@ -101,6 +101,17 @@ int threads_for(const Function& function, int64_t pixels) {
         std::min<double>({most, static_cast<double>(wanted), static_cast<double>(slices)}), 1, 256));
 }
 
+/// Who computes a request: the function, or its successor.
+std::shared_ptr<const Function> chosen(const std::shared_ptr<const Function>& function, int64_t pixels) {
+    if (function->device && device_wish().forked)
+        throw Error("this process was forked from one that uses the GPU",
+                    "Start processes before the first use of a GPU, or set GDAL_HSI_DEVICE=cpu.");
+    if (!function->successor) return function;
+    const double cost = static_cast<double>(pixels) * function->pixel_cost / threads_for(*function, pixels);
+    auto other = function->successor->after(*function, cost);
+    return other ? other : function;
+}
+
 /// Calls work(lane, first) for all slices; the first error is thrown when all threads have ended.
 template <class Work>
 void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels, const Work& work) {
@@ -187,9 +198,10 @@ void store(float* values, int64_t count, double replacement, GDALDataType type, 
 
 } // namespace
 
-void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& b) {
-    const Function& f = *function;
+void apply(const std::shared_ptr<const Function>& wanted, const PixelBuffers& b) {
     const int64_t pixels = static_cast<int64_t>(b.width) * b.height;
+    const auto function = chosen(wanted, pixels);
+    const Function& f = *function;
     const int bytes = GDALGetDataTypeSizeBytes(b.source_type);
     if (GDALDataTypeIsComplex(b.source_type))
         throw Error("the sources are complex numbers", "Set SourceTransferType to Float32.");
@@ -214,8 +226,9 @@ void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& 
     });
 }
 
-void apply_interleaved(const std::shared_ptr<const Function>& function, const float* in, int64_t pixels,
+void apply_interleaved(const std::shared_ptr<const Function>& wanted, const float* in, int64_t pixels,
                        const double* in_nodata, float* out, int out_bands, const double* out_nodata) {
+    const auto function = chosen(wanted, pixels);
     const Function& f = *function;
     std::vector<float> nothing(static_cast<size_t>(f.bands), no_value), replacement;
     for (int k = 0; k < f.bands && in_nodata != nullptr; ++k)

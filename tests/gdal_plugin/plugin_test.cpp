@@ -310,6 +310,74 @@ TEST(Slices, AcceptManyCallersAtOnce) {
     EXPECT_EQ(wrong, 0);
 }
 
+// ---- Successors
+// --------------------------------------------------------------------------------------------
+
+TEST(Successors, TakeOverWhenTheirStartIsPaidFor) {
+    const auto [f, operation] = sum_function(2);
+    auto other = std::make_shared<SumOperation>(2);
+    std::atomic<int> made{0};
+    f->pixel_cost = 10;
+    f->no_value = -8;
+    f->nodata = {5.0, std::nullopt};
+    f->successor = std::make_shared<const Successor>(25000, [&] {
+        ++made;
+        return other;
+    });
+    Sources<float> in(2, 1000, [](int b, int64_t i) { return static_cast<float>(b + i % 20); });
+    std::vector<float> first(1000), out(1000);
+    apply_to(f, in, GDT_Float32, 100, 10, first, GDT_Float32); // 10,000 operations
+    apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);   // 20,000
+    EXPECT_EQ(out, first);
+    EXPECT_EQ(made, 0);
+    EXPECT_EQ(operation->slices, 2);
+    for (int k = 0; k < 3; ++k) {
+        std::fill(out.begin(), out.end(), 0.0f);
+        apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
+        EXPECT_EQ(out, first); // nodata and all else as before
+    }
+    EXPECT_EQ(made, 1);
+    EXPECT_EQ(operation->slices, 2);
+    EXPECT_EQ(other->slices, 3);
+}
+
+TEST(Successors, TakeOverALargeRequestAtOnce) {
+    const auto [f, operation] = sum_function(2);
+    auto other = std::make_shared<SumOperation>(2);
+    f->pixel_cost = 10;
+    f->successor = std::make_shared<const Successor>(5000, [&] { return other; });
+    Sources<float> in(2, 1000, [](int, int64_t) { return 1.0f; });
+    std::vector<float> out(1000);
+    apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
+    EXPECT_EQ(operation->slices, 0);
+    EXPECT_EQ(other->slices, 1);
+}
+
+TEST(Successors, ThatCannotStartAreDoneWithout) {
+    const auto [f, operation] = sum_function(2);
+    std::atomic<int> tried{0};
+    f->pixel_cost = 10;
+    f->successor = std::make_shared<const Successor>(1, [&]() -> std::shared_ptr<stream::Operation> {
+        ++tried;
+        throw Error("no GPU");
+    });
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (int t = 0; t < 6; ++t)
+        threads.emplace_back([&, f = f] {
+            for (int k = 0; k < 20; ++k) {
+                Sources<float> in(2, 1000, [](int, int64_t) { return 1.0f; });
+                std::vector<float> out(1000);
+                apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
+                wrong += out[999] != 2;
+            }
+        });
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_EQ(tried, 1);
+    EXPECT_EQ(wrong, 0);
+}
+
 // ---- Nodata and types
 // --------------------------------------------------------------------------------------
 
