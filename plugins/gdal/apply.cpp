@@ -11,46 +11,79 @@
 #include <atomic>
 #include <cmath>
 #include <exception>
+#include <limits>
 #include <mutex>
 #include <thread>
+#include <type_traits>
 
 namespace hsi::plugin {
 namespace {
 
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
-/// `count` values of a source as floats, NaN where they equal nodata. Values of doubles are compared as
-/// doubles.
+/// `count` values of T as floats, NaN where they equal nodata. Compared in T: floats with nodata as a float,
+/// which is how a file of floats holds it. Plain loops, which the compiler turns into vectors.
+template <class T>
+void convert(const void* from, int64_t count, const std::optional<double>& nodata, float* to) {
+    const auto* values = static_cast<const T*>(from);
+    bool possible = nodata && !std::isnan(*nodata);
+    if constexpr (std::is_integral_v<T>) // a number that T cannot hold is no value
+        possible = possible && *nodata >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+                   *nodata <= static_cast<double>(std::numeric_limits<T>::max()) &&
+                   *nodata == std::floor(*nodata);
+    if (!possible) {
+        for (int64_t i = 0; i < count; ++i)
+            to[i] = static_cast<float>(values[i]);
+        return;
+    }
+    const auto nothing = static_cast<T>(*nodata);
+    for (int64_t i = 0; i < count; ++i)
+        to[i] = values[i] == nothing ? no_value : static_cast<float>(values[i]);
+}
+
 void to_floats(const void* from, GDALDataType type, int64_t count, const std::optional<double>& nodata,
                float* to) {
-    const auto n = static_cast<size_t>(count);
-    if (type == GDT_Float32) {
-        const auto* values = static_cast<const float*>(from);
-        if (!nodata || std::isnan(*nodata)) {
-            std::copy_n(values, n, to);
-            return;
-        }
-        const auto nothing = static_cast<float>(*nodata);
-        for (size_t i = 0; i < n; ++i)
-            to[i] = values[i] == nothing ? no_value : values[i];
-        return;
+    switch (type) {
+    case GDT_Byte:
+        return convert<uint8_t>(from, count, nodata, to);
+    case GDT_UInt16:
+        return convert<uint16_t>(from, count, nodata, to);
+    case GDT_Int16:
+        return convert<int16_t>(from, count, nodata, to);
+    case GDT_UInt32:
+        return convert<uint32_t>(from, count, nodata, to);
+    case GDT_Int32:
+        return convert<int32_t>(from, count, nodata, to);
+    case GDT_Float32:
+        return convert<float>(from, count, nodata, to);
+    case GDT_Float64:
+        return convert<double>(from, count, nodata, to);
+    default:
+        break;
     }
-    if (type == GDT_Float64) {
-        const auto* values = static_cast<const double*>(from);
-        const double nothing = nodata.value_or(std::numeric_limits<double>::quiet_NaN());
-        for (size_t i = 0; i < n; ++i)
-            to[i] = values[i] == nothing ? no_value : static_cast<float>(values[i]);
-        return;
-    }
+    // Types that newer GDALs have, too: through doubles, which hold all of their numbers that a nodata value
+    // can name.
+    constexpr int64_t some = 512;
+    double values[some];
     const int bytes = GDALGetDataTypeSizeBytes(type);
-    GDALCopyWords64(from, type, bytes, to, GDT_Float32, sizeof(float), count);
-    if (!nodata || std::isnan(*nodata)) return;
-    // Integers of 4 bytes and more do not all fit into a float.
-    for (size_t i = 0; i < n; ++i) {
-        double value = 0;
-        GDALCopyWords64(static_cast<const char*>(from) + i * static_cast<size_t>(bytes), type, 0, &value,
-                        GDT_Float64, 0, 1);
-        if (value == *nodata) to[i] = no_value;
+    for (int64_t first = 0; first < count; first += some) {
+        const int64_t n = std::min(some, count - first);
+        GDALCopyWords64(static_cast<const char*>(from) + first * bytes, type, bytes, values, GDT_Float64,
+                        sizeof(double), n);
+        convert<double>(values, n, nodata, to + first);
+    }
+}
+
+/// NaN where the mask is 0.
+void spoil_masked(const void* mask, GDALDataType type, int64_t count, float* values) {
+    constexpr int64_t some = 512;
+    float present[some];
+    const int bytes = GDALGetDataTypeSizeBytes(type);
+    for (int64_t first = 0; first < count; first += some) {
+        const int64_t n = std::min(some, count - first);
+        to_floats(static_cast<const char*>(mask) + first * bytes, type, n, std::nullopt, present);
+        for (int64_t i = 0; i < n; ++i)
+            values[first + i] = present[i] == 0 ? no_value : values[first + i];
     }
 }
 
@@ -68,7 +101,18 @@ int threads_for(const Function& function, int64_t pixels) {
         std::min<double>({most, static_cast<double>(wanted), static_cast<double>(slices)}), 1, 256));
 }
 
-/// Calls work(lane, first, count) for all slices; the first error is thrown when all threads have ended.
+/// Who computes a request: the function, or its successor.
+std::shared_ptr<const Function> chosen(const std::shared_ptr<const Function>& function, int64_t pixels) {
+    if (function->device && device_wish().forked)
+        throw Error("this process was forked from one that uses the GPU",
+                    "Start processes before the first use of a GPU, or set GDAL_HSI_DEVICE=cpu.");
+    if (!function->successor) return function;
+    const double cost = static_cast<double>(pixels) * function->pixel_cost / threads_for(*function, pixels);
+    auto other = function->successor->after(*function, cost);
+    return other ? other : function;
+}
+
+/// Calls work(lane, first) for all slices; the first error is thrown when all threads have ended.
 template <class Work>
 void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels, const Work& work) {
     const int64_t slice = slice_pixels(*function);
@@ -84,7 +128,8 @@ void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels,
                 if (first >= pixels || failed) break;
                 const int64_t count = std::min(slice, pixels - first);
                 if (!lane) lane = take_lane(function, std::min(slice, pixels));
-                work(*lane, first, count);
+                lane->count = count;
+                work(*lane, first);
             }
             if (lane) give_lane(std::move(lane));
         } catch (...) {
@@ -108,9 +153,9 @@ void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels,
 }
 
 /// The function's values of a slice, in place in the lane; NaN where there is none.
-float* finish(const Function& f, Lane& lane, int64_t count) {
-    float* const values =
-        lane.out[f.output].data() + static_cast<int64_t>(std::max(0, f.band)) * lane.capacity;
+float* finish(const Function& f, Lane& lane) {
+    const int64_t count = lane.count;
+    float* const values = lane.result(f.output, std::max(0, f.band));
     if (f.band < 0) {
         const int bands = f.operation->output_bands()[f.output];
         for (int b = 1; b < bands; ++b) {
@@ -153,27 +198,24 @@ void store(float* values, int64_t count, double replacement, GDALDataType type, 
 
 } // namespace
 
-void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& b) {
-    const Function& f = *function;
+void apply(const std::shared_ptr<const Function>& wanted, const PixelBuffers& b) {
     const int64_t pixels = static_cast<int64_t>(b.width) * b.height;
+    const auto function = chosen(wanted, pixels);
+    const Function& f = *function;
     const int bytes = GDALGetDataTypeSizeBytes(b.source_type);
     if (GDALDataTypeIsComplex(b.source_type))
         throw Error("the sources are complex numbers", "Set SourceTransferType to Float32.");
-    for_slices(function, pixels, [&](Lane& lane, int64_t first, int64_t count) {
+    for_slices(function, pixels, [&](Lane& lane, int64_t first) {
+        const int64_t count = lane.count;
         const auto at = [&](int source) {
             return static_cast<const char*>(b.sources[source]) + first * bytes;
         };
         for (int k = 0; k < f.bands; ++k)
-            to_floats(at(k), b.source_type, count, f.nodata[static_cast<size_t>(k)],
-                      lane.in.data() + static_cast<int64_t>(k) * lane.capacity);
+            to_floats(at(k), b.source_type, count, f.nodata[static_cast<size_t>(k)], lane.source(k));
         for (int k = 0; k < f.masks; ++k)
-            for (int64_t i = 0; i < count; ++i) {
-                float value = 0;
-                GDALCopyWords64(at(f.bands + k) + i * bytes, b.source_type, 0, &value, GDT_Float32, 0, 1);
-                if (value == 0) lane.in[static_cast<size_t>(i)] = no_value;
-            }
-        lane.process(count);
-        float* const values = finish(f, lane, count);
+            spoil_masked(at(f.bands + k), b.source_type, count, lane.in.data());
+        lane.process();
+        float* const values = finish(f, lane);
         for (int64_t done = 0; done < count;) {
             const int64_t line = (first + done) / b.width, sample = (first + done) % b.width;
             const int64_t run = std::min(count - done, b.width - sample);
@@ -184,15 +226,17 @@ void apply(const std::shared_ptr<const Function>& function, const PixelBuffers& 
     });
 }
 
-void apply_interleaved(const std::shared_ptr<const Function>& function, const float* in, int64_t pixels,
+void apply_interleaved(const std::shared_ptr<const Function>& wanted, const float* in, int64_t pixels,
                        const double* in_nodata, float* out, int out_bands, const double* out_nodata) {
+    const auto function = chosen(wanted, pixels);
     const Function& f = *function;
     std::vector<float> nothing(static_cast<size_t>(f.bands), no_value), replacement;
     for (int k = 0; k < f.bands && in_nodata != nullptr; ++k)
         nothing[static_cast<size_t>(k)] = static_cast<float>(in_nodata[k]);
     for (int k = 0; k < out_bands; ++k)
         replacement.push_back(static_cast<float>(out_nodata[k]));
-    for_slices(function, pixels, [&](Lane& lane, int64_t first, int64_t count) {
+    for_slices(function, pixels, [&](Lane& lane, int64_t first) {
+        const int64_t count = lane.count;
         // A few pixels at a time, so that their lines stay in the first-level cache while bands are written
         // apart.
         constexpr int64_t few = 16;
@@ -200,7 +244,7 @@ void apply_interleaved(const std::shared_ptr<const Function>& function, const fl
         for (int64_t p = 0; p < count; p += few) {
             const int64_t some = std::min(few, count - p);
             for (int k = 0; k < f.bands; ++k) {
-                float* const to = lane.in.data() + static_cast<int64_t>(k) * lane.capacity + p;
+                float* const to = lane.source(k) + p;
                 const float none = nothing[static_cast<size_t>(k)];
                 for (int64_t i = 0; i < some; ++i) {
                     const float value = from[(p + i) * f.bands + k];
@@ -208,7 +252,7 @@ void apply_interleaved(const std::shared_ptr<const Function>& function, const fl
                 }
             }
         }
-        lane.process(count);
+        lane.process();
         for (int k = 0; k < out_bands; ++k) {
             const float* const values = lane.result(f.output, f.band < 0 ? k : f.band);
             float* const to = out + first * out_bands + k;

@@ -5,8 +5,6 @@
 #include "core/error.h"
 #include "gdal/lanes.h"
 
-#include <cpl_error.h>
-
 namespace hsi::plugin {
 namespace {
 
@@ -24,32 +22,33 @@ DeviceChoice choice_of(const DeviceWish& wish) {
 
 } // namespace
 
-std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const svm::Model>& model,
-                                                   const svm::ClassifyOptions& options) {
+Place svm_place(const svm::Model& model) {
     const DeviceWish wish = device_wish();
     const DeviceChoice choice = choice_of(wish);
-    if (choice.kind == DeviceChoice::Kind::cpu) return nullptr;
-    const bool wanted = choice.kind == DeviceChoice::Kind::cuda;
-    if (wish.forked) {
-        if (wanted)
+    if (choice.kind == DeviceChoice::Kind::cpu) return Place::cpu;
+    if (choice.kind == DeviceChoice::Kind::cuda) {
+        if (wish.forked)
             throw Error("GDAL_HSI_DEVICE=" + wish.text +
                             ": this process was forked from one that uses the GPU",
                         "Start processes before the first use of a GPU, or set GDAL_HSI_DEVICE=cpu.");
-        return nullptr;
+        return Place::device;
     }
-    if (!wanted && static_cast<double>(model->vector_count()) * model->features() < worth) return nullptr;
-    if (!wanted && !cuda_module_present("svm")) return nullptr;
+    const bool pays = static_cast<double>(model.vector_count()) * model.features() >= worth;
+    return pays && !wish.forked && cuda_module_present("svm") ? Place::either : Place::cpu;
+}
+
+std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const svm::Model>& model,
+                                                   const svm::ClassifyOptions& options) {
+    const DeviceWish wish = device_wish();
     note_device_start();
     try {
-        const auto devices = choose_devices(choice, "svm", UINT64_MAX);
-        if (devices.empty()) return nullptr;
+        const auto devices = choose_devices(choice_of(wish), "svm", UINT64_MAX);
+        if (devices.empty()) throw Error("no CUDA device was found");
         auto* const cuda =
             reinterpret_cast<svm::CudaBackend* (*)()>(cuda_module_symbol("svm", svm::cuda_symbol))();
         return cuda->make_classification(devices, model, options);
     } catch (const Error& e) {
-        if (wanted) throw Error("GDAL_HSI_DEVICE=" + wish.text + ": " + e.what(), e.advice());
-        CPLDebug("HSI", "%s; computing on the CPU", e.what());
-        return nullptr;
+        throw Error("GDAL_HSI_DEVICE=" + wish.text + ": " + e.what(), e.advice());
     }
 }
 

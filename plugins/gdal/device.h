@@ -9,10 +9,20 @@
 
 namespace hsi::plugin {
 
-/// The classification on a GPU, or null: on the CPU. GDAL_HSI_DEVICE decides; auto takes a GPU when the
-/// module and a device are there, and the model is so large that it pays. Throws Error when a GPU was asked
-/// for and cannot be had.
+/// Where GDAL_HSI_DEVICE wants a classification computed.
+enum class Place {
+    cpu,
+    device, ///< a GPU was asked for
+    either, ///< auto, and a GPU may be there: on the CPU until a GPU's start pays
+};
+/// Throws Error for a device that cannot be had, as far as is known without starting it.
+Place svm_place(const svm::Model& model);
+
+/// The classification on a GPU. Throws Error when there is none.
 std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const svm::Model>& model,
                                                    const svm::ClassifyOptions& options);
+
+/// What the start of a GPU costs, in operations of the CPU backend on one thread.
+inline constexpr double device_start_cost = 1.5e10;
 
 } // namespace hsi::plugin

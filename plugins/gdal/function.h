@@ -5,7 +5,9 @@
 #include "gdal/arguments.h"
 #include "stream/operation.h"
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -13,6 +15,30 @@
 #include <vector>
 
 namespace hsi::plugin {
+
+struct Function;
+
+/// The same operation elsewhere, worth its start when enough is asked for. Nobody knows how much will be
+/// asked for; so the work goes on without it until that has cost what the start costs: both together never
+/// take more than twice the time of the better choice.
+class Successor {
+  public:
+    using Make = std::function<std::shared_ptr<stream::Operation>()>;
+    /// make: may take long, may throw Error (there is none, then); called once.
+    Successor(double start_cost, Make make) : m_start_cost(start_cost), m_make(std::move(make)) {}
+    /// What computes a request of `cost` operations instead of f, the function that it belongs to; null: f
+    /// itself. Any number of threads; while one starts the other operation, all others go on with f.
+    std::shared_ptr<const Function> after(const Function& f, double cost) const;
+
+  private:
+    enum class State { idle, starting, ended };
+    const double m_start_cost;
+    const Make m_make;
+    // No mutex: a process may fork at any time.
+    mutable std::atomic<double> m_done{0};
+    mutable std::atomic<State> m_state{State::idle};
+    mutable std::shared_ptr<const Function> m_made; ///< written before `ended`, then only read
+};
 
 /// What an operation computes from sources, and which of its results is the function's.
 struct Function {
@@ -25,7 +51,8 @@ struct Function {
     bool classes = false;   ///< values are classes: pixels without a value are 0 by default
     double pixel_cost = 0;  ///< operations a pixel, roughly: whether several threads pay
     bool device = false;    ///< it computes on a GPU: few large slices
-    size_t bytes = 0;       ///< of what it keeps (models), roughly
+    std::shared_ptr<const Successor> successor; ///< null: this one computes everything
+    size_t bytes = 0;                           ///< of what it keeps (models), roughly
 
     // The frame, the same for all functions.
     int masks = 0;                             ///< further sources: 0 there means "no value"

@@ -5,6 +5,7 @@
 #include "atdca/atdca.h"
 #include "core/error.h"
 #include "gdal/device.h"
+#include "gdal/lanes.h"
 #include "pca/pca.h"
 #include "raster/packed_text.h"
 #include "raster/spectral_library.h"
@@ -13,6 +14,7 @@
 #include "svm/svm.h"
 
 #include <cpl_conv.h>
+#include <cpl_error.h>
 
 #include <algorithm>
 #include <cmath>
@@ -241,9 +243,12 @@ Function svm_function(const Arguments& a, const std::shared_ptr<const svm::Model
     f.band = asked.probability ? asked.index : 0;
     f.pixel_cost = 2.0 * static_cast<double>(model->vector_count()) * model->features();
     f.bytes = static_cast<size_t>(model->vector_count()) * static_cast<size_t>(model->features()) * 12;
-    auto device = svm_on_device(model, options);
-    f.device = device != nullptr;
-    f.operation = device ? std::move(device) : svm::make_classification(model, options);
+    const Place place = svm_place(*model);
+    f.device = place == Place::device;
+    f.operation = f.device ? svm_on_device(model, options) : svm::make_classification(model, options);
+    if (place == Place::either)
+        f.successor = std::make_shared<const Successor>(
+            device_start_cost, [model, options] { return svm_on_device(model, options); });
     return f;
 }
 
@@ -394,6 +399,30 @@ const std::vector<Step>& steps() {
         {"HSI_MLR", HSI_STEP_LIST(HSI_CLASSIFIER_STEP), step_mlr},
     };
     return all;
+}
+
+std::shared_ptr<const Function> Successor::after(const Function& f, double cost) const {
+    // What was made belongs to the process that made it.
+    if (device_wish().forked) return nullptr;
+    if (m_state == State::ended) return m_made;
+    double done = m_done;
+    while (!m_done.compare_exchange_weak(done, done + cost)) {
+    }
+    State idle = State::idle;
+    if (done + cost < m_start_cost || !m_state.compare_exchange_strong(idle, State::starting)) return nullptr;
+    try {
+        auto other = std::make_shared<Function>(f);
+        other->operation = m_make();
+        other->device = true;
+        other->successor = nullptr;
+        m_made = std::move(other);
+    } catch (const Error& e) {
+        CPLDebug("HSI", "%s; computing on the CPU", e.what());
+    } catch (const std::exception& e) {
+        CPLDebug("HSI", "%s; computing on the CPU", e.what());
+    }
+    m_state = State::ended;
+    return m_made;
 }
 
 Function understand(const Definition& definition, const Arguments& a, int sources) {

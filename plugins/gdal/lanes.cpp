@@ -137,14 +137,14 @@ size_t Lane::bytes() const {
     return floats * sizeof(float) + static_cast<size_t>(function->operation->scratch_bytes(limits));
 }
 
-void Lane::process(int64_t count) {
+void Lane::process() {
     Tile tile;
     tile.core = tile.window = {0, 0, count, 1};
-    const CubeView<float> view(in.data(), function->bands, 1, count, count, capacity);
+    const auto view = CubeView<float>::packed(in.data(), function->bands, 1, count);
     std::vector<CubeView<float>> views;
     const auto bands = function->operation->output_bands();
     for (size_t k = 0; k < bands.size(); ++k)
-        views.emplace_back(out[k].data(), bands[k], 1, count, count, capacity);
+        views.push_back(CubeView<float>::packed(out[k].data(), bands[k], 1, count));
     worker->process(tile, view, views);
 }
 

@@ -16,15 +16,17 @@ namespace hsi::plugin {
 struct Lane {
     std::shared_ptr<const Function> function;
     int64_t capacity = 0; ///< pixels
-    HostBuffer<float> in; ///< [band][capacity]
+    int64_t count = 0;    ///< pixels of the slice at hand; its bands are packed, as operations expect tiles
+    HostBuffer<float> in; ///< [band][count]
     std::vector<HostBuffer<float>> out;
     std::unique_ptr<stream::Worker> worker;
 
     size_t bytes() const;
-    /// The first `count` pixels of `in` through the operation.
-    void process(int64_t count);
-    const float* result(size_t output, int band) const {
-        return out[output].data() + static_cast<int64_t>(band) * capacity;
+    float* source(int band) const { return in.data() + static_cast<int64_t>(band) * count; }
+    /// The slice through the operation.
+    void process();
+    float* result(size_t output, int band) const {
+        return out[output].data() + static_cast<int64_t>(band) * count;
     }
 };
 

@@ -52,7 +52,9 @@ CPLErr init(const char* name, void* user, CSLConstList list, int bands, GDALData
         const int count = outputs_of(*function);
         if (*out_bands != 0 && *out_bands != count)
             throw Error("the step gives " + std::to_string(count) + " bands, the VRT has " +
-                        std::to_string(*out_bands));
+                            std::to_string(*out_bands),
+                        "List each in the VRT: <VRTRasterBand dataType=\"Float32\" band=\"1\" "
+                        "subClass=\"VRTProcessedRasterBand\"/>.");
         *out_bands = count;
         *out_type = GDT_Float32;
         if (*out_nodata == nullptr) {

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, cube, real_scene, run, succeed, write_scene
+from conftest import BIN, cube, open_band, real_scene, run, succeed, write_scene
 
 PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
@@ -28,11 +28,15 @@ def values(path, *args, **kwargs):
     return data if data.ndim == 3 else data[None]
 
 
-def processed(path, scene, step, **arguments):
-    given = "".join(f"<Argument name='{key}'>{value}</Argument>" for key, value in arguments.items())
-    path.write_text(f"<VRTDataset subClass='VRTProcessedDataset'><Input><SourceFilename relativeToVRT='1'>{scene}"
-                    f"</SourceFilename></Input><ProcessingSteps><Step><Algorithm>{step}</Algorithm>{given}</Step>"
-                    "</ProcessingSteps></VRTDataset>")
+def processed(path, scene, *steps, bands, kind="Float32", nodata="nan"):
+    """steps: (name, {argument: value}); bands: of the result, which a VRT must list."""
+    listed = "".join(f"<VRTRasterBand dataType='{kind}' band='{b + 1}' subClass='VRTProcessedRasterBand'>"
+                     f"<NoDataValue>{nodata}</NoDataValue></VRTRasterBand>" for b in range(bands))
+    chain = "".join(f"<Step><Algorithm>{name}</Algorithm>" + "".join(
+        f"<Argument name='{key}'>{value}</Argument>" for key, value in arguments.items()) + "</Step>"
+        for name, arguments in steps)
+    path.write_text(f"<VRTDataset subClass='VRTProcessedDataset'>{listed}<Input><SourceFilename relativeToVRT='1'>{scene}"
+                    f"</SourceFilename></Input><ProcessingSteps>{chain}</ProcessingSteps></VRTDataset>")
     return path
 
 
@@ -65,7 +69,7 @@ def folder(tmp_path_factory):
 def raster(path):
     """Values with NaN where there is none: a tool's nodata is -99 here, a step's NaN."""
     data = values(path)
-    nodata = gdal.Open(str(path)).GetRasterBand(1).GetNoDataValue()
+    nodata = open_band(path).GetNoDataValue()
     if nodata is not None and nodata != 0:
         data[data == nodata] = np.nan
     return data
@@ -83,33 +87,41 @@ def raster(path):
     ("HSI_SAD", {"library": "targets.sli", "output": "class", "max_angle": "15"}, "map.tif"),
 ], ids=lambda v: v if isinstance(v, str) else v.get("output", "") if isinstance(v, dict) else None)
 def test_step_equals_the_tool(step, arguments, wanted, folder):
-    vrt = processed(folder / "step.vrt", "scene.img", step, **arguments)
     expected = raster(folder / wanted)
+    classes = arguments.get("output", "class" if step in ("HSI_SVM", "HSI_MLR") else "") == "class"
+    vrt = processed(folder / "step.vrt", "scene.img", (step, arguments), bands=len(expected),
+                    **({"kind": "Byte", "nodata": 0} if classes else {}))
     result = values(vrt)
     assert result.shape == expected.shape
     np.testing.assert_array_equal(np.isnan(result), np.isnan(expected))
     np.testing.assert_allclose(result, expected, rtol=2e-6, atol=2e-6 * np.nanmax(np.abs(expected)))
     np.testing.assert_array_equal(values(vrt, 13, 7, 40, 31), result[:, 7:38, 13:53])
-    assert gdal.Open(str(vrt)).GetRasterBand(1).DataType == gdal.GDT_Float32
     with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a handle each
         for x in pool.map(lambda _: values(vrt), range(8)):
             np.testing.assert_array_equal(x, result)
 
 
 def test_first_components(folder):
-    vrt = processed(folder / "two.vrt", "scene.img", "HSI_PCA", model="pca.json", components=2)
-    np.testing.assert_array_equal(values(vrt), values(processed(folder / "all.vrt", "scene.img", "HSI_PCA",
-                                                                model="pca.json"))[:2])
+    few, all_of_them = ("HSI_PCA", {"model": "pca.json", "components": 2}), ("HSI_PCA", {"model": "pca.json"})
+    np.testing.assert_array_equal(values(processed(folder / "two.vrt", "scene.img", few, bands=2)),
+                                  values(processed(folder / "all.vrt", "scene.img", all_of_them, bands=5))[:2])
+    with pytest.raises(RuntimeError, match="gives 2 bands, the VRT has 3"):
+        values(processed(folder / "three.vrt", "scene.img", few, bands=3))
+
+
+def test_nodata_of_the_result(folder):
+    step = ("HSI_SAD", {"library": "targets.sli"})
+    expected = raster(folder / "scores.tif")
+    expected[np.isnan(expected)] = -5
+    result = values(processed(folder / "five.vrt", "scene.img", step, bands=3, nodata=-5))
+    np.testing.assert_array_equal(result == -5, expected == -5)
+    assert (expected == -5).any()
 
 
 def test_steps_after_one_another(folder):
     """The second step gets what the first one gives; the components' angle to a vector."""
-    vrt = folder / "chain.vrt"
-    vrt.write_text("<VRTDataset subClass='VRTProcessedDataset'><Input><SourceFilename relativeToVRT='1'>scene.img"
-                   "</SourceFilename></Input><ProcessingSteps>"
-                   "<Step><Algorithm>HSI_PCA</Algorithm><Argument name='model'>pca.json</Argument></Step>"
-                   "<Step><Algorithm>HSI_SAD</Algorithm><Argument name='spectra'>1 2 3 4 5</Argument></Step>"
-                   "</ProcessingSteps></VRTDataset>")
+    vrt = processed(folder / "chain.vrt", "scene.img", ("HSI_PCA", {"model": "pca.json"}),
+                    ("HSI_SAD", {"spectra": "1 2 3 4 5"}), bands=1)
     x = raster(folder / "pcs.tif")
     reference = np.array([1, 2, 3, 4, 5.0])
     cosine = np.tensordot(reference, x, 1) / np.sqrt((x ** 2).sum(axis=0)) / np.linalg.norm(reference)
@@ -127,7 +139,7 @@ def test_steps_after_one_another(folder):
 ])
 def test_wrong_arguments_are_named(step, arguments, words, folder):
     with pytest.raises(RuntimeError) as caught:
-        values(processed(folder / "wrong.vrt", "scene.img", step, **arguments))
+        values(processed(folder / "wrong.vrt", "scene.img", (step, arguments), bands=1))
     for word in words:
         assert word in str(caught.value), str(caught.value)
 
@@ -135,6 +147,6 @@ def test_wrong_arguments_are_named(step, arguments, words, folder):
 def test_real_scene(tmp_path):
     scene = real_scene("indian_pines/indian_pines.img")
     succeed(run("gdal_hsi_pca", "-q", "-nc", "6", "-model", tmp_path / "pca.json", scene, tmp_path / "pcs.tif"))
-    result = values(processed(tmp_path / "a.vrt", scene, "HSI_PCA", model="pca.json"))
+    result = values(processed(tmp_path / "a.vrt", scene, ("HSI_PCA", {"model": "pca.json"}), bands=6))
     expected = values(tmp_path / "pcs.tif")
     np.testing.assert_allclose(result, expected, rtol=2e-6, atol=2e-6 * np.abs(expected).max())

@@ -153,6 +153,8 @@ class SumOperation final : public stream::Operation {
             ++m_parent.slices;
             EXPECT_EQ(tile.core.w, in.samples);
             EXPECT_EQ(in.lines, 1);
+            EXPECT_EQ(in.band_stride, in.samples); // backends copy a tile in one piece
+            EXPECT_EQ(out[1].band_stride, in.samples);
             for (int64_t i = 0; i < in.samples; ++i) {
                 float sum = 0;
                 for (int b = 0; b < in.bands; ++b) {
@@ -308,6 +310,74 @@ TEST(Slices, AcceptManyCallersAtOnce) {
     EXPECT_EQ(wrong, 0);
 }
 
+// ---- Successors
+// --------------------------------------------------------------------------------------------
+
+TEST(Successors, TakeOverWhenTheirStartIsPaidFor) {
+    const auto [f, operation] = sum_function(2);
+    auto other = std::make_shared<SumOperation>(2);
+    std::atomic<int> made{0};
+    f->pixel_cost = 10;
+    f->no_value = -8;
+    f->nodata = {5.0, std::nullopt};
+    f->successor = std::make_shared<const Successor>(25000, [&] {
+        ++made;
+        return other;
+    });
+    Sources<float> in(2, 1000, [](int b, int64_t i) { return static_cast<float>(b + i % 20); });
+    std::vector<float> first(1000), out(1000);
+    apply_to(f, in, GDT_Float32, 100, 10, first, GDT_Float32); // 10,000 operations
+    apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);   // 20,000
+    EXPECT_EQ(out, first);
+    EXPECT_EQ(made, 0);
+    EXPECT_EQ(operation->slices, 2);
+    for (int k = 0; k < 3; ++k) {
+        std::fill(out.begin(), out.end(), 0.0f);
+        apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
+        EXPECT_EQ(out, first); // nodata and all else as before
+    }
+    EXPECT_EQ(made, 1);
+    EXPECT_EQ(operation->slices, 2);
+    EXPECT_EQ(other->slices, 3);
+}
+
+TEST(Successors, TakeOverALargeRequestAtOnce) {
+    const auto [f, operation] = sum_function(2);
+    auto other = std::make_shared<SumOperation>(2);
+    f->pixel_cost = 10;
+    f->successor = std::make_shared<const Successor>(5000, [&] { return other; });
+    Sources<float> in(2, 1000, [](int, int64_t) { return 1.0f; });
+    std::vector<float> out(1000);
+    apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
+    EXPECT_EQ(operation->slices, 0);
+    EXPECT_EQ(other->slices, 1);
+}
+
+TEST(Successors, ThatCannotStartAreDoneWithout) {
+    const auto [f, operation] = sum_function(2);
+    std::atomic<int> tried{0};
+    f->pixel_cost = 10;
+    f->successor = std::make_shared<const Successor>(1, [&]() -> std::shared_ptr<stream::Operation> {
+        ++tried;
+        throw Error("no GPU");
+    });
+    std::vector<std::thread> threads;
+    std::atomic<int> wrong{0};
+    for (int t = 0; t < 6; ++t)
+        threads.emplace_back([&, f = f] {
+            for (int k = 0; k < 20; ++k) {
+                Sources<float> in(2, 1000, [](int, int64_t) { return 1.0f; });
+                std::vector<float> out(1000);
+                apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
+                wrong += out[999] != 2;
+            }
+        });
+    for (auto& thread : threads)
+        thread.join();
+    EXPECT_EQ(tried, 1);
+    EXPECT_EQ(wrong, 0);
+}
+
 // ---- Nodata and types
 // --------------------------------------------------------------------------------------
 
@@ -366,6 +436,38 @@ TEST(Nodata, MasksCountToo) {
     std::vector<float> out(4);
     apply_to(f, in, GDT_UInt16, 4, 1, out, GDT_Float32);
     EXPECT_EQ(out, (std::vector<float>{20, 22, -1, 26}));
+}
+
+/// Nodata of a type's own, and numbers that the type cannot hold, which are no values of it.
+template <class T>
+void expect_type(GDALDataType type, double nodata) {
+    const auto [f, operation] = sum_function(1);
+    f->no_value = -1;
+    for (const double nothing : {nodata, 3.5, -3e9, 1e12, nan_value}) {
+        f->nodata = {nothing};
+        Sources<T> in(1, 1500, [&](int, int64_t i) {
+            return i % 7 == 0 ? static_cast<T>(nodata) : static_cast<T>(i % 100);
+        });
+        std::vector<double> out(1500);
+        apply_to(f, in, type, 1500, 1, out, GDT_Float64);
+        for (size_t i = 0; i < out.size(); ++i)
+            ASSERT_EQ(out[i], nothing == nodata && static_cast<double>(in.bands[0][i]) == nodata
+                                  ? -1
+                                  : static_cast<double>(static_cast<float>(in.bands[0][i])))
+                << GDALGetDataTypeName(type) << " " << nothing << " " << i;
+    }
+}
+
+TEST(Types, AllAreConvertedAndCompared) {
+    expect_type<uint8_t>(GDT_Byte, 255);
+    expect_type<uint16_t>(GDT_UInt16, 65535);
+    expect_type<int16_t>(GDT_Int16, -32768);
+    expect_type<uint32_t>(GDT_UInt32, 4294967295.0);
+    expect_type<int32_t>(GDT_Int32, -2147483648.0);
+    expect_type<int64_t>(GDT_Int64, -9999);
+    expect_type<uint64_t>(GDT_UInt64, 9999);
+    expect_type<float>(GDT_Float32, -9999);
+    expect_type<double>(GDT_Float64, -1e30);
 }
 
 TEST(Types, ComplexSourcesAreRefused) {
