@@ -144,13 +144,13 @@ struct Next {
 
 /// The step of one pixel and class.
 __device__ __forceinline__ Next next_of(float q, float p, float d1, float t, float v4, float d4,
-                                        float divergence, float e, float mu, bool valid, uint32_t fixed,
-                                        uint32_t wanted) {
+                                        float divergence, float e, float mu, float inverse, bool valid,
+                                        uint32_t fixed, uint32_t wanted) {
     const float v1 = valid ? fmaf(1.0f - mu, d1, p) : q; // V1 + D1; no data term where invalid
     Next r;
     r.q = 0.25f * ((v1 + fabsf(t)) + ((q + e) + (v4 + d4)));
     if (fixed) r.q = fixed == wanted ? 1.0f : 0.0f;
-    r.d1 = valid ? 1.0f / (1.0f + mu) * ((d1 - r.q) + p) : 0.0f;
+    r.d1 = valid ? inverse * ((d1 - r.q) + p) : 0.0f;
     r.t = r.q + fminf(t, 0.0f); // q - D2, D2 = max(-t, 0)
     r.rhs = (r.q - d4) + divergence;
     return r;
@@ -220,10 +220,10 @@ __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const FieldWork w, Cor
     if (mine.there) {
         const bool valid = mine.flags & flag_valid;
         const uint32_t fixed = mine.flags & 0xffffu, number = 2 * static_cast<uint32_t>(pair) + 1;
-        const Next one =
-            next_of(q.x, p.x, d1.x, t.x, values.v4.x, d4.x, divergence.x, e, w.mu, valid, fixed, number);
-        Next two =
-            next_of(q.y, p.y, d1.y, t.y, values.v4.y, d4.y, divergence.y, e, w.mu, valid, fixed, number + 1);
+        const Next one = next_of(q.x, p.x, d1.x, t.x, values.v4.x, d4.x, divergence.x, e, w.mu, w.inverse,
+                                 valid, fixed, number);
+        Next two = next_of(q.y, p.y, d1.y, t.y, values.v4.y, d4.y, divergence.y, e, w.mu, w.inverse, valid,
+                           fixed, number + 1);
         if (static_cast<int>(number) == w.classes) two = {0.0f, 0.0f, 0.0f, 0.0f}; // the last class is alone
         w.q[at] = {one.q, two.q};
         w.d1[at] = {one.d1, two.d1};
@@ -827,6 +827,7 @@ void Field::shape_for(const MrfProblem& p) {
     w.n = m_shape->n;
     w.periodic = p.periodic;
     w.mu = static_cast<float>(m_options.mu);
+    w.inverse = static_cast<float>(1.0 / (1.0 + m_options.mu));
     const size_t planes = static_cast<size_t>(w.pairs) * w.plane();
     float2* at = m_state.data();
     w.p = at;

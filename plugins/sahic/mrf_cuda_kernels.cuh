@@ -28,7 +28,7 @@ struct FieldWork {
     int pitch = 0; ///< pixels a line of p, q, d1, t, t5 and of the planes of a pixel
     int n = 0;     ///< pixels a line of `rhs` and `v4`: the transform's size
     bool periodic = false;
-    float mu = 0;
+    float mu = 0, inverse = 0; ///< inverse: 1/(1 + mu)
     const float2* p = nullptr; ///< [pair][line][pitch]
     float2 *q = nullptr, *d1 = nullptr, *t = nullptr;
     const float2 *t5h_old = nullptr, *t5v_old = nullptr;
