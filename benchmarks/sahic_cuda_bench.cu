@@ -138,11 +138,12 @@ void field(const Size& s, CudaBackend& backend, int repeat) {
                });
     };
     const double step = one([&] { f.launch_step(3, stream.get()); });
-    const double forward = one([&] { f.launch_forward(stream.get()); });
+    const double forward = one([&] { f.launch_transform(false, stream.get()); });
     const double filter = one([&] { f.launch_filter(stream.get()); });
-    const double backward = one([&] { f.launch_backward(stream.get()); });
+    const double backward = one([&] { f.launch_transform(true, stream.get()); });
     std::printf("  one iteration by kernel: step %.1f us, FFT %.1f us, filter %.1f us, inverse FFT %.1f us "
-                "(transform of %d)\n",
+                "(transform of "
+                "%d)\n",
                 step, forward, filter, backward, f.work().n);
     static const char* const names[] = {"q", "fixq", "nu_aux3_sum", "Vs", "V4", "V5"};
     std::printf("  Table VIII, K20c, us:");

@@ -92,6 +92,13 @@ class Backend {
             free = std::min(free, m_cuda->free_memory(d));
         return free / 5 * 4;
     }
+    /// Options of a pass that computes here. A device is kept busy by a few lanes, and each holds buffers on it.
+    stream::PassOptions pass(cli::Run& run, const std::string& name, double share) const {
+        auto options = run.pass(name, share);
+        options.device_memory = device_memory(run.options());
+        if (m_cuda) options.lanes = std::min(options.lanes, 4 * static_cast<int>(m_devices.size()));
+        return options;
+    }
     void report_kernels(cli::Run& run) const {
         if (!m_cuda) return;
         const auto s = m_cuda->kernel_seconds();
@@ -687,8 +694,7 @@ void run_sahic(cli::Run& run, const Settings& s) {
         spectral.probabilities = outputs->probabilities();
         spectral.confidence = outputs->confidence();
         const auto operation = backend.spectral_pass(model, spectral, shape);
-        auto pass = run.pass("probabilities", 0.7);
-        pass.device_memory = backend.device_memory(run.options());
+        const auto pass = backend.pass(run, "probabilities", 0.7);
         run.add_pass(stream::run_pass(*cube, *operation, outputs->sinks(), pass));
         by_class = operation->pixels_by_class();
         invalid = operation->invalid();
@@ -701,8 +707,7 @@ void run_sahic(cli::Run& run, const Settings& s) {
                                                 : std::make_unique<sahic::Store>(stored, folder);
         {
             const auto operation = backend.spectral_pass(model, spectral, shape);
-            auto pass = run.pass("probabilities", 0.2);
-            pass.device_memory = backend.device_memory(run.options());
+            auto pass = backend.pass(run, "probabilities", 0.2);
             const uint64_t held = plan.store_in_memory ? stored.float_bytes() : 0;
             pass.memory -= std::min(pass.memory / 2, held);
             const auto p = store->sink(0, model->class_count()), a = store->sink(model->class_count(), 1);

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int threads = 128;
 constexpr int64_t product_bytes = int64_t{128} << 20;
-constexpr int largest_product = 131072;
-constexpr int chunk = 16; ///< sums that one thread keeps in registers
+constexpr int largest_product = 16384; ///< small tiles, too, go through in full products
+constexpr int chunk = 16;              ///< sums that one thread keeps in registers
 
 unsigned blocks_of(int64_t n, int64_t each = threads) { return static_cast<unsigned>((n + each - 1) / each); }
 
@@ -345,7 +345,7 @@ __global__ void objective_kernel(const double* __restrict__ losses, int64_t samp
 Products::Products(int features_, int64_t anchors, int outputs) {
     features = std::max(4, (features_ + 3) / 4 * 4);
     pitch = std::max(chunk, (outputs + chunk - 1) / chunk * chunk);
-    parts = static_cast<int>(std::clamp<int64_t>(anchors / 64, 1, 16));
+    parts = static_cast<int>(std::clamp<int64_t>(anchors / 32, 1, 16));
     const int64_t bytes = 8 * std::max<int64_t>({anchors, features, int64_t{parts} * outputs});
     pixels = static_cast<int>(std::clamp<int64_t>(product_bytes / bytes / 256 * 256, 256, largest_product));
 }

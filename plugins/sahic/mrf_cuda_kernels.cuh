@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The MRF's ADMM on one device. One iteration is four launches: step (edges, q, multipliers and the right
-// side of the linear system, all classes of a pixel in one thread), a real FFT along each line (cuFFT), the
-// recursive filter down each column of the spectrum, and the FFT back. See mrf_cpu.cpp for the mathematics.
+// side of the linear system), an FFT along each line, the recursive filter down each column of the spectrum,
+// and the FFT back. See mrf_cpu.cpp for the mathematics. Two classes share a float2: a pair is one complex
+// transform, and one thread's work.
 //
 // What is kept differs from the CPU's in two places, because memory traffic is what an iteration costs:
 //   t5 = H V4 - D5 is stored instead of D5, which follows from it (D5' = -projection of t5), and so does
@@ -23,26 +24,26 @@ namespace hsi::sahic::gpu {
 
 /// Everything that the kernels read and write; all pointers are device memory.
 struct FieldWork {
-    int classes = 0, lines = 0, samples = 0;
-    int pitch = 0; ///< floats a line of p, q, d1, t, t5 and of the planes of a pixel
-    int n = 0;     ///< samples of a line of the transform, its continuation beyond the border included
-    int wide = 0;  ///< floats a line of `rhs` and `v4`, above n + 1
+    int classes = 0, pairs = 0, lines = 0, samples = 0;
+    int pitch = 0; ///< pixels a line of p, q, d1, t, t5 and of the planes of a pixel
+    int n = 0;     ///< pixels a line of `rhs` and `v4`: the transform's size
     bool periodic = false;
-    float mu = 0;
-    const float* p = nullptr; ///< [class][line][pitch]
-    float *q = nullptr, *d1 = nullptr, *t = nullptr;
-    const float *t5h_old = nullptr, *t5v_old = nullptr;
-    float *t5h = nullptr, *t5v = nullptr;
+    float mu = 0, inverse = 0; ///< inverse: 1/(1 + mu)
+    const float2* p = nullptr; ///< [pair][line][pitch]
+    float2 *q = nullptr, *d1 = nullptr, *t = nullptr;
+    const float2 *t5h_old = nullptr, *t5v_old = nullptr;
+    float2 *t5h = nullptr, *t5v = nullptr;
+    float* sum = nullptr;                                    ///< of q, [pair][line][pitch]
     float *e = nullptr, *d3 = nullptr, *threshold = nullptr; ///< [line][pitch]
     uint32_t* flags = nullptr; ///< [line][pitch]: 1 + index of the fixed class, and the bits below
-    float* rhs = nullptr;      ///< [class][line][wide]; then the spectrum
-    float* v4 = nullptr;       ///< [class][line][wide]; before, the filtered spectrum
+    float2* rhs = nullptr;     ///< [pair][line][n]; then the spectrum
+    float2* v4 = nullptr;      ///< [pair][line][n]; before, the filtered spectrum
 
     __host__ __device__ size_t plane() const {
         return static_cast<size_t>(lines) * static_cast<size_t>(pitch);
     }
     __host__ __device__ size_t wide_plane() const {
-        return static_cast<size_t>(lines) * static_cast<size_t>(wide);
+        return static_cast<size_t>(lines) * static_cast<size_t>(n);
     }
 };
 inline constexpr uint32_t flag_valid = 1u << 16, flag_h_exists = 1u << 17, flag_h_counts = 1u << 18,
@@ -76,25 +77,24 @@ class Field {
 
     // One at a time, for measurements.
     void launch_step(int iteration, cudaStream_t stream);
-    void launch_forward(cudaStream_t stream);
+    void launch_transform(bool backward, cudaStream_t stream);
     void launch_filter(cudaStream_t stream);
-    void launch_backward(cudaStream_t stream);
     const FieldWork& work() const { return m_work; }
-    static int transform_size(int64_t samples);
 
   private:
     struct Shape;
     void shape_for(const MrfProblem& problem);
+    FieldWork work_of(int iteration) const;
     const MrfOptions m_options;
     const MrfLimits m_limits;
     FieldWork m_work;
     Rect m_core;
     Shape* m_shape = nullptr; ///< of the last upload
     std::vector<std::unique_ptr<Shape>> m_shapes;
-    cuda::DeviceBuffer<float> m_state; ///< p, q, d1, t, four planes of t5
-    cuda::DeviceBuffer<float> m_pixel; ///< e, d3, threshold
+    cuda::DeviceBuffer<float2> m_state; ///< p, q, d1, t, and t5 twice
+    cuda::DeviceBuffer<float> m_pixel;  ///< threshold, e, d3, and the sums of q
     cuda::DeviceBuffer<uint32_t> m_flags;
-    cuda::DeviceBuffer<float> m_rhs, m_v4;
+    cuda::DeviceBuffer<float2> m_rhs, m_v4;
     cuda::DeviceBuffer<double> m_change;
     cuda::DeviceBuffer<PartialResiduals> m_partial;
     HostBuffer<double> m_host_change;
