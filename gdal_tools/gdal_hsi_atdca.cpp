@@ -5,6 +5,7 @@
 #include "cli/tool.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "raster/output_set.h"
 #include "raster/spectral_library.h"
 #include "raster/vector_sink.h"
 #include "stream/band_statistics.h"
@@ -30,13 +31,6 @@ struct Settings {
     double false_alarm = 1e-3, max_angle = 180;
     int number = 0; ///< of -t; 0: auto
 };
-
-std::string list(const std::vector<int>& numbers) {
-    std::string text;
-    for (size_t i = 0; i < numbers.size(); ++i)
-        text += (i ? "," : "") + std::to_string(numbers[i]);
-    return text;
-}
 
 std::string scene_size(const stream::CubeShape& s) {
     return std::to_string(s.samples) + "x" + std::to_string(s.lines);
@@ -128,7 +122,7 @@ class Rasters {
                 m_map = {options(s.map), spec};
                 raster::RasterSink::check_virtual(m_map.first, spec, like);
             } else {
-                m_planned.push_back({options(s.map), spec});
+                m_outputs.plan(options(s.map), spec);
             }
         }
         if (!s.scores.empty()) {
@@ -138,12 +132,12 @@ class Rasters {
             for (int k = 0; k < targets; ++k)
                 spec.bands.push_back({"Target " + std::to_string(k + 1) + " " + s.score_kind,
                                       {{"unit", s.score_kind == "angle" ? "degree" : "1"}}});
-            m_planned.push_back({options(s.scores), spec});
+            m_outputs.plan(options(s.scores), std::move(spec));
         }
-        for (const auto& [o, spec] : m_planned)
-            raster::RasterSink::check(o, spec);
+        m_outputs.check();
     }
-    bool any() const { return !m_planned.empty(); }
+    /// Those that hold pixels: the map, then the scores.
+    raster::OutputSet& outputs() { return m_outputs; }
     bool virtual_map() const { return m_virtual; }
     void write_virtual_map(const std::vector<std::vector<float>>& spectra, double max_angle,
                            const raster::RasterSource& like) const {
@@ -162,22 +156,6 @@ class Rasters {
         band.arguments = {{"spectra", text}, {"output", "class"}, {"max_angle", one}};
         raster::RasterSink::write_virtual(m_map.first, m_map.second, like, {band});
     }
-    void create(cli::Run& run, const raster::RasterSource& like) {
-        for (const auto& [o, spec] : m_planned) {
-            m_made.push_back(raster::RasterSink::create(o, spec, &like));
-            run.reserve_cache(m_made.back()->cache_bytes());
-        }
-    }
-    std::vector<stream::CubeSink*> sinks() const {
-        std::vector<stream::CubeSink*> sinks;
-        for (const auto& sink : m_made)
-            sinks.push_back(sink.get());
-        return sinks;
-    }
-    void commit() {
-        for (const auto& sink : m_made)
-            sink->commit();
-    }
 
   private:
     /// Hues a golden angle apart: neighbours in rank differ most.
@@ -191,8 +169,7 @@ class Rasters {
         };
         return {channel(5), channel(3), channel(1), 255};
     }
-    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
-    std::vector<std::unique_ptr<raster::RasterSink>> m_made;
+    raster::OutputSet m_outputs;
     bool m_virtual = false;
     std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< when it is virtual
 };
@@ -235,7 +212,7 @@ std::vector<std::vector<float>> spectra_at(std::shared_ptr<raster::RasterSource>
         if (empty.empty() || static_cast<int>(empty.size()) == bands) break;
         for (int b : empty)
             numbers.push_back(cube->bands()[static_cast<size_t>(b)]);
-        run.warn("-original " + cube->path() + ": no value at any target in band " + list(numbers) +
+        run.warn("-original " + cube->path() + ": no value at any target in band " + cli::list_text(numbers) +
                  ": left out");
         cube = cube->without_bands(empty);
     }
@@ -356,17 +333,19 @@ raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const ras
     return layer;
 }
 
-void tell_economy(cli::Run& run, const atdca::Detection& found, int wanted) {
+void tell_economy(cli::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
     const auto& e = found.economy;
     char text[200];
     std::snprintf(text, sizeof text,
                   "Search: %s; %d passes looked at %.2f times the scene's pixels, %d full scans would at %d",
                   e.in_memory ? (e.device ? "scene on the device, read once" : "scene in memory, read once")
-                              : "scene streamed",
+                  : held_by_system ? "scene read again where the system holds it in memory"
+                                   : "scene streamed",
                   e.passes, e.scan_equivalents, wanted, wanted);
     run.note(text);
     run.report()["search"] = {{"in_memory", e.in_memory},
                               {"on_device", e.device},
+                              {"held_by_system", held_by_system},
                               {"passes", e.passes},
                               {"tiles", e.tiles},
                               {"tile_visits", e.tile_visits},
@@ -406,6 +385,9 @@ void run_atdca(cli::Run& run, Settings s) {
     options.method = s.method == "osp" ? atdca::Method::osp : atdca::Method::gs;
     options.score = s.score == "abs" ? atdca::Score::absolute : atdca::Score::sign;
     options.targets = s.number;
+    // What the system holds is as near as a copy of it, and making the copy takes longer than the few looks
+    // of OSP; GS takes twice as many.
+    options.keep_scene = options.method == atdca::Method::gs || !source->held_by_system();
     const bool further = !s.map.empty() || !s.scores.empty();
     if (run.options().dry_run) {
         options.targets = s.number > 0 ? s.number : std::min(source->shape().bands, 50);
@@ -439,21 +421,10 @@ void run_atdca(cli::Run& run, Settings s) {
         // Perhaps a band without a single value spoils every pixel.
         stream::BandStatisticsScan scan(source->shape().bands);
         run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0.0)));
-        const auto empty = scan.result().empty_bands();
-        if (empty.empty() || static_cast<int>(empty.size()) == source->shape().bands) break;
-        std::vector<int> numbers;
-        for (int b : empty)
-            numbers.push_back(source->bands()[static_cast<size_t>(b)]);
-        run.warn("no valid value in band " + list(numbers) + ": left out");
-        run.report()["bands_without_values"] = numbers;
-        source = source->without_bands(empty);
+        if (!run.leave_out_empty_bands(source, scan.result().empty_bands())) break;
         check_bands(*source);
     }
-    if (found.valid_pixels == 0)
-        throw Error(source->path() +
-                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
-                        "all bands are zero)",
-                    "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+    if (found.valid_pixels == 0) throw cli::no_valid_pixel(*source);
     run.report()["valid_pixels"] = found.valid_pixels;
     run.report()["invalid_pixels"] = found.invalid_pixels;
     if (found.invalid_pixels > 0)
@@ -479,18 +450,19 @@ void run_atdca(cli::Run& run, Settings s) {
         if (!s.scores.empty())
             classify.scores = s.score_kind == "angle" ? atdca::ClassifyOptions::Scores::angle
                                                       : atdca::ClassifyOptions::Scores::abundance;
-        if (rasters.any()) {
+        if (auto& outputs = rasters.outputs(); !outputs.empty()) {
             const auto operation = atdca::make_classification(spectra, classify);
-            rasters.create(run, *cube);
-            run.add_pass(stream::run_pass(*cube, *operation, rasters.sinks(), run.pass("classify", 0.4)));
-            rasters.commit();
+            outputs.create(cube.get());
+            run.reserve_cache(outputs.cache_bytes());
+            run.add_pass(stream::run_pass(*cube, *operation, outputs.sinks(), run.pass("classify", 0.4)));
+            outputs.commit();
         }
         if (rasters.virtual_map()) rasters.write_virtual_map(spectra, s.max_angle, *cube);
     }
     if (!s.spectra.empty()) raster::write_spectral_library(s.spectra, library, s.targets.history);
     raster::write_points(s.targets, layer_of(targets, *source, s.targets.path));
 
-    tell_economy(run, found, options.targets);
+    tell_economy(run, found, options.targets, !options.keep_scene);
     run.note("Rank     Line   Sample           Score");
     nlohmann::json entries = nlohmann::json::array();
     for (size_t k = 0; k < targets.size(); ++k) {

@@ -4,6 +4,7 @@
 #include "cli/tool.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "raster/output_set.h"
 #include "spp/spp.h"
 
 #include <algorithm>
@@ -90,13 +91,6 @@ class Backend {
     uint64_t m_free = 0;
 };
 
-std::string list(const std::vector<int>& numbers) {
-    std::string text;
-    for (size_t i = 0; i < numbers.size(); ++i)
-        text += (i ? "," : "") + std::to_string(numbers[i]);
-    return text;
-}
-
 void check_scene(const raster::RasterSource& source, int window) {
     const auto shape = source.shape();
     if (shape.bands < 2)
@@ -112,63 +106,38 @@ void check_scene(const raster::RasterSource& source, int window) {
                                            std::to_string(largest - (largest + 1) % 2) + ".");
 }
 
-/// One raster for each output of the operation, in its order: y', alpha, rho.
-class Outputs {
-  public:
-    Outputs(const cli::Run& run, const Settings& settings, const raster::RasterSource& source, bool holes) {
-        const auto shape = source.shape();
-        raster::OutputSpec cube;
-        cube.shape = shape;
-        cube.same_bands = true;
-        cube.holes = holes;
-        cube.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
-        if (settings.spp.cube) m_planned.push_back({run.options().destination, cube});
-        const auto single = [&](const std::string& path, const char* name, const char* unit) {
-            if (path.empty()) return;
-            raster::OutputSpec spec;
-            spec.shape = {shape.samples, shape.lines, 1};
-            spec.holes = holes;
-            spec.bands = {{name, {{"unit", unit}}}};
-            spec.metadata = cube.metadata;
-            raster::OutputOptions options = run.side_output(path);
-            if (!settings.spp.cube) { // -dstnodata is that of y'; other values could be angles for whom
-                                      // computes with them
-                options.nodata.reset();
-                spec.nodata = std::numeric_limits<double>::quiet_NaN();
-            }
-            m_planned.push_back({options, spec});
-        };
-        single(settings.alpha_file, "SPP alpha", "radian");
-        single(settings.rho_file, "SPP rho", "1");
-        for (const auto& [options, spec] : m_planned)
-            raster::RasterSink::check(options, spec);
-    }
-
-    void create(const raster::RasterSource& source) {
-        for (const auto& [options, spec] : m_planned)
-            m_made.push_back(raster::RasterSink::create(options, spec, &source));
-    }
-    std::vector<stream::CubeSink*> sinks() const {
-        std::vector<stream::CubeSink*> list;
-        for (const auto& sink : m_made)
-            list.push_back(sink.get());
-        return list;
-    }
-    std::vector<const raster::RasterSink*> rasters() const {
-        std::vector<const raster::RasterSink*> list;
-        for (const auto& sink : m_made)
-            list.push_back(sink.get());
-        return list;
-    }
-    void commit() {
-        for (const auto& sink : m_made)
-            sink->commit();
-    }
-
-  private:
-    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
-    std::vector<std::unique_ptr<raster::RasterSink>> m_made;
-};
+/// One raster for each output of the operation, in its order: y', alpha, rho. What can be refused is refused
+/// here.
+raster::OutputSet outputs_of(const cli::Run& run, const Settings& settings,
+                             const raster::RasterSource& source, bool holes) {
+    raster::OutputSet outputs;
+    const auto shape = source.shape();
+    raster::OutputSpec cube;
+    cube.shape = shape;
+    cube.same_bands = true;
+    cube.holes = holes;
+    cube.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
+    if (settings.spp.cube) outputs.plan(run.options().destination, cube);
+    const auto single = [&](const std::string& path, const char* name, const char* unit) {
+        if (path.empty()) return;
+        raster::OutputSpec spec;
+        spec.shape = {shape.samples, shape.lines, 1};
+        spec.holes = holes;
+        spec.bands = {{name, {{"unit", unit}}}};
+        spec.metadata = cube.metadata;
+        raster::OutputOptions options = run.side_output(path);
+        if (!settings.spp.cube) { // -dstnodata is that of y'; other values could be angles for whom computes
+                                  // with them
+            options.nodata.reset();
+            spec.nodata = std::numeric_limits<double>::quiet_NaN();
+        }
+        outputs.plan(options, spec);
+    };
+    single(settings.alpha_file, "SPP alpha", "radian");
+    single(settings.rho_file, "SPP rho", "1");
+    outputs.check();
+    return outputs;
+}
 
 stream::PassOptions displacement_pass(cli::Run& run, const Backend& backend) {
     auto options = run.pass("displacement", 0.7);
@@ -243,7 +212,7 @@ void run_spp(cli::Run& run, Settings settings) {
         settings.spp.alpha = true;
         virtual_cube.emplace(run, settings, *source);
     }
-    Outputs(run, settings, *source, true); // refuses what can be refused before any work
+    outputs_of(run, settings, *source, true); // refuses what can be refused before any work
     Backend backend(run, source->shape(), settings);
     if (run.options().dry_run) return print_plan(run, backend, settings, *source);
 
@@ -255,23 +224,12 @@ void run_spp(cli::Run& run, Settings settings) {
         run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("centroid", 0.3)));
         cli::Run::seal(*scene);
         statistics = scan.result();
-        const auto empty = statistics.empty_bands();
-        if (statistics.valid_pixels > 0 || empty.empty()) break;
-        if (static_cast<int>(empty.size()) == source->shape().bands) break;
-        std::vector<int> numbers;
-        for (int b : empty)
-            numbers.push_back(source->bands()[static_cast<size_t>(b)]);
-        run.warn("no valid value in band " + list(numbers) + ": left out");
-        run.report()["bands_without_values"] = numbers;
+        if (statistics.valid_pixels > 0) break;
         scene.reset();
-        source = source->without_bands(empty);
+        if (!run.leave_out_empty_bands(source, statistics.empty_bands())) break;
         check_scene(*source, settings.spp.window);
     }
-    if (statistics.valid_pixels == 0)
-        throw Error(source->path() +
-                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
-                        "bands are zero)",
-                    "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+    if (statistics.valid_pixels == 0) throw cli::no_valid_pixel(*source);
     run.report()["valid_pixels"] = statistics.valid_pixels;
     run.report()["invalid_pixels"] = statistics.invalid_pixels;
     if (statistics.invalid_pixels > 0)
@@ -279,13 +237,12 @@ void run_spp(cli::Run& run, Settings settings) {
                  std::to_string(source->shape().pixels()) +
                  " pixels are invalid (nodata, masked, NaN or all zero) and stay without a value");
 
-    Outputs outputs(run, settings, *source, statistics.invalid_pixels > 0);
+    auto outputs = outputs_of(run, settings, *source, statistics.invalid_pixels > 0);
     const auto operation = backend.displacement(settings.spp, statistics.mean);
-    outputs.create(*source);
-    for (const auto* sink : outputs.rasters())
-        run.reserve_cache(sink->cache_bytes());
+    outputs.create(source.get());
+    run.reserve_cache(outputs.cache_bytes());
     auto options = displacement_pass(run, backend);
-    options.output_layout = outputs.rasters().front()->layout();
+    options.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), options));
     outputs.commit();
     if (virtual_cube) virtual_cube->write(*source, statistics.mean, statistics.invalid_pixels > 0);

@@ -4,6 +4,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/labels.h"
+#include "raster/output_set.h"
 #include "raster/packed_text.h"
 #include "svm/svm.h"
 
@@ -118,63 +119,38 @@ std::vector<raster::LabelClass> classes_of(const svm::Model& model) {
     return classes;
 }
 
-/// One raster for each output of the operation, in its order: map, probabilities, confidence.
-class Outputs {
-  public:
-    Outputs(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
-            const svm::Model& model) {
-        const auto shape = source.shape();
-        raster::OutputOptions map = run.options().destination;
-        raster::OutputSpec labels;
-        labels.shape = {shape.samples, shape.lines, 1};
-        raster::describe_class_map(classes_of(model), map, labels);
-        labels.bands = {{"class", {}}};
-        labels.metadata["HSI_SVM_MODEL"] = s.model_file;
-        m_planned.push_back({map, labels});
-        const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
-            if (path.empty()) return;
-            raster::OutputSpec spec;
-            spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
-            spec.bands = std::move(bands);
-            spec.holes = true;
-            spec.metadata = labels.metadata;
-            m_planned.push_back({run.side_output(path), spec});
-        };
-        std::vector<raster::BandSpec> names;
-        for (const auto& c : model.classes) {
-            std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
-            names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
-        }
-        further(s.probabilities, std::move(names));
-        further(s.confidence, {{"confidence", {}}});
-        for (const auto& [options, spec] : m_planned)
-            raster::RasterSink::check(options, spec);
+/// One raster for each output of the operation, in its order: map, probabilities, confidence. What can be
+/// refused is refused here.
+raster::OutputSet outputs_of(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
+                             const svm::Model& model) {
+    raster::OutputSet outputs;
+    const auto shape = source.shape();
+    raster::OutputOptions map = run.options().destination;
+    raster::OutputSpec labels;
+    labels.shape = {shape.samples, shape.lines, 1};
+    raster::describe_class_map(classes_of(model), map, labels);
+    labels.bands = {{"class", {}}};
+    labels.metadata["HSI_SVM_MODEL"] = s.model_file;
+    outputs.plan(map, labels);
+    const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
+        if (path.empty()) return;
+        raster::OutputSpec spec;
+        spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
+        spec.bands = std::move(bands);
+        spec.holes = true;
+        spec.metadata = labels.metadata;
+        outputs.plan(run.side_output(path), std::move(spec));
+    };
+    std::vector<raster::BandSpec> names;
+    for (const auto& c : model.classes) {
+        std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
+        names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
     }
-    void create(const raster::RasterSource& source) {
-        for (const auto& [options, spec] : m_planned)
-            m_made.push_back(raster::RasterSink::create(options, spec, &source));
-    }
-    uint64_t cache_bytes() const {
-        uint64_t bytes = 0;
-        for (const auto& sink : m_made)
-            bytes += sink->cache_bytes();
-        return bytes;
-    }
-    std::vector<stream::CubeSink*> sinks() const {
-        std::vector<stream::CubeSink*> list;
-        for (const auto& sink : m_made)
-            list.push_back(sink.get());
-        return list;
-    }
-    void commit() {
-        for (const auto& sink : m_made)
-            sink->commit();
-    }
-
-  private:
-    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
-    std::vector<std::unique_ptr<raster::RasterSink>> m_made;
-};
+    further(s.probabilities, std::move(names));
+    further(s.confidence, {{"confidence", {}}});
+    outputs.check();
+    return outputs;
+}
 
 /// The map as a VRT, the model in it: a class is computed when a pixel is read.
 class VirtualMap {
@@ -221,7 +197,7 @@ void run_classify(cli::Run& run, const Settings& s) {
             map.write(*source, *model);
         return;
     }
-    Outputs outputs(run, s, *source, *model);
+    auto outputs = outputs_of(run, s, *source, *model);
     const Backend backend(run, source->shape().float_bytes());
     const auto operation = backend.classification(model, options);
     run.report()["model"] = {{"path", s.model_file},
@@ -243,7 +219,7 @@ void run_classify(cli::Run& run, const Settings& s) {
                                                   {"buffer_bytes", bytes}};
         return;
     }
-    outputs.create(*source);
+    outputs.create(source.get());
     run.reserve_cache(outputs.cache_bytes());
     auto pass = run.pass("classification", 1.0);
     pass.device_memory = backend.device_memory(run.options());

@@ -18,13 +18,6 @@ struct Settings {
     bool json = false;
 };
 
-std::string list(const std::vector<int>& numbers) {
-    std::string text;
-    for (size_t i = 0; i < numbers.size(); ++i)
-        text += (i ? "," : "") + std::to_string(numbers[i]);
-    return text;
-}
-
 void check_bands(const raster::RasterSource& source) {
     if (source.shape().bands < 2)
         throw UsageError("-b: " + std::to_string(source.shape().bands) + " band of " + source.path() +
@@ -55,21 +48,10 @@ void estimate(cli::Run& run, const Settings& settings) {
         stream::CovarianceScan scan(source->shape().bands);
         run.add_pass(stream::run_pass(*source, scan, {}, run.pass("covariance", 1)));
         scene = scan.result();
-        const auto empty = scene.empty_bands();
-        if (scene.valid_pixels > 0 || empty.empty() || static_cast<int>(empty.size()) == scene.bands) break;
-        std::vector<int> numbers;
-        for (int b : empty)
-            numbers.push_back(source->bands()[static_cast<size_t>(b)]);
-        run.warn("no valid value in band " + list(numbers) + ": left out");
-        run.report()["bands_without_values"] = numbers;
-        source = source->without_bands(empty);
+        if (scene.valid_pixels > 0 || !run.leave_out_empty_bands(source, scene.empty_bands())) break;
         check_bands(*source);
     }
-    if (scene.valid_pixels == 0)
-        throw Error(source->path() +
-                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
-                        "all bands are zero)",
-                    "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+    if (scene.valid_pixels == 0) throw cli::no_valid_pixel(*source);
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const auto result = vd::estimate(scene, method, settings.false_alarm);
 

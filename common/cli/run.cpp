@@ -292,6 +292,32 @@ void Run::reserve_cache(uint64_t bytes) {
     m->set_cache();
 }
 
+bool Run::leave_out_empty_bands(std::shared_ptr<raster::RasterSource>& source,
+                                const std::vector<int>& empty) {
+    if (empty.empty() || static_cast<int>(empty.size()) == source->shape().bands) return false;
+    std::vector<int> numbers;
+    for (int b : empty)
+        numbers.push_back(source->bands()[static_cast<size_t>(b)]);
+    warn("no valid value in band " + list_text(numbers) + ": left out");
+    report()["bands_without_values"] = numbers;
+    source = source->without_bands(empty);
+    return true;
+}
+
+Error no_valid_pixel(const raster::RasterSource& source) {
+    return Error(source.path() +
+                     ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
+                     "bands are zero)",
+                 "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+}
+
+std::string list_text(const std::vector<int>& numbers) {
+    std::string text;
+    for (int n : numbers)
+        text += (text.empty() ? "" : ",") + std::to_string(n);
+    return text;
+}
+
 std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source) {
     m->kept.reset();
     if (source->raw_access() || source->shape().float_bytes() > buffer_memory() / 2) return source;

@@ -16,6 +16,7 @@
 
 #include "core/cancel.h"
 #include "core/device_choice.h"
+#include "core/error.h"
 #include "raster/raster_sink.h"
 #include "raster/raster_source.h"
 #include "stream/pipeline.h"
@@ -56,11 +57,17 @@ class Run {
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.
     void reserve_cache(uint64_t bytes);
-    /// The source itself, or one that keeps what its first pass reads: when reading it again would cost (compressed,
-    /// tiled, remote) and it fits in half of the memory that is left. Call seal() after the pass.
+    /// The source itself, or one that keeps what its first pass reads: when reading it again would cost
+    /// (compressed, tiled, remote) and it fits in half of the memory that is left. Call seal() after the
+    /// pass.
     std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source);
     /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
     static void seal(stream::CubeSource& source);
+    /// For a scene without a valid pixel whose scan found `empty` bands (indices into source's) without a
+    /// single value, which spoil every pixel. Replaces the source by one without them, warns, puts
+    /// bands_without_values into the report and returns true: scan again. Returns false when there is no such
+    /// band, or no other.
+    bool leave_out_empty_bands(std::shared_ptr<raster::RasterSource>& source, const std::vector<int>& empty);
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
@@ -94,8 +101,8 @@ class Tool {
     CLI::App& app();        ///< for the tool's own options
     void add_source();      ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
     void add_destination(); ///< dst, -of, -co, -ot, -dstnodata, -overwrite
-    /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that computes on
-    /// the CPU alone has no -device and no -device-memory.
+    /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that
+    /// computes on the CPU alone has no -device and no -device-memory.
     void add_compute(bool device = true);
     void add_report(); ///< -report, -dry-run, -q alone: for a tool that does not work through a scene
     /// Called after parsing and before any file is opened: throw UsageError when options contradict one
@@ -107,6 +114,12 @@ class Tool {
     struct Impl;
     std::unique_ptr<Impl> m;
 };
+
+/// What to throw when not a single pixel of the scene can be used.
+Error no_valid_pixel(const raster::RasterSource& source);
+
+/// "3,17,18"
+std::string list_text(const std::vector<int>& numbers);
 
 /// Reads "1-30,45" into 1-based band numbers; throws UsageError naming -b.
 std::vector<int> parse_band_list(const std::vector<std::string>& texts);

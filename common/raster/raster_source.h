@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // A georeferenced cube that GDAL opens, as a stream::CubeSource.
 //
-// Bands: those asked for, or all that the file's bad-band list does not mark. Values are the stored numbers (scale and
-// offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked pixels arrive as
-// NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout) are read with pread past GDAL's
-// block cache; everything else through RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
+// Bands: those asked for, or all that the file's bad-band list does not mark. Values are the stored numbers
+// (scale and offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked
+// pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout) are
+// read with pread past GDAL's block cache; everything else through RasterIO along the file's blocks, a
+// dataset handle a reader. Same bytes.
 #pragma once
 
 #include "core/rect.h"
@@ -32,8 +33,8 @@ struct SceneMetadata; ///< everything an output inherits (private to this room)
 
 class RasterSource final : public stream::CubeSource {
   public:
-    /// Throws Error naming the file and what was found (does not open, no bands, complex type, zero size), and
-    /// UsageError naming -b or -srcwin when these do not fit the file.
+    /// Throws Error naming the file and what was found (does not open, no bands, complex type, zero size),
+    /// and UsageError naming -b or -srcwin when these do not fit the file.
     static std::shared_ptr<RasterSource> open(const OpenOptions& options);
     ~RasterSource() override;
 
@@ -43,19 +44,22 @@ class RasterSource final : public stream::CubeSource {
     uint64_t stored_bytes_per_pixel() const override;
 
     const std::string& path() const;
-    const std::string& driver() const;             ///< "ENVI", "GTiff" ...
-    std::string type_name() const;                 ///< "Float32", "Int16" ...
-    bool raw_access() const;                       ///< pread instead of RasterIO
-    uint64_t cache_bytes() const;                  ///< GDAL block cache that tile reading wants (small when raw)
-    const std::vector<int>& bands() const;         ///< file bands (1-based) behind the source's bands
-    std::vector<int> bad_bands() const;            ///< file bands left out because the bad-band list marks them
-    std::vector<std::string> band_names() const;   ///< descriptions, "Band N" where there is none
-    std::vector<double> wavelengths_nm() const;    ///< one a band; NaN where unknown; empty when no band has one
-    std::vector<double> fwhm_nm() const;           ///< likewise
-    std::optional<double> nodata() const;          ///< of the first kept band, or -srcnodata
+    const std::string& driver() const; ///< "ENVI", "GTiff" ...
+    std::string type_name() const;     ///< "Float32", "Int16" ...
+    bool raw_access() const;           ///< pread instead of RasterIO
+    /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
+    /// all of the file in its memory now.
+    bool held_by_system() const;
+    uint64_t cache_bytes() const;          ///< GDAL block cache that tile reading wants (small when raw)
+    const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands
+    std::vector<int> bad_bands() const;    ///< file bands left out because the bad-band list marks them
+    std::vector<std::string> band_names() const; ///< descriptions, "Band N" where there is none
+    std::vector<double> wavelengths_nm() const; ///< one a band; NaN where unknown; empty when no band has one
+    std::vector<double> fwhm_nm() const;        ///< likewise
+    std::optional<double> nodata() const;       ///< of the first kept band, or -srcnodata
     bool has_srs() const;
-    std::string srs_wkt() const;                   ///< empty when there is none
-    bool geotransform(double (&gt)[6]) const;      ///< of the window; false when there is none
+    std::string srs_wkt() const;                     ///< empty when there is none
+    bool geotransform(double (&gt)[6]) const;        ///< of the window; false when there is none
     std::vector<std::string> category_names() const; ///< of the first kept band
 
     /// The same scene without some bands (indices into bands(), 0-based).

@@ -30,6 +30,9 @@ struct Options {
     int targets = 1; ///< t >= 1
     Method method = Method::osp;
     Score score = Score::absolute;
+    /// Keep the scene in memory when it fits. false: read it again, when that costs less than the memory to
+    /// keep it in (the system has the file in its own).
+    bool keep_scene = true;
 };
 
 /// The search ends early when ||P x||^2 of the best pixel is less than this share of the first target's.
@@ -113,15 +116,15 @@ struct ClassifyOptions {
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options);
 
-/// What is left of every pixel x outside the subspace of the targets: ||P x||, P = I - U (U'U)^-1 U', or its square, which
-/// is the score of OSP. One output band; no target: ||x||. Invalid pixels come out as NaN. Computed in double precision
-/// as ||x||^2 - sum_k (q_k.x)^2, q_k the orthonormalised targets, hence exact to about 1e-8 ||x||. Throws Error naming
-/// the target (counted from 1) that depends on those before it.
+/// What is left of every pixel x outside the subspace of the targets: ||P x||, P = I - U (U'U)^-1 U', or its
+/// square, which is the score of OSP. One output band; no target: ||x||. Invalid pixels come out as NaN.
+/// Computed in double precision as ||x||^2 - sum_k (q_k.x)^2, q_k the orthonormalised targets, hence exact to
+/// about 1e-8 ||x||. Throws Error naming the target (counted from 1) that depends on those before it.
 std::unique_ptr<stream::Operation> make_residual(int bands, const std::vector<std::vector<float>>& targets,
                                                  bool squared);
 
-/// p = 1 - sum_k (q_k.1) q_k, the projector of the GS method after these targets: its score is |p.x|. Throws Error as
-/// make_residual() does.
+/// p = 1 - sum_k (q_k.1) q_k, the projector of the GS method after these targets: its score is |p.x|. Throws
+/// Error as make_residual() does.
 std::vector<double> gs_projector(int bands, const std::vector<std::vector<float>>& targets);
 
 /// Spectral angle in degrees, of n values each; NaN when one of them is zero.
@@ -130,17 +133,17 @@ double spectral_angle(const double* a, const double* b, size_t n);
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the object is
-/// static).
+/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the
+/// object is static).
 class CudaBackend {
   public:
     /// True when the scene and what the search needs fit into device_memory bytes (0: 80 % of what is free).
     virtual bool fits(const CudaDevice& device, uint64_t device_memory, const stream::CubeShape& scene,
                       const Options& options) = 0;
-    /// As detect(), with the scene on the device, read once: the same targets in the same order, and the same scores to
-    /// the last bit. Throws Error when it does not fit.
-    virtual Detection detect(const CudaDevice& device, const stream::CubeSource& source, const Options& options,
-                             const stream::PassOptions& pass) = 0;
+    /// As detect(), with the scene on the device, read once: the same targets in the same order, and the same
+    /// scores to the last bit. Throws Error when it does not fit.
+    virtual Detection detect(const CudaDevice& device, const stream::CubeSource& source,
+                             const Options& options, const stream::PassOptions& pass) = 0;
 
   protected:
     ~CudaBackend() = default;

@@ -679,7 +679,7 @@ class Detector {
         for (const bool keep : {true, false}) {
             uint64_t pool = std::min(all_pool, m_pass.memory / 4);
             if (keep) {
-                if (scene > m_pass.memory) continue;
+                if (!m_options.keep_scene || scene > m_pass.memory) continue;
                 pool = std::min(pool, (m_pass.memory - scene) / 2);
             }
             // Regions so large that each can bring three times the targets into the pool, within reason.

@@ -28,13 +28,14 @@ gpu::SearchShape shape_of(const stream::CubeShape& scene, const Options& options
     return s;
 }
 
-/// Copies tiles from pinned memory to their place in the scene on the device.
+/// Tiles in pinned memory to the device, and from there to their places in the search's cube.
 class Upload final : public stream::Operation {
   public:
-    Upload(int ordinal, const stream::CubeShape& scene, float* cube, int64_t pitch)
-        : m_ordinal(ordinal), m_scene(scene), m_cube(cube), m_pitch(pitch),
+    static constexpr uint64_t tile_bytes = uint64_t{16} << 20;
+    Upload(int ordinal, const gpu::SearchWork& work, int64_t scene_samples)
+        : m_ordinal(ordinal), m_work(work), m_scene_samples(scene_samples),
           m_allocator(std::make_shared<cuda::PinnedAllocator>(ordinal)) {}
-    uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
+    uint64_t preferred_bytes() const override { return tile_bytes; }
     std::shared_ptr<HostAllocator> allocator() const override { return m_allocator; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         const DeviceGuard guard(m_ordinal);
@@ -44,26 +45,41 @@ class Upload final : public stream::Operation {
   private:
     struct Lane final : stream::Worker {
         explicit Lane(Upload& u) : upload(u) {}
-        void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>&) override {
             const DeviceGuard guard(upload.m_ordinal);
-            const auto width = static_cast<size_t>(in.samples) * sizeof(float);
-            for (int b = 0; b < in.bands; ++b)
-                HSI_CUDA_CHECK(cudaMemcpy2DAsync(
-                    upload.m_cube + b * upload.m_pitch + tile.window.y * upload.m_scene.samples + tile.window.x,
-                    static_cast<size_t>(upload.m_scene.samples) * sizeof(float), in.row(b, 0),
-                    static_cast<size_t>(in.line_stride) * sizeof(float), width, static_cast<size_t>(in.lines),
-                    cudaMemcpyHostToDevice, stream.get()));
+            const auto samples = static_cast<size_t>(in.samples), rows = static_cast<size_t>(in.lines);
+            const size_t needed = samples * rows * static_cast<size_t>(in.bands);
+            if (staging.size() < needed) staging = DeviceBuffer<float>(needed);
+            if (in.line_stride == in.samples && in.band_stride == in.samples * in.lines)
+                HSI_CUDA_CHECK(cudaMemcpyAsync(staging.data(), in.row(0, 0), needed * sizeof(float),
+                                               cudaMemcpyHostToDevice, stream.get()));
+            else
+                for (int b = 0; b < in.bands; ++b)
+                    HSI_CUDA_CHECK(cudaMemcpy2DAsync(
+                        staging.data() + static_cast<size_t>(b) * samples * rows, samples * sizeof(float),
+                        in.row(b, 0), static_cast<size_t>(in.line_stride) * sizeof(float),
+                        samples * sizeof(float), rows, cudaMemcpyHostToDevice, stream.get()));
+            gpu::PrepareTile t;
+            t.data = staging.data();
+            t.line_stride = t.samples = in.samples;
+            t.lines = in.lines;
+            t.band_stride = in.samples * in.lines;
+            t.x = tile.window.x;
+            t.y = tile.window.y;
+            t.scene_samples = upload.m_scene_samples;
+            gpu::launch_prepare(upload.m_work, t, stream.get());
             done.record(stream.get());
             done.wait();
         }
         Upload& upload;
         cuda::Stream stream;
         cuda::Event done;
+        DeviceBuffer<float> staging;
     };
     int m_ordinal;
-    stream::CubeShape m_scene;
-    float* m_cube;
-    int64_t m_pitch;
+    const gpu::SearchWork& m_work;
+    int64_t m_scene_samples;
     std::shared_ptr<HostAllocator> m_allocator;
 };
 
@@ -74,23 +90,27 @@ class Backend final : public CudaBackend {
         const auto shape = shape_of(scene, options);
         const uint64_t free = cuda::free_memory(device.ordinal);
         const uint64_t room = device_memory > 0 ? std::min(device_memory, free) : free / 5 * 4;
-        return shape.cube_bytes() + gpu::SearchWork::state_bytes(shape) <= room;
+        // The lanes' tiles together are the scene at most, and seldom more than this.
+        const uint64_t staging = std::min(shape.cube_bytes(), 32 * Upload::tile_bytes);
+        return shape.cube_bytes() + gpu::SearchWork::state_bytes(shape) + staging <= room;
     }
 
     Detection detect(const CudaDevice& device, const stream::CubeSource& source, const Options& options,
                      const stream::PassOptions& pass) override {
         if (options.targets < 1)
-            throw UsageError("-t: " + std::to_string(options.targets) + " is not a number of targets", "Use 1 or more.");
+            throw UsageError("-t: " + std::to_string(options.targets) + " is not a number of targets",
+                             "Use 1 or more.");
         const DeviceGuard guard(device.ordinal);
         const auto scene = source.shape();
         gpu::SearchWork work;
         work.shape = shape_of(scene, options);
-        const auto &shape = work.shape;
+        const auto& shape = work.shape;
         const auto pixels = static_cast<size_t>(shape.pitch()), groups = static_cast<size_t>(shape.groups()),
                    targets = static_cast<size_t>(shape.targets), bands = static_cast<size_t>(shape.bands);
-        DeviceBuffer<float> cube(pixels * bands);
-        DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands), found_score(targets);
-        DeviceBuffer<int> applied(groups);
+        DeviceBuffer<float> cube(static_cast<size_t>(shape.cube_bytes() / sizeof(float)));
+        DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands),
+            found_score(targets);
+        DeviceBuffer<int> applied(pixels);
         DeviceBuffer<unsigned char> scratch(static_cast<size_t>(gpu::SearchWork::scratch_bytes(shape)));
         DeviceBuffer<int64_t> found(targets);
         DeviceBuffer<gpu::SearchResult> result(1);
@@ -106,7 +126,7 @@ class Backend final : public CudaBackend {
         work.result = result.data();
 
         Detection d;
-        Upload upload(device.ordinal, scene, cube.data(), shape.pitch());
+        Upload upload(device.ordinal, work, scene.samples);
         auto reading = pass;
         reading.name = "read";
         reading.only = nullptr;
@@ -120,8 +140,9 @@ class Backend final : public CudaBackend {
         std::vector<int64_t> at(targets);
         std::vector<double> scores(targets);
         result.download(&outcome, 1, stream.get());
-        found.download(at.data(), targets, stream.get());
-        found_score.download(scores.data(), targets, stream.get());
+        stream.synchronize();
+        found.download(at.data(), static_cast<size_t>(outcome.found), stream.get());
+        found_score.download(scores.data(), static_cast<size_t>(outcome.found), stream.get());
         stream.synchronize();
         for (int k = 0; k < outcome.found; ++k) {
             const auto i = static_cast<size_t>(k);
@@ -130,9 +151,8 @@ class Backend final : public CudaBackend {
             t.sample = at[i] % scene.samples;
             t.score = scores[i];
             t.spectrum.resize(bands);
-            HSI_CUDA_CHECK(cudaMemcpy2DAsync(t.spectrum.data(), sizeof(float), cube.data() + at[i],
-                                             pixels * sizeof(float), sizeof(float), bands, cudaMemcpyDeviceToHost,
-                                             stream.get()));
+            HSI_CUDA_CHECK(cudaMemcpyAsync(t.spectrum.data(), cube.data() + at[i] * shape.row(),
+                                           bands * sizeof(float), cudaMemcpyDeviceToHost, stream.get()));
             stream.synchronize();
             d.targets.push_back(std::move(t));
         }
@@ -150,7 +170,8 @@ class Backend final : public CudaBackend {
         d.economy.in_memory = true;
         d.economy.passes = 2;
         d.economy.tiles = d.economy.tile_visits = d.passes.front().tiles;
-        d.economy.scan_equivalents = static_cast<double>(outcome.visits) / static_cast<double>(groups);
+        d.economy.scan_equivalents =
+            1 + static_cast<double>(outcome.visits) / static_cast<double>(scene.pixels()); // 1: the norms
         if (pass.progress) pass.progress(1.0);
         return d;
     }

@@ -12,17 +12,25 @@ namespace {
 
 namespace cg = cooperative_groups;
 
-constexpr int threads = 256, warps = threads / 32;
-constexpr int at_once = 8;        ///< targets applied in one pass over a group, by a warp
-constexpr int at_once_together = 4; ///< the same, by a block
-constexpr int candidates = 64;    ///< of a block, decided by all its warps
-constexpr int most_blocks = 2048; ///< of a launch
+constexpr int threads = 512, warps = threads / 32; ///< a block takes a multiprocessor for itself
+/// A warp looks at eight pixels, four lanes each: the shape of the tensor cores' product of 8 x 4 and 4 x 8
+/// doubles, which here are the bands of eight pixels and of eight targets.
+constexpr int lanes_each = 4, pixels_at_once = 32 / lanes_each, targets_at_once = 8;
+constexpr int piece = 4 * lanes_each; ///< bands that the lanes of a pixel load together, sixteen bytes each
+constexpr int most_pieces =
+    16; ///< that are under way at a time: with 256 bands or fewer a visit waits for memory once
+constexpr int top_warps = 8;        ///< of a block, look for a lower bound of the next score
+constexpr int batch_groups = 64;    ///< groups of a block whose pixels are listed at a time
+constexpr int most_blocks = 2048;   ///< of a launch
+constexpr int most_resident = 2048; ///< groups of a block whose bounds are in shared memory
 constexpr unsigned all = 0xffffffffu;
 constexpr double rank_limit = 1e-6, unit_roundoff = 1.1102230246251565e-16;
 
-struct BlockBest {
+/// The best of some pixels, and the score of the second best of them.
+struct Best {
     double score;
     long long pixel; ///< -1: none
+    double second;
 };
 
 /// Doubles in the order of unsigned integers; 0 is below all of them.
@@ -34,7 +42,9 @@ __device__ double from_ordered(unsigned long long o) {
     return __longlong_as_double(static_cast<long long>(o >> 63 ? o & ~(1ull << 63) : ~o));
 }
 
-__device__ double minus_infinity() { return __longlong_as_double(static_cast<long long>(0xfff0000000000000ull)); }
+__device__ double minus_infinity() {
+    return __longlong_as_double(static_cast<long long>(0xfff0000000000000ull));
+}
 
 __device__ bool before(double a, long long pa, double b, long long pb) {
     if (pa < 0) return false;
@@ -42,229 +52,284 @@ __device__ bool before(double a, long long pa, double b, long long pb) {
     return a != b ? a > b : pa < pb;
 }
 
+/// Takes in another set of pixels, which shares none with the first.
+__device__ void merge(Best& a, const Best& b) {
+    if (before(b.score, b.pixel, a.score, a.pixel))
+        a = {b.score, b.pixel, fmax(a.score, b.second)};
+    else
+        a.second = fmax(a.second, b.score);
+}
+
+__device__ void merge_lanes(Best& a) {
+#pragma unroll 1
+    for (int o = 16; o > 0; o /= 2)
+        merge(a, {__shfl_xor_sync(all, a.score, o), __shfl_xor_sync(all, a.pixel, o),
+                  __shfl_xor_sync(all, a.second, o)});
+}
+
 __device__ double warp_max(double v) {
+#pragma unroll 1
     for (int o = 16; o > 0; o /= 2)
         v = fmax(v, __shfl_xor_sync(all, v, o));
     return v;
 }
 
-/// basis.h's dot product; all lanes get it.
-template <class A, class B>
-__device__ double strand_dot(A a, B b, int n) {
+extern __shared__ __align__(16) unsigned char memory[];
+
+/// What is in shared memory is called by its place there, in doubles: code that is called must not take it
+/// for any memory.
+__device__ double* shared_at(int place) { return reinterpret_cast<double*>(memory) + place; }
+
+/// basis.h's dot product; all lanes get it. b: in shared memory.
+template <class A>
+__device__ double strand_dot(A a, const double* b, int n) {
+    constexpr int unroll = 8;
     double part = 0;
-    for (int i = static_cast<int>(threadIdx.x % 32); i < n; i += 32)
-        part = __dadd_rn(part, __dmul_rn(a(i), b(i)));
+#pragma unroll 1
+    for (int first = static_cast<int>(threadIdx.x % 32); first < n; first += 32 * unroll) {
+        double product[unroll];
+#pragma unroll
+        for (int u = 0; u < unroll; ++u) {
+            const int i = first + 32 * u;
+            product[u] = i < n ? __dmul_rn(a(i), b[i]) : 0.0; // adding zero is exact
+        }
+#pragma unroll
+        for (int u = 0; u < unroll; ++u)
+            part = __dadd_rn(part, product[u]);
+    }
+#pragma unroll
     for (int o = 16; o > 0; o /= 2)
         part = __dadd_rn(part, __shfl_xor_sync(all, part, o));
     return part;
 }
 
-/// The targets' q_k: the latest in shared memory, all in global memory.
+__device__ __noinline__ double dot_of(int a, int b, int n) {
+    const double* at = shared_at(a);
+    return strand_dot([&](int i) { return at[i]; }, shared_at(b), n);
+}
+__device__ __noinline__ double dot_with_global(const double* a, int b, int n) {
+    // __ldcg: another block has written it.
+    return strand_dot([&](int i) { return __ldcg(a + i); }, shared_at(b), n);
+}
+__device__ __noinline__ double dot_with_pixel(const float* a, int b, int n) {
+    return strand_dot([&](int i) { return static_cast<double>(a[i]); }, shared_at(b), n);
+}
+
+/// The targets' q_k: the latest at the beginning of shared memory, all in global memory.
 struct Basis {
     const double* global;
-    double* recent; ///< q_{base}, q_{base+1} ..., `pitch` apart
-    int bands, pitch, base;
-    __device__ double at(int k, int b) const {
-        // __ldcg: another block has written it.
-        return k >= base ? recent[(k - base) * pitch + b] : __ldcg(global + static_cast<size_t>(k) * bands + b);
+    int bands, pitch, base; ///< q_{base}, q_{base+1} ... are in shared memory, `pitch` apart
+};
+
+/// Doubles from a q_k in shared memory to the next: two rows together fill all banks when eight lanes read of
+/// them.
+__host__ __device__ inline int pitch_of(const SearchShape& s) { return s.row() + 2; }
+/// How a launch is cut and where things lie in a block's shared memory, in bytes.
+struct Layout {
+    int window = 1;   ///< q_k in shared memory at a time
+    int pieces = 1;   ///< of a spectrum in a warp's buffer at a time
+    int stride = 0;   ///< floats from a pixel's part of that buffer to the next
+    int resident = 0; ///< groups whose bounds are in shared memory: all of the block's, or none
+    size_t vector, p, coefficients, buffer, greatest, found, list, pixels, bytes;
+};
+
+Layout layout_of(const SearchShape& s, int64_t groups_each, size_t limit) {
+    const size_t row = static_cast<size_t>(pitch_of(s)) * 8;
+    Layout l;
+    l.resident = groups_each <= most_resident ? static_cast<int>(groups_each) : 0;
+    for (l.pieces = std::min(most_pieces, s.row() / piece);; l.pieces = (l.pieces + 1) / 2) {
+        // An odd multiple of 64 bytes: two pixels together fill all banks.
+        l.stride = l.pieces % 2 ? l.pieces * piece : (l.pieces + 1) * piece;
+        for (l.window = s.targets; l.window > 0; l.window /= 2) {
+            size_t at = row * static_cast<size_t>(l.window);
+            const auto take = [&](size_t bytes) {
+                const size_t here = at;
+                at += (bytes + 15) / 16 * 16;
+                return here;
+            };
+            l.vector = take(row);
+            l.p = take(row);
+            l.coefficients = take(static_cast<size_t>(s.targets) * 8);
+            l.buffer = take(sizeof(float) * warps * pixels_at_once * static_cast<size_t>(l.stride));
+            l.greatest = take(static_cast<size_t>(l.resident) * 8);
+            l.found = take(static_cast<size_t>(s.targets) * 8);
+            l.list = take(sizeof(int) * threads);
+            l.pixels = take(sizeof(int) * batch_groups * group);
+            l.bytes = at;
+            if (l.bytes <= limit) return l;
+            if (l.window <= targets_at_once && l.pieces > 1) break; // rather less of the spectra at a time
+        }
+        if (l.pieces == 1) return l;
     }
-};
-
-struct Shared {
-    double *recent, *vector, *p, *coefficients, *partial;
-    long long *candidate, *found;
-    int* list;
-};
-
-__host__ __device__ inline int even(int n) { return (n + 1) / 2 * 2; }
-
-/// q_k in shared memory at a time.
-__host__ inline int window_of(const SearchShape& s) {
-    const int row = even(s.bands) * 8;
-    return std::max(1, std::min(s.targets, (72 << 10) / row));
 }
 
-__host__ inline size_t shared_bytes(const SearchShape& s) {
-    const size_t row = static_cast<size_t>(even(s.bands)) * 8;
-    return row * (static_cast<size_t>(window_of(s)) + 2) + static_cast<size_t>(even(s.targets)) * 16 +
-           sizeof(double) * warps * at_once_together * 32 + sizeof(int) * threads + sizeof(long long) * candidates;
+/// q_k.v, v in shared memory; all lanes get it.
+__device__ double dot_with(const Basis& basis, int k, int v) {
+    return k >= basis.base
+               ? dot_of((k - basis.base) * basis.pitch, v, basis.bands)
+               : dot_with_global(basis.global + static_cast<size_t>(k) * basis.bands, v, basis.bands);
 }
 
-__device__ Shared carve(unsigned char* memory, const SearchShape& s, int window) {
-    Shared m;
-    const int row = even(s.bands);
-    m.recent = reinterpret_cast<double*>(memory);
-    m.vector = m.recent + static_cast<size_t>(window) * row;
-    m.p = m.vector + row;
-    m.coefficients = m.p + row;
-    m.partial = m.coefficients + even(s.targets);
-    m.candidate = reinterpret_cast<long long*>(m.partial + warps * at_once_together * 32);
-    m.found = m.candidate + candidates;
-    m.list = reinterpret_cast<int*>(m.found + even(s.targets));
-    return m;
+/// c[k] = q_k.v for all k < count, by the whole block.
+__device__ void coefficients_of(const Basis& basis, int count, int v, double* c) {
+#pragma unroll 1
+    for (int k = static_cast<int>(threadIdx.x) / 32; k < count; k += warps) {
+        const double d = dot_with(basis, k, v);
+        if (threadIdx.x % 32 == 0) c[k] = d;
+    }
 }
 
-/// v -= sum_k (q_k.v) q_k, twice, by the whole block, as basis.h has it.
-__device__ void orthogonalise(const Basis& basis, int count, double* v, double* c) {
-    const int warp = static_cast<int>(threadIdx.x) / 32;
+/// squared - sum_k c[k]^2, in order.
+__device__ double less_squares(double squared, const double* c, int count) {
+#pragma unroll 4
+    for (int k = 0; k < count; ++k)
+        squared = __dsub_rn(squared, __dmul_rn(c[k], c[k]));
+    return squared;
+}
+
+/// v -= sum_k (q_k.v) q_k, twice, by the whole block, as basis.h has it; v and c in shared memory. `residual`
+/// gets squared - sum_k (q_k.v)^2 of the v that came in, as basis.h has it, once the block has met.
+__device__ __noinline__ void orthogonalise(Basis basis, int count, int v_at, int c_at, double squared,
+                                           double* residual) {
+    double *const v = shared_at(v_at), *const c = shared_at(c_at);
+#pragma unroll 1
     for (int round = 0; round < 2; ++round) {
         __syncthreads();
-        for (int k = warp; k < count; k += warps) {
-            const double d = strand_dot([&](int b) { return basis.at(k, b); }, [&](int b) { return v[b]; }, basis.bands);
-            if (threadIdx.x % 32 == 0) c[k] = d;
-        }
+        coefficients_of(basis, count, v_at, c);
         __syncthreads();
+#pragma unroll 1
         for (int b = static_cast<int>(threadIdx.x); b < basis.bands; b += threads) {
             double r = v[b];
-            for (int k = 0; k < count; ++k)
-                r = __dsub_rn(r, __dmul_rn(c[k], basis.at(k, b)));
+            const int older = min(count, basis.base);
+#pragma unroll 1
+            for (int k = 0; k < older; ++k)
+                r = __dsub_rn(
+                    r, __dmul_rn(c[k], __ldcg(basis.global + static_cast<size_t>(k) * basis.bands + b)));
+            const double* q = shared_at(b - basis.base * basis.pitch);
+#pragma unroll 8
+            for (int k = older; k < count; ++k)
+                r = __dsub_rn(r, __dmul_rn(c[k], q[k * basis.pitch]));
             v[b] = r;
         }
+        if (round == 0 && threadIdx.x == threads - 1) *residual = less_squares(squared, c, count);
     }
     __syncthreads();
 }
 
 /// ||x||^2 - sum_k (q_k.x)^2 of a pixel, decisive; by the whole block.
-__device__ double squared_residual(const SearchWork& w, const Basis& basis, int count, long long pixel, double* x,
-                                   double* c) {
+__device__ __noinline__ double squared_residual(const float* pixel, double norm, Basis basis, int count,
+                                                int x_at, int c_at) {
+    double *const x = shared_at(x_at), *const c = shared_at(c_at);
     __syncthreads();
-    const int64_t pitch = w.shape.pitch();
+#pragma unroll 1
     for (int b = static_cast<int>(threadIdx.x); b < basis.bands; b += threads)
-        x[b] = static_cast<double>(w.cube[b * pitch + pixel]);
+        x[b] = static_cast<double>(pixel[b]);
     __syncthreads();
-    for (int k = static_cast<int>(threadIdx.x) / 32; k < count; k += warps) {
-        const double d = strand_dot([&](int b) { return basis.at(k, b); }, [&](int b) { return x[b]; }, basis.bands);
-        if (threadIdx.x % 32 == 0) c[k] = d;
-    }
+    coefficients_of(basis, count, x_at, c);
     __syncthreads();
-    double s = w.norm[pixel];
-    for (int k = 0; k < count; ++k)
-        s = __dsub_rn(s, __dmul_rn(c[k], c[k]));
-    return s;
+    return less_squares(norm, c, count);
 }
 
-/// acc[j] = sum over bands [first, last) of q[j * pitch + b] * x_b for this lane's pixel.
-template <int M>
-__device__ void dots(const float* x, int64_t x_pitch, const double* q, int pitch, int first, int last, double (&acc)[M]) {
-    constexpr int unroll = 16;
-    for (int j = 0; j < M; ++j)
-        acc[j] = 0;
-    int b = first;
-    const float* at = x + first * x_pitch;
-    for (; b + unroll <= last; b += unroll, at += unroll * x_pitch) {
-        float value[unroll];
-#pragma unroll
-        for (int u = 0; u < unroll; ++u)
-            value[u] = at[u * x_pitch];
-#pragma unroll
-        for (int u = 0; u < unroll; ++u) {
-            const double v = static_cast<double>(value[u]);
-#pragma unroll
-            for (int j = 0; j < M; ++j)
-                acc[j] = fma(q[j * pitch + b + u], v, acc[j]);
+/// Brings this lane's part of a spectrum, `count` pieces from `x` on, into its warp's buffer.
+__device__ void bring(const float* x, int count, float* buffer) {
+#if __CUDA_ARCH__ >= 800
+    const auto to = static_cast<unsigned>(__cvta_generic_to_shared(buffer));
+#pragma unroll 4
+    for (int i = 0; i < count; ++i)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to + i * piece * 4), "l"(x + i * piece)
+                     : "memory");
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#else
+#pragma unroll 4
+    for (int i = 0; i < count; ++i)
+        *reinterpret_cast<float4*>(buffer + i * piece) = *reinterpret_cast<const float4*>(x + i * piece);
+#endif
+    __syncwarp(); // products are the whole warp's
+}
+
+/// d += a b: eight pixels' bands (this lane: one band of the pixel lane / 4) by eight targets' (one band of
+/// the target lane / 4); d: of the pixel lane / 4 with the targets lane % 4 * 2 and the next.
+__device__ void multiply(double (&d)[2], double a, double b) {
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(d[0]), "+d"(d[1])
+        : "d"(a), "d"(b));
+#else
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    for (int k = 0; k < 4; ++k) {
+        const double of_pixel = __shfl_sync(all, a, lane / 4 * 4 + k);
+        for (int n = 0; n < 2; ++n)
+            d[n] = fma(of_pixel, __shfl_sync(all, b, (lane % 4 * 2 + n) * 4 + k), d[n]);
+    }
+#endif
+}
+
+/// sum += products of the eight pixels in the warp's buffer with eight vectors; q: this lane's part of its
+/// vector.
+__device__ void accumulate(const float* buffer, const double* q, int count, double (&sum)[2][2]) {
+#pragma unroll 4
+    for (int i = 0; i < count; ++i) {
+        const float4 x = *reinterpret_cast<const float4*>(buffer + i * piece);
+        const double2 low = *reinterpret_cast<const double2*>(q + i * piece);
+        const double2 high = *reinterpret_cast<const double2*>(q + i * piece + 2);
+        multiply(sum[0], static_cast<double>(x.x), low.x);
+        multiply(sum[1], static_cast<double>(x.y), low.y);
+        multiply(sum[0], static_cast<double>(x.z), high.x);
+        multiply(sum[1], static_cast<double>(x.w), high.y);
+    }
+}
+
+/// Where a warp keeps its eight pixels' bands: this lane's part, and how many pieces of a spectrum go there.
+struct Buffer {
+    float* at;
+    int pieces;
+};
+
+/// A warp's dot products of its eight pixels with eight vectors in shared memory; d: see multiply(). x: this
+/// lane's part of its pixel's spectrum; q: where its vector begins. fresh: the pixels are not in the buffer
+/// yet.
+__device__ void dots(const float* x, int count, Buffer buffer, int q, bool fresh, double (&d)[2]) {
+    double sum[2][2] = {}; // one would wait for each product
+    const double* const mine = shared_at(q) + threadIdx.x % lanes_each * 4;
+    if (count <= buffer.pieces) {
+        if (fresh) bring(x, count, buffer.at);
+        accumulate(buffer.at, mine, count, sum);
+    } else {
+#pragma unroll 1
+        for (int from = 0; from < count; from += buffer.pieces) {
+            const int now = min(buffer.pieces, count - from);
+            bring(x + from * piece, now, buffer.at);
+            accumulate(buffer.at, mine + from * piece, now, sum);
         }
     }
-    for (; b < last; ++b, at += x_pitch) {
-        const double v = static_cast<double>(*at);
-#pragma unroll
-        for (int j = 0; j < M; ++j)
-            acc[j] = fma(q[j * pitch + b], v, acc[j]);
-    }
+    d[0] = sum[0][0] + sum[1][0];
+    d[1] = sum[0][1] + sum[1][1];
 }
 
-template <int M>
-__device__ double squares(const float* x, int64_t x_pitch, const double* q, int pitch, int first, int last) {
-    double acc[M], sum = 0;
-    dots<M>(x, x_pitch, q, pitch, first, last, acc);
-#pragma unroll
-    for (int j = 0; j < M; ++j)
-        sum = fma(acc[j], acc[j], sum);
-    return sum;
+/// The sum of (q_k.x)^2 over `missed` targets from the k-th of those in shared memory on, the first `skip` of
+/// which do not count (pixels of a warp may have missed more or fewer); to all lanes of the pixel.
+__device__ __noinline__ double missed_squares(const float* x, int count, Buffer buffer, int q_pitch, int k,
+                                              int skip, int missed) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    double less = 0;
+#pragma unroll 1
+    for (int from = 0; from < missed; from += targets_at_once) {
+        double d[2];
+        dots(x, count, buffer, (k + min(from + lane / lanes_each, missed - 1)) * q_pitch, from == 0, d);
+        const int first = from + lane % lanes_each * 2;
+        if (first >= skip && first < missed) less = fma(d[0], d[0], less);
+        if (first + 1 >= skip && first + 1 < missed) less = fma(d[1], d[1], less);
+    }
+    less += __shfl_xor_sync(all, less, 1);
+    less += __shfl_xor_sync(all, less, 2);
+    return less;
 }
 
-__device__ double squares_of(int count, const float* x, int64_t x_pitch, const double* q, int pitch, int bands) {
-    switch (count) {
-    case 1: return squares<1>(x, x_pitch, q, pitch, 0, bands);
-    case 2: return squares<2>(x, x_pitch, q, pitch, 0, bands);
-    case 3: return squares<3>(x, x_pitch, q, pitch, 0, bands);
-    case 4: return squares<4>(x, x_pitch, q, pitch, 0, bands);
-    case 5: return squares<5>(x, x_pitch, q, pitch, 0, bands);
-    case 6: return squares<6>(x, x_pitch, q, pitch, 0, bands);
-    case 7: return squares<7>(x, x_pitch, q, pitch, 0, bands);
-    default: return squares<8>(x, x_pitch, q, pitch, 0, bands);
-    }
-}
-
-/// One warp: a group's scores with all `count` targets; returns the greatest, to all lanes.
-__device__ double refresh(const SearchWork& w, const Basis& basis, int count, int64_t g) {
-    const int64_t pixel = g * group + threadIdx.x % 32, pitch = w.shape.pitch();
-    double s = w.score[pixel];
-    const bool valid = s != minus_infinity();
-    for (int k = w.applied[g]; k < count;) {
-        const int some = min(at_once, count - k);
-        const double less = squares_of(some, w.cube + pixel, pitch, basis.recent + (k - basis.base) * basis.pitch,
-                                       basis.pitch, basis.bands);
-        s -= less;
-        k += some;
-    }
-    if (!valid) s = minus_infinity(); // NaN arises there
-    w.score[pixel] = s;
-    const double most = warp_max(s);
-    if (threadIdx.x % 32 == 0) {
-        w.greatest[g] = most;
-        w.applied[g] = count;
-    }
-    __syncwarp();
-    return most;
-}
-
-/// The same by the whole block, each warp a part of the bands.
-__device__ double refresh_together(const SearchWork& w, const Basis& basis, int count, int64_t g, double* partial) {
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int64_t pixel = g * group + lane, pitch = w.shape.pitch();
-    const int first = basis.bands * warp / warps, last = basis.bands * (warp + 1) / warps;
-    double s = w.score[pixel];
-    const bool valid = s != minus_infinity();
-    int k = w.applied[g];
-    while (k < count) {
-        constexpr int some = at_once_together;
-        const int now = min(some, count - k);
-        const double* q = basis.recent + (k - basis.base) * basis.pitch;
-        double acc[some] = {};
-        if (now == some) {
-            dots<some>(w.cube + pixel, pitch, q, basis.pitch, first, last, acc);
-        } else {
-            for (int j = 0; j < now; ++j) {
-                double one[1];
-                dots<1>(w.cube + pixel, pitch, q + j * basis.pitch, basis.pitch, first, last, one);
-                acc[j] = one[0];
-            }
-        }
-        __syncthreads();
-#pragma unroll
-        for (int j = 0; j < some; ++j)
-            partial[(j * warps + warp) * 32 + lane] = acc[j];
-        __syncthreads();
-        for (int j = 0; j < now; ++j) {
-            double c = 0;
-            for (int v = 0; v < warps; ++v)
-                c += partial[(j * warps + v) * 32 + lane];
-            s -= c * c;
-        }
-        k += now;
-    }
-    if (!valid) s = minus_infinity();
-    const double most = warp_max(s);
-    __syncthreads(); // every warp has read the old score and count
-    if (warp == 0) {
-        w.score[pixel] = s;
-        if (lane == 0) {
-            w.greatest[g] = most;
-            w.applied[g] = count;
-        }
-    }
-    __syncthreads();
-    return most;
+/// p.x, p in shared memory; to all lanes of the pixel.
+__device__ __noinline__ double projection(const float* x, int count, Buffer buffer, int p) {
+    double d[2];
+    dots(x, count, buffer, p, true, d);
+    return __shfl_sync(all, d[0], threadIdx.x % 32 / lanes_each * lanes_each);
 }
 
 __device__ bool among(long long pixel, const long long* found, int count) {
@@ -273,324 +338,362 @@ __device__ bool among(long long pixel, const long long* found, int count) {
     return false;
 }
 
-__global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, BlockBest* blocks,
-                                                      unsigned long long* floors) {
-    extern __shared__ __align__(16) unsigned char memory[];
-    __shared__ BlockBest best;
-    __shared__ int listed, waiting;
-    __shared__ double warp_values[warps];
-    __shared__ int64_t warp_groups[warps];
+/// blocks: 3 x most_blocks, two rounds of bests and one of ties.
+__global__ void __launch_bounds__(threads, 1)
+    search(SearchWork w, Layout layout, Best* blocks, unsigned long long* floors) {
+    __shared__ Best warp_best[most_blocks / 32];
+    __shared__ double residual, decisive_projection;
+    __shared__ unsigned long long known_floor;
+    __shared__ int listed, taken, waiting;
     const cg::grid_group grid = cg::this_grid();
     const SearchShape shape = w.shape;
-    const Shared m = carve(memory, shape, window);
     const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int64_t pitch = shape.pitch(), groups = shape.groups(), step = gridDim.x;
-    Basis basis{w.basis, m.recent, shape.bands, even(shape.bands), 0};
-    unsigned long long visits = 0; // of this warp
+    const int row = shape.row(), row_pieces = row / piece;
+    const int64_t groups = shape.groups(), step = gridDim.x;
+    const int vector_at = static_cast<int>(layout.vector / 8), p_at = static_cast<int>(layout.p / 8),
+              coefficients_at = static_cast<int>(layout.coefficients / 8);
+    double *const vector = shared_at(vector_at), *const p = shared_at(p_at);
+    const Buffer buffer{reinterpret_cast<float*>(memory + layout.buffer) +
+                            (warp * pixels_at_once + lane / lanes_each) * layout.stride +
+                            lane % lanes_each * 4,
+                        layout.pieces};
+    long long* const found = reinterpret_cast<long long*>(memory + layout.found);
+    int* const list = reinterpret_cast<int*>(memory + layout.list);
+    int* const pixel_list = reinterpret_cast<int*>(memory + layout.pixels);
+    Basis basis{w.basis, shape.bands, pitch_of(shape), 0};
+    // A block's groups are blockIdx.x, blockIdx.x + gridDim.x ...: bright areas are spread over all blocks.
+    const int64_t mine = blockIdx.x < groups ? (groups - blockIdx.x + step - 1) / step : 0;
+    const auto first_of = [&](int64_t i) { return (blockIdx.x + i * step) * group; };
+    // Bounds of the block's groups: in shared memory, or where SearchWork has them.
+    double* const greatest =
+        layout.resident > 0 ? reinterpret_cast<double*>(memory + layout.greatest) : w.greatest + blockIdx.x;
+    const int64_t greatest_step = layout.resident > 0 ? 1 : step;
+    unsigned long long visits = 0; // pixels that this warp has looked at
+    int count = 0;                 // targets found
     double first_norm = 0;
 
-    // A block's groups are blockIdx.x, blockIdx.x + gridDim.x ...: bright areas are spread over all blocks.
-    const auto own_groups = [&]() -> int64_t {
-        return blockIdx.x < groups ? (groups - blockIdx.x + step - 1) / step : 0;
-    };
-    const int64_t mine = own_groups();
+    // What stands after a vector's last band must be finite.
+#pragma unroll 1
+    for (double* at = shared_at(threadIdx.x); at < shared_at(coefficients_at); at += threads)
+        *at = 0;
 
     // ---- the norms, and each block's first of the longest
     unsigned long long valid_here = 0;
-    double longest = minus_infinity();
-    long long longest_at = -1;
+    Best of_lane{minus_infinity(), -1, minus_infinity()};
     for (int64_t i = warp; i < mine; i += warps) {
-        const int64_t g = blockIdx.x + i * step, pixel = g * group + lane;
-        double n = 0;
-        int b = 0;
-        const float* at = w.cube + pixel;
-        constexpr int unroll = 16;
-        for (; b + unroll <= shape.bands; b += unroll, at += unroll * pitch) {
-            float value[unroll];
-#pragma unroll
-            for (int u = 0; u < unroll; ++u)
-                value[u] = at[u * pitch];
-#pragma unroll
-            for (int u = 0; u < unroll; ++u)
-                n = fma(static_cast<double>(value[u]), static_cast<double>(value[u]), n); // the square is exact
-        }
-        for (; b < shape.bands; ++b, at += pitch)
-            n = fma(static_cast<double>(*at), static_cast<double>(*at), n);
-        const bool valid = pixel < shape.pixels && n > 0 && n <= 1e300;
-        if (!valid) n = minus_infinity();
-        valid_here += valid;
-        w.norm[pixel] = n;
+        const int64_t pixel = first_of(i) + lane;
+        if (pixel >= shape.pixels) w.norm[pixel] = minus_infinity();
+        const double n = w.norm[pixel];
         w.score[pixel] = n;
+        w.applied[pixel] = 0;
         const double most = warp_max(n);
-        if (lane == 0) {
-            w.greatest[g] = most;
-            w.applied[g] = 0;
-        }
-        ++visits;
-        if (valid && before(n, pixel, longest, longest_at)) {
-            longest = n;
-            longest_at = pixel;
-        }
+        if (lane == 0) greatest[i * greatest_step] = most;
+        valid_here += n != minus_infinity();
+        // These norms decide: nothing is near enough to be looked at again.
+        if (n != minus_infinity() && before(n, pixel, of_lane.score, of_lane.pixel))
+            of_lane = {n, pixel, minus_infinity()};
     }
-    for (int o = 16; o > 0; o /= 2) {
+    for (int o = 16; o > 0; o /= 2)
         valid_here += __shfl_xor_sync(all, valid_here, o);
-        const double other = __shfl_xor_sync(all, longest, o);
-        const long long other_at = __shfl_xor_sync(all, longest_at, o);
-        if (before(other, other_at, longest, longest_at)) {
-            longest = other;
-            longest_at = other_at;
-        }
-    }
-    if (threadIdx.x == 0) best = {minus_infinity(), -1};
-    __syncthreads();
-    for (int v = 0; v < warps; ++v) {
-        if (warp == v && lane == 0 && before(longest, longest_at, best.score, best.pixel)) best = {longest, longest_at};
-        __syncthreads();
-    }
     if (lane == 0 && valid_here) atomicAdd(&w.result->valid, valid_here);
 
-    End end = End::complete;
-    int count = 0; // targets found
-    for (;;) {
-        // ---- the best of all blocks becomes a target
-        if (threadIdx.x == 0) blocks[blockIdx.x] = best;
-        grid.sync();
-        {
-            double s = minus_infinity();
-            long long at = -1;
-            for (unsigned k = threadIdx.x; k < gridDim.x; k += threads) {
-                const double other = __ldcg(&blocks[k].score);
-                const long long other_at = __ldcg(&blocks[k].pixel);
-                if (before(other, other_at, s, at)) {
-                    s = other;
-                    at = other_at;
-                }
-            }
-            for (int o = 16; o > 0; o /= 2) {
-                const double other = __shfl_xor_sync(all, s, o);
-                const long long other_at = __shfl_xor_sync(all, at, o);
-                if (before(other, other_at, s, at)) {
-                    s = other;
-                    at = other_at;
-                }
-            }
-            if (lane == 0) {
-                warp_values[warp] = s;
-                warp_groups[warp] = at;
-            }
-            __syncthreads();
-            for (int v = 0; v < warps; ++v)
-                if (before(warp_values[v], warp_groups[v], s, at)) {
-                    s = warp_values[v];
-                    at = warp_groups[v];
-                }
-            __syncthreads();
-            if (threadIdx.x == 0) best = {s, at};
-            __syncthreads();
+    double error = 0; // of a screened score
+    /// A warp applies all missed targets to eight pixels, one for each set of lanes (-1: none), and raises
+    /// the lower bound of the next score.
+    const auto look_at = [&](int64_t pixel, bool bounding) {
+        double s = pixel >= 0 ? w.score[pixel] : minus_infinity();
+        if (s == minus_infinity()) pixel = -1;
+        int first = pixel >= 0 ? w.applied[pixel] : count;
+        // One lane reads it for all: it may rise meanwhile.
+        const unsigned long long known =
+            __shfl_sync(all, *const_cast<volatile unsigned long long*>(&known_floor), 0);
+        if (bounding && s + error < from_ordered(known)) pixel = -1;
+        if (pixel < 0) first = count;
+        const int had = first;
+        for (int o = lanes_each; o < 32; o *= 2)
+            first = min(first, __shfl_xor_sync(all, first, o));
+        if (first == count) return;
+        // Sets without a pixel look at another's.
+        const int somebody = __ffs(static_cast<int>(__ballot_sync(all, pixel >= 0))) - 1;
+        const int64_t other = __shfl_sync(all, pixel, somebody);
+        const float* const x = w.cube + (pixel >= 0 ? pixel : other) * row + lane % lanes_each * 4;
+        s -= missed_squares(x, row_pieces, buffer, basis.pitch, first - basis.base, had - first,
+                            count - first);
+        if (pixel < 0) s = minus_infinity();
+        if (pixel >= 0 && lane % lanes_each == 0) {
+            w.score[pixel] = s;
+            w.applied[pixel] = count;
+            merge(of_lane, {s, pixel, minus_infinity()});
         }
-        const BlockBest chosen = best; // the same in every block
-        if (count == 0 && chosen.pixel < 0) break; // no valid pixel
-        if (count == 0) first_norm = chosen.score;
+        visits += static_cast<unsigned>(__popc(__ballot_sync(all, pixel >= 0))) / lanes_each;
+        __syncwarp();
+        if (!bounding) return;
+        s = warp_max(s);
+        if (lane == 0) {
+            const unsigned long long ours = ordered(s - error);
+            if (ours > known) atomicMax(floors + count, ours);
+            atomicMax(&known_floor, ours);
+        }
+    };
+    bool exact = true; // the norms are
+    End end = End::complete;
+    for (int round = 0;; round ^= 1) {
+        // ---- the best of all blocks becomes a target
+        merge_lanes(of_lane);
+        if (lane == 0) warp_best[warp] = of_lane;
+        __syncthreads();
+        if (warp == 0) {
+            Best here{minus_infinity(), -1, minus_infinity()};
+            if (lane < warps) here = warp_best[lane];
+            merge_lanes(here);
+            if (lane == 0) blocks[round * most_blocks + blockIdx.x] = here;
+        }
+        grid.sync();
+        const auto best_of_all = [&](const Best* of_blocks) {
+            const int parts = (static_cast<int>(gridDim.x) + 31) / 32;
+            for (int k = warp; k < parts; k += warps) {
+                Best here{minus_infinity(), -1, minus_infinity()};
+                const int at = k * 32 + lane;
+                if (at < static_cast<int>(gridDim.x))
+                    here = {__ldcg(&of_blocks[at].score), __ldcg(&of_blocks[at].pixel),
+                            __ldcg(&of_blocks[at].second)};
+                merge_lanes(here);
+                if (lane == 0) warp_best[k] = here;
+            }
+            __syncthreads();
+            Best top = warp_best[0];
+#pragma unroll 1
+            for (int k = 1; k < parts; ++k)
+                merge(top, warp_best[k]);
+            __syncthreads();
+            return top;
+        };
+        Best chosen = best_of_all(blocks + round * most_blocks); // the same in every block
+        if (!exact && chosen.pixel >= 0 && chosen.second + error >= chosen.score - error) {
+            // Others may be the best: all that may are decided anew. Every warp goes through the same pixels.
+            Best decided{minus_infinity(), -1, minus_infinity()};
+            const double least = chosen.score - error;
+#pragma unroll 1
+            for (int64_t i = 0; i < mine; ++i) {
+                if (!(greatest[i * greatest_step] + error >= least)) continue;
+                const int64_t of_group = first_of(i) + lane;
+                const double s = w.score[of_group];
+                unsigned those = __ballot_sync(all, s != minus_infinity() && s + error >= least &&
+                                                        (shape.gs || w.applied[of_group] == count) &&
+                                                        !(shape.sign && among(of_group, found, count)));
+                for (; those; those &= those - 1) {
+                    const int64_t pixel = first_of(i) + __ffs(static_cast<int>(those)) - 1;
+                    const float* const x = w.cube + pixel * row;
+                    double decisive;
+                    if (shape.gs) {
+                        decisive = dot_with_pixel(x, p_at, shape.bands);
+                        if (!shape.sign) decisive = fabs(decisive);
+                    } else {
+                        decisive =
+                            squared_residual(x, w.norm[pixel], basis, count, vector_at, coefficients_at);
+                    }
+                    if (before(decisive, pixel, decided.score, decided.pixel))
+                        decided = {decisive, pixel, minus_infinity()};
+                }
+            }
+            if (threadIdx.x == 0) blocks[2 * most_blocks + blockIdx.x] = decided;
+            grid.sync();
+            chosen = best_of_all(blocks + 2 * most_blocks);
+        }
+        if (count == 0) {
+            if (chosen.pixel < 0) break; // no valid pixel
+            first_norm = chosen.score;
+        } else if (chosen.pixel < 0) {
+            end = shape.gs && shape.sign ? End::nothing_positive : End::rank;
+            break;
+        }
+        // The window of recent targets is full: apply them everywhere, and start anew.
+        if (count - basis.base == layout.window) {
+            if (!shape.gs)
+                for (int64_t i = warp; i < mine; i += warps)
+#pragma unroll 1
+                    for (int from = 0; from < group; from += pixels_at_once)
+                        look_at(first_of(i) + from + lane / lanes_each, false);
+            __syncthreads();
+            basis.base = count;
+        }
+        // ---- its q, and its decisive scores on the way
+#pragma unroll 1
+        for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads)
+            vector[b] = static_cast<double>(w.cube[chosen.pixel * row + b]);
+        const double squared = w.norm[chosen.pixel];
+        if (shape.gs && count > 0) {
+            __syncthreads();
+            if (warp == warps - 1) {
+                const double d = dot_of(p_at, vector_at, shape.bands);
+                if (lane == 0) decisive_projection = shape.sign ? d : fabs(d);
+            }
+        }
+        orthogonalise(basis, count, vector_at, coefficients_at, squared, &residual);
+        const double score = shape.gs && count > 0 ? decisive_projection : residual;
         if (count > 0) {
-            const double limit = rank_limit * first_norm;
-            if (shape.gs && shape.sign && (chosen.pixel < 0 || chosen.score <= 0)) {
+            if (shape.gs && shape.sign && score <= 0) {
                 end = End::nothing_positive;
                 break;
             }
-            if (chosen.pixel < 0) {
-                end = End::rank;
-                break;
-            }
-            const double left =
-                shape.gs ? squared_residual(w, basis, count, chosen.pixel, m.vector, m.coefficients) : chosen.score;
-            if (left < limit) {
+            if (residual < rank_limit * first_norm) {
                 end = End::rank;
                 break;
             }
         }
         if (threadIdx.x == 0) {
-            m.found[count] = chosen.pixel;
+            found[count] = chosen.pixel;
             if (blockIdx.x == 0) {
                 w.found[count] = chosen.pixel;
-                w.found_score[count] = chosen.score;
+                w.found_score[count] = score;
             }
         }
         if (count + 1 == shape.targets) {
             ++count;
             break;
         }
-        // The window of recent targets is full: apply them everywhere, and start anew.
-        if (count - basis.base == window) {
-            if (!shape.gs)
-                for (int64_t i = warp; i < mine; i += warps) {
-                    const int64_t g = blockIdx.x + i * step;
-                    if (w.applied[g] < count) {
-                        refresh(w, basis, count, g);
-                        ++visits;
-                    }
-                }
-            __syncthreads();
-            basis.base = count;
-        }
-        for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads)
-            m.vector[b] = static_cast<double>(w.cube[b * pitch + chosen.pixel]);
-        orthogonalise(basis, count, m.vector, m.coefficients);
-        const double length = __dsqrt_rn(strand_dot([&](int b) { return m.vector[b]; }, [&](int b) { return m.vector[b]; },
-                                                    shape.bands));
+        const double length = __dsqrt_rn(dot_of(vector_at, vector_at, shape.bands));
+#pragma unroll 1
         for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads) {
-            const double q = __ddiv_rn(m.vector[b], length);
-            basis.recent[(count - basis.base) * basis.pitch + b] = q;
+            const double q = __ddiv_rn(vector[b], length);
+            *shared_at((count - basis.base) * basis.pitch + b) = q;
             if (blockIdx.x == 0) w.basis[static_cast<size_t>(count) * shape.bands + b] = q;
         }
         ++count;
+        exact = false;
+        of_lane = {minus_infinity(), -1, minus_infinity()};
+        if (threadIdx.x == 0) known_floor = 0;
         __syncthreads();
-        double error = 8.0 * (count + 1) * (shape.bands + 4) * unit_roundoff * first_norm;
+        error = 8.0 * (count + 1) * (shape.bands + 4) * unit_roundoff * first_norm;
         if (shape.gs) {
+#pragma unroll 1
             for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads)
-                m.p[b] = 1.0;
-            orthogonalise(basis, count, m.p, m.coefficients);
-            const double squared =
-                strand_dot([&](int b) { return m.p[b]; }, [&](int b) { return m.p[b]; }, shape.bands);
-            if (squared < 1e-16 * shape.bands) {
+                p[b] = 1.0;
+            orthogonalise(basis, count, p_at, coefficients_at, 0, &residual);
+            const double p_squared = dot_of(p_at, p_at, shape.bands);
+            if (p_squared < 1e-16 * shape.bands) {
                 end = End::p_vanished;
                 break;
             }
-            error = 4.0 * (shape.bands + 4) * unit_roundoff * sqrt(squared * first_norm);
-        }
-
-        // ---- a lower bound of the next score
-        unsigned long long* const floor = floors + count;
-        if (shape.gs) {
-            double most = minus_infinity();
+            error = 4.0 * (shape.bands + 4) * unit_roundoff * sqrt(p_squared * first_norm);
             for (int64_t i = warp; i < mine; i += warps) {
-                const int64_t g = blockIdx.x + i * step, pixel = g * group + lane;
-                double f[1];
-                dots<1>(w.cube + pixel, pitch, m.p, basis.pitch, 0, shape.bands, f);
-                double value = shape.sign ? f[0] : fabs(f[0]);
-                if (w.norm[pixel] == minus_infinity()) value = minus_infinity();
-                if (shape.sign && value > most && among(pixel, m.found, count)) value = minus_infinity();
-                w.score[pixel] = value;
-                const double here = warp_max(value);
-                if (lane == 0) w.greatest[g] = here;
-                most = fmax(most, here);
-                ++visits;
-            }
-            if (lane == 0 && most != minus_infinity()) atomicMax(floor, ordered(most - error));
-        } else if (mine > 0) {
-            double top = minus_infinity();
-            int64_t top_group = blockIdx.x;
-            for (int64_t i = threadIdx.x; i < mine; i += threads) {
-                const int64_t g = blockIdx.x + i * step;
-                if (w.greatest[g] > top) {
-                    top = w.greatest[g];
-                    top_group = g;
-                }
-            }
-            for (int o = 16; o > 0; o /= 2) {
-                const double other = __shfl_xor_sync(all, top, o);
-                const int64_t other_group = __shfl_xor_sync(all, top_group, o);
-                if (other > top || (other == top && other_group < top_group)) {
-                    top = other;
-                    top_group = other_group;
-                }
-            }
-            if (lane == 0) {
-                warp_values[warp] = top;
-                warp_groups[warp] = top_group;
-            }
-            __syncthreads();
-            for (int v = 0; v < warps; ++v)
-                if (warp_values[v] > top || (warp_values[v] == top && warp_groups[v] < top_group)) {
-                    top = warp_values[v];
-                    top_group = warp_groups[v];
-                }
-            if (top != minus_infinity()) {
-                const double most = refresh_together(w, basis, count, top_group, m.partial);
-                if (threadIdx.x == 0) atomicMax(floor, ordered(most - error));
-                visits += warp == 0;
-            }
-        }
-        grid.sync();
-
-        // ---- groups that may hold it, and the pixels in them that may be it
-        double least = from_ordered(__ldcg(floor));
-        if (!shape.gs)
-            for (int64_t from = 0; from < mine; from += threads) {
-                if (threadIdx.x == 0) listed = 0;
-                __syncthreads();
-                const int64_t i = from + threadIdx.x;
-                if (i < mine) {
-                    const int64_t g = blockIdx.x + i * step;
-                    if (w.applied[g] < count && w.greatest[g] + error >= least)
-                        m.list[atomicAdd(&listed, 1)] = static_cast<int>(i);
-                }
-                __syncthreads();
-                for (int k = warp; k < listed; k += warps) {
-                    const int64_t g = blockIdx.x + m.list[k] * step;
-                    if (w.greatest[g] + error >= least) {
-                        const double most = refresh(w, basis, count, g);
-                        ++visits;
-                        if (most - error > least) {
-                            if (lane == 0) atomicMax(floor, ordered(most - error));
-                            least = most - error;
-                        }
+                double here = minus_infinity();
+                const bool valid = w.norm[first_of(i) + lane] != minus_infinity();
+                const unsigned those = __ballot_sync(all, valid);
+#pragma unroll 1
+                for (int from = 0; from < group; from += pixels_at_once) {
+                    const int64_t pixel = first_of(i) + from + lane / lanes_each;
+                    double value =
+                        projection(w.cube + min(pixel, shape.pixels - 1) * row + lane % lanes_each * 4,
+                                   row_pieces, buffer, p_at);
+                    if (!shape.sign) value = fabs(value);
+                    if (!(those >> (from + lane / lanes_each) & 1)) value = minus_infinity();
+                    if (lane % lanes_each == 0) {
+                        if (shape.sign && value > of_lane.second && among(pixel, found, count))
+                            value = minus_infinity();
+                        w.score[pixel] = value;
+                        if (value != minus_infinity()) merge(of_lane, {value, pixel, minus_infinity()});
+                        here = fmax(here, value);
                     }
                 }
-                __syncthreads();
+                here = warp_max(here);
+                if (lane == 0) greatest[i * greatest_step] = here;
+                visits += group;
             }
-        least = from_ordered(__ldcg(floor));
-        // Which pixels are decided anew depends on how far other blocks are; the best of them does not.
-        if (threadIdx.x == 0) {
-            best = {minus_infinity(), -1};
-            waiting = 0;
+            continue;
         }
-        __syncthreads();
-        const auto decide = [&] {
-            __syncthreads();
-            const int held = min(waiting, candidates);
-            for (int k = 0; k < held; ++k) {
-                const long long pixel = m.candidate[k];
-                double decisive;
-                if (shape.gs) {
-                    // Every warp computes the same.
-                    decisive = strand_dot([&](int b) { return m.p[b]; },
-                                          [&](int b) { return static_cast<double>(w.cube[b * pitch + pixel]); },
-                                          shape.bands);
-                    if (!shape.sign) decisive = fabs(decisive);
-                } else {
-                    decisive = squared_residual(w, basis, count, pixel, m.vector, m.coefficients);
+
+        // ---- OSP: a lower bound of the next score, from the most promising pixels
+        if (warp < top_warps) {
+            double top = minus_infinity();
+            int64_t top_at = 0;
+            for (int64_t i = warp + static_cast<int64_t>(lane) * top_warps; i < mine; i += 32 * top_warps) {
+                const double most = greatest[i * greatest_step];
+                if (most > top) {
+                    top = most;
+                    top_at = i;
                 }
-                __syncthreads();
-                if (threadIdx.x == 0 && before(decisive, pixel, best.score, best.pixel)) best = {decisive, pixel};
             }
-            __syncthreads();
-            if (threadIdx.x == 0) waiting = 0;
-            __syncthreads();
-        };
+#pragma unroll 1
+            for (int o = 16; o > 0; o /= 2) {
+                const double other = __shfl_xor_sync(all, top, o);
+                const int64_t other_at = __shfl_xor_sync(all, top_at, o);
+                if (other > top || (other == top && other_at < top_at)) {
+                    top = other;
+                    top_at = other_at;
+                }
+            }
+            if (top != minus_infinity()) {
+                const int64_t pixel = first_of(top_at) + lane;
+                const double s = w.score[pixel];
+                int rank = 0;
+#pragma unroll 4
+                for (int k = 0; k < 32; ++k) {
+                    const double other = __shfl_sync(all, s, k);
+                    rank += other > s || (other == s && k < lane);
+                }
+                // The pixel of rank r goes to the r-th of the lanes' sets.
+                int who = -1;
+#pragma unroll 1
+                for (int r = 0; r < pixels_at_once; ++r) {
+                    const int at =
+                        __ffs(static_cast<int>(__ballot_sync(all, rank == r && s != minus_infinity()))) - 1;
+                    if (lane / lanes_each == r) who = at;
+                }
+                look_at(who < 0 ? -1 : first_of(top_at) + who, true);
+                const double most = warp_max(w.score[pixel]);
+                if (lane == 0) greatest[top_at * greatest_step] = most;
+            }
+        }
+        // With a bound that not all blocks have raised yet, more pixels would be looked at than this meeting
+        // costs.
+        grid.sync();
+        if (threadIdx.x == 0) known_floor = __ldcg(floors + count);
+        __syncthreads();
+
+        // ---- pixels that may be it
         for (int64_t from = 0; from < mine; from += threads) {
             if (threadIdx.x == 0) listed = 0;
+            double least = from_ordered(known_floor);
             __syncthreads();
             const int64_t i = from + threadIdx.x;
-            if (i < mine) {
-                const int64_t g = blockIdx.x + i * step;
-                if (w.greatest[g] + error >= least && w.greatest[g] != minus_infinity())
-                    m.list[atomicAdd(&listed, 1)] = static_cast<int>(i);
-            }
+            if (i < mine && greatest[i * greatest_step] + error >= least)
+                list[atomicAdd(&listed, 1)] = static_cast<int>(i);
             __syncthreads();
             const int groups_here = listed;
-            for (int k = 0; k < groups_here; ++k) {
-                const int64_t pixel = (blockIdx.x + m.list[k] * step) * group + lane;
-                if (warp == 0 && w.score[pixel] + error >= least && w.score[pixel] != minus_infinity() &&
-                    !(shape.sign && among(pixel, m.found, count)))
-                    m.candidate[atomicAdd(&waiting, 1)] = pixel;
+            for (int batch = 0; batch < groups_here; batch += batch_groups) {
+                const int end_of_batch = min(batch + batch_groups, groups_here);
+                if (threadIdx.x == 0) waiting = taken = 0;
+                least = from_ordered(known_floor);
                 __syncthreads();
-                const bool full = waiting > candidates - group;
+                for (int k = batch + warp; k < end_of_batch; k += warps) {
+                    const int64_t pixel = first_of(list[k]) + lane;
+                    const bool wanted = w.score[pixel] + error >= least && w.applied[pixel] < count;
+                    const unsigned those = __ballot_sync(all, wanted);
+                    int at = 0;
+                    if (lane == 0 && those) at = atomicAdd(&waiting, __popc(those));
+                    at = __shfl_sync(all, at, 0) + __popc(those & ((1u << lane) - 1));
+                    if (wanted) pixel_list[at] = (list[k] * group) + lane;
+                }
                 __syncthreads();
-                if (full) decide();
+                const int pixels_here = waiting;
+                for (;;) {
+                    int at = lane == 0 ? atomicAdd(&taken, pixels_at_once) : 0;
+                    at = __shfl_sync(all, at, 0);
+                    if (at >= pixels_here) break;
+                    at += lane / lanes_each;
+                    int64_t pixel = -1;
+                    if (at < pixels_here) pixel = first_of(pixel_list[at] / group) + pixel_list[at] % group;
+                    look_at(pixel, true);
+                }
+                __syncthreads();
+                for (int k = batch + warp; k < end_of_batch; k += warps) {
+                    const double most = warp_max(w.score[first_of(list[k]) + lane]);
+                    if (lane == 0) greatest[list[k] * greatest_step] = most;
+                }
             }
             __syncthreads();
         }
-        decide();
     }
     if (lane == 0) atomicAdd(&w.result->visits, visits);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
@@ -599,43 +702,121 @@ __global__ void __launch_bounds__(threads, 2) search(SearchWork w, int window, B
     }
 }
 
+constexpr int prepare_threads = 256, prepare_pixels = 64, prepare_bands = 32;
+#if __CUDA_ARCH__ >= 800
+constexpr int prepare_blocks = 5; ///< at least, of a multiprocessor
+#else
+constexpr int prepare_blocks = 4;
+#endif
+
+/// A tile's bands to pixels: prepare_pixels of them a block, prepare_bands at a time by way of shared memory.
+/// On the way
+/// ||x||^2, summed band by band (a square is exact).
+__global__ void __launch_bounds__(prepare_threads, prepare_blocks)
+    prepare(PrepareTile tile, int bands, int row, float* __restrict__ cube, double* __restrict__ norm) {
+    __shared__ float part[2][prepare_bands][prepare_pixels + 1];
+    constexpr int rows = prepare_threads / prepare_pixels, each = prepare_bands / rows;
+    const int t = static_cast<int>(threadIdx.x), column = t % prepare_pixels, line = t / prepare_pixels;
+    const int64_t first = static_cast<int64_t>(blockIdx.x) * prepare_pixels,
+                  pixels = tile.samples * tile.lines;
+    const auto scene_pixel = [&](int64_t k) {
+        return (tile.y + k / tile.samples) * tile.scene_samples + tile.x + k % tile.samples;
+    };
+    const bool present = first + column < pixels;
+    const int64_t from =
+        present ? (first + column) / tile.samples * tile.line_stride + (first + column) % tile.samples : 0;
+    float next[each];
+    const auto load = [&](int band) {
+#pragma unroll
+        for (int k = 0; k < each; ++k) {
+            const int b = band + line + k * rows;
+            next[k] = present && b < bands ? __ldcs(tile.data + from + b * tile.band_stride) : 0.0f;
+        }
+    };
+    // The pixels that this thread writes, and which sixteen bytes of their part.
+    constexpr int writers = prepare_bands / 4, at_a_time = prepare_threads / writers;
+    int64_t to[prepare_pixels / at_a_time];
+#pragma unroll
+    for (int k = 0; k < prepare_pixels / at_a_time; ++k) {
+        const int64_t pixel = first + t / writers + k * at_a_time;
+        to[k] = pixel < pixels ? scene_pixel(pixel) * row + t % writers * 4 : -1;
+    }
+    double n = 0;
+    load(0);
+    int flip = 0;
+    for (int band = 0; band < row; band += prepare_bands, flip ^= 1) {
+#pragma unroll
+        for (int k = 0; k < each; ++k)
+            part[flip][line + k * rows][column] = next[k];
+        __syncthreads();
+        load(band + prepare_bands);
+#pragma unroll
+        for (int k = 0; k < prepare_pixels / at_a_time; ++k) {
+            const int pixel = t / writers + k * at_a_time, b = t % writers * 4;
+            if (to[k] >= 0 && band + b < row)
+                *reinterpret_cast<float4*>(cube + to[k] + band) =
+                    make_float4(part[flip][b][pixel], part[flip][b + 1][pixel], part[flip][b + 2][pixel],
+                                part[flip][b + 3][pixel]);
+        }
+        if (t < prepare_pixels)
+#pragma unroll 8
+            for (int b = 0; b < prepare_bands; ++b) { // a sum with a zero is exact
+                const double v = static_cast<double>(part[flip][b][t]);
+                n = fma(v, v, n);
+            }
+    }
+    if (t < prepare_pixels && present)
+        norm[scene_pixel(first + t)] = n > 0 && n <= 1e300 ? n : minus_infinity();
+}
+
 } // namespace
 
 uint64_t SearchWork::scratch_bytes(const SearchShape& shape) {
-    return sizeof(BlockBest) * most_blocks + sizeof(unsigned long long) * (static_cast<uint64_t>(shape.targets) + 1);
+    return sizeof(Best) * 3 * most_blocks +
+           sizeof(unsigned long long) * (static_cast<uint64_t>(shape.targets) + 1);
 }
 
 uint64_t SearchWork::state_bytes(const SearchShape& s) {
     const auto groups = static_cast<uint64_t>(s.groups()), targets = static_cast<uint64_t>(s.targets);
-    return groups * (group * 16 + 12) + targets * (static_cast<uint64_t>(s.bands) * 8 + 16) + sizeof(SearchResult) +
-           scratch_bytes(s);
+    return groups * (group * 20 + 8) + targets * (static_cast<uint64_t>(s.bands) * 8 + 16) +
+           sizeof(SearchResult) + scratch_bytes(s);
+}
+
+void launch_prepare(const SearchWork& work, const PrepareTile& tile, cudaStream_t stream) {
+    const int64_t pixels = tile.samples * tile.lines;
+    if (pixels == 0) return;
+    prepare<<<static_cast<unsigned>((pixels + prepare_pixels - 1) / prepare_pixels), prepare_threads, 0,
+              stream>>>(tile, work.shape.bands, work.shape.row(), work.cube, work.norm);
+    HSI_CUDA_CHECK(cudaGetLastError());
 }
 
 void launch_search(const SearchWork& work, cudaStream_t stream) {
     const SearchShape& s = work.shape;
-    int device = 0, processors = 0, cooperative = 0, limit = 0, per_processor = 0;
+    int device = 0, processors = 0, cooperative = 0, limit = 0;
     HSI_CUDA_CHECK(cudaGetDevice(&device));
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device));
     HSI_CUDA_CHECK(cudaDeviceGetAttribute(&limit, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     if (!cooperative) throw Error("this GPU cannot run cooperative kernels", "Use -device cpu.");
-    int window = window_of(s);
-    const size_t bytes = shared_bytes(s);
-    if (bytes > static_cast<size_t>(limit))
+    const int64_t grid = std::min<int64_t>({int64_t{processors}, s.groups(), most_blocks});
+    // What the block declares besides is under two kilobytes.
+    Layout layout = layout_of(s, (s.groups() + grid - 1) / grid, static_cast<size_t>(limit) - 2048);
+    if (layout.bytes > static_cast<size_t>(limit) - 2048)
         throw Error("the search for " + std::to_string(s.targets) + " targets in " + std::to_string(s.bands) +
                         " bands needs more shared memory than this GPU has",
                     "Use -device cpu.");
-    HSI_CUDA_CHECK(cudaFuncSetAttribute(search, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)));
-    HSI_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_processor, search, threads, bytes));
-    const int64_t grid = std::min<int64_t>({int64_t{processors} * std::min(per_processor, 2), s.groups(), most_blocks});
+    HSI_CUDA_CHECK(cudaFuncSetAttribute(search, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(layout.bytes)));
     HSI_CUDA_CHECK(cudaMemsetAsync(work.result, 0, sizeof(SearchResult), stream));
-    HSI_CUDA_CHECK(cudaMemsetAsync(work.scratch, 0, SearchWork::scratch_bytes(s), stream));
-    auto* blocks = reinterpret_cast<BlockBest*>(work.scratch);
-    auto* floors = reinterpret_cast<unsigned long long*>(work.scratch + sizeof(BlockBest) * most_blocks);
+    auto* blocks = reinterpret_cast<Best*>(work.scratch);
+    auto* floors = reinterpret_cast<unsigned long long*>(work.scratch + sizeof(Best) * 3 * most_blocks);
+    HSI_CUDA_CHECK(cudaMemsetAsync(
+        floors, 0, sizeof(unsigned long long) * (static_cast<size_t>(s.targets) + 1), stream));
     SearchWork copy = work;
-    void* arguments[] = {&copy, &window, &blocks, &floors};
-    HSI_CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(search), dim3(static_cast<unsigned>(grid)),
-                                               dim3(threads), arguments, bytes, stream));
+    void* arguments[] = {&copy, &layout, &blocks, &floors};
+    HSI_CUDA_CHECK(cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(search),
+                                               dim3(static_cast<unsigned>(grid)), dim3(threads), arguments,
+                                               layout.bytes, stream));
 }
 
 } // namespace hsi::atdca::gpu

@@ -230,6 +230,11 @@ TEST(AtdcaCpu, ReadsOnceWhatFitsAndFewTilesOtherwise) {
     const Detection kept = atdca::detect(source, options_of(30), pass);
     EXPECT_TRUE(kept.economy.in_memory);
     EXPECT_EQ(read, scene.shape.pixels());
+    auto again = options_of(30);
+    again.keep_scene = false;
+    const Detection reread = atdca::detect(source, again, pass);
+    EXPECT_FALSE(reread.economy.in_memory);
+    EXPECT_EQ(pixels(scene, kept), pixels(scene, reread));
     read = 0;
     pass.memory = 4 << 20; // the scene takes 15 MB
     const Detection streamed = atdca::detect(source, options_of(30), pass);

@@ -358,7 +358,14 @@ def test_report_tells_the_economy(scene, out):
     succeed(atdca("-q", "-t", 10, "-report", out / "r.json", scene, out / "t.gpkg"))
     report = json.loads((out / "r.json").read_text())
     search = report["search"]
-    assert search["in_memory"] and search["full_scans"] == 10 and 1 <= search["full_scan_equivalents"] < 10
+    assert search["held_by_system"] and not search["in_memory"] and not search["on_device"]
+    assert search["full_scans"] == 10 and 1 <= search["full_scan_equivalents"] < 10
+    packed = out / "s.tif"
+    gdal.Translate(str(packed), str(scene), creationOptions=["COMPRESS=DEFLATE"])
+    succeed(atdca("-q", "-t", 10, "-report", out / "r2.json", packed, out / "t2.gpkg"))
+    kept = json.loads((out / "r2.json").read_text())["search"]
+    assert kept["in_memory"] and not kept["held_by_system"] and kept["tile_visits"] == kept["tiles"]
+    assert pixels(out / "t2.gpkg") == pixels(out / "t.gpkg")
     assert [t["rank"] for t in report["targets"]] == list(range(1, 11))
     assert "Search" in succeed(atdca("-dry-run", "-t", 10, scene, out / "u.gpkg")).out
     assert not (out / "u.gpkg").exists()

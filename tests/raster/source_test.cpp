@@ -186,6 +186,27 @@ TEST(RawSourceDamage, AFileThatShrinksWhileItIsReadIsAnError) {
     EXPECT_THROW(our_values(*source), Error);
 }
 
+TEST(RawSource, KnowsWhetherTheSystemHoldsTheFile) {
+    const TempFolder folder;
+    const std::string raw = folder / "s.img", packed = folder / "s.tif";
+    for (const auto& [path, driver] : {std::pair(raw, "ENVI"), std::pair(packed, "GTiff")}) {
+        const auto d = create_gdal(driver, path, 300, 200, 4, GDT_Float32,
+                                   path == packed ? std::vector<std::string>{"COMPRESS=DEFLATE"}
+                                                  : std::vector<std::string>{});
+        for (int b = 1; b <= 4; ++b)
+            d->GetRasterBand(b)->Fill(b);
+    }
+    raster::OpenOptions options;
+    options.path = raw;
+    EXPECT_TRUE(raster::RasterSource::open(options)->held_by_system()) << "it has just been written";
+    // A hole that was never read has no page in memory.
+    fs::resize_file(raw, 0);
+    fs::resize_file(raw, 300 * 200 * 4 * 4);
+    EXPECT_FALSE(raster::RasterSource::open(options)->held_by_system());
+    options.path = packed;
+    EXPECT_FALSE(raster::RasterSource::open(options)->held_by_system()) << "decoding costs";
+}
+
 TEST(GdalSource, TiledAndCompressedFilesOfEveryType) {
     const TempFolder folder;
     for (const char* interleave : {"BAND", "PIXEL"})
