@@ -651,12 +651,11 @@ __device__ __forceinline__ void block_barrier() { asm volatile("bar.sync 0;" :::
 __device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
 }
-/// For the whole warp: what its lanes wrote before is seen by whoever waits.
-__device__ __forceinline__ void barrier_arrive(unsigned barrier, int lane) {
-    __syncwarp();
-    if (lane == 0)
-        asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier)
-                     : "memory");
+/// By every thread: what it wrote before is seen by whoever waits. (One lane for its warp would do, behind
+/// __syncwarp(), but compute-sanitizer does not see that, and it is no faster.)
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+    __syncwarp(); // together, so that it is one instruction
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
 }
 __device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
     unsigned done = 0;
@@ -774,14 +773,14 @@ constexpr int west_of_edges = 2 * static_cast<int>(edge_vectors), north_of_edges
 /// and odd sweeps differ, so that one barrier a sweep is enough.
 template <bool first, int number>
 __device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur, Pixels& out, const Strip& s,
-                                           unsigned barrier, int lane, float4* edges) {
+                                           unsigned barrier, float4* edges) {
     Strip strip = s;
     const float4 w = edges[west_of_edges];
     strip.west[0] = w.x, strip.west[1] = w.y, strip.west[2] = w.z, strip.west[3] = w.w;
     float4* const shown = edges + number % 2 * edge_vectors;
     shown[0] = line_of(cur, 0);
     shown[32] = line_of(cur, warp_rows - 1);
-    barrier_arrive(barrier, lane);
+    barrier_arrive(barrier);
     Pixels flux;
     sweep_inside<first, 0, warp_rows - 1>(prev, cur, flux, out, strip);
     barrier_wait(barrier, number % 2);
@@ -795,13 +794,13 @@ __device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur
 /// ones below it.
 template <bool first, int number>
 __device__ __forceinline__ void sweep_halo(Pixels (&prev)[2], const Pixels (&cur)[2], const Strip (&s)[2],
-                                           unsigned barrier, int lane, float4* above, float4* below) {
+                                           unsigned barrier, float4* above, float4* below) {
     constexpr int count = group_sweeps - 1 - number;
     above += number % 2 * edge_vectors;
     below += number % 2 * edge_vectors;
     above[0] = line_of(cur[0], warp_rows - 1);
     below[0] = line_of(cur[1], 0);
-    barrier_arrive(barrier, lane);
+    barrier_arrive(barrier);
     Pixels flux[2];
     sweep_inside<first, warp_rows - count, warp_rows - 1>(prev[0], cur[0], flux[0], prev[0], s[0]);
     sweep_inside<first, 0, count - 1>(prev[1], cur[1], flux[1], prev[1], s[1]);
@@ -1007,12 +1006,12 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
         }
         for (int g = 0; g < work.groups; ++g) {
             if (g == 0)
-                sweep_core<true, 0>(level3, level3, level0, s, barrier, lane, edges);
+                sweep_core<true, 0>(level3, level3, level0, s, barrier, edges);
             else
-                sweep_core<false, 0>(level2, level3, level0, s, barrier, lane, edges);
-            sweep_core<false, 1>(level3, level0, level1, s, barrier, lane, edges);
-            sweep_core<false, 2>(level0, level1, level2, s, barrier, lane, edges);
-            sweep_core<false, 3>(level1, level2, level3, s, barrier, lane, edges);
+                sweep_core<false, 0>(level2, level3, level0, s, barrier, edges);
+            sweep_core<false, 1>(level3, level0, level1, s, barrier, edges);
+            sweep_core<false, 2>(level0, level1, level2, s, barrier, edges);
+            sweep_core<false, 3>(level1, level2, level3, s, barrier, edges);
             const bool exchanges = neighbours != 0 && g + 1 < work.groups;
             // Two words a line and level of the two sides: one for each lane.
             const int words = static_cast<int>(exchange_lines) + warp * 16 + lane % 16;
@@ -1164,12 +1163,12 @@ __device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* sh
         fetch_terms(work, shared + terms_at, 0, lane);
         for (int g = 0; g < work.groups; ++g) {
             if (g == 0)
-                sweep_halo<true, 0>(a, b, s, barrier, lane, above, below);
+                sweep_halo<true, 0>(a, b, s, barrier, above, below);
             else
-                sweep_halo<false, 0>(a, b, s, barrier, lane, above, below);
-            sweep_halo<false, 1>(b, a, s, barrier, lane, above, below);
-            sweep_halo<false, 2>(a, b, s, barrier, lane, above, below);
-            sweep_halo<false, 3>(b, a, s, barrier, lane, above, below);
+                sweep_halo<false, 0>(a, b, s, barrier, above, below);
+            sweep_halo<false, 1>(b, a, s, barrier, above, below);
+            sweep_halo<false, 2>(a, b, s, barrier, above, below);
+            sweep_halo<false, 3>(b, a, s, barrier, above, below);
             fetch_terms(work, shared + terms_at, g + 1, lane);
             if (neighbours == 0 || g + 1 == work.groups) continue;
             ++epoch;
@@ -1227,7 +1226,7 @@ __global__ void __launch_bounds__(most_threads, 1)
         place.by = block / work.across;
         place.neighbours = (place.bx > 0 ? to_left : 0) | (place.bx + 1 < work.across ? to_right : 0) |
                            (place.by > 0 ? to_north : 0) | (place.by + 1 < work.down ? to_south : 0);
-        barrier_init(barrier, static_cast<int>(blockDim.x) / 32);
+        barrier_init(barrier, static_cast<int>(blockDim.x));
     }
     __syncthreads();
     if (threadIdx.x / 32 == blockDim.x / 32 - 1)
