@@ -585,22 +585,27 @@ namespace {
 constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the width of the halo
 constexpr int batch_copies = 8; ///< copies whose sums fit in shared memory
 constexpr int warp_rows = 4;    ///< lines of a warp; a lane has 4 samples of each
-constexpr int most_warps = 15;  ///< of a block; the first and the last one hold the halo's lines
-constexpr int core_samples = 120, most_core_lines = (most_warps - 2) * warp_rows; ///< of 128 x 60 pixels
+constexpr int most_warps = 12;  ///< of a block, three a scheduler; the last one has the halo's lines
+constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows; ///< of tiles of 128 x 52
 constexpr int most_threads = 32 * most_warps;
-constexpr size_t edge_floats = 2 * most_warps * 128;    ///< first and last line of every warp
+constexpr size_t edge_vectors = (most_warps + 1) * 64;  ///< first and last line of every warp
 constexpr size_t term_vectors = 2 * (batch_copies + 1); ///< coefficients and mask of this group and the next
-constexpr size_t shared_of(int core_lines) {            ///< terms, edges for even and odd sweeps, sums
-    return term_vectors * sizeof(float4) +
-           (2 * edge_floats + static_cast<size_t>(batch_copies * core_lines * core_samples)) * sizeof(float);
+constexpr size_t side_vectors =
+    (most_warps - 1) * 16;                   ///< two sides of a warp's lines: 4 samples of Y_k, of Y_{k-1}
+constexpr size_t shared_of(int core_lines) { ///< Place, terms, sides, edges for even and odd sweeps, sums
+    return (3 + term_vectors + side_vectors + 3 * edge_vectors) * sizeof(float4) +
+           static_cast<size_t>(batch_copies * core_lines * 128) * sizeof(float);
 }
-/// What a block publishes: of every line and lane, 4 samples of Y_k and of Y_{k-1}, each beside a tag.
-constexpr size_t exchange_words = static_cast<size_t>(most_warps) * warp_rows * 32 * 4;
+/// What a block publishes, two samples and their tags a word: the core's first and last four lines as
+/// [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane], then the core's first and last four
+/// samples of every line as [first, last][line][Y_k, Y_{k-1} x two halves].
+constexpr size_t exchange_lines = 2 * warp_rows * 4 * 32;
+constexpr size_t exchange_words = exchange_lines + 2 * most_core_lines * 4;
 
 /// A window that a team of across x down blocks works through, and what of it is put out.
 struct Window {
     int component;
-    int x, y, w, h; ///< in the planes
+    int x, y; ///< of its first pixel, in the planes
     int out_x, out_y, out_w, out_h;
 };
 
@@ -621,20 +626,54 @@ struct PersistentWork {
     unsigned epoch;  ///< the last one of earlier launches
 };
 
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
 /// Two samples, each beside the epoch that it belongs to: whoever reads the right tags has the right samples,
 /// without a fence or a flag. (8 bytes of an aligned access arrive together.)
-__device__ void publish(uint4* to, float a, float b, unsigned epoch) {
-    asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(__float_as_uint(a)),
+__device__ __forceinline__ void publish(uint4* to, float a, float b, unsigned epoch) {
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(__float_as_uint(a)),
                  "r"(epoch), "r"(__float_as_uint(b)), "r"(epoch)
                  : "memory");
 }
-__device__ uint4 observe(const uint4* from) {
+__device__ __forceinline__ uint4 observe(const uint4* from) {
     uint4 v;
-    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"(from)
                  : "memory");
     return v;
+}
+
+/// __syncthreads() from two places: terms and sides are written anew behind it.
+__device__ __forceinline__ void block_barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
+
+/// A barrier of the block's warps in two halves, so that a warp works between its arrival and its wait.
+__device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+/// By every thread: what it wrote before is seen by whoever waits. (One lane for its warp would do, behind
+/// __syncwarp(), but compute-sanitizer does not see that, and it is no faster.)
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+    __syncwarp(); // together, so that it is one instruction
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+    unsigned done = 0;
+    do {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+#else
+        asm volatile(
+            "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+#endif
+    } while (!done);
 }
 
 using Pixels = float[warp_rows][4];
@@ -643,251 +682,562 @@ __device__ __forceinline__ void add_terms(float& sum, float4 a, float y0, float 
     sum = fmaf(a.w, y3, fmaf(a.z, y2, fmaf(a.y, y1, fmaf(a.x, y0, sum))));
 }
 
-/// One sweep of the tile (`edges` alternates from sweep to sweep, so that one barrier is enough): out = 2 cur
-/// - prev + flux (first: cur + flux / 2). `out` may be any level but prev and cur. The operations and their
-/// order are the same for every pixel, wherever it lies in the tile.
+/// Weights of four lines of a warp.
+struct Strip {
+    Pixels east, south;    ///< of the edges to the right and below
+    float west[warp_rows]; ///< of the edge to the left of the lane's first sample
+    float north[4];        ///< of the edge above the first line
+};
+
+// A sweep is out = 2 cur - prev + flux (the first one of all: cur + flux / 2). The operations and their order
+// are the same for every pixel, wherever it lies in the tile; a difference has the same bits from both sides.
+
+__device__ __forceinline__ void add_north(Pixels& flux, const Strip& s, int r, int i, float d) {
+    flux[r][i] = fmaf(-(r > 0 ? s.south[r > 0 ? r - 1 : 0][i] : s.north[i]), d, flux[r][i]);
+}
+__device__ __forceinline__ void add_south(Pixels& flux, const Strip& s, int r, int i, float d) {
+    flux[r][i] = fmaf(s.south[r][i], d, flux[r][i]);
+}
 template <bool first>
-__device__ __forceinline__ void sweep(const Pixels& prev, const Pixels& cur, Pixels& out, const Pixels& east,
-                                      const Pixels& south, const float (&north)[4], float4* edges, int warp,
-                                      int lane, int warps) {
-    // The lines that neighbouring warps need: [warp][first, last][32 lanes].
-    float4* const own = edges + warp * 64 + lane;
-    own[0] = make_float4(cur[0][0], cur[0][1], cur[0][2], cur[0][3]);
-    own[32] = make_float4(cur[3][0], cur[3][1], cur[3][2], cur[3][3]);
-    __syncthreads();
-    // Beyond the tile there is no line: its edge is wrong from here on, by one more pixel a sweep.
-    const float4 upper = own[warp > 0 ? -32 : 0], lower = own[warp + 1 < warps ? 64 : 32];
-    const float above[4] = {upper.x, upper.y, upper.z, upper.w},
-                below[4] = {lower.x, lower.y, lower.z, lower.w};
-    float up[4]; // flux through the upper edge of the line
+__device__ __forceinline__ void finish(const Pixels& flux, const Pixels& prev, const Pixels& cur, Pixels& out,
+                                       int r, int i) {
+    out[r][i] = first ? fmaf(0.5f, flux[r][i], cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + flux[r][i];
+}
+
+/// Of lines lo..hi all that needs no other warp; complete where that is all. `out` may be prev.
+template <bool first, int lo, int hi>
+__device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
+                                             const Strip& s) {
 #pragma unroll
-    for (int i = 0; i < 4; ++i)
-        up[i] = north[i] * (cur[0][i] - above[i]);
+    for (int r = lo; r <= hi; ++r) {
+        const float left = __shfl_up_sync(~0u, cur[r][3], 1), right = __shfl_down_sync(~0u, cur[r][0], 1);
+        float d[5];
+        d[0] = cur[r][0] - left;
 #pragma unroll
-    for (int r = 0; r < warp_rows; ++r) {
-        const float right = __shfl_down_sync(~0u, cur[r][0], 1);
-        float across[4];
-#pragma unroll
-        for (int i = 0; i < 3; ++i)
-            across[i] = east[r][i] * (cur[r][i + 1] - cur[r][i]);
-        across[3] = east[r][3] * (right - cur[r][3]);
-        float left = __shfl_up_sync(~0u, across[3], 1);
-        if (lane == 0) left = 0;
+        for (int i = 1; i < 4; ++i)
+            d[i] = cur[r][i] - cur[r][i - 1];
+        d[4] = right - cur[r][3];
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            const float beneath = r + 1 < warp_rows ? cur[r + 1 < warp_rows ? r + 1 : r][i] : below[i];
-            const float down = south[r][i] * (beneath - cur[r][i]);
-            const float flux = (across[i] - (i > 0 ? across[i > 0 ? i - 1 : 0] : left)) + (down - up[i]);
-            out[r][i] = first ? fmaf(0.5f, flux, cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + flux;
-            up[i] = down;
+            flux[r][i] = s.east[r][i] * d[i + 1];
+            flux[r][i] = fmaf(-(i > 0 ? s.east[r][i > 0 ? i - 1 : 0] : s.west[r]), d[i], flux[r][i]);
         }
     }
+    // Within a pixel north comes before south.
+#pragma unroll
+    for (int r = lo > 0 ? lo - 1 : 0; r <= hi && r + 1 < warp_rows; ++r)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float d = cur[r + 1][i] - cur[r][i];
+            if (r >= lo && r > 0) {
+                add_south(flux, s, r, i, d);
+                finish<first>(flux, prev, cur, out, r, i);
+            }
+            if (r + 1 <= hi) add_north(flux, s, r + 1, i, d);
+        }
+}
+/// The first line, when the one above it is there.
+template <bool first>
+__device__ __forceinline__ void sweep_first(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
+                                            const Strip& s, float4 above) {
+    const float v[4] = {above.x, above.y, above.z, above.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        add_north(flux, s, 0, i, cur[0][i] - v[i]);
+        add_south(flux, s, 0, i, cur[1][i] - cur[0][i]);
+        finish<first>(flux, prev, cur, out, 0, i);
+    }
+}
+/// The last line, when the one below it is there.
+template <bool first>
+__device__ __forceinline__ void sweep_last(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
+                                           const Strip& s, float4 below) {
+    const float v[4] = {below.x, below.y, below.z, below.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        add_south(flux, s, warp_rows - 1, i, v[i] - cur[warp_rows - 1][i]);
+        finish<first>(flux, prev, cur, out, warp_rows - 1, i);
+    }
+}
+__device__ __forceinline__ float4 line_of(const Pixels& p, int r) {
+    return make_float4(p[r][0], p[r][1], p[r][2], p[r][3]);
+}
+
+/// From a warp's first line in the edges to its lanes' Strip::west and, 32 further, Strip::north, which the
+/// core keeps in shared memory.
+constexpr int west_of_edges = 2 * static_cast<int>(edge_vectors), north_of_edges = west_of_edges + 32;
+
+// The block's barrier of sweeps has four phases a group, so its parity is that of the sweep in the group.
+
+/// One sweep of a warp of the core. `edges`: this warp's first line, the last one 32 further; those for even
+/// and odd sweeps differ, so that one barrier a sweep is enough.
+template <bool first, int number>
+__device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur, Pixels& out, const Strip& s,
+                                           unsigned barrier, float4* edges) {
+    Strip strip = s;
+    const float4 w = edges[west_of_edges];
+    strip.west[0] = w.x, strip.west[1] = w.y, strip.west[2] = w.z, strip.west[3] = w.w;
+    float4* const shown = edges + number % 2 * edge_vectors;
+    shown[0] = line_of(cur, 0);
+    shown[32] = line_of(cur, warp_rows - 1);
+    barrier_arrive(barrier);
+    Pixels flux;
+    sweep_inside<first, 0, warp_rows - 1>(prev, cur, flux, out, strip);
+    barrier_wait(barrier, number % 2);
+    const float4 n = edges[north_of_edges];
+    strip.north[0] = n.x, strip.north[1] = n.y, strip.north[2] = n.z, strip.north[3] = n.w;
+    sweep_first<first>(prev, cur, flux, out, strip, shown[-32]);
+    sweep_last<first>(prev, cur, flux, out, strip, shown[64]);
+}
+
+/// One sweep of the halo's warp, in place: of the last 3 - number of four lines above the core and the first
+/// ones below it.
+template <bool first, int number>
+__device__ __forceinline__ void sweep_halo(Pixels (&prev)[2], const Pixels (&cur)[2], const Strip (&s)[2],
+                                           unsigned barrier, float4* above, float4* below) {
+    constexpr int count = group_sweeps - 1 - number;
+    above += number % 2 * edge_vectors;
+    below += number % 2 * edge_vectors;
+    above[0] = line_of(cur[0], warp_rows - 1);
+    below[0] = line_of(cur[1], 0);
+    barrier_arrive(barrier);
+    Pixels flux[2];
+    sweep_inside<first, warp_rows - count, warp_rows - 1>(prev[0], cur[0], flux[0], prev[0], s[0]);
+    sweep_inside<first, 0, count - 1>(prev[1], cur[1], flux[1], prev[1], s[1]);
+    barrier_wait(barrier, number % 2);
+    if (count == 0) return;
+    sweep_last<first>(prev[0], cur[0], flux[0], prev[0], s[0], above[32]);
+    sweep_first<first>(prev[1], cur[1], flux[1], prev[1], s[1], below[-32]);
+}
+
+/// Where a block is.
+struct Place {
+    uint64_t barrier; ///< of sweeps
+    int bx, by;       ///< in the team
+    int neighbours;   ///< bits to_left ... to_south
+};
+enum : int { to_left = 1, to_right = 2, to_north = 4, to_south = 8 };
+/// The parts of shared memory, in float4.
+constexpr int terms_at = 3, sides_at = terms_at + static_cast<int>(term_vectors),
+              edges_at =
+                  sides_at + static_cast<int>(side_vectors), ///< [even, odd][warp, with the halo's lines
+                                                             ///< before and after][first, last][lane]
+    sums_at = edges_at + 3 * static_cast<int>(edge_vectors); ///< [copy][line of the core][lane]
+static_assert(sizeof(Place) <= terms_at * sizeof(float4));
+
+/// The half of a block's words that belongs to an epoch.
+__device__ __forceinline__ uint4* half_of(const PersistentWork& work, int block, unsigned epoch) {
+    return work.exchange + (2 * block + static_cast<int>(epoch & 1)) * static_cast<int>(exchange_words);
+}
+
+__device__ Window window_of(const PersistentWork& work, int job) {
+    const int windows = work.windows_across * work.windows_down;
+    const int wx = job % windows % work.windows_across, wy = job % windows / work.windows_across;
+    Window win;
+    win.component = job / windows;
+    win.out_x = work.output.x + wx * work.step_x;
+    win.out_y = work.output.y + wy * work.step_y;
+    win.out_w = min(work.step_x, work.output.x + work.output.w - win.out_x);
+    win.out_h = min(work.step_y, work.output.y + work.output.h - win.out_y);
+    win.x = max(0, win.out_x - work.halo) & ~3; // float4 by float4
+    win.y = max(0, win.out_y - work.halo);
+    return win;
 }
 
 /// Pixels beyond the planes are zero; x is a multiple of 4, and so is the pitch.
+__device__ __forceinline__ float4 load_four(const float* plane, int pitch, int lines, int x, int y) {
+    if (x < 0 || x >= pitch || y < 0 || y >= lines) return make_float4(0, 0, 0, 0);
+    return __ldg(reinterpret_cast<const float4*>(plane + static_cast<size_t>(y) * pitch + x));
+}
 __device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, int pitch, int lines, int x,
                                             int y) {
 #pragma unroll
     for (int r = 0; r < warp_rows; ++r) {
-        float4 v = make_float4(0, 0, 0, 0);
-        if (x >= 0 && x < pitch && y + r >= 0 && y + r < lines)
-            v = __ldg(reinterpret_cast<const float4*>(plane + static_cast<size_t>(y + r) * pitch + x));
+        const float4 v = load_four(plane, pitch, lines, x, y + r);
         to[r][0] = v.x, to[r][1] = v.y, to[r][2] = v.z, to[r][3] = v.w;
     }
 }
 
-__global__ void __launch_bounds__(most_threads, 1) persistent_kernel(const PersistentWork work) {
-    extern __shared__ float4 shared[];
-    float4* const terms = shared;
-    float4* const edges = terms + term_vectors;
-    float4* const other = edges + edge_floats / 4;
-    float4* const sums = other + edge_floats / 4; // [copy][line of the core][30]
-    const auto fetch = [&](int g) { // a thread a copy, and one for the mask; seen after the next barrier
-        if (threadIdx.x > batch_copies || g >= work.groups) return;
-        float4& to = terms[(g & 1) * (batch_copies + 1) + threadIdx.x];
-        if (threadIdx.x < batch_copies)
-            to = __ldg(reinterpret_cast<const float4*>(work.coefficients + batch_copies) + g * batch_copies +
-                       threadIdx.x);
-        else
-            to.x = __int_as_float(__ldg(work.masks + g));
-    };
-    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-    const int warps = static_cast<int>(blockDim.x) / 32;
-    const int team_blocks = work.across * work.down;
-    const int team = static_cast<int>(blockIdx.x) / team_blocks,
-              block = static_cast<int>(blockIdx.x) % team_blocks;
-    const int bx = block % work.across, by = block / work.across;
-    const int x = bx * core_samples - group_sweeps + lane * 4,
-              y = by * work.core_lines - group_sweeps + warp * warp_rows;
-    const bool in_core = warp >= 1 && warp < warps - 1 && lane >= 1 && lane < 31;
+/// Weights and start of four lines of a warp; `line` is the core's.
+__device__ __forceinline__ void load_strip(const PersistentWork& work, const Place& place, const Window& win,
+                                           int lane, int line, Strip& s, Pixels& start) {
     const auto& stage = work.stage;
-    const size_t pixels = static_cast<size_t>(stage.pitch) * stage.lines; // of a padded plane
-    const int copy_stride = work.core_lines * (core_samples / 4);
-    float4* const own_sums = sums + (warp - 1) * warp_rows * (core_samples / 4) + (lane - 1);
-    unsigned epoch = work.epoch;
-
-    // Where this thread publishes (the rim of the core) or finds (the halo) its pixels, or neither.
-    enum { nothing, publishes, finds } part = nothing;
-    uint4* place = nullptr;
-    {
-        int block_there = block, warp_there = warp, lane_there = lane;
-        if (in_core) {
-            if (warp == 1 || warp == warps - 2 || lane == 1 || lane == 30) part = publishes;
-        } else {
-            // The same pixels in the neighbour's tile: 30 lanes, or all core lines, further.
-            const int nx = bx + (lane == 0 ? -1 : lane == 31 ? 1 : 0);
-            const int ny = by + (warp == 0 ? -1 : warp == warps - 1 ? 1 : 0);
-            if (nx >= 0 && ny >= 0 && nx < work.across && ny < work.down) part = finds;
-            block_there = ny * work.across + nx;
-            lane_there = lane == 0 ? 30 : lane == 31 ? 1 : lane;
-            warp_there = warp == 0 ? warps - 2 : warp == warps - 1 ? 1 : warp;
-        }
-        if (part != nothing)
-            place = work.exchange +
-                    static_cast<size_t>(team * team_blocks + block_there) * 2 * exchange_words +
-                    warp_there * (warp_rows * 128) + lane_there;
-    }
-
-    const int windows = work.windows_across * work.windows_down;
-    for (int job = team; job < windows * stage.components; job += work.teams) {
-        Window win;
-        win.component = job / windows;
-        {
-            const int wx = job % windows % work.windows_across, wy = job % windows / work.windows_across;
-            win.out_x = work.output.x + wx * work.step_x;
-            win.out_y = work.output.y + wy * work.step_y;
-            win.out_w = min(work.step_x, work.output.x + work.output.w - win.out_x);
-            win.out_h = min(work.step_y, work.output.y + work.output.h - win.out_y);
-            win.x = max(0, win.out_x - work.halo) & ~3; // float4 by float4
-            win.y = max(0, win.out_y - work.halo);
-        }
-        const size_t plane = static_cast<size_t>(win.component) * pixels;
-        Pixels east, south, level0, level1, level2, level3;
-        float north[4];
-        load_pixels(level3, stage.start + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
-        load_pixels(east, stage.east + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
-        load_pixels(south, stage.south + plane, stage.pitch, stage.lines, win.x + x, win.y + y);
-        {
-            const int xx = win.x + x, yy = win.y + y - 1;
-            float4 v = make_float4(0, 0, 0, 0);
-            if (warp > 0 && xx >= 0 && xx < stage.pitch && yy >= 0 && yy < stage.lines)
-                v = __ldg(reinterpret_cast<const float4*>(stage.south + plane +
-                                                          static_cast<size_t>(yy) * stage.pitch + xx));
-            north[0] = v.x, north[1] = v.y, north[2] = v.z, north[3] = v.w;
-        }
-        if (in_core) {
-            float4* to = own_sums;
-            for (int c = 0; c < work.copies; ++c, to += copy_stride) {
-                const float a = work.coefficients[c]; // the terms of Y_0 stand first
+    const size_t plane = static_cast<size_t>(win.component) * stage.pitch * stage.lines;
+    const int x = win.x + place.bx * core_samples - group_sweeps + lane * 4,
+              y = win.y + place.by * work.core_lines + line;
+    load_pixels(start, stage.start + plane, stage.pitch, stage.lines, x, y);
+    load_pixels(s.east, stage.east + plane, stage.pitch, stage.lines, x, y);
+    load_pixels(s.south, stage.south + plane, stage.pitch, stage.lines, x, y);
+    const float4 v = load_four(stage.south + plane, stage.pitch, stage.lines, x, y - 1);
+    s.north[0] = v.x, s.north[1] = v.y, s.north[2] = v.z, s.north[3] = v.w;
 #pragma unroll
-                for (int r = 0; r < warp_rows; ++r)
-                    to[r * (core_samples / 4)] =
-                        make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
-            }
-        }
-        fetch(0);
-        for (int g = 0; g < work.groups; ++g) {
-            if (g == 0)
-                sweep<true>(level3, level3, level0, east, south, north, edges, warp, lane, warps);
-            else
-                sweep<false>(level2, level3, level0, east, south, north, edges, warp, lane, warps);
-            sweep<false>(level3, level0, level1, east, south, north, other, warp, lane, warps);
-            sweep<false>(level0, level1, level2, east, south, north, edges, warp, lane, warps);
-            sweep<false>(level1, level2, level3, east, south, north, other, warp, lane, warps);
-            fetch(g + 1);
-            const bool exchanges = g + 1 < work.groups && team_blocks > 1;
-            // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so they
-            // are done with the last one.
-            epoch += exchanges;
-            uint4* const half = place + (epoch & 1) * exchange_words;
-            if (exchanges && part == publishes) {
-#pragma unroll
-                for (int r = 0; r < warp_rows; ++r) {
-                    publish(half + r * 128, level3[r][0], level3[r][1], epoch);
-                    publish(half + r * 128 + 32, level3[r][2], level3[r][3], epoch);
-                    publish(half + r * 128 + 64, level2[r][0], level2[r][1], epoch);
-                    publish(half + r * 128 + 96, level2[r][2], level2[r][3], epoch);
-                }
-            }
-            // The sums are added to while the neighbours' halos are on their way.
-            if (in_core) {
-                const float4* const now = terms + (g & 1) * (batch_copies + 1);
-                const int mask = __float_as_int(now[batch_copies].x);
-                float4* sum = own_sums;
-                for (int c = 0; c < work.copies; ++c, sum += copy_stride) {
-                    if (!(mask >> c & 1)) continue;
-                    const float4 a = now[c];
-#pragma unroll
-                    for (int pair = 0; pair < warp_rows;
-                         pair += 2) { // two lines at a time: registers are dear
-                        float4 v[2] = {sum[pair * (core_samples / 4)], sum[(pair + 1) * (core_samples / 4)]};
-#pragma unroll
-                        for (int i = 0; i < 2; ++i) {
-                            const int r = pair + i;
-                            add_terms(v[i].x, a, level0[r][0], level1[r][0], level2[r][0], level3[r][0]);
-                            add_terms(v[i].y, a, level0[r][1], level1[r][1], level2[r][1], level3[r][1]);
-                            add_terms(v[i].z, a, level0[r][2], level1[r][2], level2[r][2], level3[r][2]);
-                            add_terms(v[i].w, a, level0[r][3], level1[r][3], level2[r][3], level3[r][3]);
-                            sum[r * (core_samples / 4)] = v[i];
-                        }
-                    }
-                }
-            }
-            if (exchanges && part == finds) {
-#pragma unroll
-                for (int pair = 0; pair < warp_rows; pair += 2) { // two lines at a time
-                    uint4 v[2][4];
-                    bool here;
-                    do {
-                        here = true;
-#pragma unroll
-                        for (int r = 0; r < 2; ++r)
-#pragma unroll
-                            for (int i = 0; i < 4; ++i)
-                                v[r][i] = observe(half + (pair + r) * 128 + i * 32);
-#pragma unroll
-                        for (int r = 0; r < 2; ++r)
-#pragma unroll
-                            for (int i = 0; i < 4; ++i)
-                                here = here && v[r][i].y == epoch && v[r][i].w == epoch;
-                    } while (!here);
-#pragma unroll
-                    for (int r = 0; r < 2; ++r)
-#pragma unroll
-                        for (int i = 0; i < 2; ++i) {
-                            level3[pair + r][2 * i] = __uint_as_float(v[r][i].x);
-                            level3[pair + r][2 * i + 1] = __uint_as_float(v[r][i].z);
-                            level2[pair + r][2 * i] = __uint_as_float(v[r][i + 2].x);
-                            level2[pair + r][2 * i + 1] = __uint_as_float(v[r][i + 2].z);
-                        }
-                }
-            }
-        }
-        __syncthreads();
-        // Out of shared memory line by line, so that writes are whole sectors.
-        const float level = stage.level[win.component];
-        const size_t out_plane = static_cast<size_t>(stage.core.w) * stage.core.h;
-        float* const out =
-            stage.out + (static_cast<size_t>(win.component) * stage.out_bands + work.first_copy) * out_plane;
-        for (int line = warp; line < work.core_lines; line += warps) {
-            const int yy = win.y + by * work.core_lines + line, oy = yy - stage.core.y;
-            if (yy < win.out_y || yy >= win.out_y + win.out_h) continue;
-            const uint8_t* const valid = stage.valid + static_cast<size_t>(yy) * stage.samples;
-            for (int i = lane; i < core_samples; i += 32) {
-                const int xx = win.x + bx * core_samples + i, ox = xx - stage.core.x;
-                if (xx < win.out_x || xx >= win.out_x + win.out_w) continue;
-                const float* sum = reinterpret_cast<const float*>(sums) + line * core_samples + i;
-                if (work.write_next) stage.next[plane + static_cast<size_t>(yy) * stage.pitch + xx] = *sum;
-                if (ox < 0 || oy < 0 || ox >= stage.core.w || oy >= stage.core.h) continue;
-                const bool ok = valid[xx] != 0;
-                float* to = out + static_cast<size_t>(oy) * stage.core.w + ox;
-                for (int c = 0; c < work.copies; ++c, sum += 4 * copy_stride, to += out_plane)
-                    *to = ok ? *sum + level : nanf("");
-            }
-        }
-        __syncthreads();
+    for (int r = 0; r < warp_rows; ++r) {
+        const float left = __shfl_up_sync(~0u, s.east[r][3], 1);
+        s.west[r] = lane > 0 ? left : 0.0f; // the first lane's first sample is of no use anyway
     }
 }
+
+/// Coefficients of group g: a thread a copy, and one for the mask; seen after the next barrier.
+__device__ __forceinline__ void fetch_terms(const PersistentWork& work, float4* terms, int g, int lane) {
+    if (lane > batch_copies || g >= work.groups) return;
+    float4& to = terms[(g & 1) * (batch_copies + 1) + lane];
+    if (lane < batch_copies)
+        to = __ldg(reinterpret_cast<const float4*>(work.coefficients + batch_copies) + g * batch_copies +
+                   lane);
+    else
+        to.x = __int_as_float(__ldg(work.masks + g));
+}
+
+/// Which samples of a warp's lines are put out. Copies are put out 32 samples of a line at a time. Bit
+/// 4 r + j: line r, sample lane + 32 j; high half: lies in the window's output, low half: has a value.
+__device__ __noinline__ unsigned output_of(const PersistentWork& work, const Place& place, int job) {
+    const Window win = window_of(work, job);
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int x = win.x + place.bx * core_samples + lane,
+              y = win.y + place.by * work.core_lines + warp * warp_rows;
+    unsigned bits = 0;
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int xx = x + 32 * j, yy = y + r;
+            if (lane + 32 * j < core_samples && yy >= win.out_y && yy < win.out_y + win.out_h &&
+                xx >= win.out_x && xx < win.out_x + win.out_w)
+                bits |= (work.stage.valid[static_cast<size_t>(yy) * work.stage.samples + xx] ? 0x10001u
+                                                                                             : 0x10000u)
+                        << (4 * r + j);
+        }
+    return bits;
+}
+
+/// Puts out the copies of a warp that are complete. Seldom called: a function of its own, so that its
+/// addresses take no registers from the sweeps.
+__device__ __noinline__ void put_out(const PersistentWork& work, const Place& place, int job,
+                                     const float* sums, int complete, unsigned bits) {
+    const auto& stage = work.stage;
+    const Window win = window_of(work, job);
+    const Core core = stage.core; // and more local copies: stores might alias the arguments
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int x = win.x + place.bx * core_samples + lane,
+              y = win.y + place.by * work.core_lines + warp * warp_rows;
+    const int copy_stride = work.core_lines * 128, pitch = stage.pitch;
+    const size_t out_plane = static_cast<size_t>(core.w) * core.h;
+    const float level = stage.level[win.component];
+    float* const out = stage.out +
+                       (static_cast<size_t>(win.component) * stage.out_bands + work.first_copy) * out_plane +
+                       static_cast<ptrdiff_t>(y - core.y) * core.w + (x - core.x);
+    sums += 4 + lane; // the first lane's four samples are the left neighbour's
+    if (work.write_next && (complete & 1)) {
+        float* const next = stage.next + (static_cast<size_t>(win.component) * stage.lines + y) * pitch + x;
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                if (bits >> (16 + 4 * r + j) & 1u) next[r * pitch + 32 * j] = sums[r * 128 + 32 * j];
+    }
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r) // a window's output may be more than the core
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            if (x + 32 * j < core.x || x + 32 * j >= core.x + core.w || y + r < core.y ||
+                y + r >= core.y + core.h)
+                bits &= ~(0x10000u << (4 * r + j));
+    while (complete) {
+        const int c = __ffs(complete) - 1;
+        complete &= complete - 1;
+        const float* const from = sums + c * copy_stride;
+        float* const to = out + c * out_plane;
+        float v[warp_rows][4];
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+            for (int j = 0; j < 4; ++j) // of the last 32 there are 24 only; the others are read, not put out
+                v[r][j] = from[r * 128 + (j < 3 || lane < 24 ? 32 * j : 0)];
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float value = bits >> (4 * r + j) & 1u ? v[r][j] + level : nanf("");
+                if (bits >> (16 + 4 * r + j) & 1u) to[r * core.w + 32 * j] = value;
+            }
+    }
+}
+
+/// Asks for lines of a plane that a warp will load soon.
+__device__ __forceinline__ void prefetch_lines(const float* plane, int pitch, int lines, int x, int y) {
+    if (x < 0 || x >= pitch) return;
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r)
+        if (y + r >= 0 && y + r < lines)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(plane + static_cast<size_t>(y + r) * pitch + x));
+}
+
+/// The warps of the core through all windows: sweeps, sums, copies put out as soon as they are complete.
+__device__ __forceinline__ void core_warps(const PersistentWork& work, float4* shared, unsigned barrier) {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const Place& place = *reinterpret_cast<const Place*>(shared);
+    float4* const edges = shared + edges_at + (warp + 1) * 64 + lane;
+    float4* const own_sums = shared + sums_at + warp * (warp_rows * 32) + lane;
+    const int neighbours = place.neighbours, windows = work.windows_across * work.windows_down;
+    unsigned epoch = work.epoch, bits = 0;
+    const int first_job = static_cast<int>(blockIdx.x) / (work.across * work.down);
+    // What this thread has to do with the neighbours, in one register that is not computed again and again.
+    enum : int { fetches = 1, shows = 2, takes = 4, northern = 8, southern = 16 };
+    int part = 0;
+    if (neighbours & (lane < 16 ? to_left : to_right)) part |= fetches; // a word of a side
+    if (lane == 1 || lane == 30) part |= shows;
+    if (neighbours & (lane == 0 ? to_left : lane == 31 ? to_right : 0)) part |= takes;
+    if (warp == 0 && neighbours & to_north) part |= northern;
+    if (warp == work.core_lines / warp_rows - 1 && neighbours & to_south) part |= southern;
+    asm volatile("" : "+r"(part));
+    for (int job = first_job; job < windows * work.stage.components; job += work.teams) {
+        Strip s;
+        Pixels level0, level1, level2, level3;
+        load_strip(work, place, window_of(work, job), lane, warp * warp_rows, s, level3);
+        edges[west_of_edges] = make_float4(s.west[0], s.west[1], s.west[2], s.west[3]);
+        edges[north_of_edges] = make_float4(s.north[0], s.north[1], s.north[2], s.north[3]);
+        if (job == first_job || windows > 1) bits = output_of(work, place, job);
+        for (int c = 0; c < work.copies; ++c) {
+            const float a = work.coefficients[c]; // the terms of Y_0 stand first
+#pragma unroll
+            for (int r = 0; r < warp_rows; ++r)
+                own_sums[(c * work.core_lines + r) * 32] =
+                    make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
+        }
+        for (int g = 0; g < work.groups; ++g) {
+            if (g == 0)
+                sweep_core<true, 0>(level3, level3, level0, s, barrier, edges);
+            else
+                sweep_core<false, 0>(level2, level3, level0, s, barrier, edges);
+            sweep_core<false, 1>(level3, level0, level1, s, barrier, edges);
+            sweep_core<false, 2>(level0, level1, level2, s, barrier, edges);
+            sweep_core<false, 3>(level1, level2, level3, s, barrier, edges);
+            const bool exchanges = neighbours != 0 && g + 1 < work.groups;
+            // Two words a line and level of the two sides: one for each lane.
+            const int words = static_cast<int>(exchange_lines) + warp * 16 + lane % 16;
+            float4* const sides = shared + sides_at + warp * 16; // [left, right][line][Y_k, Y_{k-1}]
+            if (exchanges) {
+                // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so
+                // they are done with the last one.
+                ++epoch;
+                uint4* const half = half_of(work, static_cast<int>(blockIdx.x), epoch);
+                for (int which = 0; which < 2; ++which)
+                    if (part & (which == 0 ? northern : southern)) {
+                        uint4* const to = half + which * (warp_rows * 128) + lane;
+#pragma unroll
+                        for (int r = 0; r < warp_rows; ++r) {
+                            publish(to + r * 128, level3[r][0], level3[r][1], epoch);
+                            publish(to + r * 128 + 32, level3[r][2], level3[r][3], epoch);
+                            publish(to + r * 128 + 64, level2[r][0], level2[r][1], epoch);
+                            publish(to + r * 128 + 96, level2[r][2], level2[r][3], epoch);
+                        }
+                    }
+                if (part & shows) {
+                    float4* const to = sides + (lane == 1 ? 0 : 8);
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r) {
+                        to[2 * r] = line_of(level3, r);
+                        to[2 * r + 1] = line_of(level2, r);
+                    }
+                }
+                __syncwarp();
+                const float2 own = reinterpret_cast<const float2*>(sides)[lane];
+                if (part & fetches)
+                    publish(half + words + (lane < 16 ? 0 : most_core_lines * 4), own.x, own.y, epoch);
+            }
+            // The sums are added to while the neighbours' halos are on their way.
+            const float4* const now = shared + terms_at + (g & 1) * (batch_copies + 1);
+            const int mask = __float_as_int(now[batch_copies].x);
+            uint4 found = make_uint4(0, 0, 0, 0);
+            const uint4* const from =
+                half_of(work, static_cast<int>(blockIdx.x) + (lane < 16 ? -1 : 1), epoch) + words +
+                (lane < 16 ? most_core_lines * 4 : 0);
+            unsigned live = mask & ((1 << batch_copies) - 1);
+            do {
+                const int c0 = __ffs(live) - 1;
+                live &= live - 1;
+                const int c1 = __ffs(live) - 1; // -1: none
+                live &= live - 1;
+                if (live == 0 && exchanges && part & fetches) found = observe(from);
+                if (c0 < 0) break;
+                float4* const sum0 = own_sums + c0 * work.core_lines * 32;
+                float4* const sum1 = own_sums + c1 * work.core_lines * 32;
+                const float4 a0 = now[c0];
+                float4 v0[warp_rows];
+#pragma unroll
+                for (int r = 0; r < warp_rows; ++r)
+                    v0[r] = sum0[r * 32];
+                const auto add = [&](float4* sum, float4 a, float4(&v)[warp_rows]) {
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r) {
+                        add_terms(v[r].x, a, level0[r][0], level1[r][0], level2[r][0], level3[r][0]);
+                        add_terms(v[r].y, a, level0[r][1], level1[r][1], level2[r][1], level3[r][1]);
+                        add_terms(v[r].z, a, level0[r][2], level1[r][2], level2[r][2], level3[r][2]);
+                        add_terms(v[r].w, a, level0[r][3], level1[r][3], level2[r][3], level3[r][3]);
+                        sum[r * 32] = v[r];
+                    }
+                };
+                if (c1 < 0) {
+                    add(sum0, a0, v0);
+                } else {
+                    const float4 a1 = now[c1];
+                    float4 v1[warp_rows];
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r)
+                        v1[r] = sum1[r * 32];
+                    add(sum0, a0, v0);
+                    add(sum1, a1, v1);
+                }
+            } while (live != 0);
+            if (const int complete = mask >> batch_copies) {
+                __syncwarp(); // the sums of other lanes
+                put_out(work, place, job,
+                        reinterpret_cast<const float*>(shared + sums_at + warp * (warp_rows * 32)), complete,
+                        bits);
+                __syncwarp();
+            }
+            if (exchanges) {
+                while (part & fetches && (found.y != epoch || found.w != epoch))
+                    found = observe(from);
+                __syncwarp();
+                reinterpret_cast<float2*>(sides)[lane] =
+                    make_float2(__uint_as_float(found.x), __uint_as_float(found.z));
+                __syncwarp();
+                if (part & takes) {
+                    const float4* const side = sides + (lane == 0 ? 0 : 8);
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r) {
+                        const float4 a = side[2 * r], b = side[2 * r + 1];
+                        level3[r][0] = a.x, level3[r][1] = a.y, level3[r][2] = a.z, level3[r][3] = a.w;
+                        level2[r][0] = b.x, level2[r][1] = b.y, level2[r][2] = b.z, level2[r][3] = b.w;
+                    }
+                }
+                __syncwarp();
+            }
+            if (g == work.groups / 2 && job + work.teams < windows * work.stage.components && lane % 8 == 0) {
+                const auto& stage = work.stage;
+                const Window win = window_of(work, job + work.teams);
+                const size_t plane = static_cast<size_t>(win.component) * stage.pitch * stage.lines;
+                const int x = win.x + place.bx * core_samples + lane * 4,
+                          y = win.y + place.by * work.core_lines + warp * warp_rows;
+                prefetch_lines(stage.start + plane, stage.pitch, stage.lines, x, y);
+                prefetch_lines(stage.east + plane, stage.pitch, stage.lines, x, y);
+                prefetch_lines(stage.south + plane, stage.pitch, stage.lines, x, y);
+            }
+        }
+        block_barrier();
+    }
+}
+
+/// The halo's warp through all windows. It sweeps the lines above and below that the core still depends on,
+/// fewer from sweep to sweep, and while the core adds up its sums it fetches them anew.
+__device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* shared, unsigned barrier) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const Place& place = *reinterpret_cast<const Place*>(shared);
+    // Where the last line above and the first one below are shown.
+    float4 *const above = shared + edges_at + 32 + lane, *const below =
+                                                             shared + edges_at +
+                                                             (work.core_lines / warp_rows + 1) * 64 + lane;
+    const int neighbours = place.neighbours;
+    // The same samples in the neighbour's core: 30 lanes further.
+    const int dx = lane == 0 ? -1 : lane == 31 ? 1 : 0;
+    const bool there = lane == 0 ? neighbours & to_left : lane == 31 ? neighbours & to_right : true;
+    const int words = lane == 0 ? 30 : lane == 31 ? 1 : lane;
+    unsigned epoch = work.epoch;
+    for (int job = static_cast<int>(blockIdx.x) / (work.across * work.down);
+         job < work.windows_across * work.windows_down * work.stage.components; job += work.teams) {
+        Strip s[2];
+        Pixels a[2], b[2]; // Y_{k-1} and Y_k; beyond the scene they stay zero
+        {
+            const Window win = window_of(work, job);
+            load_strip(work, place, win, lane, -warp_rows, s[0], b[0]);
+            load_strip(work, place, win, lane, work.core_lines, s[1], b[1]);
+        }
+#pragma unroll
+        for (int side = 0; side < 2; ++side)
+#pragma unroll
+            for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    a[side][r][i] = b[side][r][i];
+        fetch_terms(work, shared + terms_at, 0, lane);
+        for (int g = 0; g < work.groups; ++g) {
+            if (g == 0)
+                sweep_halo<true, 0>(a, b, s, barrier, above, below);
+            else
+                sweep_halo<false, 0>(a, b, s, barrier, above, below);
+            sweep_halo<false, 1>(b, a, s, barrier, above, below);
+            sweep_halo<false, 2>(a, b, s, barrier, above, below);
+            sweep_halo<false, 3>(b, a, s, barrier, above, below);
+            fetch_terms(work, shared + terms_at, g + 1, lane);
+            if (neighbours == 0 || g + 1 == work.groups) continue;
+            ++epoch;
+#pragma unroll
+            for (int side = 0; side < 2; ++side) {
+                if (!there || !(neighbours & (side == 0 ? to_north : to_south))) continue;
+                const uint4* const from =
+                    half_of(work,
+                            static_cast<int>(blockIdx.x) + dx + (side == 0 ? -work.across : work.across),
+                            epoch) +
+                    (side == 0 ? warp_rows * 128 : 0) + words;
+                // The line farthest off is not swept, only looked at: Y_{k-1} is of no use there.
+                const int farthest = side == 0 ? 0 : warp_rows - 1;
+                uint4 v[warp_rows][4];
+                bool here;
+                do {
+                    here = true;
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                        for (int i = 0; i < (r == farthest ? 2 : 4); ++i)
+                            v[r][i] = observe(from + r * 128 + i * 32);
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                        for (int i = 0; i < (r == farthest ? 2 : 4); ++i)
+                            here = here && v[r][i].y == epoch && v[r][i].w == epoch;
+                } while (!here);
+#pragma unroll
+                for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        b[side][r][2 * i] = __uint_as_float(v[r][i].x);
+                        b[side][r][2 * i + 1] = __uint_as_float(v[r][i].z);
+                        if (r == farthest) continue;
+                        a[side][r][2 * i] = __uint_as_float(v[r][i + 2].x);
+                        a[side][r][2 * i + 1] = __uint_as_float(v[r][i + 2].z);
+                    }
+            }
+            __syncwarp();
+        }
+        block_barrier();
+    }
+}
+
+__global__ void __launch_bounds__(most_threads, 1)
+    persistent_kernel(const __grid_constant__ PersistentWork work) {
+    extern __shared__ float4 shared[];
+    auto barrier = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    asm volatile("" : "+r"(barrier)); // keeps it: computing it takes a slow special register
+    if (threadIdx.x == 0) {
+        auto& place = *reinterpret_cast<Place*>(shared);
+        const int block = static_cast<int>(blockIdx.x) % (work.across * work.down);
+        place.bx = block % work.across;
+        place.by = block / work.across;
+        place.neighbours = (place.bx > 0 ? to_left : 0) | (place.bx + 1 < work.across ? to_right : 0) |
+                           (place.by > 0 ? to_north : 0) | (place.by + 1 < work.down ? to_south : 0);
+        barrier_init(barrier, static_cast<int>(blockDim.x));
+    }
+    __syncthreads();
+    if (threadIdx.x / 32 == blockDim.x / 32 - 1)
+        halo_warp(work, shared, barrier);
+    else
+        core_warps(work, shared, barrier);
+}
+#else
+__global__ void __launch_bounds__(most_threads) persistent_kernel(const PersistentWork) {
+} // never launched: too little shared memory
+#endif
 
 /// One sweep over planes in global memory. kind 0: out = cur + flux / 2; 1: out = 2 cur - prev + flux.
 template <class T>
@@ -898,11 +1248,11 @@ __global__ void sweep_planes(const T* __restrict__ prev, const T* __restrict__ c
     if (x >= samples) return;
     const size_t i = static_cast<size_t>(blockIdx.z) * samples * lines + static_cast<size_t>(y) * samples + x;
     const T c = cur[i];
-    const T right = x + 1 < samples ? east[i] * (cur[i + 1] - c) : T(0),
-            left = x > 0 ? east[i - 1] * (c - cur[i - 1]) : T(0);
-    const T down = y + 1 < lines ? south[i] * (cur[i + samples] - c) : T(0),
-            up = y > 0 ? south[i - samples] * (c - cur[i - samples]) : T(0);
-    const T flux = (right - left) + (down - up);
+    // The same operations in the same order as in sweep().
+    T flux = x + 1 < samples ? east[i] * (cur[i + 1] - c) : T(0);
+    if (x > 0) flux = fma(-east[i - 1], c - cur[i - 1], flux);
+    if (y > 0) flux = fma(-south[i - samples], c - cur[i - samples], flux);
+    if (y + 1 < lines) flux = fma(south[i], cur[i + samples] - c, flux);
     out[i] = first ? fma(T(0.5), flux, c) : fma(T(2), c, -prev[i]) + flux;
 }
 
@@ -965,7 +1315,7 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
             size_t terms = 0;
             for (int c = 0; c < b.copies; ++c)
                 terms = std::max(terms, stage.coefficients[first + static_cast<size_t>(c)].size());
-            b.groups = ceil_div(static_cast<int>(terms) - 1, group_sweeps);
+            b.groups = std::max(1, ceil_div(static_cast<int>(terms) - 1, group_sweeps));
             b.coefficients = m_host_coefficients.size();
             b.masks = m_host_masks.size();
             for (int c = 0; c < batch_copies; ++c)
@@ -984,6 +1334,12 @@ Recurrence<T>::Recurrence(int ordinal, int max_samples, int max_lines, int max_c
                             there ? static_cast<T>(stage.coefficients[first + static_cast<size_t>(c)][k])
                                   : T(0));
                     }
+                // Copies whose last terms these are.
+                for (int c = 0; c < b.copies; ++c) {
+                    const auto n = stage.coefficients[first + static_cast<size_t>(c)].size();
+                    if (g == std::max(1, ceil_div(static_cast<int>(n) - 1, group_sweeps)) - 1)
+                        mask |= 1 << (batch_copies + c);
+                }
                 m_host_masks.push_back(mask);
             }
             m_batches.back().push_back(b);
@@ -1067,7 +1423,7 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
             const int teams = std::max(1, m_multiprocessors / (used_x * used_y));
             const int jobs = nx * ny * stage.components, rounds = ceil_div(jobs, std::min(teams, jobs));
             // A sweep takes as long as its warps take turns, and some time for barrier and exchange.
-            const double speed = 1.0 / (rounds * (core_warps + 2 + 4));
+            const double speed = 1.0 / (rounds * (core_warps + 5));
             if (speed > best) {
                 best = speed;
                 work.across = used_x;
@@ -1104,7 +1460,7 @@ void Recurrence<float>::run_persistent(const Batch& batch, const StageWork<float
     HSI_CUDA_CHECK(
         cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(persistent_kernel),
                                     dim3(static_cast<unsigned>(work.across * work.down * work.teams)),
-                                    dim3(static_cast<unsigned>(32 * (work.core_lines / warp_rows + 2))),
+                                    dim3(static_cast<unsigned>(32 * (work.core_lines / warp_rows + 1))),
                                     arguments, shared_of(work.core_lines), stream));
 }
 

@@ -89,7 +89,7 @@ struct StageWork {
 
 /// Runs stages of up to 8 copies at a time; scratch is made once.
 /// Single precision on a device with enough shared memory: one persistent kernel in which every
-/// multiprocessor keeps a tile of 128 x 60 pixels in registers (Y_k, weights) and the sums of 8 copies in
+/// multiprocessor keeps a tile of 128 x 52 pixels in registers (Y_k, weights) and the sums of 8 copies in
 /// shared memory; neighbours exchange halos of 4 pixels through the second-level cache after every 4 sweeps,
 /// each value beside a tag. Otherwise: a launch a sweep.
 template <class T>

@@ -8,6 +8,7 @@ import pytest
 from osgeo import gdal
 
 from conftest import assert_untouched, cube, first_error, open_band, real_scene, run, succeed, write_scene
+from test_compare import ssim_map, zones
 from test_pca import values
 
 
@@ -163,6 +164,28 @@ def test_real_scene_smooths_more_and_more(tmp_path):
         span = p[9 * i].max() - p[9 * i].min()
         assert p[9 * i:9 * i + 9].max() <= p[9 * i].max() + 1e-4 * span
         assert p[9 * i:9 * i + 9].min() >= p[9 * i].min() - 1e-4 * span
+
+
+@pytest.mark.parametrize("kind", ["made", "real"])
+def test_ssim_and_simplification_ratio_of_profile_bands_equal_numpy(kind, scene, tmp_path):
+    """Figure 8 of paper 001: how much of a component's structure and of its flat zones every copy keeps."""
+    source = scene if kind == "made" else real_scene("indian_pines/indian_pines.img")
+    succeed(eadp(source, tmp_path / "p.tif", "-nc", 2, "-c", 4))
+    pairs = [(first, first + c) for first in (1, 6) for c in (1, 2, 3, 4)]
+    result = succeed(run("gdal_hsi_compare", "-json", "-metric", "ssim,sr", "-band", ",".join("%d:%d" % p for p in pairs),
+                         tmp_path / "p.tif", tmp_path / "p.tif"))
+    got = json.loads(result.out)["metrics"]
+    p = values(tmp_path / "p.tif").astype(np.float64)
+    valid = np.ones(p[0].shape, bool)
+    ssim = [ssim_map(p[a - 1], p[b - 1], valid).mean() for a, b in pairs]
+    counts = [[zones(p[n - 1], valid) for n in pair] for pair in pairs]
+    np.testing.assert_allclose(got["ssim"]["bands"], ssim, rtol=1e-9)
+    assert [list(z) for z in zip(got["sr"]["zones_a"], got["sr"]["zones_b"])] == counts
+    np.testing.assert_allclose(got["sr"]["bands"], [b / a for a, b in counts])
+    if kind == "real":  # every copy resembles its component less than the one before, and has fewer flat zones than it
+        for i in (0, 4):
+            assert (np.diff(ssim[i:i + 4]) < 0).all() and 0 < ssim[i + 3] and ssim[i] < 1
+        assert max(b / a for a, b in counts) < 1
 
 
 def test_memory_stays_under_its_ceiling(tmp_path):
