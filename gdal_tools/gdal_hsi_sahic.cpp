@@ -367,6 +367,31 @@ struct MrfPlan {
     uint64_t host_bytes = 0;
 };
 
+/// Sets the tile size for which the fewest pixels are computed twice; leaves it open when no tile fits.
+void choose_tile(TileRequest& request, int64_t halo) {
+    int64_t least = 0;
+    for (int64_t columns = 1; columns <= (request.samples + 15) / 16; ++columns) {
+        const int64_t w = (request.samples + columns - 1) / columns, window_w = std::min(w + 2 * halo, request.samples);
+        const auto fits = [&](int64_t h) {
+            return request.lane_bytes(std::min(w + 2 * request.halo, request.samples),
+                                      std::min(h + 2 * request.halo, request.lines), w, h) <= request.budget;
+        };
+        if (!fits(1)) continue;
+        int64_t low = 1, high = request.lines; // the most lines that fit
+        while (low < high) {
+            const int64_t middle = low + (high - low + 1) / 2;
+            (fits(middle) ? low : high) = fits(middle) ? middle : middle - 1;
+        }
+        const int64_t rows = (request.lines + low - 1) / low, h = (request.lines + rows - 1) / rows;
+        const int64_t computed = columns * rows * window_w * std::min(h + 2 * halo, request.lines);
+        if (least == 0 || computed < least) {
+            least = computed;
+            request.forced_samples = w;
+            request.forced_lines = h;
+        }
+    }
+}
+
 MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s, const stream::CubeShape& shape,
                  int classes) {
     const auto& common = run.options();
@@ -392,20 +417,19 @@ MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
     plan.whole = false;
     const auto halo = sahic::mrf_halo(s.mrf);
     if (!halo) {
-        char text[200];
-        std::snprintf(text, sizeof text,
-                      "-mu %g with %d iterations reaches too far for tiles, and the whole scene of %lldx%lld pixels "
-                      "needs %s",
-                      s.mrf.mu, s.mrf.iterations, static_cast<long long>(shape.samples),
-                      static_cast<long long>(shape.lines), format_byte_size(plan.host_bytes).c_str());
-        throw Error(forced ? std::string("-mu ") + std::to_string(s.mrf.mu) + " with " +
-                                 std::to_string(s.mrf.iterations) + " iterations reaches too far for tiles"
-                           : text,
+        char text[100];
+        std::snprintf(text, sizeof text, "-mu %g with %d iterations reaches too far for tiles", s.mrf.mu,
+                      s.mrf.iterations);
+        std::string what = text;
+        if (!forced)
+            what += ", and the whole scene of " + std::to_string(shape.samples) + "x" + std::to_string(shape.lines) +
+                    " pixels needs " + format_byte_size(plan.host_bytes);
+        throw Error(what,
                     "Leave -tile out, give more -memory or -device-memory, or use -mu 0.05 or less and at most 200 "
                     "-iterations.");
     }
     plan.halo = *halo;
-    plan.store_in_memory = store <= memory / 2;
+    plan.store_in_memory = store <= memory / 4; // larger tiles are worth more
     const uint64_t budget = plan.store_in_memory ? memory - store : memory;
     TileRequest request;
     request.samples = shape.samples;
@@ -418,6 +442,7 @@ MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
     request.lane_bytes = [&](int64_t w, int64_t h, int64_t, int64_t) {
         return device_fits(w + around, h + around) ? window_bytes(w + around, h + around) : budget + 1;
     };
+    if (!forced) choose_tile(request, *halo);
     plan.tiles = plan_tiles(request);
     plan.limits = {classes, plan.tiles.max_window_lines() + around, plan.tiles.max_window_samples() + around};
     plan.host_bytes = window_bytes(plan.limits.samples, plan.limits.lines) + (plan.store_in_memory ? store : 0);
@@ -569,7 +594,10 @@ void smooth(cli::Run& run, const Backend& backend, const Settings& s, const stre
                            {"tv", s.tv},
                            {"boundary", s.boundary},
                            {"tiles", plan.tiles.size()},
+                           {"tile_samples", plan.tiles.max_core_samples()},
+                           {"tile_lines", plan.tiles.max_core_lines()},
                            {"halo", plan.halo},
+                           {"store", plan.store_in_memory ? "memory" : "file"},
                            {"objective", residuals.objective},
                            {"residuals",
                             {{"data", rms(residuals.v1, entries)},
@@ -606,7 +634,10 @@ void print_plan(cli::Run& run, const Settings& s, const stream::CubeShape& shape
                        std::to_string(shape.lines) + " pixels";
     if (!s.no_spatial) {
         text += "\nRandom field: ";
-        text += plan.whole ? "the whole scene at once" : plan.tiles.describe() + ", halo " + std::to_string(plan.halo);
+        text += plan.whole ? "the whole scene at once"
+                           : std::to_string(plan.tiles.size()) + " tiles of " +
+                                 std::to_string(plan.tiles.max_core_samples()) + "x" +
+                                 std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo);
         text += ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
                 (plan.store_in_memory ? "memory" : "a temporary file");
         run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
