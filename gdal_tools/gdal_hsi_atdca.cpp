@@ -543,9 +543,10 @@ int main(int argc, char** argv) {
         ->type_name("P")
         ->capture_default_str();
     app.add_option(
-        "--original", s.original,
-        "Read the targets' spectra in this cube, of which src is a preprocessed one; -map and -scores "
-        "classify it");
+           "--original", s.original,
+           "Read the targets' spectra in this cube, of which src is a preprocessed one; -map and -scores "
+           "classify it")
+        ->type_name("FILE");
     app.add_option("--spectra", s.spectra, "Write the spectra: .sli (ENVI library) or .csv")
         ->type_name("FILE");
     app.add_option(
