@@ -7,6 +7,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -22,6 +23,28 @@ const test::Cube& planes(int64_t samples, int64_t lines) {
     auto& cube = made[{samples, lines}];
     if (cube.values.empty()) cube = test::random_scene(samples, lines, 7, 1, 0.05, 100);
     return cube;
+}
+
+/// Bytes that `threads` copies at once read and write in a second, best of 5: the machine's memory bandwidth.
+double copy_bandwidth(int threads) {
+    static std::map<int, double> known;
+    double& best = known[threads];
+    if (best > 0) return best;
+    const size_t bytes = size_t{128} << 20;
+    const auto n = static_cast<size_t>(threads);
+    std::vector<std::vector<char>> from(n, std::vector<char>(bytes, 1)), to(from);
+    for (int round = 0; round < 5; ++round) {
+        const auto begin = std::chrono::steady_clock::now();
+        std::vector<std::thread> team;
+        for (size_t t = 0; t < n; ++t)
+            team.emplace_back([&, t] { std::memcpy(to[t].data(), from[t].data(), bytes); });
+        for (auto& thread : team)
+            thread.join();
+        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+        best = std::max(best, 2.0 * static_cast<double>(bytes * n) / seconds.count());
+    }
+    benchmark::DoNotOptimize(to[0][0]);
+    return best;
 }
 
 /// Reads and writes of the size of a plane too large for the caches: what a step without fusion is bound by.
@@ -49,6 +72,10 @@ void plain_step(benchmark::State& state) {
         std::swap(a, b);
     }
     state.SetBytesProcessed(state.iterations() * w * h * 16);
+    // As a rate: Google Benchmark divides by the seconds that it measures.
+    state.counters["of_bandwidth"] =
+        benchmark::Counter(static_cast<double>(state.iterations() * w * h * 16) / copy_bandwidth(1),
+                           benchmark::Counter::kIsRate);
 }
 
 void profile(benchmark::State& state) {
@@ -82,10 +109,19 @@ void profile(benchmark::State& state) {
     const double sweeps = static_cast<double>(cube.shape.pixels()) * 7 * stages[0].degree;
     state.counters["diffusion_s"] = benchmark::Counter(diffusion, benchmark::Counter::kAvgIterations);
     state.counters["scans_s"] = benchmark::Counter(setup, benchmark::Counter::kAvgIterations);
-    // What an unfused step would have to move for the same sweeps: plane and two weights in, plane out.
-    state.counters["as_plain_steps_B/s"] =
-        benchmark::Counter(sweeps * 16 * static_cast<double>(state.iterations()) / diffusion,
-                           benchmark::Counter::kDefaults, benchmark::Counter::kIs1000);
+    // What unfused sweeps would have to move: plane and two weights in, plane out.
+    const double rate = sweeps * 16 * static_cast<double>(state.iterations()) / diffusion;
+    state.counters["as_plain_sweeps_B/s"] =
+        benchmark::Counter(rate, benchmark::Counter::kDefaults, benchmark::Counter::kIs1000);
+    if (options.scheme == eadp::Scheme::fed && options.precision == eadp::Precision::single_precision) {
+        // The copies are those of 454 FED steps, so much of the bandwidth that the steps would need one by
+        // one:
+        double steps = 0;
+        for (const auto& copy : stages[0].coefficients)
+            steps += static_cast<double>(copy.size() - 1);
+        state.counters["as_FED_steps_of_bandwidth"] =
+            rate * steps / stages[0].degree / copy_bandwidth(static_cast<int>(state.range(4)));
+    }
     state.SetLabel(eadp::simd_target());
 }
 
