@@ -795,7 +795,8 @@ Field::Field(const MrfOptions& options, const MrfLimits& limits) : m_options(opt
     m_change = cuda::DeviceBuffer<double>(static_cast<size_t>(grid.x) * grid.y * grid.z);
     m_partial =
         cuda::DeviceBuffer<PartialResiduals>(blocks_of(limits.lines * limits.samples, residual_threads));
-    // The few lines behind the last one are transformed with the others.
+    // Transforms and sums run over the few values behind the last ones, too.
+    HSI_CUDA_CHECK(cudaMemset(m_pixel.data(), 0, m_pixel.bytes()));
     HSI_CUDA_CHECK(cudaMemset(m_rhs.data(), 0, m_rhs.bytes()));
     HSI_CUDA_CHECK(cudaMemset(m_v4.data(), 0, m_v4.bytes()));
     m_host_change = HostBuffer<double>(m_change.size());

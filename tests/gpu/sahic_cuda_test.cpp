@@ -12,6 +12,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <ostream>
 
 namespace hsi::sahic {
 namespace {
@@ -65,6 +66,11 @@ struct FieldCase {
     int64_t lines, samples;
     bool periodic, anisotropic;
 };
+
+void PrintTo(const FieldCase& c, std::ostream* out) {
+    *out << c.classes << " classes, " << c.lines << "x" << c.samples
+         << (c.periodic ? ", periodic" : ", reflect") << (c.anisotropic ? ", anisotropic" : ", isotropic");
+}
 
 class SahicCudaField : public SahicCuda, public testing::WithParamInterface<FieldCase> {};
 
