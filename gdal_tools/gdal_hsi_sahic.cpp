@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/text_file.h"
 #include "raster/labels.h"
+#include "raster/packed_text.h"
 #include "sahic/lorsal.h"
 #include "sahic/sahic.h"
 #include "sahic/scene_scan.h"
@@ -642,11 +643,31 @@ void print_plan(cli::Run& run, const Settings& s, const stream::CubeShape& shape
     run.print(text);
 }
 
+/// The map as a VRT, the model in it: a class is computed when a pixel is read, from its spectrum alone.
+void write_virtual_map(cli::Run& run, const Settings& s, const raster::RasterSource& scene,
+                       const sahic::MlrModel* model) {
+    if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
+        throw UsageError("-of VRT: only the map of a saved model without the random field is computed pixel by pixel",
+                         "Train with -model, then use -apply with -no-spatial, without -probabilities and -confidence.");
+    raster::OutputOptions map = run.options().destination;
+    raster::OutputSpec spec;
+    spec.shape = {scene.shape().samples, scene.shape().lines, 1};
+    raster::describe_class_map(legend_of(*model), map, spec);
+    spec.bands = {{"class", {}}};
+    spec.metadata["HSI_SAHIC_MODEL"] = s.apply;
+    raster::RasterSink::check_virtual(map, spec, scene);
+    if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
+    raster::RasterSink::write_virtual(
+        map, spec, scene, {{"hsi_mlr", {{"model_data", raster::pack_text(sahic::to_json(*model))}}, {}, {}}});
+}
+
 void run_sahic(cli::Run& run, const Settings& s) {
     if (!s.model_file.empty()) check_text_file(s.model_file, run.options().destination.overwrite);
     std::shared_ptr<const sahic::MlrModel> model;
     if (!s.apply.empty()) model = std::make_shared<const sahic::MlrModel>(sahic::read_model(s.apply));
     auto scene = model ? matching_source(run, *model, s) : run.open_source();
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        return write_virtual_map(run, s, *scene, model.get());
     raster::LabelledPixels labels;
     if (!s.no_labels()) labels = read_labels(run, s, *scene);
     if (model)
@@ -752,6 +773,7 @@ int main(int argc, char** argv) {
         "  gdal_hsi_sahic scene.img train.tif map.tif\n"
         "  gdal_hsi_sahic -field landcover -probabilities p.tif -model m.json scene.img fields.gpkg map.tif\n"
         "  gdal_hsi_sahic -apply m.json other_scene.img none map.tif\n"
+        "  gdal_hsi_sahic -apply m.json -no-spatial other_scene.img none map.vrt\n"
         "  gdal_hsi_sahic -delta 0.35 -lambda 1 pavia.tif train.tif map.tif   (ROSIS, as in the paper)\n");
     Settings s;
     auto& app = tool.app();

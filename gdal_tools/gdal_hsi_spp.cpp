@@ -107,7 +107,9 @@ void check_scene(const raster::RasterSource& source, int window) {
     if (window > largest)
         throw UsageError("-ws: " + std::to_string(window) + " is larger than the scene (" +
                              std::to_string(shape.samples) + "x" + std::to_string(shape.lines) + ")",
-                         "Use an odd number from 3 to " + std::to_string(largest - (largest + 1) % 2) + ".");
+                         largest < 3 ? "The smallest window is 3."
+                                     : "Use an odd number from 3 to " +
+                                           std::to_string(largest - (largest + 1) % 2) + ".");
 }
 
 /// One raster for each output of the operation, in its order: y', alpha, rho.

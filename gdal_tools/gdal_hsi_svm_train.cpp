@@ -217,7 +217,7 @@ void run_train(cli::Run& run, const Settings& s) {
     options.probability = s.probability;
     options.threads = run.options().threads;
     options.memory = run.buffer_memory();
-    const auto rest = run.pass("training", 0.9);
+    const auto rest = run.pass("training", 0.95);
     options.cancel = rest.cancel;
     options.progress = rest.progress;
     svm::TrainResult result = svm::train(set, options);

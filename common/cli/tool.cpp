@@ -48,7 +48,8 @@ std::string spelling(const CLI::Option& option) {
     std::string text;
     for (const auto* names : {&option.get_snames(), &option.get_lnames()})
         for (const std::string& name : *names)
-            text += (text.empty() ? "-" : ", -") + name;
+            if (std::string one = "-" + name; text != one) // -C is also found as --C
+                text += (text.empty() ? "" : ", ") + one;
     return text;
 }
 

@@ -52,8 +52,19 @@ std::vector<std::filesystem::path> module_folders() {
     if (const char* env = std::getenv("HSI_MODULE_PATH"); env && *env) folders.emplace_back(env);
     char exe[4096];
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (n > 0) {
-        exe[n] = 0;
+    exe[n > 0 ? n : 0] = 0;
+    // This code inside a library (GDAL's plugin): modules lie beside it, or in lib/hsi where it is in
+    // lib/gdalplugins; what program has loaded it says nothing.
+    Dl_info here;
+    std::error_code ec;
+    if (dladdr(reinterpret_cast<void*>(&probe), &here) != 0 && here.dli_fname != nullptr) {
+        const auto file = std::filesystem::canonical(here.dli_fname, ec);
+        if (!ec && file != exe) {
+            folders.push_back(file.parent_path());
+            folders.push_back(file.parent_path().parent_path() / "hsi");
+        }
+    }
+    if (*exe) {
         const auto bin = std::filesystem::path(exe).parent_path();
         folders.push_back(bin.parent_path() / "lib" / "hsi");
         folders.push_back(bin / "lib" / "hsi");

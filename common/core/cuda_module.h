@@ -24,8 +24,9 @@ const std::vector<CudaDevice>& cuda_devices();
 /// True when the module's file is there (nothing is loaded).
 bool cuda_module_present(const std::string& algorithm);
 
-/// Loads hsi_cuda_<algorithm>.so from $HSI_MODULE_PATH, lib/hsi beside the executable's folder, or the
-/// installed place, and returns the symbol. Throws Error saying where it looked, or what the loader said.
+/// Loads hsi_cuda_<algorithm>.so and returns the symbol. It is looked for in $HSI_MODULE_PATH; where this
+/// code is part of a library, beside that library and in ../hsi from there; in lib/hsi beside the
+/// executable's folder; in the installed place. Throws Error saying where it looked, or what the loader said.
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol);
 
 /// Decides where to compute. cpu: none. cuda: the devices asked for (the first one by default); throws Error

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "core/team.h"
 #include "eadp/eadp.h"
 #include "eadp/eadp_simd.h"
 #include "eadp/gradient.h"
-#include "eadp/team.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,6 +8,7 @@
 #include "pca/pca.h"
 #include "raster/packed_text.h"
 #include "raster/spectral_library.h"
+#include "sahic/sahic.h"
 #include "spp/spp.h"
 #include "svm/svm.h"
 
@@ -259,6 +260,35 @@ Function understand_svm(const Arguments& a, int bands) {
     return svm_function(a, model, classifier_output(a, model->classes));
 }
 
+Function mlr_function(const std::shared_ptr<const sahic::MlrModel>& model, const Asked& asked) {
+    sahic::SpectralOptions options; // one output, the one asked for
+    options.probabilities = asked.probability;
+    options.confidence = asked.confidence;
+    options.map = !asked.probability && !asked.confidence;
+    Function f;
+    f.classes = options.map;
+    f.band = asked.probability ? asked.index : 0;
+    f.pixel_cost = 2.0 * static_cast<double>(model->anchor_count()) *
+                   static_cast<double>(model->features() + model->class_count());
+    f.bytes = model->anchors.size() * 12 + model->weights.size() * 16;
+    f.operation =
+        sahic::make_spectral_pass(model, options, 0, 0); // the scene's size matters to weights alone
+    return f;
+}
+
+std::shared_ptr<const sahic::MlrModel> mlr_model(const Arguments& a, int bands) {
+    std::string name;
+    const std::string text = model_text(a, name);
+    auto model = std::make_shared<const sahic::MlrModel>(sahic::from_json(text, name));
+    check_features(a, name, model->features(), bands);
+    return model;
+}
+
+Function understand_mlr(const Arguments& a, int bands) {
+    const auto model = mlr_model(a, bands);
+    return mlr_function(model, classifier_output(a, model->classes));
+}
+
 // The steps of VRTProcessedDataset.
 
 Function step_pca(const Arguments& a, int bands) {
@@ -276,13 +306,26 @@ Function step_sad(const Arguments& a, int bands) {
     return f;
 }
 
-Function step_svm(const Arguments& a, int bands) {
-    const auto model = svm_model(a, bands);
+Asked step_output(const Arguments& a) {
     Asked asked;
     const std::string output = a.choice("output", {"class", "probabilities", "confidence"});
     asked.probability = output == "probabilities";
     asked.confidence = output == "confidence";
+    return asked;
+}
+
+Function step_svm(const Arguments& a, int bands) {
+    const auto model = svm_model(a, bands);
+    const Asked asked = step_output(a);
     Function f = svm_function(a, model, asked);
+    if (asked.probability) f.band = -1; // a band a class
+    return f;
+}
+
+Function step_mlr(const Arguments& a, int bands) {
+    const auto model = mlr_model(a, bands);
+    const Asked asked = step_output(a);
+    Function f = mlr_function(model, asked);
     if (asked.probability) f.band = -1; // a band a class
     return f;
 }
@@ -301,6 +344,10 @@ Function step_svm(const Arguments& a, int bands) {
 #define HSI_MODEL                                                                                            \
     HSI_ARGUMENT("model", "file of the model")                                                               \
     HSI_ARGUMENT("model_data", "the model itself, packed")
+#define HSI_CLASSIFIER                                                                                       \
+    HSI_MODEL HSI_ARGUMENT("output", "class, probability or confidence")                                     \
+        HSI_ARGUMENT("class", "value or name of the class") HSI_FRAME
+#define HSI_CLASSIFIER_STEP HSI_MODEL HSI_ARGUMENT("output", "class, probabilities or confidence")
 #define HSI_LIST(...) "<PixelFunctionArgumentsList>" __VA_ARGS__ "</PixelFunctionArgumentsList>"
 #define HSI_STEP_LIST(...)                                                                                   \
     "<ProcessedDatasetFunctionArgumentsList>" __VA_ARGS__ "</ProcessedDatasetFunctionArgumentsList>"
@@ -328,10 +375,10 @@ const std::vector<Definition>& definitions() {
          understand_project},
         {"hsi_spp", "the displaced band, from the original band and alpha",
          HSI_LIST(HSI_ARGUMENT("centroid", "mean of the band") HSI_FRAME), understand_spp},
-        {"hsi_svm", "class or probability by a support vector machine",
-         HSI_LIST(HSI_MODEL HSI_ARGUMENT("output", "class, probability or confidence")
-                      HSI_ARGUMENT("class", "value or name of the class") HSI_FRAME),
+        {"hsi_svm", "class or probability by a support vector machine", HSI_LIST(HSI_CLASSIFIER),
          understand_svm},
+        {"hsi_mlr", "class or probability by a multinomial logistic regression", HSI_LIST(HSI_CLASSIFIER),
+         understand_mlr},
     };
     return all;
 }
@@ -343,8 +390,8 @@ const std::vector<Step>& steps() {
          HSI_STEP_LIST(HSI_SPECTRA HSI_ARGUMENT("output", "angle or class") HSI_ARGUMENT(
              "unit", "degree or radian") HSI_ARGUMENT("max_angle", "degrees; farther pixels are class 0")),
          step_sad},
-        {"HSI_SVM", HSI_STEP_LIST(HSI_MODEL HSI_ARGUMENT("output", "class, probabilities or confidence")),
-         step_svm},
+        {"HSI_SVM", HSI_STEP_LIST(HSI_CLASSIFIER_STEP), step_svm},
+        {"HSI_MLR", HSI_STEP_LIST(HSI_CLASSIFIER_STEP), step_mlr},
     };
     return all;
 }

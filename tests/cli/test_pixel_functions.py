@@ -5,6 +5,7 @@ arguments, threads and forks, and every example of docs/pixel_functions.md."""
 import concurrent.futures
 import json
 import os
+import pathlib
 import re
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from osgeo import gdal
 
 from conftest import BIN, ROOT, cube, first_error, open_band, real_scene, run, succeed, write_scene
 
-PLUGINS = BIN.parent / "lib" / "gdalplugins"
+PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
 gdal.SetConfigOption("GDAL_DRIVER_PATH", str(PLUGINS))
 gdal.AllRegister()
@@ -147,6 +148,44 @@ def test_svm_map(place, tmp_path, out):
     assert refused.code == 2 and "-confidence" in first_error(refused) and not (out / "second.vrt").exists()
 
 
+@pytest.mark.parametrize("place", ["made", "indian_pines"])
+def test_mlr_map(place, tmp_path, out):
+    if place == "made":
+        scene, labels = holed_scene(tmp_path), labels_for(tmp_path)
+    else:
+        scene = str(real_scene("indian_pines/indian_pines.img"))
+        labels = tmp_path / "labels.tif"
+        whole = values(real_scene("indian_pines/indian_pines_gt_10366.tif"))
+        whole[0][np.indices(whole[0].shape).sum(axis=0) % 29 != 0] = 0
+        write_scene(labels, whole, driver="GTiff", dtype="u1", nodata=0,
+                    geotransform=gdal.Open(scene).GetGeoTransform())
+    model = tmp_path / "model.json"
+    succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", "-no-spatial", "-model", model, scene, labels, tmp_path / "train.tif"))
+    for name in ("map.tif", "map.vrt"):
+        succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", "-apply", model, "-no-spatial", scene, "none", out / name))
+    np.testing.assert_array_equal(values(out / "map.tif"), values(out / "map.vrt"))
+    np.testing.assert_array_equal(values(out / "map.tif", 13, 7, 40, 31), values(out / "map.vrt", 13, 7, 40, 31))
+    names = open_band(out / "map.vrt").GetCategoryNames()
+    trained = [c["value"] for c in json.loads(model.read_text())["classes"]]
+    assert names[0] == "Unclassified" and len(names) == trained[-1] + 1 and all(names[c] for c in trained)
+    assert {int(v) for v in np.unique(values(out / "map.vrt"))} - {0} <= set(trained)
+    copy = out / "copy.tif"
+    program("gdal_translate", "-q", "--config", "GDAL_NUM_THREADS", "2", out / "map.vrt", copy)
+    np.testing.assert_array_equal(values(out / "map.tif"), values(copy))
+
+
+@pytest.mark.parametrize("options", [[], ["-no-spatial"], ["-apply", "model.json"],
+                                     ["-apply", "model.json", "-no-spatial", "-confidence", "c.tif"]])
+def test_mlr_map_that_a_vrt_cannot_hold(options, tmp_path, out):
+    scene, labels = holed_scene(tmp_path), labels_for(tmp_path)
+    model, applies = tmp_path / "model.json", "-apply" in options
+    if applies:
+        succeed(run("gdal_hsi_sahic", "-q", "-no-spatial", "-model", model, scene, labels, tmp_path / "train.tif"))
+    options = [model if o == "model.json" else out / o if o == "c.tif" else o for o in options]
+    refused = run("gdal_hsi_sahic", "-q", *options, scene, "none" if applies else labels, out / "map.vrt")
+    assert refused.code == 2 and "-of VRT" in first_error(refused) and not list(out.iterdir())
+
+
 def test_inverse_of_components(tmp_path, out):
     scene, model = holed_scene(tmp_path), tmp_path / "pca.json"
     succeed(run("gdal_hsi_pca", "-q", "-nc", "5", "-model", model, scene, out / "pcs.tif"))
@@ -231,6 +270,9 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_svm", {}, ["'model'", "missing"]),
     ("hsi_svm", {"model": "absent.json"}, ["absent.json"]),
     ("hsi_svm", {"model_data": "nonsense!"}, ["model_data"]),
+    ("hsi_mlr", {}, ["'model'", "missing"]),
+    ("hsi_mlr", {"model": "absent.json"}, ["absent.json"]),
+    ("hsi_mlr", {"model_data": "{}"}, ["model_data", "MLR"]),
     ("hsi_norm", {"nodata": "1 2"}, ["'nodata'", "2 values"]),
     ("hsi_norm", {"masks": "99"}, ["'masks'"]),
 ])
@@ -309,15 +351,24 @@ def test_other_programs(tmp_path, out):
     assert_same(a[0] + a[1], values(out / "sum.tif")[0])
 
 
-def test_qgis_shows_map_with_legend(tmp_path, out):
+@pytest.mark.parametrize("tool", ["gdal_hsi_atdca", "gdal_hsi_sahic"])
+def test_qgis_shows_map_with_legend(tool, tmp_path, out):
     if subprocess.run([sys.executable, "-c", "import qgis.core"], capture_output=True, check=False).returncode != 0:
         pytest.skip("no QGIS with Python bindings on this machine (python3-qgis)")
-    _, vrt = both_ways("gdal_hsi_atdca", holed_scene(tmp_path), out)
+    scene = holed_scene(tmp_path)
+    if tool == "gdal_hsi_atdca":
+        _, vrt = both_ways(tool, scene, out)
+        last, colours = "Target 6", 4
+    else:
+        vrt, model = out / "map.vrt", tmp_path / "model.json"
+        succeed(run(tool, "-q", "-no-spatial", "-model", model, scene, labels_for(tmp_path), tmp_path / "train.tif"))
+        succeed(run(tool, "-q", "-apply", model, "-no-spatial", scene, "none", vrt))
+        last, colours = open_band(vrt).GetCategoryNames()[-1], 3
     text = program(sys.executable, ROOT / "tests" / "qgis" / "open_in_qgis.py", vrt, out / "map.png")
     facts = json.loads(next(line for line in text.splitlines() if line.startswith("QGIS "))[5:])
     assert facts["valid"] and facts["renderer"] == "paletted" and facts["crs"] == "EPSG:32616"
     assert facts["extent"] == [500000, 4480000 - 20 * 60, 500000 + 20 * 70, 4480000]
-    assert any("Target 3" in item for item in facts["legend"]) and facts["colours_seen"] >= 4
+    assert last and any(last in item for item in facts["legend"]) and facts["colours_seen"] >= colours
 
 
 EXAMPLES = re.findall(r"<!-- example: (\S+) -->\n```xml\n(.*?)```", (ROOT / "docs" / "pixel_functions.md").read_text(), re.S)
@@ -334,6 +385,9 @@ def example_folder(tmp_path_factory):
     train(scene, labels_for(folder, 60, 50), folder / "svm.json", "-probability")
     succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", "-probabilities", folder / "p.tif", scene,
                 folder / "svm.json", folder / "map.tif"))
+    succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", "-no-spatial", "-model", folder / "mlr.json", "-confidence",
+                folder / "mlr_confidence.tif", "-probabilities", folder / "mlr_p.tif", scene, labels_for(folder, 60, 50),
+                folder / "mlr_map.tif"))
     return folder
 
 
@@ -363,12 +417,16 @@ def expected(name, folder):
         return values(folder / "map.tif")[0]
     if name == "hsi_svm-probability":
         return values(folder / "p.tif")[1]
+    if name == "hsi_mlr":
+        return values(folder / "mlr_map.tif")[0]
+    if name == "hsi_mlr-probability":
+        return values(folder / "mlr_p.tif")[1]
     raise AssertionError(f"no expectation for the example {name}")
 
 
 def test_every_function_has_an_example():
     names = {name.split("-")[0] for name, _ in EXAMPLES}
-    assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm"}
+    assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm", "hsi_mlr"}
 
 
 @pytest.mark.parametrize("name, xml", EXAMPLES, ids=[name for name, _ in EXAMPLES])

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// The MRF's ADMM on one device. One iteration is four launches: step (edges, q, multipliers and the right
+// side of the linear system, all classes of a pixel in one thread), a real FFT along each line (cuFFT), the
+// recursive filter down each column of the spectrum, and the FFT back. See mrf_cpu.cpp for the mathematics.
+//
+// What is kept differs from the CPU's in two places, because memory traffic is what an iteration costs:
+//   t5 = H V4 - D5 is stored instead of D5, which follows from it (D5' = -projection of t5), and so does
+//   V5 + D5' = t5 + 2 D5';
+//   D4 is not stored: V4 solves V4 - (q - D4) + H'(H V4 - V5 - D5) = 0, so D4' = D4 - q + V4 = H'(V5 + D5 - H
+//   V4).
+#pragma once
+
+#include "cuda/cufft.h"
+#include "cuda/device_buffer.h"
+#include "cuda/stream.h"
+#include "sahic/sahic.h"
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::sahic::gpu {
+
+/// Everything that the kernels read and write; all pointers are device memory.
+struct FieldWork {
+    int classes = 0, lines = 0, samples = 0;
+    int pitch = 0; ///< floats a line of p, q, d1, t, t5 and of the planes of a pixel
+    int n = 0;     ///< samples of a line of the transform, its continuation beyond the border included
+    int wide = 0;  ///< floats a line of `rhs` and `v4`, above n + 1
+    bool periodic = false;
+    float mu = 0;
+    const float* p = nullptr; ///< [class][line][pitch]
+    float *q = nullptr, *d1 = nullptr, *t = nullptr;
+    const float *t5h_old = nullptr, *t5v_old = nullptr;
+    float *t5h = nullptr, *t5v = nullptr;
+    float *e = nullptr, *d3 = nullptr, *threshold = nullptr; ///< [line][pitch]
+    uint32_t* flags = nullptr; ///< [line][pitch]: 1 + index of the fixed class, and the bits below
+    float* rhs = nullptr;      ///< [class][line][wide]; then the spectrum
+    float* v4 = nullptr;       ///< [class][line][wide]; before, the filtered spectrum
+
+    __host__ __device__ size_t plane() const {
+        return static_cast<size_t>(lines) * static_cast<size_t>(pitch);
+    }
+    __host__ __device__ size_t wide_plane() const {
+        return static_cast<size_t>(lines) * static_cast<size_t>(wide);
+    }
+};
+inline constexpr uint32_t flag_valid = 1u << 16, flag_h_exists = 1u << 17, flag_h_counts = 1u << 18,
+                          flag_v_exists = 1u << 19, flag_v_counts = 1u << 20;
+
+/// Sums over the core of one block of pixels, in double precision.
+struct PartialResiduals {
+    double v1, v2, v3, v4, v5, change, objective;
+};
+
+/// A solver's memory and launches. Made, used and destroyed while its device is current.
+class Field {
+  public:
+    Field(const MrfOptions& options, const MrfLimits& limits);
+    Field(const Field&) = delete;
+    Field& operator=(const Field&) = delete;
+    ~Field();
+    static uint64_t bytes(const MrfLimits& limits);
+
+    /// Host arrays as in MrfProblem, packed; pinned memory makes the copies fast.
+    void upload(const MrfProblem& problem, cudaStream_t stream);
+    /// Iterations first .. first + count - 1 (of `iterations`), one launch after another.
+    void iterate(int first, int count, cudaStream_t stream);
+    /// The same for even `count`, first > 0 and before the last iteration, as one CUDA graph.
+    void iterate_graph(int count, cudaStream_t stream);
+    /// The sums of the core after the last iteration.
+    void residuals(cudaStream_t stream);
+    void download(float* q, cudaStream_t stream);
+    /// Adds up what residuals() left; after the stream is done.
+    MrfResiduals total() const;
+
+    // One at a time, for measurements.
+    void launch_step(int iteration, cudaStream_t stream);
+    void launch_forward(cudaStream_t stream);
+    void launch_filter(cudaStream_t stream);
+    void launch_backward(cudaStream_t stream);
+    const FieldWork& work() const { return m_work; }
+    static int transform_size(int64_t samples);
+
+  private:
+    struct Shape;
+    void shape_for(const MrfProblem& problem);
+    const MrfOptions m_options;
+    const MrfLimits m_limits;
+    FieldWork m_work;
+    Rect m_core;
+    Shape* m_shape = nullptr; ///< of the last upload
+    std::vector<std::unique_ptr<Shape>> m_shapes;
+    cuda::DeviceBuffer<float> m_state; ///< p, q, d1, t, four planes of t5
+    cuda::DeviceBuffer<float> m_pixel; ///< e, d3, threshold
+    cuda::DeviceBuffer<uint32_t> m_flags;
+    cuda::DeviceBuffer<float> m_rhs, m_v4;
+    cuda::DeviceBuffer<double> m_change;
+    cuda::DeviceBuffer<PartialResiduals> m_partial;
+    HostBuffer<double> m_host_change;
+    HostBuffer<PartialResiduals> m_host_partial;
+    size_t m_change_count = 0, m_partial_count = 0;
+};
+
+} // namespace hsi::sahic::gpu
