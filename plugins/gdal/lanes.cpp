@@ -127,6 +127,19 @@ std::list<Entry>::iterator find(State& s, size_t hash, const std::string& key, C
     return s.entries.end();
 }
 
+/// Pixels of `function` that the memory of another one's lane holds; 0 when it is of another kind.
+int64_t capacity_for(const Lane& lane, const Function& function) {
+    const Function& old = *lane.function;
+    const auto bands = function.operation->output_bands();
+    if (old.device || function.device || bands.size() != lane.out.size() ||
+        old.operation->allocator() != function.operation->allocator())
+        return 0;
+    int64_t fits = static_cast<int64_t>(lane.in.size()) / function.bands;
+    for (size_t k = 0; k < bands.size(); ++k)
+        fits = std::min(fits, static_cast<int64_t>(lane.out[k].size()) / bands[k]);
+    return fits;
+}
+
 } // namespace
 
 size_t Lane::bytes() const {
@@ -151,7 +164,8 @@ void Lane::process() {
 int64_t slice_pixels(const Function& function) {
     const int64_t bytes = function.device ? int64_t{32} << 20 : int64_t{1} << 20;
     constexpr int64_t unit = 512; // what the operations work on together
-    return std::clamp(bytes / (4 * function.bands) / unit * unit, unit, int64_t{1} << 16);
+    return std::clamp(bytes / (4 * function.bands) / unit * unit, unit,
+                      int64_t{1} << (function.device ? 16 : 14));
 }
 
 std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list, const std::string& folder,
@@ -205,17 +219,34 @@ std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list
 std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function, int64_t pixels) {
     const int64_t wanted = std::min(pixels, slice_pixels(*function));
     State& s = state();
+    std::unique_ptr<Lane> lane;
     {
         const std::lock_guard lock(s.mutex);
         for (auto it = s.idle.rbegin(); it != s.idle.rend(); ++it) {
             if ((*it)->function != function || (*it)->capacity < wanted) continue;
-            std::unique_ptr<Lane> lane = std::move(*it);
+            lane = std::move(*it);
             s.idle_bytes -= lane->bytes();
             s.idle.erase(std::next(it).base());
             return lane;
         }
+        // A VRT of many bands has a function a band, each read once: they hand their memory on.
+        for (auto it = s.idle.begin(); it != s.idle.end(); ++it) {
+            const int64_t fits = capacity_for(**it, *function);
+            if (fits < wanted) continue;
+            lane = std::move(*it);
+            s.idle_bytes -= lane->bytes();
+            s.idle.erase(it);
+            lane->capacity = std::min(fits, std::max<int64_t>(slice_pixels(*function), 16));
+            break;
+        }
     }
-    auto lane = std::make_unique<Lane>();
+    if (lane) {
+        lane->worker = nullptr; // before its operation
+        lane->function = function;
+        lane->worker = function->operation->start(0, {lane->capacity, 1, lane->capacity, 1});
+        return lane;
+    }
+    lane = std::make_unique<Lane>();
     lane->function = function;
     lane->capacity = 16;
     while (lane->capacity < wanted)

@@ -39,7 +39,8 @@ int64_t slice_pixels(const Function& function);
 std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list, const std::string& folder,
                                        const std::function<Function(const Arguments&)>& make);
 
-/// A lane of at least min(pixels, slice_pixels()) pixels.
+/// A lane of at least min(pixels, slice_pixels()) pixels: one that waits, another function's that is large
+/// enough, or a new one.
 std::unique_ptr<Lane> take_lane(const std::shared_ptr<const Function>& function, int64_t pixels);
 /// For the next call.
 void give_lane(std::unique_ptr<Lane> lane);

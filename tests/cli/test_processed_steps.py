@@ -5,12 +5,13 @@ Skipped with an older GDAL, unless HSI_EXPECT_STEPS is set (scripts/test_gdal310
 import concurrent.futures
 import os
 import pathlib
+import re
 
 import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, cube, open_band, real_scene, run, succeed, write_scene
+from conftest import BIN, ROOT, cube, open_band, real_scene, run, succeed, write_scene
 
 PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
@@ -99,6 +100,23 @@ def test_step_equals_the_tool(step, arguments, wanted, folder):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:  # a handle each
         for x in pool.map(lambda _: values(vrt), range(8)):
             np.testing.assert_array_equal(x, result)
+
+
+EXAMPLES = re.findall(r"<!-- step: (\S+) -->\n```xml\n(.*?)```", (ROOT / "docs" / "pixel_functions.md").read_text(), re.S)
+
+
+@pytest.mark.parametrize("name, xml", EXAMPLES, ids=[name for name, _ in EXAMPLES])
+def test_example(name, xml, folder):
+    path = folder / f"example_{name}.vrt"
+    path.write_text(xml)
+    wanted = {"HSI_PCA": "pcs.tif", "HSI_MLR": "mlr.tif", "HSI_SAD": "scores.tif"}[name]
+    result = values(path)
+    expected = raster(folder / wanted)[:len(result)]
+    np.testing.assert_allclose(result, expected, rtol=2e-6, atol=2e-6 * np.nanmax(np.abs(expected)))
+
+
+def test_examples_are_there():
+    assert [name for name, _ in EXAMPLES] == ["HSI_PCA", "HSI_MLR", "HSI_SAD"]
 
 
 def test_first_components(folder):

@@ -226,8 +226,8 @@ TEST(Slices, BoundTheMemoryOfAnyRequest) {
                 sum += band[i];
             ASSERT_EQ(out[i], sum) << "band count " << bands << ", pixel " << i;
         }
-        // A slice's input is 1 MB, or 512 pixels where that is more; the outputs here are as large and one
-        // band.
+        // A slice's input is 1 MB, or 512 pixels where that is more; the outputs here are as large and
+        // one band.
         const int64_t slice = slice_pixels(*f);
         EXPECT_LE(slice * bands * 4, std::max<int64_t>(int64_t{1} << 20, int64_t{512} * bands * 4));
         EXPECT_LE(operation->largest, slice);
@@ -251,6 +251,23 @@ TEST(Slices, KeepNoMoreThanSomeMegabytesAfterwards) {
         held += operation->memory->held;
     EXPECT_LE(held, size_t{64} << 20);
     EXPECT_GT(held, 0u); // what was used last waits for the next call
+}
+
+TEST(Slices, HandTheirMemoryOnToOtherFunctions) {
+    const auto memory = std::make_shared<CountingAllocator>();
+    std::vector<float> out(6000);
+    size_t after_first = 0;
+    for (int k = 0; k < 40; ++k) { // as the bands of a VRT do
+        const auto [f, operation] = sum_function(k % 2 ? 3 : 4);
+        operation->memory = memory;
+        Sources<float> in(4, 6000, [&](int b, int64_t i) { return static_cast<float>(b + k + i % 7); });
+        apply_to(f, in, GDT_Float32, 100, 60, out, GDT_Float32);
+        for (size_t i = 0; i < out.size(); ++i)
+            ASSERT_EQ(out[i],
+                      static_cast<float>(f->bands * (k + static_cast<int>(i) % 7) + (f->bands == 4 ? 6 : 3)));
+        if (k == 0) after_first = memory->most;
+    }
+    EXPECT_EQ(memory->most, after_first);
 }
 
 TEST(Slices, WriteWherePixelsBelong) {
