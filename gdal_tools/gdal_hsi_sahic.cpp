@@ -31,7 +31,7 @@ struct Settings {
     raster::LabelOptions labels;
     sahic::LorsalOptions lorsal;
     sahic::MrfOptions mrf;
-    std::string tv = "isotropic", boundary = "reflect";
+    std::string tv = "isotropic", boundary = "reflect", solver = "paper";
     std::string model_file, apply, probabilities, confidence;
     bool no_spatial = false, any_wavelengths = false;
     bool periodic() const { return boundary == "periodic"; }
@@ -62,7 +62,8 @@ class Backend {
     }
     bool cuda() const { return m_cuda != nullptr; }
     sahic::LorsalResult train(const sahic::TrainingSet& set, const sahic::LorsalOptions& options) const {
-        return m_cuda ? m_cuda->train(m_devices[0], set, options) : sahic::train(set, options);
+        // The optimum's working set is small and its steps are many: it is the CPU's on every device.
+        return m_cuda && !options.optimum ? m_cuda->train(m_devices[0], set, options) : sahic::train(set, options);
     }
     std::unique_ptr<sahic::SpectralPass> spectral_pass(std::shared_ptr<const sahic::MlrModel> model,
                                                        const sahic::SpectralOptions& options,
@@ -221,7 +222,7 @@ sahic::MlrModel train(cli::Run& run, const Backend& backend, const Settings& s, 
     Json classes = Json::array();
     for (const auto& c : model.classes)
         classes.push_back({{"value", c.value}, {"name", c.name}, {"samples", c.samples}});
-    run.report()["training"] = {{"classes", classes},
+    Json record = {{"classes", classes},
                                 {"pixels", set.samples()},
                                 {"solver", model.solver},
                                 {"iterations", result.iterations},
@@ -231,10 +232,22 @@ sahic::MlrModel train(cli::Run& run, const Backend& backend, const Settings& s, 
                                 {"scale", model.scale},
                                 {"spread", model.spread},
                                 {"seconds", seconds_since(begin)}};
-    char text[160];
-    std::snprintf(text, sizeof text, "LORSAL: %d classes, %lld training pixels, objective %.6g, %lld active features",
-                  model.class_count(), static_cast<long long>(set.samples()), result.objective,
-                  static_cast<long long>(result.active_features));
+    if (options.optimum) {
+        const double share = result.gap / result.objective;
+        record["gap"] = result.gap;
+        record["relative_gap"] = share;
+        if (share > options.gap) {
+            char text[160];
+            std::snprintf(text, sizeof text, "the optimum is proven to %.1e of the objective only, not to %.0e", share,
+                          options.gap);
+            run.warn(text);
+        }
+    }
+    run.report()["training"] = std::move(record);
+    char text[200];
+    std::snprintf(text, sizeof text, "%s: %d classes, %lld training pixels, objective %.6g, %lld active features",
+                  options.optimum ? "Optimum" : "LORSAL", model.class_count(), static_cast<long long>(set.samples()),
+                  result.objective, static_cast<long long>(result.active_features));
     run.note(text);
     return std::move(result.model);
 }
@@ -353,6 +366,31 @@ struct MrfPlan {
     uint64_t host_bytes = 0;
 };
 
+/// Sets the tile size for which the fewest pixels are computed twice; leaves it open when no tile fits.
+void choose_tile(TileRequest& request, int64_t halo) {
+    int64_t least = 0;
+    for (int64_t columns = 1; columns <= (request.samples + 15) / 16; ++columns) {
+        const int64_t w = (request.samples + columns - 1) / columns, window_w = std::min(w + 2 * halo, request.samples);
+        const auto fits = [&](int64_t h) {
+            return request.lane_bytes(std::min(w + 2 * request.halo, request.samples),
+                                      std::min(h + 2 * request.halo, request.lines), w, h) <= request.budget;
+        };
+        if (!fits(1)) continue;
+        int64_t low = 1, high = request.lines; // the most lines that fit
+        while (low < high) {
+            const int64_t middle = low + (high - low + 1) / 2;
+            (fits(middle) ? low : high) = fits(middle) ? middle : middle - 1;
+        }
+        const int64_t rows = (request.lines + low - 1) / low, h = (request.lines + rows - 1) / rows;
+        const int64_t computed = columns * rows * window_w * std::min(h + 2 * halo, request.lines);
+        if (least == 0 || computed < least) {
+            least = computed;
+            request.forced_samples = w;
+            request.forced_lines = h;
+        }
+    }
+}
+
 MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s, const stream::CubeShape& shape,
                  int classes) {
     const auto& common = run.options();
@@ -378,20 +416,19 @@ MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
     plan.whole = false;
     const auto halo = sahic::mrf_halo(s.mrf);
     if (!halo) {
-        char text[200];
-        std::snprintf(text, sizeof text,
-                      "-mu %g with %d iterations reaches too far for tiles, and the whole scene of %lldx%lld pixels "
-                      "needs %s",
-                      s.mrf.mu, s.mrf.iterations, static_cast<long long>(shape.samples),
-                      static_cast<long long>(shape.lines), format_byte_size(plan.host_bytes).c_str());
-        throw Error(forced ? std::string("-mu ") + std::to_string(s.mrf.mu) + " with " +
-                                 std::to_string(s.mrf.iterations) + " iterations reaches too far for tiles"
-                           : text,
+        char text[100];
+        std::snprintf(text, sizeof text, "-mu %g with %d iterations reaches too far for tiles", s.mrf.mu,
+                      s.mrf.iterations);
+        std::string what = text;
+        if (!forced)
+            what += ", and the whole scene of " + std::to_string(shape.samples) + "x" + std::to_string(shape.lines) +
+                    " pixels needs " + format_byte_size(plan.host_bytes);
+        throw Error(what,
                     "Leave -tile out, give more -memory or -device-memory, or use -mu 0.05 or less and at most 200 "
                     "-iterations.");
     }
     plan.halo = *halo;
-    plan.store_in_memory = store <= memory / 2;
+    plan.store_in_memory = store <= memory / 4; // larger tiles are worth more
     const uint64_t budget = plan.store_in_memory ? memory - store : memory;
     TileRequest request;
     request.samples = shape.samples;
@@ -404,6 +441,7 @@ MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
     request.lane_bytes = [&](int64_t w, int64_t h, int64_t, int64_t) {
         return device_fits(w + around, h + around) ? window_bytes(w + around, h + around) : budget + 1;
     };
+    if (!forced) choose_tile(request, *halo);
     plan.tiles = plan_tiles(request);
     plan.limits = {classes, plan.tiles.max_window_lines() + around, plan.tiles.max_window_samples() + around};
     plan.host_bytes = window_bytes(plan.limits.samples, plan.limits.lines) + (plan.store_in_memory ? store : 0);
@@ -555,7 +593,10 @@ void smooth(cli::Run& run, const Backend& backend, const Settings& s, const stre
                            {"tv", s.tv},
                            {"boundary", s.boundary},
                            {"tiles", plan.tiles.size()},
+                           {"tile_samples", plan.tiles.max_core_samples()},
+                           {"tile_lines", plan.tiles.max_core_lines()},
                            {"halo", plan.halo},
+                           {"store", plan.store_in_memory ? "memory" : "file"},
                            {"objective", residuals.objective},
                            {"residuals",
                             {{"data", rms(residuals.v1, entries)},
@@ -592,7 +633,10 @@ void print_plan(cli::Run& run, const Settings& s, const stream::CubeShape& shape
                        std::to_string(shape.lines) + " pixels";
     if (!s.no_spatial) {
         text += "\nRandom field: ";
-        text += plan.whole ? "the whole scene at once" : plan.tiles.describe() + ", halo " + std::to_string(plan.halo);
+        text += plan.whole ? "the whole scene at once"
+                           : std::to_string(plan.tiles.size()) + " tiles of " +
+                                 std::to_string(plan.tiles.max_core_samples()) + "x" +
+                                 std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo);
         text += ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
                 (plan.store_in_memory ? "memory" : "a temporary file");
         run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
@@ -728,6 +772,9 @@ int main(int argc, char** argv) {
     number("--delta", s.lorsal.delta, "Width of the RBF kernel: 0.8 for AVIRIS, 0.35 for ROSIS in the paper", "D");
     number("--lambda-c", s.lorsal.lambda_c, "Weight of the regressors' l1 norm (sparsity)", "L");
     number("--beta", s.lorsal.beta, "First penalty of LORSAL's splitting", "B");
+    number("--lorsal-solver", s.solver,
+           "How the regression is trained: 200 steps of the paper's splitting, or to its optimum (gap of 1e-4 proven)",
+           "paper|optimum");
     number("--lambda", s.mrf.lambda, "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper", "L");
     number("--mu", s.mrf.mu, "Penalty of the ADMM of the random field", "M");
     number("--iterations", s.mrf.iterations, "Iterations of the ADMM", "N");
@@ -769,13 +816,17 @@ int main(int argc, char** argv) {
         s.mrf.anisotropic = s.tv == "anisotropic";
         if (s.boundary != "reflect" && s.boundary != "periodic")
             throw UsageError("-boundary: '" + s.boundary + "' is neither reflect nor periodic");
+        if (s.solver != "paper" && s.solver != "optimum")
+            throw UsageError("-lorsal-solver: '" + s.solver + "' is neither paper nor optimum");
+        s.lorsal.optimum = s.solver == "optimum";
         const auto contradicts = [&](const char* with, std::initializer_list<const char*> names) {
             for (const char* name : names)
                 if (app.count(name) > 0)
                     throw UsageError(std::string(name + 1) + " has no meaning with " + with, "Leave one of them out.");
         };
         if (s.no_spatial) contradicts("-no-spatial", {"--lambda", "--mu", "--iterations", "--tv", "--boundary"});
-        if (!s.apply.empty()) contradicts("-apply", {"--delta", "--lambda-c", "--beta", "--model"});
+        if (!s.apply.empty()) contradicts("-apply", {"--delta", "--lambda-c", "--beta", "--lorsal-solver", "--model"});
+        if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"--beta"});
         if (s.apply.empty() && s.any_wavelengths) throw UsageError("-any-wavelengths has a meaning with -apply only");
         if (s.no_spatial && !s.apply.empty() && s.labels.path != "none")
             throw UsageError("labels have no meaning with -apply and -no-spatial", "Give none in their place.");

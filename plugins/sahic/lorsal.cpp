@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Training on the CPU. All products run in OpenBLAS on one thread each, over blocks whose cut does not depend
-// on the number of threads: neither does any bit of the result.
+// Training on the CPU: the problem, and the paper's path.
 #include "sahic/lorsal.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/team.h"
+#include "sahic/lorsal_problem.h"
 
 #include <cblas.h>
 
@@ -16,23 +16,11 @@ extern "C" void dsyevd_(const char* job, const char* triangle, const int* n, dou
                         double* w, double* work, const int* lwork, int* iwork, const int* liwork, int* info);
 
 namespace hsi::sahic {
+namespace training {
 namespace {
-
 constexpr int64_t block_rows = 128;
+}
 
-/// OpenBLAS stays on the calling thread while this lives; the team does the sharing.
-class SingleThreadedBlas {
-  public:
-    SingleThreadedBlas() : m_before(openblas_get_num_threads()) { openblas_set_num_threads(1); }
-    SingleThreadedBlas(const SingleThreadedBlas&) = delete;
-    SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
-    ~SingleThreadedBlas() { openblas_set_num_threads(m_before); }
-
-  private:
-    int m_before;
-};
-
-/// Column-major matrices; c (rows x cols) = alpha op(a) (rows x inner) b (inner x cols).
 void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,
               int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc) {
     team.run((rows + block_rows - 1) / block_rows, [&](int64_t unit, int) {
@@ -43,34 +31,6 @@ void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner
                     0.0, c + first, static_cast<int>(ldc));
     });
 }
-
-/// Everything that depends on the samples alone. d = 1 + J features, M = K - 1 regressors.
-struct Problem {
-    int64_t samples = 0, d = 0; ///< J, 1 + J
-    int classes = 0, m = 0;
-    double spread = 1;
-    std::vector<int> label;
-    std::vector<double> kernel; ///< J x J, symmetric
-
-    Problem(const TrainingSet& set, const LorsalOptions& options, Team& team);
-    /// z (J x M) = H' w, w: d x M.
-    void logits(Team& team, const double* w, double* z) const {
-        multiply(team, false, samples, m, samples, kernel.data(), samples, w + 1, d, z, samples);
-        for (int k = 0; k < m; ++k)
-            for (int64_t i = 0; i < samples; ++i)
-                z[k * samples + i] += w[k * d];
-    }
-    /// g (d x M) = H r, r: J x M.
-    void gradient(Team& team, const double* r, double* g) const {
-        multiply(team, false, samples, m, samples, kernel.data(), samples, r, samples, g + 1, d);
-        for (int k = 0; k < m; ++k)
-            g[k * d] = std::accumulate(r + k * samples, r + (k + 1) * samples, 0.0);
-    }
-    /// Turns logits into P - Y (first M classes) and returns -log likelihood.
-    double residual(double* z) const;
-    /// R = H H' in its lower triangle, column-major.
-    std::vector<double> correlation() const;
-};
 
 Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& team)
     : samples(set.samples()), d(set.samples() + 1), classes(static_cast<int>(set.classes.size())),
@@ -130,29 +90,32 @@ double Problem::residual(double* z) const {
     return loss;
 }
 
-std::vector<double> Problem::correlation() const {
-    std::vector<double> r(static_cast<size_t>(d * d), 0.0);
-    r[0] = static_cast<double>(samples);
-    for (int64_t j = 0; j < samples; ++j)
+} // namespace training
+
+namespace {
+
+using training::check_cancel;
+using training::multiply;
+using training::norm1;
+using training::Problem;
+
+/// R = H H' in its lower triangle, column-major.
+std::vector<double> correlation(const Problem& p) {
+    std::vector<double> r(static_cast<size_t>(p.d * p.d), 0.0);
+    r[0] = static_cast<double>(p.samples);
+    for (int64_t j = 0; j < p.samples; ++j)
         r[static_cast<size_t>(j + 1)] =
-            std::accumulate(kernel.begin() + j * samples, kernel.begin() + (j + 1) * samples, 0.0);
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, static_cast<int>(samples), static_cast<int>(samples),
-                1.0, kernel.data(), static_cast<int>(samples), 0.0, r.data() + d + 1, static_cast<int>(d));
+            std::accumulate(p.kernel.begin() + j * p.samples, p.kernel.begin() + (j + 1) * p.samples, 0.0);
+    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, static_cast<int>(p.samples),
+                static_cast<int>(p.samples), 1.0, p.kernel.data(), static_cast<int>(p.samples), 0.0,
+                r.data() + p.d + 1, static_cast<int>(p.d));
     return r;
-}
-
-double norm1(const std::vector<double>& v) {
-    return std::accumulate(v.begin(), v.end(), 0.0, [](double s, double x) { return s + std::fabs(x); });
-}
-
-void check_cancel(const LorsalOptions& o) {
-    if (o.cancel && o.cancel->requested()) throw Cancelled();
 }
 
 /// R = U diag(value) U'. The shifted systems of all iterations are diagonal in this basis.
 struct Eigen {
     std::vector<double> vectors, values;
-    explicit Eigen(const Problem& p) : vectors(p.correlation()), values(static_cast<size_t>(p.d)) {
+    explicit Eigen(const Problem& p) : vectors(correlation(p)), values(static_cast<size_t>(p.d)) {
         const int n = static_cast<int>(p.d), query = -1;
         double work_size = 0;
         int iwork_size = 0, info = 0;
@@ -295,9 +258,9 @@ LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double s
         for (const size_t i : used)
             model.weights.push_back(weights[k * d + i]);
     }
-    model.solver = "paper";
+    model.solver = options.optimum ? "optimum" : "paper";
     model.lambda_c = options.lambda_c;
-    model.beta = options.beta;
+    model.beta = options.optimum ? 0 : options.beta;
     model.training_pixels = static_cast<int64_t>(samples);
     r.active_features = static_cast<int64_t>(used.size()) + (constant ? 1 : 0);
     return r;
@@ -312,17 +275,29 @@ LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
         throw Error(std::to_string(set.samples()) + " training pixels need " + format_byte_size(bytes) +
                         " for their kernel matrix and its factors",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
-    const SingleThreadedBlas blas;
+    const training::SingleThreadedBlas blas;
     Team team(options.threads);
     const Problem problem(set, options, team);
     LorsalResult way;
-    const std::vector<double> weights = paper_path(problem, options, team, way);
+    std::vector<double> weights;
+    if (options.optimum) {
+        training::Optimum found = training::find_optimum(problem, options, team);
+        weights = std::move(found.weights);
+        way.iterations = found.iterations;
+        way.objective = found.objective;
+        way.gap = found.gap;
+        way.history = std::move(found.history);
+    } else {
+        weights = paper_path(problem, options, team, way);
+    }
     LorsalResult result = detail::pack(set, options, problem.spread, weights);
     result.iterations = way.iterations;
     result.objective = way.objective;
+    result.gap = way.gap;
     result.history = std::move(way.history);
     result.model.iterations = result.iterations;
     result.model.objective = result.objective;
+    result.model.gap = result.gap;
     return result;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// LORSAL: training of the sparse multinomial logistic regression by variable splitting (J. Bioucas-Dias,
-// M. Figueiredo, "Logistic regression via variable splitting and augmented Lagrangian tools", 2009).
+// Training of the sparse multinomial logistic regression: by LORSAL, variable splitting (J. Bioucas-Dias,
+// M. Figueiredo, "Logistic regression via variable splitting and augmented Lagrangian tools", 2009), or to
+// its optimum by an interior point method on a working set.
 #pragma once
 
 #include "core/cancel.h"
@@ -22,11 +23,14 @@ struct TrainingSet {
 };
 
 struct LorsalOptions {
+    /// false: the paper's path, an exact number of steps; true: the optimum itself, to a proven gap.
+    bool optimum = false;
     double delta = 0.8;
     double lambda_c = 1e-3; ///< weight of |w|_1
     double beta = 1e-4;     ///< first penalty of the splitting; multiplied by `growth` after each iteration
     double growth = 1.05;
     int iterations = 200; ///< exactly so many: early stopping is part of the method
+    double gap = 1e-4;    ///< of the optimum: (objective - lower bound) / objective
     int threads = 1;
     uint64_t memory = uint64_t{1} << 31; ///< bytes for the kernel matrix and its factors
     const CancelFlag* cancel = nullptr;
@@ -38,11 +42,14 @@ struct LorsalResult {
     int iterations = 0;
     double objective = 0;        ///< at the sparse weights that the model holds
     int64_t active_features = 0; ///< anchors (and the constant) that some class uses
-    std::vector<double> history; ///< objective after every 10th iteration of the paper's solver
+    double gap = 0; ///< optimum: objective - a lower bound of the minimum, proven by the dual problem
+    /// Objective after every 10th iteration of the paper's path; of each working set on the way to the
+    /// optimum.
+    std::vector<double> history;
 };
 
-/// Throws Error: one class only, samples that are all alike, out of memory; Cancelled. The same set and
-/// options give the same model, whatever the threads.
+/// Both solvers are the CPU's. Throws Error: one class only, samples that are all alike, out of memory;
+/// Cancelled. The same set and options give the same model, whatever the threads.
 LorsalResult train(const TrainingSet& set, const LorsalOptions& options);
 
 /// What both backends share.

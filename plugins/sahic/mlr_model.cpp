@@ -193,7 +193,8 @@ std::string to_json(const MlrModel& m) {
                    {"iterations", m.iterations},
                    {"lambda_c", m.lambda_c},
                    {"beta", m.beta},
-                   {"objective", m.objective}}) +
+                   {"objective", m.objective},
+                   {"gap", m.gap}}) +
          ",\n\"classes\": [\n";
     for (size_t i = 0; i < m.classes.size(); ++i) {
         const ModelClass& c = m.classes[i];
@@ -250,6 +251,7 @@ MlrModel from_json(const std::string& text, const std::string& name) {
         m.lambda_c = number("lambda_c");
         m.beta = number("beta");
         m.objective = number("objective");
+        m.gap = number("gap");
     }
     return m;
 }

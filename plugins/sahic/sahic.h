@@ -51,10 +51,11 @@ struct MlrModel {
     std::vector<double> weights; ///< [class, all but the last][1 + anchor]: the constant first
 
     // How it was made.
-    std::string solver; ///< "paper": a fixed number of steps
+    std::string solver; ///< "paper": a fixed number of steps; "optimum": to a proven gap
     int iterations = 0;
     double lambda_c = 0, beta = 0;
     double objective = 0; ///< -log likelihood + lambda_c |w|_1
+    double gap = 0;       ///< optimum: objective - a proven lower bound of the minimum
     int64_t training_pixels = 0;
     std::string trained_on, labels; ///< file names, for people
     std::string created_by, history;

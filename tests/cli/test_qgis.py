@@ -10,6 +10,7 @@ import pytest
 from osgeo import gdal
 
 from conftest import ROOT, cube, real_scene, run, spp, succeed, write_scene
+from test_classification import COLOURS, NAMES, scene_of, truth, write_labels
 
 gdal.UseExceptions()
 
@@ -97,3 +98,39 @@ def test_map_of_targets_shows_its_legend(scene, tmp_path):
     facts = open_in_qgis(tmp_path / "m.tif", tmp_path / "picture.png")
     assert facts["renderer"] == "paletted"
     assert len([entry for entry in facts["legend"] if entry]) >= 4
+
+
+def test_class_map_of_sahic_shows_its_legend(tmp_path):
+    field = truth(90, 80)
+    write_scene(tmp_path / "scene.tif", scene_of(field, noise=500.0), driver="GTiff",
+                geotransform=(500000, 20, 0, 4480000, 0, -20))
+    few = np.where(np.random.default_rng(4).uniform(size=field.shape) < 0.05, field, 0).astype(np.uint8)
+    write_labels(tmp_path / "labels.tif", few)
+    succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", "-probabilities", tmp_path / "p.tif", "-confidence",
+                tmp_path / "c.tif", tmp_path / "scene.tif", tmp_path / "labels.tif", tmp_path / "m.tif"))
+    facts = open_in_qgis(tmp_path / "m.tif", tmp_path / "picture.png")
+    assert facts["valid"] and facts["crs"] == "EPSG:32616" and facts["nodata"] == 0
+    assert facts["renderer"] == "paletted"
+    assert [name for name in facts["legend"] if name in NAMES] == NAMES
+    assert facts["extent"] == [500000, 4480000 - 20 * 80, 500000 + 20 * 90, 4480000]
+    # The picture holds the classes' own colours and nothing else.
+    picture = gdal.Open(str(tmp_path / "picture.png")).ReadAsArray()[:3].reshape(3, -1).T
+    colours, counts = np.unique(picture, axis=0, return_counts=True)
+    seen = {tuple(int(v) for v in c) for c, n in zip(colours, counts) if n > 0.01 * counts.sum()}
+    assert seen == {colour[:3] for colour in COLOURS}
+    facts = open_in_qgis(tmp_path / "p.tif", tmp_path / "p.png", "--bands", "1", "2", "3")
+    assert facts["bands"] == 3
+    for name, band in zip(NAMES, facts["band_names"]):
+        assert f"P({name})" in band
+    assert open_in_qgis(tmp_path / "c.tif", tmp_path / "c.png")["bands"] == 1
+
+
+def test_class_map_of_a_real_scene_shows_its_legend(tmp_path):
+    scene, labels = real_scene("indian_pines/indian_pines.img"), real_scene("indian_pines/indian_pines_gt.tif")
+    succeed(run("gdal_hsi_sample", "-q", "-n", 15, labels, tmp_path / "train.tif", tmp_path / "test.tif"))
+    succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", scene, tmp_path / "train.tif", tmp_path / "m.tif"))
+    facts = open_in_qgis(tmp_path / "m.tif", tmp_path / "picture.png")
+    assert facts["renderer"] == "paletted"
+    # These labels have no names; a GeoTIFF of bytes has 256 colours, so QGIS lists the unused numbers after them.
+    assert facts["legend"][:17] == ["Unclassified", *(str(c) for c in range(1, 17))]
+    assert facts["colours_seen"] >= 10

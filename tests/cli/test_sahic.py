@@ -65,6 +65,83 @@ def test_tiles_and_threads_give_the_whole(files, boundary):
     assert (read(files / "tiled.tif") == labels).mean() >= 0.9999
 
 
+@pytest.fixture
+def larger(tmp_path):
+    field = truth(300, 260)
+    write_scene(tmp_path / "scene.dat", scene_of(field, noise=500.0))
+    few = np.where(np.random.default_rng(4).uniform(size=field.shape) < 0.002, field, 0).astype(np.uint8)
+    write_labels(tmp_path / "labels.tif", few)
+    return tmp_path
+
+
+@pytest.mark.parametrize("boundary", ["reflect", "periodic"])
+def test_a_temporary_file_gives_what_memory_gives(larger, boundary):
+    """More probabilities than -memory holds: they go through a file, and nothing of it stays."""
+    options = ["-boundary", boundary, "-overwrite"]
+    succeed(sahic(larger, *options, "-probabilities", larger / "p.tif", "-report", larger / "r.json"))
+    assert json.loads((larger / "r.json").read_text())["mrf"]["store"] == "memory"
+    whole, labels = read(larger / "p.tif"), read(larger / "map.tif")
+    before = {path.name for path in larger.iterdir()}
+    succeed(sahic(larger, *options, "-memory", "8MB", "-probabilities", larger / "p.tif", "-report", larger / "r.json",
+                  dst="map.tif"))
+    report = json.loads((larger / "r.json").read_text())["mrf"]
+    assert report["store"] == "file" and report["tiles"] > 4
+    assert {path.name for path in larger.iterdir()} == before
+    tiled, tiled_labels = read(larger / "p.tif"), read(larger / "map.tif")
+    assert np.abs(tiled - whole).max() < 1e-4
+    assert (tiled_labels == labels).mean() >= 0.9999
+    # The same tiles with the probabilities in memory: the same to the last bit.
+    width, height = report["tile_samples"], report["tile_lines"]
+    succeed(sahic(larger, *options, "-tile", width, height, "-probabilities", larger / "p.tif", "-report",
+                  larger / "r.json"))
+    report = json.loads((larger / "r.json").read_text())["mrf"]
+    assert (report["store"], report["tile_samples"], report["tile_lines"]) == ("memory", width, height)
+    assert np.array_equal(read(larger / "p.tif"), tiled) and np.array_equal(read(larger / "map.tif"), tiled_labels)
+
+
+def test_tiles_are_chosen_for_little_work_twice(larger):
+    """Under any ceiling the windows of all tiles together stay small beside what the ceiling allows."""
+    computed = []
+    for memory in (6, 8, 12, 16, 24):
+        succeed(sahic(larger, "-memory", f"{memory}MB", "-dry-run", "-report", larger / "r.json", "-overwrite"))
+        plan = json.loads((larger / "r.json").read_text())["plan"]["mrf"]
+        assert plan["buffer_bytes"] <= memory * 2**20
+        computed.append(plan["tiles"] * min(plan["tile_samples"] + 48, 300) * min(plan["tile_lines"] + 48, 260) / 78000)
+    assert computed == sorted(computed, reverse=True)
+    assert computed[0] < 7 and computed[2] < 2.5 and computed[-1] < 1.4
+
+
+def test_the_optimum_is_reported_with_its_proof(files):
+    succeed(sahic(files, "-no-spatial", "-report", files / "paper.json"))
+    succeed(sahic(files, "-no-spatial", "-lorsal-solver", "optimum", "-model", files / "m.json", "-report",
+                  files / "r.json", dst="optimum.tif"))
+    paper, optimum = (json.loads((files / n).read_text())["training"] for n in ("paper.json", "r.json"))
+    assert (paper["solver"], optimum["solver"]) == ("paper", "optimum")
+    assert 0 <= optimum["relative_gap"] <= 1e-4
+    assert optimum["gap"] == pytest.approx(optimum["relative_gap"] * optimum["objective"])
+    assert optimum["objective"] - optimum["gap"] <= paper["objective"]
+    assert optimum["iterations"] > 0 and optimum["active_features"] > 0
+    # The proof, from the model file alone: objective, and the dual's value at the point that the model gives.
+    model = json.loads((files / "m.json").read_text())
+    labels = read(files / "labels.tif")
+    spectra = read(files / "scene.dat")[:, labels > 0].T.astype(np.float64) / model["features"]["scale"]
+    anchors = np.array(model["mlr"]["anchors"]) / model["features"]["scale"]
+    weights = np.array(model["mlr"]["weights"])
+    gamma = 1 / (2 * model["mlr"]["delta"] ** 2 * model["mlr"]["spread"])
+    kernel = lambda a: np.hstack([np.ones((len(spectra), 1)), np.exp(-gamma * ((spectra[:, None] - a) ** 2).sum(axis=2))])
+    logits = np.hstack([kernel(anchors) @ weights.T, np.zeros((len(spectra), 1))])
+    p = np.exp(logits - logits.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    one_hot = np.eye(3)[labels[labels > 0] - 1]
+    lambda_c = model["training"]["lambda_c"]
+    objective = -np.log((p * one_hot).sum(axis=1)).sum() + lambda_c * np.abs(weights).sum()
+    assert objective == pytest.approx(optimum["objective"], rel=1e-6)
+    share = min(1, lambda_c / np.abs(kernel(spectra).T @ (one_hot - p)[:, :2]).max())
+    inside = (1 - share) * one_hot + share * p
+    bound = -(inside * np.log(np.maximum(inside, 1e-300))).sum()
+    assert bound <= objective and objective - bound < 0.05 * objective
+
+
 def test_the_two_borders_differ(files):
     for boundary in ("reflect", "periodic"):
         succeed(sahic(files, "-boundary", boundary, "-probabilities", files / f"{boundary}.tif", dst=f"{boundary}_m.tif"))
@@ -90,10 +167,13 @@ def test_invalid_pixels_have_no_class(files):
 
 
 @pytest.mark.parametrize("args, code, words", [
-    (["-delta", "0"], 2, "-delta"), (["-lambda", "-1"], 2, "-lambda"), (["-lambda-c", "0"], 2, "-lambda-c"),
-    (["-mu", "0"], 2, "-mu"), (["-iterations", "0"], 2, "-iterations"), (["-tv", "vector"], 2, "-tv"),
+    (["-delta", "0"], 2, "-delta"), (["-delta", "-1"], 2, "-delta"), (["-delta", "nan"], 2, "-delta"),
+    (["-lambda", "-1"], 2, "-lambda"), (["-lambda", "0"], 2, "-lambda"), (["-lambda-c", "0"], 2, "-lambda-c"),
+    (["-beta", "-1e-4"], 2, "-beta"), (["-mu", "0"], 2, "-mu"), (["-lorsal-solver", "lbfgs"], 2, "-lorsal-solver"),
+    (["-lorsal-solver", "optimum", "-beta", "1e-3"], 2, "-beta has no meaning with -lorsal-solver optimum"), (["-iterations", "0"], 2, "-iterations"), (["-tv", "vector"], 2, "-tv"),
     (["-boundary", "mirror"], 2, "-boundary"), (["-no-spatial", "-mu", "1"], 2, "-mu"),
-    (["-mu", "10", "-tile", "32", "32"], 1, "reaches too far"), (["-ot", "Byte"], 2, "class numbers up to 255"),
+    (["-mu", "10", "-tile", "32", "32"], 1, "reaches too far"),
+    (["-iterations", "201", "-tile", "32", "32"], 1, "reaches too far"), (["-ot", "Byte"], 2, "class numbers up to 255"),
     (["-apply", "nothing.json"], 1, "nothing.json")])
 def test_bad_input(files, args, code, words):
     labels = "labels.tif"
@@ -110,6 +190,37 @@ def test_bad_input(files, args, code, words):
         result = sahic(files, *args, labels=labels)
     assert result.code == code, result.err
     assert words in first_error(result)
+
+
+def test_a_penalty_that_reaches_too_far_names_the_way_out(larger):
+    """Tiles would be wrong, whether memory or -tile asks for them; each way out that is named works."""
+    far = ["-mu", "10", "-iterations", "40"]
+    for option in (["-memory", "8MB"], ["-tile", "100", "100"]):
+        with assert_untouched(larger):
+            result = sahic(larger, *far, *option)
+        assert result.code == 1 and "-mu 10 with 40 iterations reaches too far for tiles" in first_error(result)
+        for way in ("-tile", "-memory", "-mu 0.05", "200 -iterations"):
+            assert way in result.err
+    succeed(sahic(larger, *far, "-dry-run"))
+    succeed(sahic(larger, "-mu", "0.05", "-iterations", "200", "-memory", "8MB", "-dry-run"))
+
+
+def test_more_classes_than_a_type_holds(files):
+    """Class numbers above 255 make a UInt16 map by themselves; above 65535 there is none."""
+    source = gdal.Open(str(files / "labels.tif"))
+    for name, kind, value in (("wide.tif", gdal.GDT_UInt16, 65535), ("wider.tif", gdal.GDT_UInt32, 65536)):
+        wide = gdal.GetDriverByName("GTiff").Create(str(files / name), 90, 80, 1, kind)
+        wide.SetGeoTransform(source.GetGeoTransform())
+        wide.SetProjection(source.GetProjection())
+        few = source.ReadAsArray().astype(np.int64)
+        wide.GetRasterBand(1).WriteArray(np.where(few == 3, value, few))
+        wide = None
+    succeed(sahic(files, labels="wide.tif", dst="wide_map.tif"))
+    mapped = gdal.Open(str(files / "wide_map.tif"))
+    assert mapped.GetRasterBand(1).DataType == gdal.GDT_UInt16 and mapped.ReadAsArray().max() == 65535
+    with assert_untouched(files):
+        result = sahic(files, labels="wider.tif")
+    assert result.code == 1 and "65536 is no class number (1 to 65535" in first_error(result)
 
 
 def test_one_class_and_one_pixel(files):

@@ -128,6 +128,179 @@ TEST(Lorsal, FollowsTheNaivePath) {
     EXPECT_EQ(result.iterations, 200);
 }
 
+/// The least objective by proximal gradient steps with momentum (restarted when it leads uphill), features
+/// and all sums written down; no use of what the solver under test knows.
+double naive_optimum(const TrainingSet& set, const LorsalOptions& o, int iterations) {
+    const auto j = static_cast<size_t>(set.samples()), d = j + 1, n = static_cast<size_t>(set.features);
+    const size_t classes = set.classes.size(), m = classes - 1;
+    std::vector<double> square(j * j, 0.0), h(d * j, 1.0); // [feature][sample]
+    double s = 0;
+    for (size_t a = 0; a < j; ++a)
+        for (size_t b = 0; b < j; ++b) {
+            for (size_t f = 0; f < n; ++f) {
+                const double x = (static_cast<double>(set.values[a * n + f]) -
+                                  static_cast<double>(set.values[b * n + f])) /
+                                 set.scale;
+                square[a * j + b] += x * x;
+            }
+            s += square[a * j + b] / static_cast<double>(j * j);
+        }
+    for (size_t a = 0; a < j * j; ++a)
+        h[j + a] = std::exp(-square[a] / (2 * o.delta * o.delta * s));
+    std::vector<double> g(d * m), z(j * m);
+    const auto loss = [&](const std::vector<double>& at) { // and its gradient in g
+        std::fill(z.begin(), z.end(), 0.0);
+        std::fill(g.begin(), g.end(), 0.0);
+        for (size_t k = 0; k < m; ++k)
+            for (size_t a = 0; a < d; ++a)
+                for (size_t i = 0; i < j; ++i)
+                    z[k * j + i] += at[k * d + a] * h[a * j + i];
+        double sum = 0;
+        for (size_t i = 0; i < j; ++i) {
+            double total = 1;
+            for (size_t k = 0; k < m; ++k)
+                total += std::exp(z[k * j + i]);
+            const auto mine = static_cast<size_t>(set.label[i] - 1) / 2;
+            sum += std::log(total) - (mine < m ? z[mine * j + i] : 0.0);
+            for (size_t k = 0; k < m; ++k)
+                z[k * j + i] = std::exp(z[k * j + i]) / total - (k == mine ? 1.0 : 0.0);
+        }
+        for (size_t k = 0; k < m; ++k)
+            for (size_t a = 0; a < d; ++a)
+                for (size_t i = 0; i < j; ++i)
+                    g[k * d + a] += z[k * j + i] * h[a * j + i];
+        return sum;
+    };
+    const auto l1 = [&](const std::vector<double>& at) {
+        double sum = 0;
+        for (const double x : at)
+            sum += o.lambda_c * std::fabs(x);
+        return sum;
+    };
+    // 1/2 of the largest eigenvalue of H H' bounds the curvature.
+    std::vector<double> x(d, 1.0);
+    double bound = 0;
+    for (int it = 0; it < 100; ++it) {
+        std::vector<double> y(j, 0.0), back(d, 0.0);
+        for (size_t a = 0; a < d; ++a)
+            for (size_t i = 0; i < j; ++i)
+                y[i] += h[a * j + i] * x[a];
+        double norm = 0;
+        for (size_t a = 0; a < d; ++a) {
+            for (size_t i = 0; i < j; ++i)
+                back[a] += h[a * j + i] * y[i];
+            norm += back[a] * back[a];
+        }
+        bound = std::sqrt(norm);
+        for (size_t a = 0; a < d; ++a)
+            x[a] = back[a] / bound;
+    }
+    const double step = 1 / (0.5 * bound * 1.01);
+    std::vector<double> w(d * m, 0.0), before = w, y = w;
+    double momentum = 1, least = INFINITY;
+    for (int it = 0; it < iterations; ++it) {
+        loss(y);
+        double uphill = 0;
+        for (size_t i = 0; i < w.size(); ++i) {
+            const double t = y[i] - step * g[i];
+            before[i] = w[i];
+            w[i] = std::copysign(std::max(std::fabs(t) - step * o.lambda_c, 0.0), t);
+            uphill += (y[i] - w[i]) * (w[i] - before[i]);
+        }
+        const double next = uphill > 0 ? 1 : 0.5 * (1 + std::sqrt(1 + 4 * momentum * momentum));
+        for (size_t i = 0; i < w.size(); ++i)
+            y[i] = w[i] + (uphill > 0 ? 0 : (momentum - 1) / next * (w[i] - before[i]));
+        momentum = next;
+        if (it % 500 == 499) least = std::min(least, loss(w) + l1(w));
+    }
+    return least;
+}
+
+/// The objective that a model's own file of weights has on its training set.
+double objective_of(const TrainingSet& set, const MlrModel& model) {
+    const auto j = static_cast<size_t>(set.samples()), n = static_cast<size_t>(set.features);
+    std::vector<float> cube(n * j), p(set.classes.size() * j);
+    for (size_t i = 0; i < j; ++i)
+        for (size_t f = 0; f < n; ++f)
+            cube[f * j + i] = set.values[i * n + f];
+    MlrEvaluator(model).probabilities(
+        CubeView<const float>::packed(cube.data(), set.features, 1, set.samples()),
+        CubeView<float>::packed(p.data(), static_cast<int>(set.classes.size()), 1, set.samples()));
+    double sum = 0;
+    for (size_t i = 0; i < j; ++i)
+        sum -= std::log(static_cast<double>(p[static_cast<size_t>(set.label[i] - 1) / 2 * j + i]));
+    for (const double w : model.weights)
+        sum += model.lambda_c * std::fabs(w);
+    return sum;
+}
+
+struct OptimumCase {
+    int samples, features, classes;
+    double lambda;
+    int naive_iterations;
+};
+
+class KnownOptimum : public testing::TestWithParam<OptimumCase> {};
+
+// All regressors at once, and a working set that grows.
+TEST_P(KnownOptimum, IsThatOfAnIndependentSolverAndProven) {
+    const auto c = GetParam();
+    const auto set = made_set(c.samples, c.features, c.classes);
+    LorsalOptions o;
+    o.optimum = true;
+    o.lambda_c = c.lambda;
+    const auto result = train(set, o);
+    const double truth = naive_optimum(set, o, c.naive_iterations);
+    EXPECT_NEAR(result.objective, truth, 1e-3 * truth);
+    EXPECT_LE(result.gap, 1e-4 * result.objective);
+    EXPECT_LE(result.objective - result.gap, truth * (1 + 1e-12)) << "the lower bound is no lower bound";
+    EXPECT_NEAR(objective_of(set, result.model), result.objective, 1e-4 * result.objective);
+    EXPECT_LT(result.model.active_weights(), static_cast<int64_t>(c.samples) * (c.classes - 1));
+    EXPECT_EQ(result.model.solver, "optimum");
+    // The paper's path cannot end below it.
+    o.optimum = false;
+    EXPECT_GE(train(set, o).objective, result.objective - result.gap);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sets, KnownOptimum,
+                         testing::Values(OptimumCase{24, 6, 3, 1e-3, 100000},
+                                         OptimumCase{150, 5, 5, 1.0, 10000},
+                                         OptimumCase{60, 4, 2, 0.5, 20000}));
+
+TEST(Optimum, NoRegressorAtAllWhereLambdaIsLarge) {
+    const auto set = made_set(30, 5, 3);
+    LorsalOptions o;
+    o.optimum = true;
+    o.lambda_c = 1000;
+    const auto result = train(set, o);
+    EXPECT_EQ(result.model.active_weights(), 0);
+    EXPECT_NEAR(result.objective, 30 * std::log(3.0), 1e-6);
+    EXPECT_EQ(to_json(from_json(to_json(result.model), "m")), to_json(result.model));
+    EXPECT_NEAR(objective_of(set, result.model), result.objective, 1e-4);
+}
+
+TEST(Optimum, TheSameForAnyNumberOfThreads) {
+    const auto set = made_set(200, 10, 5);
+    LorsalOptions o;
+    o.optimum = true;
+    const auto one = to_json(train(set, o).model);
+    o.threads = 3;
+    EXPECT_EQ(one, to_json(train(set, o).model));
+}
+
+TEST(Optimum, CancelledAndTooLittleMemory) {
+    const auto set = made_set(60, 10, 10);
+    LorsalOptions o;
+    o.optimum = true;
+    o.memory = uint64_t{1} << 20; // enough for the kernel, not for the working set
+    EXPECT_THROW(train(set, o), Error);
+    o.memory = uint64_t{1} << 30;
+    CancelFlag cancel;
+    cancel.request();
+    o.cancel = &cancel;
+    EXPECT_THROW(train(set, o), Cancelled);
+}
+
 TEST(Lorsal, TheSameModelForAnyNumberOfThreads) {
     const auto set = made_set(300, 10, 4);
     LorsalOptions o;

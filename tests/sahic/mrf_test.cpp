@@ -96,15 +96,19 @@ TEST(Mrf, TrainingPixelsKeepTheirClassAndTheSimplexHolds) {
     }
 }
 
-TEST(Mrf, WindowWithHaloAgreesWithTheWhole) {
+class Halo : public testing::TestWithParam<MrfOptions> {};
+
+// mrf_halo() promises this for every penalty and number of iterations that it gives a halo for.
+TEST_P(Halo, WindowAgreesWithTheWhole) {
+    const MrfOptions o = GetParam();
     const Scene scene(4, 90, 100, 9);
-    const auto whole = scene.solve({}, false);
-    const auto halo = mrf_halo({});
+    const auto whole = scene.solve(o, false);
+    const auto halo = mrf_halo(o);
     ASSERT_TRUE(halo);
     EXPECT_EQ(*halo, 24);
     const Rect core{38, 30, 20, 25}, window = grow(core, *halo);
     const Scene part = scene.part(window);
-    const auto q = part.solve({}, false);
+    const auto q = part.solve(o, false);
     float largest = 0;
     for (int64_t y = 0; y < core.h; ++y)
         for (int64_t x = 0; x < core.w; ++x)
@@ -117,6 +121,11 @@ TEST(Mrf, WindowWithHaloAgreesWithTheWhole) {
                               static_cast<size_t>((core.y + y) * scene.samples + core.x + x)]));
     EXPECT_LT(largest, 1e-4f);
 }
+
+INSTANTIATE_TEST_SUITE_P(Options, Halo,
+                         testing::Values(MrfOptions{}, MrfOptions{2, 0.02, 200, false},
+                                         MrfOptions{2, 0.001, 200, false}, MrfOptions{0.05, 0.05, 200, false},
+                                         MrfOptions{50, 0.05, 200, true}, MrfOptions{2, 0.05, 37, true}));
 
 TEST(Mrf, NoHaloForAPenaltyThatReachesFar) {
     MrfOptions o;

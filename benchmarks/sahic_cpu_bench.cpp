@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// SAHIC on the CPU from memory to memory, at the sizes of paper 003's two scenes: training, probabilities and
+// weights, the random field's 200 iterations, and one iteration by kernel (the paper's Table VIII), where one
+// of our loops does the work of several of its kernels.
+#include "sahic/lorsal.h"
+#include "sahic/mrf_simd.h"
+#include "sahic/sahic.h"
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
+
+#include <benchmark/benchmark.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <thread>
+
+namespace {
+
+using namespace hsi;
+
+struct Scene {
+    const char* name;
+    int64_t lines, samples;
+    int bands, classes, training;
+};
+// Training pixels as in Tables IV and VI.
+constexpr Scene scenes[] = {{"Indian Pines", 145, 145, 200, 16, 1043},
+                            {"Pavia University", 610, 340, 103, 9, 360}};
+
+int threads_of(int64_t argument) {
+    return argument > 0 ? static_cast<int>(argument)
+                        : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+/// Spectra of classes that overlap, with a gradient inside each.
+sahic::TrainingSet training_set(const Scene& s) {
+    sahic::TrainingSet set;
+    set.features = s.bands;
+    set.scale = 9000;
+    std::mt19937 random(3);
+    std::normal_distribution<float> noise(0, 90), shift(0, 350);
+    for (int k = 1; k <= s.classes; ++k) {
+        sahic::ModelClass one;
+        one.value = k;
+        set.classes.push_back(one);
+    }
+    for (int i = 0; i < s.training; ++i) {
+        const int k = i % s.classes;
+        const float offset = shift(random), tilt = shift(random);
+        set.label.push_back(static_cast<uint16_t>(k + 1));
+        for (int b = 0; b < s.bands; ++b) {
+            const float x = static_cast<float>(b) / static_cast<float>(s.bands);
+            set.values.push_back(3000 + 900 * std::sin(4 * x + 0.3f * static_cast<float>(k)) + offset +
+                                 tilt * x + noise(random));
+        }
+    }
+    return set;
+}
+
+const sahic::LorsalResult& model(int scene) {
+    static std::map<int, sahic::LorsalResult> made;
+    if (!made.count(scene)) {
+        sahic::LorsalOptions o;
+        o.threads = threads_of(0);
+        made[scene] = sahic::train(training_set(scenes[scene]), o);
+    }
+    return made[scene];
+}
+
+void training(benchmark::State& state) {
+    const Scene& s = scenes[state.range(0)];
+    const auto set = training_set(s);
+    sahic::LorsalOptions o;
+    o.threads = threads_of(state.range(1));
+    o.iterations = static_cast<int>(state.range(2));
+    for (auto _ : state)
+        benchmark::DoNotOptimize(sahic::train(set, o).objective);
+    state.SetLabel(s.name);
+}
+
+void optimum(benchmark::State& state) {
+    const Scene& s = scenes[state.range(0)];
+    const auto set = training_set(s);
+    sahic::LorsalOptions o;
+    o.threads = threads_of(state.range(1));
+    o.optimum = true;
+    for (auto _ : state) {
+        const auto r = sahic::train(set, o);
+        state.counters["objective"] = r.objective;
+        state.counters["relative_gap"] = r.gap / r.objective;
+        state.counters["active"] = static_cast<double>(r.model.active_weights());
+        state.counters["steps"] = r.iterations;
+    }
+    state.SetLabel(s.name);
+}
+
+void probabilities(benchmark::State& state) {
+    const Scene& s = scenes[state.range(0)];
+    const auto shared =
+        std::make_shared<const sahic::MlrModel>(model(static_cast<int>(state.range(0))).model);
+    test::Cube cube = test::random_scene(s.samples, s.lines, s.bands, 1, 0.05, 100);
+    for (auto& v : cube.values)
+        v = 1000 + 60 * v;
+    const test::MemorySource source(cube);
+    for (auto _ : state) {
+        sahic::SpectralOptions o;
+        o.probabilities = o.weight = true;
+        const auto pass = sahic::make_spectral_pass(shared, o, s.samples, s.lines);
+        test::MemorySink p(s.samples, s.lines, s.classes), a(s.samples, s.lines, 1);
+        stream::PassOptions pass_options;
+        pass_options.lanes = threads_of(state.range(1));
+        stream::run_pass(source, *pass, {&p, &a}, pass_options);
+    }
+    state.SetLabel(s.name);
+}
+
+struct Field {
+    std::vector<float> p, weight;
+    std::vector<uint16_t> fixed;
+    explicit Field(const Scene& s)
+        : p(static_cast<size_t>(s.classes * s.lines * s.samples)),
+          weight(static_cast<size_t>(s.lines * s.samples)), fixed(weight.size(), 0) {
+        std::mt19937 random(5);
+        std::uniform_real_distribution<float> uniform(0, 1);
+        for (size_t i = 0; i < weight.size(); ++i) {
+            float sum = 0;
+            for (int k = 0; k < s.classes; ++k)
+                sum += p[static_cast<size_t>(k) * weight.size() + i] = std::exp(4 * uniform(random));
+            for (int k = 0; k < s.classes; ++k)
+                p[static_cast<size_t>(k) * weight.size() + i] /= sum;
+            weight[i] = 0.3f + 0.6f * uniform(random);
+        }
+        for (int i = 0; i < s.training; ++i)
+            fixed[static_cast<size_t>(uniform(random) * static_cast<float>(weight.size() - 1))] =
+                static_cast<uint16_t>(1 + i % s.classes);
+    }
+};
+
+void random_field(benchmark::State& state) {
+    const Scene& s = scenes[state.range(0)];
+    const Field field(s);
+    sahic::MrfOptions o;
+    o.iterations = static_cast<int>(state.range(2));
+    const auto solver =
+        sahic::make_mrf_solver(o, {s.classes, s.lines, s.samples}, threads_of(state.range(1)));
+    sahic::MrfProblem m;
+    m.classes = s.classes;
+    m.lines = s.lines;
+    m.samples = s.samples;
+    m.p = field.p.data();
+    m.weight = field.weight.data();
+    m.fixed = field.fixed.data();
+    m.core = {0, 0, s.samples, s.lines};
+    std::vector<float> q(field.p.size());
+    for (auto _ : state)
+        benchmark::DoNotOptimize(solver->solve(m, q.data(), nullptr).objective);
+    state.SetLabel(s.name);
+}
+
+/// One iteration's share of each loop, one thread, all classes and lines.
+enum class Kernel { pixels, pixels_fixed, sums, edges, fft, filter };
+
+void kernel(benchmark::State& state) {
+    const Scene& s = scenes[state.range(0)];
+    const auto which = static_cast<Kernel>(state.range(1));
+    const auto& simd = sahic::mrf_kernels();
+    const int64_t stride = (s.samples + 15) / 16 * 16 + 32, rows = s.lines * s.classes;
+    const auto size = static_cast<size_t>(stride * (rows + 1) + 64);
+    std::vector<std::vector<float>> a(12, std::vector<float>(size, 0.1f));
+    std::vector<float> ones(static_cast<size_t>(stride), 1.0f), fixed(static_cast<size_t>(stride), -1.0f);
+    std::vector<float> wh(static_cast<size_t>(stride + 32), 0.1f), wv(wh), above(wh), rhs(wh), sum(wh);
+    const sahic::FftPlan plan(sahic::FftPlan::good_size(s.samples + 40));
+    const auto n = static_cast<size_t>(plan.n);
+    std::vector<float> re(4 * n, 0.1f), im(re), re2(re), im2(re),
+        spectrum(n * static_cast<size_t>(s.lines), 0.1f), pole(n, 0.3f), held(n, 0.1f);
+    for (auto _ : state) {
+        if (which == Kernel::fft) {
+            // Two classes a complex transform, four lines at once, forward and back.
+            for (int64_t i = 0; i < (s.classes + 1) / 2 * ((s.lines + 3) / 4) * 2; ++i)
+                simd.fft(plan, re.data(), im.data(), re2.data(), im2.data());
+        } else if (which == Kernel::filter) {
+            for (int64_t pair = 0; pair < (s.classes + 1) / 2 * 2; ++pair)
+                for (size_t first = 0; first < n; first += 128) {
+                    const auto count = static_cast<int64_t>(std::min<size_t>(128, n - first));
+                    float* f = spectrum.data() + first;
+                    for (int64_t y = 1; y < s.lines; ++y)
+                        simd.causal(count, pole.data(), f + (y - 1) * plan.n, f + y * plan.n, f + y * plan.n);
+                    for (int64_t y = s.lines - 1; y >= 0; --y)
+                        simd.anticausal(count, pole.data(), pole.data(), held.data(), f + y * plan.n);
+                }
+        } else {
+            for (int64_t row = 0; row < (which == Kernel::sums ? s.lines : rows); ++row) {
+                const auto at = static_cast<size_t>(row * stride) + 16;
+                if (which == Kernel::sums) {
+                    simd.sums(s.samples, sum.data(), 1.0f / static_cast<float>(s.classes), a[0].data() + at,
+                              a[1].data() + at);
+                } else if (which == Kernel::edges) {
+                    sahic::EdgeRow e;
+                    e.samples = s.samples;
+                    e.v4 = a[0].data() + at;
+                    e.v4_below = a[0].data() + at + stride;
+                    e.dh_old = a[1].data() + at;
+                    e.dv_old = a[2].data() + at;
+                    e.dh = a[3].data() + at;
+                    e.dv = a[4].data() + at;
+                    e.threshold = a[5].data() + static_cast<size_t>(row % s.lines * stride);
+                    e.h_exists = e.h_counts = e.v_exists = e.v_counts = ones.data();
+                    e.wh = wh.data() + 16;
+                    e.wv = wv.data() + 16;
+                    simd.edges_isotropic(e);
+                } else {
+                    sahic::PixelRow p;
+                    p.samples = s.samples;
+                    p.p = a[0].data() + at;
+                    p.v4 = a[1].data() + at;
+                    p.e = a[2].data() + static_cast<size_t>(row % s.lines * stride);
+                    p.valid = ones.data();
+                    p.fixed = which == Kernel::pixels_fixed ? fixed.data() : nullptr;
+                    p.mu = 0.05f;
+                    p.wh = wh.data() + 16;
+                    p.wv = wv.data();
+                    p.wv_above = above.data();
+                    p.q = a[3].data() + at;
+                    p.d1 = a[4].data() + at;
+                    p.t = a[5].data() + at;
+                    p.d4 = a[6].data() + at;
+                    p.rhs = rhs.data();
+                    p.sum = sum.data();
+                    simd.pixels(p);
+                }
+            }
+        }
+        benchmark::ClobberMemory();
+        if (which == Kernel::fft) { // scale 1: values would grow without end
+            std::fill(re.begin(), re.end(), 0.1f);
+            std::fill(im.begin(), im.end(), 0.1f);
+        }
+    }
+    // Table VIII, serial, seconds: what one iteration of the same work takes there.
+    static constexpr double published[2][6] = {
+        {0.01734 + 0.01482, 0.01734 + 0.00056 + 0.01482, 0.00191, 0.01442, 0, 0},
+        {0.07368 + 0.06727, 0.07368 + 0.00012 + 0.06727, 0.00692, 0.08223, 0, 0}};
+    static constexpr const char* names[] = {"q and Vs", "q, fixq and Vs", "nu_aux3_sum",
+                                            "V5",       "V4: FFT",        "V4: columns"};
+    state.SetLabel(std::string(s.name) + ", " + names[static_cast<size_t>(which)]);
+    if (const double paper = published[state.range(0)][static_cast<size_t>(which)]; paper > 0)
+        state.counters["paper_serial_ms"] = 1e3 * paper;
+}
+
+void sizes(benchmark::internal::Benchmark* b) {
+    for (const int64_t scene : {0, 1})
+        for (const int64_t threads : {1, 0})
+            b->Args({scene, threads});
+}
+
+} // namespace
+
+// Scene 0: Indian Pines, 1: Pavia University. Threads 0: all.
+BENCHMARK(training)
+    ->ArgNames({"scene", "threads", "steps"})
+    ->ArgsProduct({{0, 1}, {1, 0}, {1, 200}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK(optimum)
+    ->ArgNames({"scene", "threads"})
+    ->Apply(sizes)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK(probabilities)
+    ->ArgNames({"scene", "threads"})
+    ->Apply(sizes)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK(random_field)
+    ->ArgNames({"scene", "threads", "iterations"})
+    ->ArgsProduct({{0, 1}, {1, 0}, {200}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK(kernel)
+    ->ArgNames({"scene", "kernel"})
+    ->ArgsProduct({{0, 1}, {0, 1, 2, 3, 4, 5}})
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK_MAIN();
