@@ -556,6 +556,7 @@ class Backend final : public CudaBackend {
   public:
     LorsalResult train(const CudaDevice& device, const TrainingSet& set,
                        const LorsalOptions& options) override {
+        if (options.optimum) return sahic::train(set, options); // the CPU's on every device
         const DeviceGuard guard(device.ordinal);
         return Trainer(device.ordinal, set, options).run(m_kernel_seconds[0]);
     }
