@@ -2,7 +2,7 @@
 // gdal_hsi_sahic: a scene and labelled pixels to a class map. Scan (scale and training spectra), training,
 // one pass for class probabilities and spatial weights, then the Markov random field over the whole scene or
 // over tiles with a halo.
-#include "cli/tool.h"
+#include "cli/classification.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/text_file.h"
@@ -39,12 +39,6 @@ struct Settings {
     bool no_labels() const { return !apply.empty() && labels.path == "none"; }
 };
 
-std::string name_of(int value, const std::string& name) {
-    std::string text = std::to_string(value);
-    if (!name.empty()) text.append(" ").append(name);
-    return text;
-}
-
 /// Where to compute: the CPU, or devices through the CUDA module.
 class Backend {
   public:
@@ -64,22 +58,28 @@ class Backend {
     bool cuda() const { return m_cuda != nullptr; }
     sahic::LorsalResult train(const sahic::TrainingSet& set, const sahic::LorsalOptions& options) const {
         // The optimum's working set is small and its steps are many: it is the CPU's on every device.
-        return m_cuda && !options.optimum ? m_cuda->train(m_devices[0], set, options) : sahic::train(set, options);
+        return m_cuda && !options.optimum ? m_cuda->train(m_devices[0], set, options)
+                                          : sahic::train(set, options);
     }
     std::unique_ptr<sahic::SpectralPass> spectral_pass(std::shared_ptr<const sahic::MlrModel> model,
                                                        const sahic::SpectralOptions& options,
                                                        const stream::CubeShape& shape) const {
-        return m_cuda ? m_cuda->make_spectral_pass(m_devices, std::move(model), options, shape.samples, shape.lines)
+        return m_cuda ? m_cuda->make_spectral_pass(m_devices, std::move(model), options, shape.samples,
+                                                   shape.lines)
                       : sahic::make_spectral_pass(std::move(model), options, shape.samples, shape.lines);
     }
-    std::unique_ptr<sahic::MrfSolver> mrf_solver(const sahic::MrfOptions& options, const sahic::MrfLimits& limits,
-                                                 int threads) const {
+    std::unique_ptr<sahic::MrfSolver> mrf_solver(const sahic::MrfOptions& options,
+                                                 const sahic::MrfLimits& limits, int threads) const {
         return m_cuda ? m_cuda->make_mrf_solver(m_devices[0], options, limits)
                       : sahic::make_mrf_solver(options, limits, threads);
     }
     /// Host and device bytes of a solver.
-    uint64_t mrf_host_bytes(const sahic::MrfLimits& limits) const { return m_cuda ? 0 : sahic::mrf_bytes(limits); }
-    uint64_t mrf_device_bytes(const sahic::MrfLimits& limits) const { return m_cuda ? m_cuda->mrf_bytes(limits) : 0; }
+    uint64_t mrf_host_bytes(const sahic::MrfLimits& limits) const {
+        return m_cuda ? 0 : sahic::mrf_bytes(limits);
+    }
+    uint64_t mrf_device_bytes(const sahic::MrfLimits& limits) const {
+        return m_cuda ? m_cuda->mrf_bytes(limits) : 0;
+    }
     std::shared_ptr<HostAllocator> allocator() const {
         return m_cuda ? m_cuda->allocator(m_devices[0]) : paged_allocator();
     }
@@ -92,7 +92,8 @@ class Backend {
             free = std::min(free, m_cuda->free_memory(d));
         return free / 5 * 4;
     }
-    /// Options of a pass that computes here. A device is kept busy by a few lanes, and each holds buffers on it.
+    /// Options of a pass that computes here. A device is kept busy by a few lanes, and each holds buffers on
+    /// it.
     stream::PassOptions pass(cli::Run& run, const std::string& name, double share) const {
         auto options = run.pass(name, share);
         options.device_memory = device_memory(run.options());
@@ -108,8 +109,8 @@ class Backend {
   private:
     bool load(cli::Run& run) {
         try {
-            m_cuda =
-                reinterpret_cast<sahic::CudaBackend* (*)()>(cuda_module_symbol("sahic", sahic::cuda_symbol))();
+            m_cuda = reinterpret_cast<sahic::CudaBackend* (*)()>(
+                cuda_module_symbol("sahic", sahic::cuda_symbol))();
             return true;
         } catch (const Error& e) {
             if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
@@ -131,12 +132,14 @@ std::string list(const std::vector<int>& numbers) {
 /// The scan. Bands without a single value are left out of `scene`, with a warning: they would leave no pixel
 /// valid. The cube is kept in memory where reading it again would cost.
 sahic::SceneScan scan(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
-                      std::shared_ptr<stream::CubeSource>& cube, const raster::LabelledPixels& labels, bool border) {
+                      std::shared_ptr<stream::CubeSource>& cube, const raster::LabelledPixels& labels,
+                      bool border) {
     const auto shape = scene->shape();
     const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(shape.bands) * 4;
     if (bytes > run.buffer_memory() / 2)
-        throw Error(std::to_string(labels.index.size()) + " training pixels of " + std::to_string(shape.bands) +
-                        " bands need " + format_byte_size(bytes) + ", more than half of -memory",
+        throw Error(std::to_string(labels.index.size()) + " training pixels of " +
+                        std::to_string(shape.bands) + " bands need " + format_byte_size(bytes) +
+                        ", more than half of -memory",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
     sahic::SceneScan operation(shape, labels.index, border);
     cube = run.keep_if_slow(scene);
@@ -158,8 +161,8 @@ sahic::SceneScan scan(cli::Run& run, std::shared_ptr<raster::RasterSource>& scen
     return scan(run, scene, cube, labels, border);
 }
 
-sahic::TrainingSet training_set(cli::Run& run, const raster::RasterSource& scene, const sahic::SceneScan& found,
-                                const raster::LabelledPixels& labels) {
+sahic::TrainingSet training_set(cli::Run& run, const raster::RasterSource& scene,
+                                const sahic::SceneScan& found, const raster::LabelledPixels& labels) {
     if (!(found.largest() > 0))
         throw Error("all pixels of " + scene.path() + " are invalid",
                     "Check the nodata value (-srcnodata) and the bands (-b).");
@@ -172,7 +175,8 @@ sahic::TrainingSet training_set(cli::Run& run, const raster::RasterSource& scene
             ++invalid;
             continue;
         }
-        const auto row = found.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(set.features));
+        const auto row =
+            found.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(set.features));
         set.values.insert(set.values.end(), row, row + set.features);
         set.label.push_back(labels.value[i]);
     }
@@ -183,26 +187,30 @@ sahic::TrainingSet training_set(cli::Run& run, const raster::RasterSource& scene
         one.colour = c.colour;
         one.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
         if (one.samples == 0) {
-            run.warn("class " + name_of(c.value, c.name) + ": none of its " + std::to_string(c.pixels) +
+            run.warn("class " + cli::class_text(c.value, c.name) + ": none of its " +
+                     std::to_string(c.pixels) +
                      " labelled pixels has a valid spectrum; the class is left out");
             continue;
         }
-        if (one.samples == 1) run.warn("class " + name_of(c.value, c.name) + " has one training pixel");
+        if (one.samples == 1)
+            run.warn("class " + cli::class_text(c.value, c.name) + " has one training pixel");
         set.classes.push_back(std::move(one));
     }
     run.report()["labelled_pixels"] = labels.index.size();
     run.report()["labelled_pixels_without_values"] = invalid;
     if (invalid > 0)
-        run.warn(std::to_string(invalid) + " of " + std::to_string(labels.index.size()) +
-                 " labelled pixels have no valid spectrum (nodata, masked, NaN or all zero) and are left out");
+        run.warn(
+            std::to_string(invalid) + " of " + std::to_string(labels.index.size()) +
+            " labelled pixels have no valid spectrum (nodata, masked, NaN or all zero) and are left out");
     if (set.label.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");
     return set;
 }
 
-sahic::MlrModel train(cli::Run& run, const Backend& backend, const Settings& s, const raster::RasterSource& scene,
-                      const sahic::SceneScan& found, const raster::LabelledPixels& labels) {
+sahic::MlrModel train(cli::Run& run, const Backend& backend, const Settings& s,
+                      const raster::RasterSource& scene, const sahic::SceneScan& found,
+                      const raster::LabelledPixels& labels) {
     const auto set = training_set(run, scene, found, labels);
     sahic::LorsalOptions options = s.lorsal;
     options.threads = run.options().threads;
@@ -224,139 +232,45 @@ sahic::MlrModel train(cli::Run& run, const Backend& backend, const Settings& s, 
     for (const auto& c : model.classes)
         classes.push_back({{"value", c.value}, {"name", c.name}, {"samples", c.samples}});
     Json record = {{"classes", classes},
-                                {"pixels", set.samples()},
-                                {"solver", model.solver},
-                                {"iterations", result.iterations},
-                                {"objective", result.objective},
-                                {"active_features", result.active_features},
-                                {"active_weights", model.active_weights()},
-                                {"scale", model.scale},
-                                {"spread", model.spread},
-                                {"seconds", seconds_since(begin)}};
+                   {"pixels", set.samples()},
+                   {"solver", model.solver},
+                   {"iterations", result.iterations},
+                   {"objective", result.objective},
+                   {"active_features", result.active_features},
+                   {"active_weights", model.active_weights()},
+                   {"scale", model.scale},
+                   {"spread", model.spread},
+                   {"seconds", seconds_since(begin)}};
     if (options.optimum) {
         const double share = result.gap / result.objective;
         record["gap"] = result.gap;
         record["relative_gap"] = share;
         if (share > options.gap) {
             char text[160];
-            std::snprintf(text, sizeof text, "the optimum is proven to %.1e of the objective only, not to %.0e", share,
+            std::snprintf(text, sizeof text,
+                          "the optimum is proven to %.1e of the objective only, not to %.0e", share,
                           options.gap);
             run.warn(text);
         }
     }
     run.report()["training"] = std::move(record);
     char text[200];
-    std::snprintf(text, sizeof text, "%s: %d classes, %lld training pixels, objective %.6g, %lld active features",
-                  options.optimum ? "Optimum" : "LORSAL", model.class_count(), static_cast<long long>(set.samples()),
-                  result.objective, static_cast<long long>(result.active_features));
+    std::snprintf(
+        text, sizeof text, "%s: %d classes, %lld training pixels, objective %.6g, %lld active features",
+        options.optimum ? "Optimum" : "LORSAL", model.class_count(), static_cast<long long>(set.samples()),
+        result.objective, static_cast<long long>(result.active_features));
     run.note(text);
     return std::move(result.model);
 }
 
-/// The source's bands that a saved model was made for.
-std::shared_ptr<raster::RasterSource> matching_source(cli::Run& run, const sahic::MlrModel& model,
-                                                      const Settings& s) {
-    auto source = run.open_source();
-    if (run.options().source.bands.empty() && source->bands() != model.bands) {
-        std::vector<int> superfluous;
-        size_t found = 0;
-        for (size_t i = 0; i < source->bands().size(); ++i) {
-            if (found < model.bands.size() && source->bands()[i] == model.bands[found])
-                ++found;
-            else
-                superfluous.push_back(static_cast<int>(i));
-        }
-        if (found == model.bands.size() && !superfluous.empty()) source = source->without_bands(superfluous);
-    }
-    const int bands = source->shape().bands;
-    if (bands != model.features())
-        throw Error("'" + s.apply + "' was made for " + std::to_string(model.features()) + " bands, " +
-                        source->path() + " gives " + std::to_string(bands),
-                    "Choose the bands that it was trained on with -b.");
-    const auto have = source->wavelengths_nm();
-    if (!s.any_wavelengths && !have.empty() && !model.wavelengths_nm.empty())
-        for (size_t i = 0; i < have.size(); ++i)
-            if (std::fabs(have[i] - model.wavelengths_nm[i]) > 2.0) { // NaN: unknown, not compared
-                char text[160];
-                std::snprintf(text, sizeof text, "band %d is at %.1f nm, the model's feature %zu at %.1f nm",
-                              source->bands()[i], have[i], i + 1, model.wavelengths_nm[i]);
-                throw Error("'" + s.apply + "' was made for other bands: " + text,
-                            "Choose the bands with -b, or give -any-wavelengths to classify nevertheless.");
-            }
-    return source;
-}
-
 /// Class map, probabilities, confidence: planned when the classes are known, made before the first pass that
 /// writes.
-class Outputs {
-  public:
-    Outputs(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
-            const std::vector<raster::LabelClass>& classes)
-        : m_probabilities(!s.probabilities.empty()), m_confidence(!s.confidence.empty()) {
-        const auto shape = source.shape();
-        raster::OutputOptions map = run.options().destination;
-        raster::OutputSpec labels;
-        labels.shape = {shape.samples, shape.lines, 1};
-        raster::describe_class_map(classes, map, labels);
-        check_type(map.type, classes);
-        labels.bands = {{"class", {}}};
-        if (!s.apply.empty()) labels.metadata["HSI_SAHIC_MODEL"] = s.apply;
-        m_planned.push_back({map, labels});
-        const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
-            if (path.empty()) return;
-            raster::OutputSpec spec;
-            spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
-            spec.bands = std::move(bands);
-            spec.holes = true;
-            spec.metadata = labels.metadata;
-            m_planned.push_back({run.side_output(path), spec});
-        };
-        std::vector<raster::BandSpec> names;
-        for (const auto& c : classes) {
-            std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
-            names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
-        }
-        further(s.probabilities, std::move(names));
-        further(s.confidence, {{"confidence", {}}});
-        for (const auto& [options, spec] : m_planned)
-            raster::RasterSink::check(options, spec);
-    }
-    void create(const raster::RasterSource& source) {
-        for (const auto& [options, spec] : m_planned)
-            m_made.push_back(raster::RasterSink::create(options, spec, &source));
-    }
-    uint64_t cache_bytes() const {
-        uint64_t bytes = 0;
-        for (const auto& sink : m_made)
-            bytes += sink->cache_bytes();
-        return bytes;
-    }
-    std::vector<stream::CubeSink*> sinks() const {
-        std::vector<stream::CubeSink*> all;
-        for (const auto& sink : m_made)
-            all.push_back(sink.get());
-        return all;
-    }
-    bool probabilities() const { return m_probabilities; }
-    bool confidence() const { return m_confidence; }
-    void commit() {
-        for (const auto& sink : m_made)
-            sink->commit();
-    }
-
-  private:
-    static void check_type(const std::string& type, const std::vector<raster::LabelClass>& classes) {
-        const int most = type == "Byte" ? 255 : type == "Int8" ? 127 : type == "Int16" ? 32767 : raster::max_class;
-        for (const auto& c : classes)
-            if (c.value > most)
-                throw UsageError("-ot " + type + ": it holds class numbers up to " + std::to_string(most) +
-                                     ", and there is class " + name_of(c.value, c.name),
-                                 "Leave -ot out: the type follows the classes.");
-    }
-    bool m_probabilities, m_confidence;
-    std::vector<std::pair<raster::OutputOptions, raster::OutputSpec>> m_planned;
-    std::vector<std::unique_ptr<raster::RasterSink>> m_made;
-};
+raster::OutputSet plan_outputs(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
+                               const std::vector<raster::LabelClass>& classes) {
+    std::map<std::string, std::string> metadata;
+    if (!s.apply.empty()) metadata["HSI_SAHIC_MODEL"] = s.apply;
+    return cli::plan_classification(run, source, classes, s.probabilities, s.confidence, metadata);
+}
 
 /// How the random field is cut: the whole scene at once where memory allows, else tiles with a halo.
 struct MrfPlan {
@@ -371,7 +285,8 @@ struct MrfPlan {
 void choose_tile(TileRequest& request, int64_t halo) {
     int64_t least = 0;
     for (int64_t columns = 1; columns <= (request.samples + 15) / 16; ++columns) {
-        const int64_t w = (request.samples + columns - 1) / columns, window_w = std::min(w + 2 * halo, request.samples);
+        const int64_t w = (request.samples + columns - 1) / columns,
+                      window_w = std::min(w + 2 * halo, request.samples);
         const auto fits = [&](int64_t h) {
             return request.lane_bytes(std::min(w + 2 * request.halo, request.samples),
                                       std::min(h + 2 * request.halo, request.lines), w, h) <= request.budget;
@@ -392,8 +307,8 @@ void choose_tile(TileRequest& request, int64_t halo) {
     }
 }
 
-MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s, const stream::CubeShape& shape,
-                 int classes) {
+MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
+                 const stream::CubeShape& shape, int classes) {
     const auto& common = run.options();
     const uint64_t memory = run.buffer_memory(), device = backend.device_memory(common);
     const auto k = static_cast<uint64_t>(classes);
@@ -407,8 +322,8 @@ MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
     };
     MrfPlan plan;
     const uint64_t store = static_cast<uint64_t>(shape.pixels()) * 4 * (k + 1);
-    const bool forced = common.tile_samples > 0 &&
-                        (common.tile_samples < shape.samples || common.tile_lines < shape.lines);
+    const bool forced =
+        common.tile_samples > 0 && (common.tile_samples < shape.samples || common.tile_lines < shape.lines);
     plan.limits = {classes, shape.lines, shape.samples};
     plan.tiles = TilePlan(shape.samples, shape.lines, shape.samples, shape.lines, 0, 1);
     plan.host_bytes = window_bytes(shape.samples, shape.lines);
@@ -422,11 +337,12 @@ MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
                       s.mrf.iterations);
         std::string what = text;
         if (!forced)
-            what += ", and the whole scene of " + std::to_string(shape.samples) + "x" + std::to_string(shape.lines) +
-                    " pixels needs " + format_byte_size(plan.host_bytes);
-        throw Error(what,
-                    "Leave -tile out, give more -memory or -device-memory, or use -mu 0.05 or less and at most 200 "
-                    "-iterations.");
+            what += ", and the whole scene of " + std::to_string(shape.samples) + "x" +
+                    std::to_string(shape.lines) + " pixels needs " + format_byte_size(plan.host_bytes);
+        throw Error(
+            what,
+            "Leave -tile out, give more -memory or -device-memory, or use -mu 0.05 or less and at most 200 "
+            "-iterations.");
     }
     plan.halo = *halo;
     plan.store_in_memory = store <= memory / 4; // larger tiles are worth more
@@ -445,7 +361,8 @@ MrfPlan plan_mrf(const cli::Run& run, const Backend& backend, const Settings& s,
     if (!forced) choose_tile(request, *halo);
     plan.tiles = plan_tiles(request);
     plan.limits = {classes, plan.tiles.max_window_lines() + around, plan.tiles.max_window_samples() + around};
-    plan.host_bytes = window_bytes(plan.limits.samples, plan.limits.lines) + (plan.store_in_memory ? store : 0);
+    plan.host_bytes =
+        window_bytes(plan.limits.samples, plan.limits.lines) + (plan.store_in_memory ? store : 0);
     return plan;
 }
 
@@ -469,8 +386,9 @@ void mark_fixed(const raster::LabelledPixels& labels, const std::vector<uint16_t
 /// Turns q of a tile's core into the outputs, strip by strip.
 class Writer {
   public:
-    Writer(const Outputs& outputs, const sahic::MlrModel& model)
-        : m_outputs(outputs), m_model(model), m_by_class(model.classes.size(), 0) {}
+    Writer(const raster::OutputSet& outputs, const Settings& s, const sahic::MlrModel& model)
+        : m_sinks(outputs.sinks()), m_probabilities(!s.probabilities.empty()),
+          m_confidence(!s.confidence.empty()), m_model(model), m_by_class(model.classes.size(), 0) {}
     /// q: [class][line][sample] of `window`; p0: the first plane of the probabilities, NaN where invalid.
     void write(const Rect& core, const Rect& window, float* q, const float* p0) {
         constexpr int64_t strip = 256; // blocks of tiled files
@@ -486,13 +404,12 @@ class Writer {
                 line(q + from, p0 + from, window.area(), core.w, static_cast<size_t>(l * core.w), pixels);
             }
             const Rect part{core.x, y, core.w, lines};
-            const auto sinks = m_outputs.sinks();
             size_t next = 0;
-            sinks[next++]->write(part, CubeView<float>::packed(m_map.data(), 1, lines, core.w));
-            if (m_outputs.probabilities())
-                sinks[next++]->write(part, CubeView<float>::packed(m_p.data(), classes, lines, core.w));
-            if (m_outputs.confidence())
-                sinks[next++]->write(part, CubeView<float>::packed(m_best.data(), 1, lines, core.w));
+            m_sinks[next++]->write(part, CubeView<float>::packed(m_map.data(), 1, lines, core.w));
+            if (m_probabilities)
+                m_sinks[next++]->write(part, CubeView<float>::packed(m_p.data(), classes, lines, core.w));
+            if (m_confidence)
+                m_sinks[next++]->write(part, CubeView<float>::packed(m_best.data(), 1, lines, core.w));
             y += lines;
         }
     }
@@ -501,7 +418,7 @@ class Writer {
   private:
     void line(float* q, const float* p0, int64_t plane, int64_t count, size_t to, size_t pixels) {
         const auto classes = static_cast<size_t>(m_model.class_count());
-        const bool projected = m_outputs.probabilities() || m_outputs.confidence();
+        const bool projected = m_probabilities || m_confidence;
         for (int64_t i = 0; i < count; ++i) {
             const size_t at = to + static_cast<size_t>(i);
             if (std::isnan(p0[i])) {
@@ -512,7 +429,8 @@ class Writer {
             }
             size_t best = 0;
             for (size_t k = 1; k < classes; ++k)
-                if (q[static_cast<int64_t>(k) * plane + i] > q[static_cast<int64_t>(best) * plane + i]) best = k;
+                if (q[static_cast<int64_t>(k) * plane + i] > q[static_cast<int64_t>(best) * plane + i])
+                    best = k;
             ++m_by_class[best];
             m_map[at] = static_cast<float>(m_model.classes[best].value);
             if (!projected) continue;
@@ -522,7 +440,8 @@ class Writer {
                 m_p[k * pixels + at] = q[static_cast<int64_t>(k) * plane + i];
         }
     }
-    const Outputs& m_outputs;
+    std::vector<stream::CubeSink*> m_sinks;
+    bool m_probabilities, m_confidence;
     const sahic::MlrModel& m_model;
     std::vector<float> m_map, m_best, m_p;
     std::vector<int64_t> m_by_class;
@@ -630,14 +549,15 @@ raster::LabelledPixels read_labels(cli::Run& run, const Settings& s, const raste
 }
 
 void print_plan(cli::Run& run, const Settings& s, const stream::CubeShape& shape, const MrfPlan& plan) {
-    std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) + "x" +
-                       std::to_string(shape.lines) + " pixels";
+    std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) +
+                       "x" + std::to_string(shape.lines) + " pixels";
     if (!s.no_spatial) {
         text += "\nRandom field: ";
-        text += plan.whole ? "the whole scene at once"
-                           : std::to_string(plan.tiles.size()) + " tiles of " +
-                                 std::to_string(plan.tiles.max_core_samples()) + "x" +
-                                 std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo);
+        text += plan.whole
+                    ? "the whole scene at once"
+                    : std::to_string(plan.tiles.size()) + " tiles of " +
+                          std::to_string(plan.tiles.max_core_samples()) + "x" +
+                          std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo);
         text += ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
                 (plan.store_in_memory ? "memory" : "a temporary file");
         run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
@@ -654,8 +574,9 @@ void print_plan(cli::Run& run, const Settings& s, const stream::CubeShape& shape
 void write_virtual_map(cli::Run& run, const Settings& s, const raster::RasterSource& scene,
                        const sahic::MlrModel* model) {
     if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
-        throw UsageError("-of VRT: only the map of a saved model without the random field is computed pixel by pixel",
-                         "Train with -model, then use -apply with -no-spatial, without -probabilities and -confidence.");
+        throw UsageError(
+            "-of VRT: only the map of a saved model without the random field is computed pixel by pixel",
+            "Train with -model, then use -apply with -no-spatial, without -probabilities and -confidence.");
     raster::OutputOptions map = run.options().destination;
     raster::OutputSpec spec;
     spec.shape = {scene.shape().samples, scene.shape().lines, 1};
@@ -672,7 +593,9 @@ void run_sahic(cli::Run& run, const Settings& s) {
     if (!s.model_file.empty()) check_text_file(s.model_file, run.options().destination.overwrite);
     std::shared_ptr<const sahic::MlrModel> model;
     if (!s.apply.empty()) model = std::make_shared<const sahic::MlrModel>(sahic::read_model(s.apply));
-    auto scene = model ? matching_source(run, *model, s) : run.open_source();
+    auto scene =
+        model ? cli::matching_source(run, {s.apply, model->bands, model->wavelengths_nm, s.any_wavelengths})
+              : run.open_source();
     if (raster::RasterSink::is_virtual(run.options().destination))
         return write_virtual_map(run, s, *scene, model.get());
     raster::LabelledPixels labels;
@@ -681,11 +604,12 @@ void run_sahic(cli::Run& run, const Settings& s) {
         for (const auto& c : labels.classes)
             if (std::none_of(model->classes.begin(), model->classes.end(),
                              [&](const sahic::ModelClass& m) { return m.value == c.value; }))
-                throw Error("class " + name_of(c.value, c.name) + " of the labels is not in '" + s.apply + "'",
+                throw Error("class " + cli::class_text(c.value, c.name) + " of the labels is not in '" +
+                                s.apply + "'",
                             "Use the labels that the model was trained with, or none.");
     if (!model && labels.classes.size() < 2)
         throw Error("there is one class only", "Training needs labelled pixels of two classes at least.");
-    auto outputs = std::make_unique<Outputs>(run, s, *scene, model ? legend_of(*model) : labels.classes);
+    auto outputs = plan_outputs(run, s, *scene, model ? legend_of(*model) : labels.classes);
     const Backend backend(run, scene->shape().float_bytes());
     const auto classes = static_cast<int>(model ? model->classes.size() : labels.classes.size());
     MrfPlan plan;
@@ -702,7 +626,7 @@ void run_sahic(cli::Run& run, const Settings& s) {
         model = std::make_shared<const sahic::MlrModel>(train(run, backend, s, *scene, found, labels));
         // A class may have lost all its pixels.
         if (model->class_count() != classes) {
-            outputs = std::make_unique<Outputs>(run, s, *scene, legend_of(*model));
+            outputs = plan_outputs(run, s, *scene, legend_of(*model));
             if (!s.no_spatial) plan = plan_mrf(run, backend, s, scene->shape(), model->class_count());
         }
     } else if (border) {
@@ -716,17 +640,17 @@ void run_sahic(cli::Run& run, const Settings& s) {
         spectral.first_sample = operation.first_sample();
     }
     const auto shape = scene->shape();
-    outputs->create(*scene);
-    run.reserve_cache(outputs->cache_bytes());
+    outputs.create(scene.get());
+    run.reserve_cache(outputs.cache_bytes());
     std::vector<int64_t> by_class;
     int64_t invalid = 0;
     if (s.no_spatial) {
         spectral.map = true;
-        spectral.probabilities = outputs->probabilities();
-        spectral.confidence = outputs->confidence();
+        spectral.probabilities = !s.probabilities.empty();
+        spectral.confidence = !s.confidence.empty();
         const auto operation = backend.spectral_pass(model, spectral, shape);
         const auto pass = backend.pass(run, "probabilities", 0.7);
-        run.add_pass(stream::run_pass(*cube, *operation, outputs->sinks(), pass));
+        run.add_pass(stream::run_pass(*cube, *operation, outputs.sinks(), pass));
         by_class = operation->pixels_by_class();
         invalid = operation->invalid();
     } else {
@@ -746,18 +670,17 @@ void run_sahic(cli::Run& run, const Settings& s) {
             invalid = operation->invalid();
         }
         cube = scene; // what was kept in memory is not needed any more
-        Writer writer(*outputs, *model);
+        Writer writer(outputs, s, *model);
         smooth(run, backend, s, shape, plan, *store, *model, labels, writer);
         by_class = writer.pixels_by_class();
     }
     if (!s.model_file.empty()) write_text_file(s.model_file, sahic::to_json(*model));
-    outputs->commit();
+    outputs.commit();
 
     Json counts = Json::array();
     for (size_t c = 0; c < model->classes.size(); ++c)
-        counts.push_back({{"value", model->classes[c].value},
-                          {"name", model->classes[c].name},
-                          {"pixels", by_class[c]}});
+        counts.push_back(
+            {{"value", model->classes[c].value}, {"name", model->classes[c].name}, {"pixels", by_class[c]}});
     run.report()["classes"] = counts;
     run.report()["invalid_pixels"] = invalid;
     backend.report_kernels(run);
@@ -772,7 +695,8 @@ int main(int argc, char** argv) {
     cli::Tool tool(
         "gdal_hsi_sahic",
         "Classifies a scene from labelled pixels with spectra and neighbourhood (SAHIC): sparse multinomial "
-        "logistic regression on RBF features (LORSAL), then a spatially adaptive Markov random field that keeps "
+        "logistic regression on RBF features (LORSAL), then a spatially adaptive Markov random field that "
+        "keeps "
         "the training pixels and the edges of the scene.",
         "Examples:\n"
         "  gdal_hsi_sahic scene.img train.tif map.tif\n"
@@ -791,40 +715,48 @@ int main(int argc, char** argv) {
     const auto number = [&](const char* name, auto& value, const char* text, const char* type) {
         return app.add_option(name, value, text)->type_name(type)->capture_default_str();
     };
-    number("--delta", s.lorsal.delta, "Width of the RBF kernel: 0.8 for AVIRIS, 0.35 for ROSIS in the paper", "D");
+    number("--delta", s.lorsal.delta, "Width of the RBF kernel: 0.8 for AVIRIS, 0.35 for ROSIS in the paper",
+           "D");
     number("--lambda-c", s.lorsal.lambda_c, "Weight of the regressors' l1 norm (sparsity)", "L");
     number("--beta", s.lorsal.beta, "First penalty of LORSAL's splitting", "B");
     number("--lorsal-solver", s.solver,
-           "How the regression is trained: 200 steps of the paper's splitting, or to its optimum (gap of 1e-4 proven)",
+           "How the regression is trained: 200 steps of the paper's splitting, or to its optimum (gap of "
+           "1e-4 proven)",
            "paper|optimum");
-    number("--lambda", s.mrf.lambda, "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper", "L");
+    number("--lambda", s.mrf.lambda, "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper",
+           "L");
     number("--mu", s.mrf.mu, "Penalty of the ADMM of the random field", "M");
     number("--iterations", s.mrf.iterations, "Iterations of the ADMM", "N");
     number("--tv", s.tv, "Total variation: of both differences together, or of each alone",
            "isotropic|anisotropic");
-    number("--boundary", s.boundary, "Border of the scene: mirrored, or touching its opposite as in the paper",
-           "reflect|periodic");
+    number("--boundary", s.boundary,
+           "Border of the scene: mirrored, or touching its opposite as in the paper", "reflect|periodic");
     app.add_flag("--no-spatial", s.no_spatial, "LORSAL alone, without the random field");
     app.add_option("--probabilities", s.probabilities,
                    "Also write the probability of each class, a band each, to this file")
         ->type_name("FILE");
-    app.add_option("--confidence", s.confidence, "Also write the probability of the mapped class to this file")
+    app.add_option("--confidence", s.confidence,
+                   "Also write the probability of the mapped class to this file")
         ->type_name("FILE");
-    app.add_option("--model", s.model_file, "Also write the trained model to this file (JSON)")->type_name("FILE");
+    app.add_option("--model", s.model_file, "Also write the trained model to this file (JSON)")
+        ->type_name("FILE");
     app.add_option("--apply", s.apply,
                    "Use a model of -model instead of training; labels then only fix pixels of the map")
         ->type_name("FILE");
     app.add_flag("--any-wavelengths", s.any_wavelengths,
                  "With -apply: do not compare the scene's wavelengths with the model's");
-    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")->type_name("NAME");
-    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")->type_name("NAME");
+    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")
+        ->type_name("NAME");
+    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")
+        ->type_name("NAME");
     app.add_option("--layer", s.labels.layer, "Layer of vector labels")->type_name("NAME");
     app.add_flag("--all-touched", s.labels.all_touched,
                  "Burn every pixel that a polygon touches, not only those whose centre it covers");
     tool.add_compute();
     tool.check([&](const cli::CommonOptions& common) {
         const auto positive = [](const char* name, double v) {
-            if (!(v > 0) || !std::isfinite(v)) throw UsageError(std::string(name) + ": the value must be above 0");
+            if (!(v > 0) || !std::isfinite(v))
+                throw UsageError(std::string(name) + ": the value must be above 0");
         };
         positive("-delta", s.lorsal.delta);
         positive("-lambda-c", s.lorsal.lambda_c);
@@ -844,14 +776,19 @@ int main(int argc, char** argv) {
         const auto contradicts = [&](const char* with, std::initializer_list<const char*> names) {
             for (const char* name : names)
                 if (app.count(name) > 0)
-                    throw UsageError(std::string(name + 1) + " has no meaning with " + with, "Leave one of them out.");
+                    throw UsageError(std::string(name + 1) + " has no meaning with " + with,
+                                     "Leave one of them out.");
         };
-        if (s.no_spatial) contradicts("-no-spatial", {"--lambda", "--mu", "--iterations", "--tv", "--boundary"});
-        if (!s.apply.empty()) contradicts("-apply", {"--delta", "--lambda-c", "--beta", "--lorsal-solver", "--model"});
+        if (s.no_spatial)
+            contradicts("-no-spatial", {"--lambda", "--mu", "--iterations", "--tv", "--boundary"});
+        if (!s.apply.empty())
+            contradicts("-apply", {"--delta", "--lambda-c", "--beta", "--lorsal-solver", "--model"});
         if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"--beta"});
-        if (s.apply.empty() && s.any_wavelengths) throw UsageError("-any-wavelengths has a meaning with -apply only");
+        if (s.apply.empty() && s.any_wavelengths)
+            throw UsageError("-any-wavelengths has a meaning with -apply only");
         if (s.no_spatial && !s.apply.empty() && s.labels.path != "none")
-            throw UsageError("labels have no meaning with -apply and -no-spatial", "Give none in their place.");
+            throw UsageError("labels have no meaning with -apply and -no-spatial",
+                             "Give none in their place.");
         std::vector<std::string> written;
         for (const auto& output : {common.destination.path, s.probabilities, s.confidence, s.model_file}) {
             if (output.empty()) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
-#include "cli/tool.h"
+#include "cli/classification.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/labels.h"
@@ -67,46 +67,6 @@ class Backend {
     svm::CudaBackend* m_cuda = nullptr;
 };
 
-/// The source's bands that the model was made for. When the scene keeps as many bands as the model has
-/// features these are taken as they are; else, without -b, the model's own band numbers are looked up among
-/// the scene's.
-std::shared_ptr<raster::RasterSource> matching_source(cli::Run& run, const svm::Model& model,
-                                                      const Settings& s) {
-    auto source = run.open_source();
-    if (run.options().source.bands.empty() && source->bands() != model.bands) {
-        const auto& have = source->bands();
-        std::vector<int> superfluous;
-        size_t found = 0;
-        for (size_t i = 0; i < have.size(); ++i) {
-            if (found < model.bands.size() && have[i] == model.bands[found])
-                ++found;
-            else
-                superfluous.push_back(static_cast<int>(i));
-        }
-        if (found == model.bands.size() && !superfluous.empty()) {
-            run.note("Bands: " + std::to_string(found) + " of " + std::to_string(have.size()) +
-                     ", those that the model was made for");
-            source = source->without_bands(superfluous);
-        }
-    }
-    const int bands = source->shape().bands;
-    if (bands != model.features())
-        throw Error("'" + s.model_file + "' was made for " + std::to_string(model.features()) + " bands, " +
-                        source->path() + " gives " + std::to_string(bands),
-                    "Choose the bands that it was trained on with -b.");
-    const auto have = source->wavelengths_nm();
-    if (!s.any_wavelengths && !have.empty() && !model.wavelengths_nm.empty())
-        for (size_t i = 0; i < have.size(); ++i)
-            if (std::fabs(have[i] - model.wavelengths_nm[i]) > 2.0) { // NaN: unknown, not compared
-                char text[160];
-                std::snprintf(text, sizeof text, "band %d is at %.1f nm, the model's feature %zu at %.1f nm",
-                              source->bands()[i], have[i], i + 1, model.wavelengths_nm[i]);
-                throw Error("'" + s.model_file + "' was made for other bands: " + text,
-                            "Choose the bands with -b, or give -any-wavelengths to classify nevertheless.");
-            }
-    return source;
-}
-
 std::vector<raster::LabelClass> classes_of(const svm::Model& model) {
     std::vector<raster::LabelClass> classes;
     for (const auto& c : model.classes) {
@@ -117,39 +77,6 @@ std::vector<raster::LabelClass> classes_of(const svm::Model& model) {
         classes.push_back(one);
     }
     return classes;
-}
-
-/// One raster for each output of the operation, in its order: map, probabilities, confidence. What can be
-/// refused is refused here.
-raster::OutputSet outputs_of(const cli::Run& run, const Settings& s, const raster::RasterSource& source,
-                             const svm::Model& model) {
-    raster::OutputSet outputs;
-    const auto shape = source.shape();
-    raster::OutputOptions map = run.options().destination;
-    raster::OutputSpec labels;
-    labels.shape = {shape.samples, shape.lines, 1};
-    raster::describe_class_map(classes_of(model), map, labels);
-    labels.bands = {{"class", {}}};
-    labels.metadata["HSI_SVM_MODEL"] = s.model_file;
-    outputs.plan(map, labels);
-    const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
-        if (path.empty()) return;
-        raster::OutputSpec spec;
-        spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
-        spec.bands = std::move(bands);
-        spec.holes = true;
-        spec.metadata = labels.metadata;
-        outputs.plan(run.side_output(path), std::move(spec));
-    };
-    std::vector<raster::BandSpec> names;
-    for (const auto& c : model.classes) {
-        std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
-        names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
-    }
-    further(s.probabilities, std::move(names));
-    further(s.confidence, {{"confidence", {}}});
-    outputs.check();
-    return outputs;
 }
 
 /// The map as a VRT, the model in it: a class is computed when a pixel is read.
@@ -184,7 +111,8 @@ void run_classify(cli::Run& run, const Settings& s) {
         throw Error("'" + s.model_file +
                         "' has no probability estimates, which -probabilities and -confidence need",
                     "Train it with -probability.");
-    const auto source = matching_source(run, *model, s);
+    const auto source =
+        cli::matching_source(run, {s.model_file, model->bands, model->wavelengths_nm, s.any_wavelengths});
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         if (options.probabilities || options.confidence)
             throw UsageError(
@@ -197,7 +125,8 @@ void run_classify(cli::Run& run, const Settings& s) {
             map.write(*source, *model);
         return;
     }
-    auto outputs = outputs_of(run, s, *source, *model);
+    auto outputs = cli::plan_classification(run, *source, classes_of(*model), s.probabilities, s.confidence,
+                                            {{"HSI_SVM_MODEL", s.model_file}});
     const Backend backend(run, source->shape().float_bytes());
     const auto operation = backend.classification(model, options);
     run.report()["model"] = {{"path", s.model_file},

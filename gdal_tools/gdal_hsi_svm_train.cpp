@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
 // labelled pixel.
-#include "cli/tool.h"
+#include "cli/classification.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/text_file.h"
@@ -27,12 +27,6 @@ struct Settings {
     uint64_t seed = 1;
     bool probability = false, overwrite = false;
 };
-
-std::string name_of(int value, const std::string& name) {
-    std::string text = std::to_string(value);
-    if (!name.empty()) text.append(" ").append(name);
-    return text;
-}
 
 /// "3=2.5" or "Oats=4".
 std::pair<std::string, double> parse_weight(const std::string& text) {
@@ -133,7 +127,8 @@ svm::TrainingSet gather(cli::Run& run, std::shared_ptr<raster::RasterSource>& sc
         one.colour = c.colour;
         one.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
         if (one.samples == 0) {
-            run.warn("class " + name_of(c.value, c.name) + ": none of its " + std::to_string(c.pixels) +
+            run.warn("class " + cli::class_text(c.value, c.name) + ": none of its " +
+                     std::to_string(c.pixels) +
                      " labelled pixels has a valid spectrum; the class is left out");
             continue;
         }
@@ -202,7 +197,7 @@ void run_train(cli::Run& run, const Settings& s) {
         std::string text =
             "Training pixels: " + std::to_string(labels.index.size()) + " (" + source->description() + ")";
         for (const auto& c : labels.classes)
-            text += "\n  " + name_of(c.value, c.name) + ": " + std::to_string(c.pixels);
+            text += "\n  " + cli::class_text(c.value, c.name) + ": " + std::to_string(c.pixels);
         run.print(text);
         return;
     }

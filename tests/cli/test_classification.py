@@ -421,6 +421,21 @@ def test_a_class_with_too_few_samples(files):
     assert "3 folds instead of 5" in result.err
 
 
+def test_a_type_too_small_for_the_class_numbers(files):
+    field = truth()
+    write_labels(files / "labels.tif", field)
+    wide = gdal.GetDriverByName("GTiff").CreateCopy(str(files / "wide.tif"), gdal.Translate(
+        "", gdal.Open(str(files / "labels.tif")), format="MEM", outputType=gdal.GDT_UInt16))
+    wide.GetRasterBand(1).WriteArray(np.where(field == 3, 300, field))
+    wide = None
+    succeed(train(files, *FIXED, labels="wide.tif"))
+    with assert_untouched(files):
+        result = classify(files, "-ot", "Byte")
+    assert result.code == 2 and "class numbers up to 255" in first_error(result)
+    succeed(classify(files))
+    assert (read(files / "map.tif") == 300).any()
+
+
 def test_bad_models(files):
     succeed(train(files, *FIXED))
     good = (files / "model.json").read_bytes()

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// What tools that classify with a model share: the scene's bands that the model was made for, and the rasters
+// of a class map with its probabilities.
+#pragma once
+
+#include "cli/tool.h"
+#include "raster/labels.h"
+#include "raster/output_set.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::cli {
+
+/// "3" or "3 corn": a class in a message.
+std::string class_text(int value, const std::string& name);
+
+/// The bands that a model was made for.
+struct ModelBands {
+    std::string file;                   ///< the model's, for messages
+    std::vector<int> bands;             ///< the scene's band numbers then, counted from 1
+    std::vector<double> wavelengths_nm; ///< NaN where unknown; may be empty
+    bool any_wavelengths = false;       ///< do not compare the wavelengths
+};
+
+/// The source, with the model's bands. When the scene keeps as many bands as the model has features these are
+/// taken as they are; else, without -b, the model's own band numbers are looked up among the scene's. Throws
+/// Error when they do not fit: another number of bands, or a wavelength (nm) that differs by more than 2.
+std::shared_ptr<raster::RasterSource> matching_source(Run& run, const ModelBands& model);
+
+/// The rasters of a classification, in this order: the class map (dst), with names and colours; then, where a
+/// path is given, a band of probabilities a class, and the confidence. `metadata` goes to all of them. What
+/// can be refused is refused here: throws Error or UsageError, also for a class number that -ot does not
+/// hold.
+raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,
+                                      const std::vector<raster::LabelClass>& classes,
+                                      const std::string& probabilities, const std::string& confidence,
+                                      const std::map<std::string, std::string>& metadata);
+
+} // namespace hsi::cli
