@@ -2,7 +2,7 @@
 // gdal_hsi_atdca: finds targets in a scene and writes them as points. The search reads the scene once when it
 // fits into memory; further passes only for -t auto (covariance), -map and -scores.
 #include "atdca/atdca.h"
-#include "cli/tool.h"
+#include "cli/devices.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/output_set.h"
@@ -47,48 +47,32 @@ void check_bands(const raster::RasterSource& source) {
 class Backend {
   public:
     Backend(cli::Run& run, uint64_t cube_bytes)
-        : m_devices(choose_devices(run.options().device, "atdca", cube_bytes)) {
-        if (m_devices.size() > 1) {
-            run.warn("the search runs on one device: CUDA " + std::to_string(m_devices.front().ordinal));
-            m_devices.resize(1);
-        }
-        if (!m_devices.empty() && !load(run)) m_devices.clear();
-        std::string text = cpu_text(run);
-        if (m_cuda) text = "CUDA " + std::to_string(m_devices[0].ordinal) + " (" + m_devices[0].name + ")";
-        run.report()["device"] = text;
-        run.note("Device: " + text);
+        : m_devices(run, one_device(run, cube_bytes), "atdca", atdca::cuda_symbol) {
+        cli::tell_devices(run, m_devices.list(), atdca::simd_target());
     }
     atdca::Detection detect(cli::Run& run, const stream::CubeSource& source, const atdca::Options& options,
                             const stream::PassOptions& pass) const {
-        if (m_cuda && m_cuda->fits(m_devices[0], run.options().device_memory, source.shape(), options))
-            return m_cuda->detect(m_devices[0], source, options, pass);
-        if (m_cuda) {
+        auto* const cuda = m_devices.cuda();
+        if (cuda && cuda->fits(m_devices.list()[0], run.options().device_memory, source.shape(), options))
+            return cuda->detect(m_devices.list()[0], source, options, pass);
+        if (cuda) {
             // Reading sets the pace when the scene is streamed, and the CPU keeps up with it.
             run.note("The scene does not fit into device memory: searching on the CPU");
-            run.report()["device"] = cpu_text(run);
+            run.report()["device"] = cli::describe_devices(run, {}, atdca::simd_target());
         }
         return atdca::detect(source, options, pass);
     }
 
   private:
-    static std::string cpu_text(const cli::Run& run) {
-        return "CPU, " + std::to_string(run.options().threads) +
-               (run.options().threads == 1 ? " thread, " : " threads, ") + atdca::simd_target();
-    }
-    bool load(cli::Run& run) {
-        try {
-            m_cuda = reinterpret_cast<atdca::CudaBackend* (*)()>(
-                cuda_module_symbol("atdca", atdca::cuda_symbol))();
-            return true;
-        } catch (const Error& e) {
-            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
-            run.warn(std::string(e.what()) + "; computing on the CPU");
-            return false;
+    static std::vector<CudaDevice> one_device(cli::Run& run, uint64_t cube_bytes) {
+        auto devices = choose_devices(run.options().device, "atdca", cube_bytes);
+        if (devices.size() > 1) {
+            run.warn("the search runs on one device: CUDA " + std::to_string(devices.front().ordinal));
+            devices.resize(1);
         }
+        return devices;
     }
-
-    std::vector<CudaDevice> m_devices;
-    atdca::CudaBackend* m_cuda = nullptr;
+    cli::Devices<atdca::CudaBackend> m_devices;
 };
 
 /// The rasters that classify: a label map, scores by target.

@@ -53,28 +53,20 @@ class Backends {
     Backends(cli::Run& run, uint64_t work_bytes, bool with_pca) {
         auto devices = choose_devices(run.options().device, "eadp", work_bytes);
         if (devices.size() > 1) devices.resize(1); // components stay on one device
-        if (!devices.empty()) {
-            try {
-                using Make = eadp::Backend* (*)(const std::vector<CudaDevice>&);
-                m_eadp.reset(reinterpret_cast<Make>(cuda_module_symbol("eadp", eadp::cuda_symbol))(devices));
-            } catch (const Error& e) {
-                if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
-                run.warn(std::string(e.what()) + "; computing on the CPU");
-                devices.clear();
-            }
-        }
+        cli::load_or_use_cpu(run, devices, [&] {
+            using Make = eadp::Backend* (*)(const std::vector<CudaDevice>&);
+            m_eadp.reset(reinterpret_cast<Make>(cuda_module_symbol("eadp", eadp::cuda_symbol))(devices));
+        });
         if (!m_eadp) m_eadp = eadp::make_cpu_backend();
         m_on_cuda = !devices.empty();
         m_pca = std::make_unique<tools::PcaBackend>(run, with_pca ? devices : std::vector<CudaDevice>{});
-        const std::string device = tools::describe_devices(run, devices, eadp::simd_target());
-        run.report()["device"] = device;
-        run.note("Device: " + device);
+        cli::tell_devices(run, devices, eadp::simd_target());
     }
     eadp::Backend& eadp() const { return *m_eadp; }
     const tools::PcaBackend& pca() const { return *m_pca; }
     uint64_t device_memory(const cli::CommonOptions& options) const {
         if (!m_on_cuda) return 0;
-        return options.device_memory > 0 ? options.device_memory : m_eadp->free_memory() / 5 * 4;
+        return cli::device_memory(options, m_eadp->free_memory());
     }
 
   private:
@@ -364,15 +356,16 @@ int main(int argc, char** argv) {
     app.add_option("--sigma", s.eadp.sigma,
                    "Standard deviation of the Gaussian before the gradient, in pixels; 0: none")
         ->capture_default_str();
-    app.add_option("-g,--g", s.eadp.diffusivity, "Diffusivity: g1 (exponential), g2 (rational) or g3 (Weickert)")
+    app.add_option("-g,--g", s.eadp.diffusivity,
+                   "Diffusivity: g1 (exponential), g2 (rational) or g3 (Weickert)")
         ->transform(CLI::CheckedTransformer(std::map<std::string, eadp::Diffusivity>{
             {"g1", eadp::Diffusivity::g1}, {"g2", eadp::Diffusivity::g2}, {"g3", eadp::Diffusivity::g3}}))
         ->default_str("g2");
     auto* const percentile =
         app.add_option("--percentile", s.eadp.percentile, "Share of the gradients below the contrast k")
             ->capture_default_str();
-    auto* const k =
-        app.add_option("-k,--k", s.contrast, "Contrast k itself, for all components, in their unit per pixel");
+    auto* const k = app.add_option("-k,--k", s.contrast,
+                                   "Contrast k itself, for all components, in their unit per pixel");
     auto* const cycles =
         app.add_option("--cycles", s.eadp.cycles, "FED cycles for one time: more are more accurate")
             ->capture_default_str();

@@ -206,9 +206,7 @@ void run_pca(cli::Run& run, const Settings& settings) {
     auto devices = choose_devices(run.options().device, "pca", source->shape().float_bytes());
     const tools::PcaBackend backend(run, devices);
     if (!backend.on_cuda()) devices.clear();
-    const std::string device = tools::describe_devices(run, devices, pca::simd_target());
-    run.report()["device"] = device;
-    run.note("Device: " + device);
+    cli::tell_devices(run, devices, pca::simd_target());
     if (settings.apply_file.empty())
         run_fit(run, settings, backend, source);
     else if (settings.inverse)

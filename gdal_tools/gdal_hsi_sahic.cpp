@@ -3,6 +3,7 @@
 // one pass for class probabilities and spatial weights, then the Markov random field over the whole scene or
 // over tiles with a halo.
 #include "cli/classification.h"
+#include "cli/devices.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/text_file.h"
@@ -43,34 +44,27 @@ struct Settings {
 class Backend {
   public:
     Backend(cli::Run& run, uint64_t cube_bytes)
-        : m_devices(choose_devices(run.options().device, "sahic", cube_bytes)) {
-        if (!m_devices.empty() && !load(run)) m_devices.clear();
-        std::string text = "CPU, " + std::to_string(run.options().threads) +
-                           (run.options().threads == 1 ? " thread, " : " threads, ") + sahic::simd_target();
-        if (!m_devices.empty()) {
-            text = "CUDA";
-            for (const auto& d : m_devices)
-                text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
-        }
-        run.report()["device"] = text;
-        run.note("Device: " + text);
+        : m_devices(run, choose_devices(run.options().device, "sahic", cube_bytes), "sahic",
+                    sahic::cuda_symbol),
+          m_cuda(m_devices.cuda()) {
+        cli::tell_devices(run, m_devices.list(), sahic::simd_target());
     }
     bool cuda() const { return m_cuda != nullptr; }
     sahic::LorsalResult train(const sahic::TrainingSet& set, const sahic::LorsalOptions& options) const {
         // The optimum's working set is small and its steps are many: it is the CPU's on every device.
-        return m_cuda && !options.optimum ? m_cuda->train(m_devices[0], set, options)
+        return m_cuda && !options.optimum ? m_cuda->train(m_devices.list()[0], set, options)
                                           : sahic::train(set, options);
     }
     std::unique_ptr<sahic::SpectralPass> spectral_pass(std::shared_ptr<const sahic::MlrModel> model,
                                                        const sahic::SpectralOptions& options,
                                                        const stream::CubeShape& shape) const {
-        return m_cuda ? m_cuda->make_spectral_pass(m_devices, std::move(model), options, shape.samples,
+        return m_cuda ? m_cuda->make_spectral_pass(m_devices.list(), std::move(model), options, shape.samples,
                                                    shape.lines)
                       : sahic::make_spectral_pass(std::move(model), options, shape.samples, shape.lines);
     }
     std::unique_ptr<sahic::MrfSolver> mrf_solver(const sahic::MrfOptions& options,
                                                  const sahic::MrfLimits& limits, int threads) const {
-        return m_cuda ? m_cuda->make_mrf_solver(m_devices[0], options, limits)
+        return m_cuda ? m_cuda->make_mrf_solver(m_devices.list()[0], options, limits)
                       : sahic::make_mrf_solver(options, limits, threads);
     }
     /// Host and device bytes of a solver.
@@ -81,23 +75,16 @@ class Backend {
         return m_cuda ? m_cuda->mrf_bytes(limits) : 0;
     }
     std::shared_ptr<HostAllocator> allocator() const {
-        return m_cuda ? m_cuda->allocator(m_devices[0]) : paged_allocator();
+        return m_cuda ? m_cuda->allocator(m_devices.list()[0]) : paged_allocator();
     }
     /// Device bytes for everything; 0 on the CPU.
-    uint64_t device_memory(const cli::CommonOptions& options) const {
-        if (!m_cuda) return 0;
-        if (options.device_memory > 0) return options.device_memory;
-        uint64_t free = UINT64_MAX;
-        for (const auto& d : m_devices)
-            free = std::min(free, m_cuda->free_memory(d));
-        return free / 5 * 4;
-    }
+    uint64_t device_memory(const cli::CommonOptions& options) const { return m_devices.memory(options); }
     /// Options of a pass that computes here. A device is kept busy by a few lanes, and each holds buffers on
     /// it.
     stream::PassOptions pass(cli::Run& run, const std::string& name, double share) const {
         auto options = run.pass(name, share);
         options.device_memory = device_memory(run.options());
-        if (m_cuda) options.lanes = std::min(options.lanes, 4 * static_cast<int>(m_devices.size()));
+        if (m_cuda) options.lanes = std::min(options.lanes, 4 * static_cast<int>(m_devices.list().size()));
         return options;
     }
     void report_kernels(cli::Run& run) const {
@@ -107,27 +94,9 @@ class Backend {
     }
 
   private:
-    bool load(cli::Run& run) {
-        try {
-            m_cuda = reinterpret_cast<sahic::CudaBackend* (*)()>(
-                cuda_module_symbol("sahic", sahic::cuda_symbol))();
-            return true;
-        } catch (const Error& e) {
-            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
-            run.warn(std::string(e.what()) + "; computing on the CPU");
-            return false;
-        }
-    }
-    std::vector<CudaDevice> m_devices;
-    sahic::CudaBackend* m_cuda = nullptr;
+    cli::Devices<sahic::CudaBackend> m_devices;
+    sahic::CudaBackend* m_cuda;
 };
-
-std::string list(const std::vector<int>& numbers) {
-    std::string text;
-    for (const int n : numbers)
-        text.append(text.empty() ? "" : ",").append(std::to_string(n));
-    return text;
-}
 
 /// The scan. Bands without a single value are left out of `scene`, with a warning: they would leave no pixel
 /// valid. The cube is kept in memory where reading it again would cost.
@@ -155,7 +124,7 @@ sahic::SceneScan scan(cli::Run& run, std::shared_ptr<raster::RasterSource>& scen
     std::vector<int> numbers;
     for (const int b : empty)
         numbers.push_back(scene->bands()[static_cast<size_t>(b)]);
-    run.warn("band " + list(numbers) + " has no value at all: left out");
+    run.warn("band " + cli::list_text(numbers) + " has no value at all: left out");
     run.report()["bands_without_values"] = numbers;
     scene = scene->without_bands(empty);
     return scan(run, scene, cube, labels, border);

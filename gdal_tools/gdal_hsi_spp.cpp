@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_spp: spatial preprocessing, scene to scene. Two passes over the scene: the mean spectrum of its
 // valid pixels, then angles and displacement tile by tile.
-#include "cli/tool.h"
+#include "cli/devices.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/output_set.h"
@@ -33,8 +33,7 @@ class Backend {
         // saves more.
         const bool worth = spp::cpu_seconds(shape, settings.spp.window) / options.threads > 1.0;
         m_devices = choose_devices(options.device, "spp", worth ? shape.float_bytes() : 0);
-        describe();
-        run.note("Device: " + m_text);
+        cli::tell_devices(run, m_devices, spp::simd_target());
         if (!m_devices.empty())
             m_starting = std::async(std::launch::async, [devices = m_devices] {
                 auto* cuda =
@@ -55,22 +54,10 @@ class Backend {
     /// Device bytes for all lanes; 0 on the CPU. Known after displacement().
     uint64_t device_memory() const {
         if (!m_cuda) return 0;
-        const uint64_t wanted = m_run.options().device_memory;
-        return wanted > 0 ? wanted : m_free / 5 * 4;
+        return cli::device_memory(m_run.options(), m_free);
     }
 
   private:
-    void describe() {
-        const int threads = m_run.options().threads;
-        m_text = "CPU, " + std::to_string(threads) + (threads == 1 ? " thread, " : " threads, ") +
-                 spp::simd_target();
-        if (!m_devices.empty()) {
-            m_text = "CUDA";
-            for (const auto& d : m_devices)
-                m_text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
-        }
-        m_run.report()["device"] = m_text;
-    }
     void wait() {
         if (!m_starting.valid()) return;
         try {
@@ -78,14 +65,13 @@ class Backend {
         } catch (const Error& e) {
             if (m_run.options().device.kind == DeviceChoice::Kind::cuda) throw;
             m_devices.clear();
-            describe();
+            m_run.report()["device"] = cli::describe_devices(m_run, m_devices, spp::simd_target());
             m_run.warn(std::string(e.what()) + "; computing on the CPU");
         }
     }
 
     cli::Run& m_run;
     std::vector<CudaDevice> m_devices;
-    std::string m_text;
     std::future<std::pair<spp::CudaBackend*, uint64_t>> m_starting;
     spp::CudaBackend* m_cuda = nullptr;
     uint64_t m_free = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
 #include "cli/classification.h"
+#include "cli/devices.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/labels.h"
@@ -24,47 +25,21 @@ struct Settings {
 class Backend {
   public:
     Backend(cli::Run& run, uint64_t cube_bytes)
-        : m_devices(choose_devices(run.options().device, "svm", cube_bytes)) {
-        if (!m_devices.empty() && !load(run)) m_devices.clear();
-        std::string text = "CPU, " + std::to_string(run.options().threads) +
-                           (run.options().threads == 1 ? " thread, " : " threads, ") + svm::simd_target();
-        if (!m_devices.empty()) {
-            text = "CUDA";
-            for (const auto& d : m_devices)
-                text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
-        }
-        run.report()["device"] = text;
-        run.note("Device: " + text);
+        : m_devices(run, choose_devices(run.options().device, "svm", cube_bytes), "svm", svm::cuda_symbol) {
+        cli::tell_devices(run, m_devices.list(), svm::simd_target());
     }
     std::unique_ptr<svm::Classification> classification(std::shared_ptr<const svm::Model> model,
                                                         const svm::ClassifyOptions& options) const {
-        return m_cuda ? m_cuda->make_classification(m_devices, std::move(model), options)
-                      : svm::make_classification(std::move(model), options);
+        auto* const cuda = m_devices.cuda();
+        return cuda ? cuda->make_classification(m_devices.list(), std::move(model), options)
+                    : svm::make_classification(std::move(model), options);
     }
     /// Device bytes for all lanes; 0 on the CPU.
-    uint64_t device_memory(const cli::CommonOptions& options) const {
-        if (!m_cuda) return 0;
-        if (options.device_memory > 0) return options.device_memory;
-        uint64_t free = UINT64_MAX;
-        for (const auto& d : m_devices)
-            free = std::min(free, m_cuda->free_memory(d));
-        return free / 5 * 4;
-    }
-    double kernel_seconds() const { return m_cuda ? m_cuda->kernel_seconds() : 0; }
+    uint64_t device_memory(const cli::CommonOptions& options) const { return m_devices.memory(options); }
+    double kernel_seconds() const { return m_devices.cuda() ? m_devices.cuda()->kernel_seconds() : 0; }
 
   private:
-    bool load(cli::Run& run) {
-        try {
-            m_cuda = reinterpret_cast<svm::CudaBackend* (*)()>(cuda_module_symbol("svm", svm::cuda_symbol))();
-            return true;
-        } catch (const Error& e) {
-            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
-            run.warn(std::string(e.what()) + "; computing on the CPU");
-            return false;
-        }
-    }
-    std::vector<CudaDevice> m_devices;
-    svm::CudaBackend* m_cuda = nullptr;
+    cli::Devices<svm::CudaBackend> m_devices;
 };
 
 std::vector<raster::LabelClass> classes_of(const svm::Model& model) {

@@ -60,13 +60,6 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
     }
 }
 
-std::string list(const std::vector<int>& numbers) {
-    std::string text;
-    for (const int n : numbers)
-        text.append(text.empty() ? "" : ",").append(std::to_string(n));
-    return text;
-}
-
 /// Reads the spectra of the labelled pixels. Bands without a single value there are left out of `scene`, with
 /// a warning: they would leave no pixel valid.
 svm::Gather read_spectra(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
@@ -97,7 +90,7 @@ svm::Gather read_spectra(cli::Run& run, std::shared_ptr<raster::RasterSource>& s
         numbers.push_back(scene->bands()[b]);
     }
     if (empty.empty() || empty.size() == bands) return operation;
-    run.warn("no labelled pixel has a value in band " + list(numbers) + ": left out");
+    run.warn("no labelled pixel has a value in band " + cli::list_text(numbers) + ": left out");
     run.report()["bands_without_values"] = numbers;
     scene = scene->without_bands(empty);
     return read_spectra(run, scene, labels);

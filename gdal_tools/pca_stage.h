@@ -2,7 +2,7 @@
 // PCA as a stage of a tool: where to compute it, and the passes that lead to a model.
 #pragma once
 
-#include "cli/tool.h"
+#include "cli/devices.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "pca/pca.h"
@@ -15,63 +15,30 @@
 
 namespace hsi::tools {
 
-inline std::string list_of(const std::vector<int>& numbers) {
-    std::string text;
-    for (int n : numbers) {
-        if (!text.empty()) text += ',';
-        text += std::to_string(n);
-    }
-    return text;
-}
-
 /// The CPU, or devices through the CUDA module.
 class PcaBackend {
   public:
     /// devices: those that the tool has chosen; empty for the CPU. Falls back to the CPU, with a warning,
     /// when the module cannot be loaded and a GPU was not asked for by name.
-    PcaBackend(cli::Run& run, std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {
-        if (m_devices.empty()) return;
-        try {
-            m_cuda = reinterpret_cast<pca::CudaBackend* (*)()>(cuda_module_symbol("pca", pca::cuda_symbol))();
-        } catch (const Error& e) {
-            if (run.options().device.kind == DeviceChoice::Kind::cuda) throw;
-            run.warn(std::string(e.what()) + "; PCA runs on the CPU");
-            m_devices.clear();
-        }
-    }
+    PcaBackend(cli::Run& run, std::vector<CudaDevice> devices)
+        : m_devices(run, std::move(devices), "pca", pca::cuda_symbol, "PCA runs on the CPU"),
+          m_cuda(m_devices.cuda()) {}
     bool on_cuda() const { return m_cuda != nullptr; }
     std::unique_ptr<stream::CovarianceScan> covariance(int bands) const {
-        return m_cuda ? m_cuda->make_covariance(m_devices, bands)
+        return m_cuda ? m_cuda->make_covariance(m_devices.list(), bands)
                       : std::make_unique<stream::CovarianceScan>(bands);
     }
     std::unique_ptr<stream::Operation> transform(pca::Transform t) const {
-        return m_cuda ? m_cuda->make_transform(m_devices, std::move(t)) : pca::make_transform(std::move(t));
+        return m_cuda ? m_cuda->make_transform(m_devices.list(), std::move(t))
+                      : pca::make_transform(std::move(t));
     }
     /// Device bytes for all lanes; 0 on the CPU.
-    uint64_t device_memory(const cli::CommonOptions& options) const {
-        if (!m_cuda) return 0;
-        if (options.device_memory > 0) return options.device_memory;
-        uint64_t free = UINT64_MAX;
-        for (const auto& d : m_devices)
-            free = std::min(free, m_cuda->free_memory(d));
-        return free / 5 * 4;
-    }
+    uint64_t device_memory(const cli::CommonOptions& options) const { return m_devices.memory(options); }
 
   private:
-    std::vector<CudaDevice> m_devices;
-    pca::CudaBackend* m_cuda = nullptr;
+    cli::Devices<pca::CudaBackend> m_devices;
+    pca::CudaBackend* m_cuda;
 };
-
-inline std::string describe_devices(const cli::Run& run, const std::vector<CudaDevice>& devices,
-                                    const char* simd) {
-    if (devices.empty())
-        return "CPU, " + std::to_string(run.options().threads) +
-               (run.options().threads == 1 ? " thread, " : " threads, ") + simd;
-    std::string text = "CUDA";
-    for (const auto& d : devices)
-        text += " " + std::to_string(d.ordinal) + " (" + d.name + ")";
-    return text;
-}
 
 /// A scene whose statistics are known: bands without values are left out, and a compressed file that fits is
 /// in memory.
@@ -104,22 +71,11 @@ inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSour
         run.add_pass(stream::run_pass(*scene.cube, *scan, {}, options));
         if (resident) resident->seal();
         scene.statistics = scan->result();
-        const auto empty = scene.statistics.empty_bands();
-        if (scene.statistics.valid_pixels > 0 || empty.empty() ||
-            static_cast<int>(empty.size()) == raster->shape().bands)
+        if (scene.statistics.valid_pixels > 0 ||
+            !run.leave_out_empty_bands(raster, scene.statistics.empty_bands()))
             break;
-        std::vector<int> numbers;
-        for (int b : empty)
-            numbers.push_back(raster->bands()[static_cast<size_t>(b)]);
-        run.warn("no valid value in band " + list_of(numbers) + ": left out");
-        run.report()["bands_without_values"] = numbers;
-        raster = raster->without_bands(empty);
     }
-    if (scene.statistics.valid_pixels == 0)
-        throw Error(raster->path() +
-                        ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
-                        "bands are zero)",
-                    "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+    if (scene.statistics.valid_pixels == 0) throw cli::no_valid_pixel(*raster);
     run.report()["valid_pixels"] = scene.statistics.valid_pixels;
     run.report()["invalid_pixels"] = scene.statistics.invalid_pixels;
     if (scene.statistics.invalid_pixels > 0)
