@@ -13,6 +13,7 @@
 #include "sahic/sahic.h"
 #include "sahic/scene_scan.h"
 #include "sahic/store.h"
+#include "training_pixels.h"
 
 #include <algorithm>
 #include <chrono>
@@ -104,12 +105,7 @@ sahic::SceneScan scan(cli::Run& run, std::shared_ptr<raster::RasterSource>& scen
                       std::shared_ptr<stream::CubeSource>& cube, const raster::LabelledPixels& labels,
                       bool border) {
     const auto shape = scene->shape();
-    const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(shape.bands) * 4;
-    if (bytes > run.buffer_memory() / 2)
-        throw Error(std::to_string(labels.index.size()) + " training pixels of " +
-                        std::to_string(shape.bands) + " bands need " + format_byte_size(bytes) +
-                        ", more than half of -memory",
-                    "Draw fewer with gdal_hsi_sample, or give more -memory.");
+    const uint64_t bytes = tools::spectra_bytes(run, labels, shape.bands);
     sahic::SceneScan operation(shape, labels.index, border);
     cube = run.keep_if_slow(scene);
     auto pass = run.pass("scan", 0.1);
@@ -138,42 +134,9 @@ sahic::TrainingSet training_set(cli::Run& run, const raster::RasterSource& scene
     sahic::TrainingSet set;
     set.features = scene.shape().bands;
     set.scale = static_cast<double>(found.largest());
-    int64_t invalid = 0;
-    for (size_t i = 0; i < labels.index.size(); ++i) {
-        if (!found.valid(i)) {
-            ++invalid;
-            continue;
-        }
-        const auto row =
-            found.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(set.features));
-        set.values.insert(set.values.end(), row, row + set.features);
-        set.label.push_back(labels.value[i]);
-    }
-    for (const auto& c : labels.classes) {
-        sahic::ModelClass one;
-        one.value = c.value;
-        one.name = c.name;
-        one.colour = c.colour;
-        one.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
-        if (one.samples == 0) {
-            run.warn("class " + cli::class_text(c.value, c.name) + ": none of its " +
-                     std::to_string(c.pixels) +
-                     " labelled pixels has a valid spectrum; the class is left out");
-            continue;
-        }
-        if (one.samples == 1)
-            run.warn("class " + cli::class_text(c.value, c.name) + " has one training pixel");
-        set.classes.push_back(std::move(one));
-    }
-    run.report()["labelled_pixels"] = labels.index.size();
-    run.report()["labelled_pixels_without_values"] = invalid;
-    if (invalid > 0)
-        run.warn(
-            std::to_string(invalid) + " of " + std::to_string(labels.index.size()) +
-            " labelled pixels have no valid spectrum (nodata, masked, NaN or all zero) and are left out");
-    if (set.label.empty())
-        throw Error("no labelled pixel has a valid spectrum",
-                    "Check the nodata value (-srcnodata) and bad bands (-b).");
+    tools::fill_training_set(run, labels, found, set);
+    for (const auto& c : set.classes)
+        if (c.samples == 1) run.warn("class " + cli::class_text(c.value, c.name) + " has one training pixel");
     return set;
 }
 

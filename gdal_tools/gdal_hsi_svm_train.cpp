@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
 // labelled pixel.
-#include "cli/classification.h"
-#include "core/byte_size.h"
 #include "core/error.h"
 #include "core/text_file.h"
 #include "raster/labels.h"
 #include "svm/gather.h"
 #include "svm/svm_train.h"
+#include "training_pixels.h"
 
 #include <algorithm>
 #include <charconv>
@@ -65,12 +64,7 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
 svm::Gather read_spectra(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
                          const raster::LabelledPixels& labels) {
     const auto shape = scene->shape();
-    const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(shape.bands) * 4;
-    if (bytes > run.buffer_memory() / 2)
-        throw Error(std::to_string(labels.index.size()) + " training pixels of " +
-                        std::to_string(shape.bands) + " bands need " + format_byte_size(bytes) +
-                        ", more than half of -memory",
-                    "Draw fewer with gdal_hsi_sample, or give more -memory.");
+    const uint64_t bytes = tools::spectra_bytes(run, labels, shape.bands);
     svm::Gather operation(shape.bands, shape.samples, labels.index);
     auto pass = run.pass("training pixels", 0.05);
     pass.memory -= std::min(pass.memory / 2, bytes);
@@ -102,40 +96,7 @@ svm::TrainingSet gather(cli::Run& run, std::shared_ptr<raster::RasterSource>& sc
     const svm::Gather operation = read_spectra(run, scene, labels);
     svm::TrainingSet set;
     set.features = scene->shape().bands;
-    int64_t invalid = 0;
-    for (size_t i = 0; i < labels.index.size(); ++i) {
-        if (!operation.valid(i)) {
-            ++invalid;
-            continue;
-        }
-        const auto row =
-            operation.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(set.features));
-        set.values.insert(set.values.end(), row, row + set.features);
-        set.label.push_back(labels.value[i]);
-    }
-    for (const auto& c : labels.classes) {
-        svm::ModelClass one;
-        one.value = c.value;
-        one.name = c.name;
-        one.colour = c.colour;
-        one.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
-        if (one.samples == 0) {
-            run.warn("class " + cli::class_text(c.value, c.name) + ": none of its " +
-                     std::to_string(c.pixels) +
-                     " labelled pixels has a valid spectrum; the class is left out");
-            continue;
-        }
-        set.classes.push_back(std::move(one));
-    }
-    run.report()["labelled_pixels"] = labels.index.size();
-    run.report()["labelled_pixels_without_values"] = invalid;
-    if (invalid > 0)
-        run.warn(
-            std::to_string(invalid) + " of " + std::to_string(labels.index.size()) +
-            " labelled pixels have no valid spectrum (nodata, masked, NaN or all zero) and are left out");
-    if (set.label.empty())
-        throw Error("no labelled pixel has a valid spectrum",
-                    "Check the nodata value (-srcnodata) and bad bands (-b).");
+    tools::fill_training_set(run, labels, operation, set);
     return set;
 }
 
