@@ -677,13 +677,7 @@ int main(int argc, char** argv) {
         ->type_name("FILE");
     app.add_flag("--any-wavelengths", s.any_wavelengths,
                  "With -apply: do not compare the scene's wavelengths with the model's");
-    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")
-        ->type_name("NAME");
-    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")
-        ->type_name("NAME");
-    app.add_option("--layer", s.labels.layer, "Layer of vector labels")->type_name("NAME");
-    app.add_flag("--all-touched", s.labels.all_touched,
-                 "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    cli::add_label_options(app, s.labels);
     tool.add_compute();
     tool.check([&](const cli::CommonOptions& common) {
         const auto positive = [](const char* name, double v) {

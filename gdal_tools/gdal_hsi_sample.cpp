@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_sample: labels, split into a training and a test raster; stratified and seeded.
-#include "cli/tool.h"
+#include "cli/classification.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "sample/sample.h"
@@ -146,13 +146,7 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     app.add_option("--like", s.like, "Put the labels on the grid of this raster (needed for vector labels)")
         ->type_name("FILE");
-    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")
-        ->type_name("NAME");
-    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")
-        ->type_name("NAME");
-    app.add_option("--layer", s.labels.layer, "Layer of vector labels")->type_name("NAME");
-    app.add_flag("--all-touched", s.labels.all_touched,
-                 "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    cli::add_label_options(app, s.labels);
     tool.add_report();
     tool.check([&](const cli::CommonOptions& common) {
         for (const auto& text : s.counts)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
 // labelled pixel.
+#include "cli/classification.h"
 #include "core/error.h"
 #include "core/text_file.h"
 #include "raster/labels.h"
@@ -228,13 +229,7 @@ int main(int argc, char** argv) {
         ->type_name("CLASS=W");
     app.add_option("--libsvm", s.libsvm_file, "Also write the machine as a LIBSVM model file")
         ->type_name("FILE");
-    app.add_option("--field", s.labels.field, "Class field of vector labels: numbers or names")
-        ->type_name("NAME");
-    app.add_option("--name-field", s.labels.name_field, "Class names beside a field of numbers")
-        ->type_name("NAME");
-    app.add_option("--layer", s.labels.layer, "Layer of vector labels")->type_name("NAME");
-    app.add_flag("--all-touched", s.labels.all_touched,
-                 "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    cli::add_label_options(app, s.labels);
     app.add_flag("--overwrite", s.overwrite, "Replace the model when it is there");
     tool.add_compute(false);
     tool.check([&](const cli::CommonOptions& common) {

@@ -31,6 +31,16 @@ std::string class_text(int value, const std::string& name) {
     return text;
 }
 
+void add_label_options(CLI::App& app, raster::LabelOptions& labels) {
+    app.add_option("--field", labels.field, "Class field of vector labels: numbers or names")
+        ->type_name("NAME");
+    app.add_option("--name-field", labels.name_field, "Class names beside a field of numbers")
+        ->type_name("NAME");
+    app.add_option("--layer", labels.layer, "Layer of vector labels")->type_name("NAME");
+    app.add_flag("--all-touched", labels.all_touched,
+                 "Burn every pixel that a polygon touches, not only those whose centre it covers");
+}
+
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const ModelBands& model) {
     auto source = run.open_source();
     if (run.options().source.bands.empty() && source->bands() != model.bands) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What tools that classify with a model share: the scene's bands that the model was made for, and the rasters
-// of a class map with its probabilities.
+// of a class map with its probabilities; and the options of tools that read labels.
 #pragma once
 
 #include "cli/tool.h"
@@ -16,6 +16,9 @@ namespace hsi::cli {
 
 /// "3" or "3 corn": a class in a message.
 std::string class_text(int value, const std::string& name);
+
+/// -field, -name-field, -layer, -all-touched: how vector labels are read.
+void add_label_options(CLI::App& app, raster::LabelOptions& labels);
 
 /// The bands that a model was made for.
 struct ModelBands {

@@ -121,17 +121,22 @@ def test_warp_with_threads(tmp_path, out):
     assert_same(values(f"{raster}.warped.tif"), values(f"{vrt}.warped.tif"))
 
 
+def scene_and_labels(place, tmp_path, one_in):
+    """A made scene with holes, or Indian Pines with one labelled pixel in so many."""
+    if place == "made":
+        return holed_scene(tmp_path), labels_for(tmp_path)
+    scene = str(real_scene("indian_pines/indian_pines.img"))
+    labels = tmp_path / "labels.tif"
+    whole = values(real_scene("indian_pines/indian_pines_gt_10366.tif"))
+    whole[0][np.indices(whole[0].shape).sum(axis=0) % one_in != 0] = 0
+    write_scene(labels, whole, driver="GTiff", dtype="u1", nodata=0,
+                geotransform=gdal.Open(scene).GetGeoTransform())
+    return scene, labels
+
+
 @pytest.mark.parametrize("place", ["made", "indian_pines"])
 def test_svm_map(place, tmp_path, out):
-    if place == "made":
-        scene, labels = holed_scene(tmp_path), labels_for(tmp_path)
-    else:
-        scene = str(real_scene("indian_pines/indian_pines.img"))
-        labels = tmp_path / "labels.tif"
-        whole = values(real_scene("indian_pines/indian_pines_gt_10366.tif"))
-        whole[0][np.indices(whole[0].shape).sum(axis=0) % 7 != 0] = 0
-        write_scene(labels, whole, driver="GTiff", dtype="u1", nodata=0,
-                    geotransform=gdal.Open(scene).GetGeoTransform())
+    scene, labels = scene_and_labels(place, tmp_path, 7)
     model = tmp_path / "model.json"
     train(scene, labels, model, *(["-probability"] if place == "made" else []))
     for name in ("map.tif", "map.vrt"):
@@ -150,15 +155,7 @@ def test_svm_map(place, tmp_path, out):
 
 @pytest.mark.parametrize("place", ["made", "indian_pines"])
 def test_mlr_map(place, tmp_path, out):
-    if place == "made":
-        scene, labels = holed_scene(tmp_path), labels_for(tmp_path)
-    else:
-        scene = str(real_scene("indian_pines/indian_pines.img"))
-        labels = tmp_path / "labels.tif"
-        whole = values(real_scene("indian_pines/indian_pines_gt_10366.tif"))
-        whole[0][np.indices(whole[0].shape).sum(axis=0) % 29 != 0] = 0
-        write_scene(labels, whole, driver="GTiff", dtype="u1", nodata=0,
-                    geotransform=gdal.Open(scene).GetGeoTransform())
+    scene, labels = scene_and_labels(place, tmp_path, 29)
     model = tmp_path / "model.json"
     succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", "-no-spatial", "-model", model, scene, labels, tmp_path / "train.tif"))
     for name in ("map.tif", "map.vrt"):
