@@ -8,9 +8,36 @@
 namespace hsi::math {
 
 namespace {
+
 constexpr int base_exponent =
     -1152; // of digit 0; a multiple of 32, 53 bits and more below the smallest subnormal
 constexpr int64_t radix = int64_t{1} << 32;
+/// Terms, each below 2^32 in a digit, that a digit of 63 bits holds without overflow.
+constexpr int64_t most_pending = int64_t{1} << 28;
+
+/// A finite number as three digits, from `digit` upwards.
+struct Term {
+    size_t digit;
+    int64_t low, middle, high;
+};
+
+Term split(double x) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    // x = +-magnitude 2^(exponent - 1075); subnormal numbers lack the leading bit and share the lowest
+    // exponent.
+    const int stored = static_cast<int>(bits >> 52 & 0x7ff);
+    const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);
+    const int position = std::max(stored, 1) - 1075 - base_exponent; // of bit 0, counted from digit 0
+    const unsigned __int128 wide = static_cast<unsigned __int128>(magnitude)
+                                   << (position % 32); // at most 85 bits
+    const int64_t sign = bits >> 63 ? -1 : 1;
+    return {static_cast<size_t>(position / 32),
+            sign * static_cast<int64_t>(static_cast<uint64_t>(wide) & 0xffffffffu),
+            sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 32) & 0xffffffffu),
+            sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 64))};
+}
+
 } // namespace
 
 void ExactSum::add(double x) {
@@ -18,20 +45,11 @@ void ExactSum::add(double x) {
         m_special += x;
         return;
     }
-    uint64_t bits = 0;
-    std::memcpy(&bits, &x, sizeof bits);
-    // x = +-magnitude 2^(exponent - 1075); subnormal numbers lack the leading bit and share the lowest exponent.
-    const int stored = static_cast<int>(bits >> 52 & 0x7ff);
-    const uint64_t magnitude = (bits & ((uint64_t{1} << 52) - 1)) | (stored ? uint64_t{1} << 52 : 0);
-    const int position = std::max(stored, 1) - 1075 - base_exponent; // of bit 0, counted from digit 0
-    const int digit = position / 32, shift = position % 32;
-    const unsigned __int128 wide = static_cast<unsigned __int128>(magnitude) << shift; // at most 85 bits
-    const int64_t sign = bits >> 63 ? -1 : 1;
-    const auto at = static_cast<size_t>(digit);
-    m_digit[at] += sign * static_cast<int64_t>(static_cast<uint64_t>(wide) & 0xffffffffu);
-    m_digit[at + 1] += sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 32) & 0xffffffffu);
-    m_digit[at + 2] += sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 64));
-    if (++m_pending >= 1 << 28) normalise();
+    const Term t = split(x);
+    m_digit[t.digit] += t.low;
+    m_digit[t.digit + 1] += t.middle;
+    m_digit[t.digit + 2] += t.high;
+    if (++m_pending >= most_pending) normalise();
 }
 
 void ExactSum::add(const ExactSum& other) {
@@ -40,41 +58,118 @@ void ExactSum::add(const ExactSum& other) {
     for (size_t i = 0; i < m_digit.size(); ++i)
         m_digit[i] += tidy.m_digit[i];
     m_special += other.m_special;
-    if (++m_pending >= 1 << 28) normalise();
+    if (++m_pending >= most_pending) normalise();
 }
 
 void ExactSum::normalise() {
     int64_t carry = 0;
     for (size_t i = 0; i + 1 < m_digit.size(); ++i) {
         const int64_t v = m_digit[i] + carry;
-        const int64_t low = v & (radix - 1); // in [0, 2^32), also for negative v
-        carry = (v - low) / radix;
-        m_digit[i] = low;
+        carry = v / radix; // towards zero: a digit keeps the sign of its terms, and nothing runs to the top
+        m_digit[i] = v - carry * radix;
     }
-    m_digit.back() += carry; // the sign lives in the top digit
+    m_digit.back() += carry;
     m_pending = 0;
 }
 
 double ExactSum::value() const {
     if (m_special != 0 || std::isnan(m_special)) return m_special;
-    // The normalised digits are unique for a sum, so everything below is a function of the exact sum alone.
-    ExactSum tidy = *this;
-    tidy.normalise();
-    const bool negative = tidy.m_digit.back() < 0;
-    if (negative) {
-        for (auto& d : tidy.m_digit)
-            d = -d;
-        tidy.normalise();
+    const auto used = [](int64_t d) { return d != 0; };
+    const auto first = std::find_if(m_digit.begin(), m_digit.end(), used) - m_digit.begin();
+    if (first == digits) return 0.0;
+    const auto last = m_digit.rend() - std::find_if(m_digit.rbegin(), m_digit.rend(), used); // one beyond
+    // Carrying goes at most two digits further.
+    std::array<int64_t, digits> digit;
+    const auto end = std::min<ptrdiff_t>(last + 2, digits);
+    int64_t carry = 0;
+    ptrdiff_t top = -1;
+    for (ptrdiff_t i = first; i < end; ++i) {
+        const int64_t v = m_digit[static_cast<size_t>(i)] + carry;
+        carry = i + 1 < digits ? v / radix : 0; // towards zero
+        digit[static_cast<size_t>(i)] = v - carry * radix;
+        if (digit[static_cast<size_t>(i)] != 0) top = i;
     }
+    if (top < 0) return 0.0;
+    // Every digit is less than the unit of the next one, so the highest has the sign of the whole. Borrowing
+    // from above leaves digits of one sign, which are unique for a sum: what follows depends on the exact sum
+    // alone.
+    const int64_t sign = digit[static_cast<size_t>(top)] < 0 ? -1 : 1;
+    int64_t borrow = 0;
+    for (ptrdiff_t i = first; i <= top; ++i) {
+        int64_t& d = digit[static_cast<size_t>(i)];
+        d = sign * d - borrow;
+        borrow = d < 0 ? 1 : 0;
+        d += borrow * radix;
+    }
+    while (digit[static_cast<size_t>(top)] == 0)
+        --top;
     double result = 0;
-    int used = 0;
-    for (int i = digits - 1; i >= 0 && used < 4; --i) {
-        const int64_t d = tidy.m_digit[static_cast<size_t>(i)];
-        if (d == 0 && used == 0) continue;
-        result += std::ldexp(static_cast<double>(d), 32 * i + base_exponent);
-        ++used;
+    for (ptrdiff_t i = top; i >= first && i > top - 4; --i)
+        result += std::ldexp(static_cast<double>(digit[static_cast<size_t>(i)]),
+                             static_cast<int>(32 * i) + base_exponent);
+    return static_cast<double>(sign) * result;
+}
+
+void ExactSums::add(size_t first, const double* x, size_t count) {
+    size_t digit = ExactSum::digits;
+    int64_t *low = nullptr, *middle = nullptr, *high = nullptr;
+    for (size_t k = 0; k < count; ++k) {
+        if (!std::isfinite(x[k])) {
+            m_special.resize(m_count);
+            m_special[first + k] += x[k];
+            continue;
+        }
+        const Term t = split(x[k]);
+        if (t.digit != digit) { // rarely: neighbours are of like magnitude
+            digit = t.digit;
+            low = row(digit) + first;
+            middle = row(digit + 1) + first;
+            high = row(digit + 2) + first;
+        }
+        low[k] += t.low;
+        middle[k] += t.middle;
+        high[k] += t.high;
     }
-    return negative ? -result : result;
+    if (++m_pending >= most_pending) normalise();
+}
+
+void ExactSums::add(const ExactSums& other) {
+    if (m_pending + other.m_pending >= most_pending) normalise();
+    for (size_t d = 0; d < m_digit.size(); ++d) {
+        const int64_t* const from = other.m_digit[d].get();
+        if (!from) continue;
+        int64_t* const to = row(d);
+        for (size_t i = 0; i < m_count; ++i)
+            to[i] += from[i];
+    }
+    if (!other.m_special.empty()) {
+        m_special.resize(m_count);
+        for (size_t i = 0; i < m_count; ++i)
+            m_special[i] += other.m_special[i];
+    }
+    m_pending += other.m_pending + 1;
+}
+
+void ExactSums::normalise() {
+    for (size_t d = 0; d + 1 < m_digit.size(); ++d) {
+        if (!m_digit[d]) continue;
+        int64_t* const digit = m_digit[d].get();
+        for (size_t i = 0; i < m_count; ++i) {
+            const int64_t carry = digit[i] / radix; // towards zero
+            if (carry == 0) continue;
+            digit[i] -= carry * radix;
+            row(d + 1)[i] += carry;
+        }
+    }
+    m_pending = 0;
+}
+
+double ExactSums::value(size_t i) const {
+    ExactSum one;
+    for (size_t d = 0; d < m_digit.size(); ++d)
+        if (m_digit[d]) one.m_digit[d] = m_digit[d][i];
+    if (!m_special.empty()) one.m_special = m_special[i];
+    return one.value();
 }
 
 } // namespace hsi::math

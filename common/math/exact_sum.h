@@ -4,7 +4,10 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 namespace hsi::math {
 
@@ -18,13 +21,40 @@ class ExactSum {
     double value() const;
 
   private:
+    friend class ExactSums;
     void normalise();
-    // Digit i counts units of 2^(32 i - 1152). Digits hold 32 bits after normalise() and may grow to 63 in
-    // between.
+    // Digit i counts units of 2^(32 i - 1152). Digits hold 32 bits (and a sign) after normalise() and may
+    // grow to 63 in between.
     static constexpr int digits = 72;
     std::array<int64_t, digits> m_digit{};
-    int m_pending = 0;    ///< additions since the last normalise()
-    double m_special = 0; ///< sum of the non-finite terms
+    int64_t m_pending = 0; ///< additions since the last normalise()
+    double m_special = 0;  ///< sum of the non-finite terms
+};
+
+/// Many exact sums, such as the entries of a matrix. They are kept digit by digit, and only those digits that
+/// any term reached take memory: a few of them for terms of like magnitude, so that a matrix stays in the
+/// caches.
+class ExactSums {
+  public:
+    explicit ExactSums(size_t count) : m_count(count) {}
+    size_t size() const { return m_count; }
+    /// Adds x[k] to sum first + k, k < count.
+    void add(size_t first, const double* x, size_t count);
+    void add(const ExactSums& other); ///< merges sums of the same number
+    double value(size_t i) const;     ///< equal to ExactSum's for the same terms
+    /// The most memory that `count` sums can take, whatever their terms.
+    static uint64_t most_bytes(size_t count) { return count * (ExactSum::digits + 1) * sizeof(int64_t); }
+
+  private:
+    void normalise();
+    int64_t* row(size_t digit) {
+        if (!m_digit[digit]) m_digit[digit] = std::make_unique<int64_t[]>(m_count);
+        return m_digit[digit].get();
+    }
+    size_t m_count;
+    std::array<std::unique_ptr<int64_t[]>, ExactSum::digits> m_digit; ///< of all sums; none: zero
+    std::vector<double> m_special;                                    ///< empty: zero
+    int64_t m_pending = 0; ///< the most additions to any sum since the last normalise()
 };
 
 } // namespace hsi::math

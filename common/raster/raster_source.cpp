@@ -9,9 +9,6 @@
 #include <cpl_string.h>
 
 #include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -248,18 +245,7 @@ const std::string& RasterSource::driver() const { return m->scene.driver; }
 std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
 bool RasterSource::raw_access() const { return m->raw.has_value(); }
 
-bool RasterSource::held_by_system() const {
-    if (!m->raw) return false;
-    struct stat info {};
-    if (::fstat(m->file->get(), &info) != 0 || info.st_size <= 0) return false;
-    const auto bytes = static_cast<size_t>(info.st_size), page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
-    void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m->file->get(), 0); // never looked into
-    if (at == MAP_FAILED) return false;
-    std::vector<unsigned char> held((bytes + page - 1) / page);
-    const bool known = ::mincore(at, bytes, held.data()) == 0;
-    ::munmap(at, bytes);
-    return known && std::all_of(held.begin(), held.end(), [](unsigned char p) { return (p & 1) != 0; });
-}
+bool RasterSource::held_by_system() const { return m->raw && m->file->held_by_system(); }
 
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;

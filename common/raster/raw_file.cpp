@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/sample_convert.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,6 +35,25 @@ size_t advance(std::vector<iovec>& pieces, size_t first, size_t done) {
 
 FileHandle::~FileHandle() {
     if (m_fd >= 0) ::close(m_fd);
+}
+
+bool FileHandle::held_by_system(size_t probes) const {
+    struct stat info {};
+    if (m_fd < 0 || ::fstat(m_fd, &info) != 0 || info.st_size <= 0) return false;
+    const auto bytes = static_cast<size_t>(info.st_size), page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+    const size_t pages = (bytes + page - 1) / page;
+    void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m_fd, 0); // never looked into
+    if (at == MAP_FAILED) return false;
+    std::vector<unsigned char> held(probes == 0 ? pages : 1);
+    const auto holds = [&](size_t first) {
+        return ::mincore(static_cast<char*>(at) + first * page, held.size() * page, held.data()) == 0 &&
+               std::all_of(held.begin(), held.end(), [](unsigned char p) { return (p & 1) != 0; });
+    };
+    bool all = true;
+    for (size_t k = 0; all && k < std::max<size_t>(probes, 1); ++k)
+        all = holds(probes == 0 ? 0 : k * (pages - 1) / std::max<size_t>(probes - 1, 1));
+    ::munmap(at, bytes);
+    return all;
 }
 
 std::optional<RawLayout> raw_layout(GDALDataset& dataset) {

@@ -28,6 +28,9 @@ class FileHandle {
     ~FileHandle();
     int get() const { return m_fd; }
     explicit operator bool() const { return m_fd >= 0; }
+    /// True when the system holds the file in its memory now: every page of it, or every one of `probes`
+    /// pages spread over it.
+    bool held_by_system(size_t probes = 0) const;
     int release() {
         const int fd = m_fd;
         m_fd = -1;

@@ -31,6 +31,7 @@ class RawReader final : public stream::CubeReader {
                                     [&](const NodataMatch& n) { return n == m_source->nodata.front(); });
         // Bands inside the pixel: BIP, also one with gaps.
         m_pixel_interleaved = m_highest > m_lowest && m_raw.band_step < m_raw.pixel_step;
+        m_in_memory = m_source->file->held_by_system(64);
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
@@ -49,6 +50,7 @@ class RawReader final : public stream::CubeReader {
     }
 
     void prefetch(const Rect& window) override {
+        if (m_in_memory) return; // asking for what is there costs a walk over its pages
         const int64_t x = window.x + m_source->window().x, y = window.y + m_source->window().y;
         const auto advise = [&](int64_t first_band, int64_t last_band) {
             const int64_t begin = m_raw.at(first_band, y, x);
@@ -215,6 +217,7 @@ class RawReader final : public stream::CubeReader {
     std::vector<size_t> m_order;         ///< kept bands by place in the file
     int64_t m_lowest = 0, m_highest = 0; ///< file bands from 0
     bool m_same_nodata = true, m_pixel_interleaved = false;
+    bool m_in_memory = false; ///< the file, by a sample of its pages
     std::vector<char> m_scratch;
     std::vector<float> m_floats;
     std::vector<float*> m_rows;

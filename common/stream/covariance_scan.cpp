@@ -10,19 +10,45 @@
 #define HWY_TARGET_INCLUDE "stream/covariance_scan.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
 
-#include "stream/block_sum-inl.h"
-
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #ifndef HSI_COVARIANCE_CONSTANTS
 #define HSI_COVARIANCE_CONSTANTS
 namespace hsi::stream {
+namespace {
 /// Pixels whose products are added in single precision before they join the block's double: with 224 bands
 /// they fill most of a second-level cache of 512 kB.
-inline constexpr int64_t chunk_pixels = 384;
+constexpr int64_t chunk_pixels = 384;
 /// Bands of one register tile (rows x columns: 12 accumulators, 3 + 1 operands, the 16 registers of AVX2) and
 /// of a panel of columns that stays in the first-level cache.
-inline constexpr int tile_rows = 4, tile_columns = 3, panel_columns = 12;
+constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
+
+/// A run of pixels of a block, counted line by line: where a band's values begin, and how they lie.
+struct Run {
+    ptrdiff_t line_stride; ///< of the band's values
+    int64_t samples;       ///< of a line of the block
+    int64_t first, count;  ///< pixels
+
+    /// f(line, sample, pixels, pixel of the run), for every stretch of one line.
+    template <class F>
+    void for_stretches(F f) const {
+        int64_t line = first / samples, sample = first % samples;
+        for (int64_t done = 0; done < count; ++line, sample = 0) {
+            const int64_t n = std::min(samples - sample, count - done);
+            f(line, sample, n, done);
+            done += n;
+        }
+    }
+};
+
+/// From a chunk's centres c to those of its block, g: with rest = sum of x - c (the rounding of c) and total
+/// = sum of x - g, the sum of (x_a - g_a)(x_b - g_b) is that of (x_a - c_a)(x_b - c_b), and offset_a total_b
+/// + rest_a offset_b.
+struct Shift {
+    const double *offset, *rest, *total; ///< c - g, and the sums; a row each
+};
+} // namespace
 } // namespace hsi::stream
 #endif
 
@@ -31,69 +57,151 @@ namespace hsi::stream {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// out[i] = in[i] - centre
-void subtract(const float* HWY_RESTRICT in, float centre, int64_t count, float* HWY_RESTRICT out) {
-    const hn::ScalableTag<float> d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto c = hn::Set(d, centre);
-    int64_t i = 0;
-    for (; i + lanes <= count; i += lanes)
-        hn::StoreU(hn::Sub(hn::LoadU(d, in + i), c), d, out + i);
-    for (; i < count; ++i)
-        out[i] = in[i] - centre;
+/// One band of a run: out[i] = x_i, magnitude[i] += |x_i| (NaN and infinities stay visible there, and so does
+/// a pixel that is zero in all bands). Returns the sum of x. The same run of `next`, the band that follows,
+/// is fetched meanwhile: it lies too far away for the processor to guess.
+double take_band(const float* band, const float* next, const Run& run, float* HWY_RESTRICT out,
+                 float* HWY_RESTRICT magnitude) {
+    const hn::ScalableTag<float> df;
+    const hn::ScalableTag<double> dd;
+    const hn::Rebind<float, decltype(dd)> dh;
+    const auto wide = static_cast<int64_t>(hn::Lanes(df));
+    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
+    auto sum0 = hn::Zero(dd), sum1 = hn::Zero(dd);
+    double rest = 0;
+    int64_t line = run.first / run.samples, sample = run.first % run.samples;
+    for (int64_t done = 0; done < run.count; ++line, sample = 0) {
+        const int64_t n = std::min(run.samples - sample, run.count - done);
+        const float* HWY_RESTRICT x = band + line * run.line_stride + sample;
+        const float* const soon = next + line * run.line_stride + sample;
+        float* HWY_RESTRICT o = out + done;
+        float* HWY_RESTRICT m = magnitude + done;
+        int64_t i = 0;
+        for (; i + wide <= n; i += wide) {
+            hwy::Prefetch(soon + i);
+            const auto v = hn::LoadU(df, x + i);
+            hn::StoreU(v, df, o + i);
+            hn::StoreU(hn::Add(hn::LoadU(df, m + i), hn::Abs(v)), df, m + i);
+            sum0 = hn::Add(sum0, hn::PromoteTo(dd, hn::LoadU(dh, x + i)));
+            sum1 = hn::Add(sum1, hn::PromoteTo(dd, hn::LoadU(dh, x + i + lanes)));
+        }
+        for (; i < n; ++i) {
+            o[i] = x[i];
+            m[i] += std::fabs(x[i]);
+            rest += static_cast<double>(x[i]);
+        }
+        done += n;
+    }
+    return hn::GetLane(hn::SumOfLanes(dd, hn::Add(sum0, sum1))) + rest;
 }
 
-/// scatter[a * rows + b] += x_a . x_b for b <= a (and some b > a), over `count` pixels, a multiple of 16 (the
-/// widest vector). x: `rows` bands (a multiple of panel_columns), chunk_pixels apart.
-void add_scatter(const float* HWY_RESTRICT x, int rows, int64_t count, double* HWY_RESTRICT scatter) {
+/// x[i] -= centre, for `count` values, a multiple of 16.
+void subtract(float centre, int64_t count, float* HWY_RESTRICT x) {
+    const hn::ScalableTag<float> d;
+    const auto c = hn::Set(d, centre);
+    for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d)))
+        hn::StoreU(hn::Sub(hn::LoadU(d, x + i), c), d, x + i);
+}
+
+#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
+template <class V>
+HWY_INLINE void store_sums(V a, V b, V c, V d, float* HWY_RESTRICT out) {
+    const hn::ScalableTag<float> tag;
+    out[0] = hn::GetLane(hn::SumOfLanes(tag, a));
+    out[1] = hn::GetLane(hn::SumOfLanes(tag, b));
+    out[2] = hn::GetLane(hn::SumOfLanes(tag, c));
+    out[3] = hn::GetLane(hn::SumOfLanes(tag, d));
+}
+#else
+/// The 128-bit blocks of v, added.
+template <class D, class V>
+auto sum_of_blocks(D d, V v) {
+    if constexpr (hn::MaxLanes(d) <= 4) {
+        return v;
+    } else {
+        const hn::Half<D> half;
+        return sum_of_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+    }
+}
+
+/// out = the sums of the lanes of a, b, c and d: together they cost less than two of them alone.
+template <class V>
+HWY_INLINE void store_sums(V a, V b, V c, V d, float* HWY_RESTRICT out) {
+    const hn::ScalableTag<float> tag;
+    const hn::RepartitionToWide<decltype(tag)> pairs;
+    // In every block: a0+a2 b0+b2 a1+a3 b1+b3.
+    const auto ab =
+        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b)));
+    const auto cd =
+        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(tag, c, d), hn::InterleaveUpper(tag, c, d)));
+    const auto sums = hn::Add(hn::BitCast(tag, hn::InterleaveLower(pairs, ab, cd)),
+                              hn::BitCast(tag, hn::InterleaveUpper(pairs, ab, cd)));
+    hn::StoreU(sum_of_blocks(tag, sums), hn::FixedTag<float, 4>(), out);
+}
+#endif
+
+/// out[k] += in[k] + offset total[k] + rest offsets[k], k < 4
+HWY_INLINE void add_four(const float* HWY_RESTRICT in, double offset, const double* HWY_RESTRICT total,
+                         double rest, const double* HWY_RESTRICT offsets, double* HWY_RESTRICT out) {
+    const hn::CappedTag<double, 4> dd;
+    const hn::Rebind<float, decltype(dd)> df;
+    const auto o = hn::Set(dd, offset), r = hn::Set(dd, rest);
+    for (size_t k = 0; k < 4; k += hn::Lanes(dd)) {
+        auto sum = hn::MulAdd(o, hn::LoadU(dd, total + k), hn::PromoteTo(dd, hn::LoadU(df, in + k)));
+        sum = hn::MulAdd(r, hn::LoadU(dd, offsets + k), sum);
+        hn::StoreU(hn::Add(hn::LoadU(dd, out + k), sum), dd, out + k);
+    }
+}
+
+/// scatter[a * rows + b] += sum of (x_a - g_a)(x_b - g_b) for b <= a (and some b > a), over `count` pixels, a
+/// multiple of 16 (the widest vector). x: `rows` rows (a multiple of panel_columns), chunk_pixels apart, of
+/// which `bands` are in use: the values less the chunk's centres.
+void add_scatter(const float* HWY_RESTRICT x, int bands, int rows, int64_t count, const Shift& shift,
+                 double* HWY_RESTRICT scatter) {
     const hn::ScalableTag<float> d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     for (int panel = 0; panel < rows; panel += panel_columns)
-        for (int a = panel; a < rows; a += tile_rows)
+        for (int a = panel; a < bands; a += tile_rows)
             for (int b = panel; b < panel + panel_columns; b += tile_columns) {
                 if (b > a + tile_rows - 1) break; // above the diagonal
                 const float* HWY_RESTRICT r0 = x + a * chunk_pixels;
                 const float* HWY_RESTRICT r1 = r0 + chunk_pixels;
                 const float* HWY_RESTRICT r2 = r1 + chunk_pixels;
-                const float* HWY_RESTRICT r3 = r2 + chunk_pixels;
                 const float* HWY_RESTRICT c0 = x + b * chunk_pixels;
                 const float* HWY_RESTRICT c1 = c0 + chunk_pixels;
                 const float* HWY_RESTRICT c2 = c1 + chunk_pixels;
-                auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d);
-                auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d);
-                auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d);
-                auto s30 = hn::Zero(d), s31 = hn::Zero(d), s32 = hn::Zero(d);
+                const float* HWY_RESTRICT c3 = c2 + chunk_pixels;
+                auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
+                auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
+                auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
                 for (int64_t i = 0; i < count; i += lanes) {
-                    const auto v0 = hn::LoadU(d, c0 + i), v1 = hn::LoadU(d, c1 + i),
-                               v2 = hn::LoadU(d, c2 + i);
-                    auto u = hn::LoadU(d, r0 + i);
-                    s00 = hn::MulAdd(u, v0, s00);
-                    s01 = hn::MulAdd(u, v1, s01);
-                    s02 = hn::MulAdd(u, v2, s02);
-                    u = hn::LoadU(d, r1 + i);
-                    s10 = hn::MulAdd(u, v0, s10);
-                    s11 = hn::MulAdd(u, v1, s11);
-                    s12 = hn::MulAdd(u, v2, s12);
-                    u = hn::LoadU(d, r2 + i);
-                    s20 = hn::MulAdd(u, v0, s20);
-                    s21 = hn::MulAdd(u, v1, s21);
-                    s22 = hn::MulAdd(u, v2, s22);
-                    u = hn::LoadU(d, r3 + i);
-                    s30 = hn::MulAdd(u, v0, s30);
-                    s31 = hn::MulAdd(u, v1, s31);
-                    s32 = hn::MulAdd(u, v2, s32);
+                    const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
+                               u2 = hn::LoadU(d, r2 + i);
+                    auto v = hn::LoadU(d, c0 + i);
+                    s00 = hn::MulAdd(u0, v, s00);
+                    s10 = hn::MulAdd(u1, v, s10);
+                    s20 = hn::MulAdd(u2, v, s20);
+                    v = hn::LoadU(d, c1 + i);
+                    s01 = hn::MulAdd(u0, v, s01);
+                    s11 = hn::MulAdd(u1, v, s11);
+                    s21 = hn::MulAdd(u2, v, s21);
+                    v = hn::LoadU(d, c2 + i);
+                    s02 = hn::MulAdd(u0, v, s02);
+                    s12 = hn::MulAdd(u1, v, s12);
+                    s22 = hn::MulAdd(u2, v, s22);
+                    v = hn::LoadU(d, c3 + i);
+                    s03 = hn::MulAdd(u0, v, s03);
+                    s13 = hn::MulAdd(u1, v, s13);
+                    s23 = hn::MulAdd(u2, v, s23);
                 }
-                const auto total = [&](decltype(s00) v) {
-                    return static_cast<double>(hn::GetLane(hn::SumOfLanes(d, v)));
-                };
                 double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a) * rows + b;
-                out[0] += total(s00), out[1] += total(s01), out[2] += total(s02);
-                out += rows;
-                out[0] += total(s10), out[1] += total(s11), out[2] += total(s12);
-                out += rows;
-                out[0] += total(s20), out[1] += total(s21), out[2] += total(s22);
-                out += rows;
-                out[0] += total(s30), out[1] += total(s31), out[2] += total(s32);
+                float sums[tile_rows][tile_columns];
+                store_sums(s00, s01, s02, s03, sums[0]);
+                store_sums(s10, s11, s12, s13, sums[1]);
+                store_sums(s20, s21, s22, s23, sums[2]);
+                for (int k = 0; k < tile_rows; ++k)
+                    add_four(sums[k], shift.offset[a + k], shift.total + b, shift.rest[a + k],
+                             shift.offset + b, out + static_cast<ptrdiff_t>(k) * rows);
             }
 }
 
@@ -105,7 +213,7 @@ HWY_AFTER_NAMESPACE();
 namespace hsi::stream {
 namespace {
 
-HWY_EXPORT(block_sum);
+HWY_EXPORT(take_band);
 HWY_EXPORT(subtract);
 HWY_EXPORT(add_scatter);
 
@@ -113,18 +221,19 @@ int padded(int bands) { return (bands + panel_columns - 1) / panel_columns * pan
 
 uint64_t worker_bytes(int bands) {
     const auto rows = static_cast<uint64_t>(padded(bands));
-    return CovarianceSums::bytes(bands) + rows * rows * 8 + rows * chunk_pixels * 4 +
-           static_cast<uint64_t>(covariance_block_samples * covariance_block_lines) * 5;
+    return CovarianceSums::bytes(bands) + rows * rows * 8 + rows * (chunk_pixels * 4 + 48) +
+           static_cast<uint64_t>(chunk_pixels) * 5;
 }
 
 class ScanWorker final : public Worker {
   public:
     explicit ScanWorker(int bands)
-        : sums(bands), m_rows(padded(bands)), m_sum(static_cast<size_t>(bands)),
-          m_centre(static_cast<size_t>(bands)), m_chunk(static_cast<size_t>(m_rows * chunk_pixels)),
-          m_scatter(static_cast<size_t>(m_rows) * static_cast<size_t>(m_rows)),
-          m_magnitude(static_cast<size_t>(covariance_block_samples * covariance_block_lines)),
-          m_valid(m_magnitude.size()) {
+        : sums(bands), m_rows(padded(bands)), m_sum(static_cast<size_t>(bands)), m_chunk_sum(m_sum.size()),
+          m_centre(m_sum.size()), m_chunk_centre(m_sum.size()), m_offset(static_cast<size_t>(m_rows)),
+          m_rest(m_offset.size()), m_total(m_offset.size()),
+          m_chunk(static_cast<size_t>(m_rows * chunk_pixels)),
+          m_scatter(static_cast<size_t>(m_rows) * static_cast<size_t>(m_rows)), m_magnitude(chunk_pixels),
+          m_valid(chunk_pixels) {
         std::fill_n(m_chunk.data(), m_chunk.size(), 0.0f);
     }
 
@@ -140,90 +249,104 @@ class ScanWorker final : public Worker {
   private:
     void add_block(const CubeView<float>& block) {
         const int64_t pixels = block.lines * block.samples;
-        std::fill_n(m_magnitude.begin(), pixels, 0.0f);
-        for (int b = 0; b < block.bands; ++b)
-            m_sum[static_cast<size_t>(b)] =
-                HWY_DYNAMIC_DISPATCH(block_sum)(block.row(b, 0), block.line_stride, block.lines,
-                                                block.samples, m_magnitude.data(), block.samples);
-        const bool all = std::all_of(m_magnitude.begin(), m_magnitude.begin() + pixels, [](float m) {
-            return m > 0 && m <= std::numeric_limits<float>::max(); // false for NaN
-        });
-        int64_t count = pixels;
-        if (all) {
-            sums.valid += pixels;
-            for (auto& f : sums.finite)
-                f += pixels;
-        } else {
-            count = sum_valid_only(block);
-        }
-        if (count == 0) return;
-        for (size_t b = 0; b < m_sum.size(); ++b)
-            m_centre[b] = static_cast<float>(m_sum[b] / static_cast<double>(count));
+        std::fill(m_sum.begin(), m_sum.end(), 0.0);
         std::fill(m_scatter.begin(), m_scatter.end(), 0.0);
-        const int64_t lines = std::max<int64_t>(1, chunk_pixels / block.samples);
-        for (int64_t line = 0; line < block.lines; line += lines)
-            add_chunk(block, line, std::min(lines, block.lines - line), all);
-        sums.add_block(count, m_sum.data(), m_centre.data(), m_scatter.data(), m_rows);
+        int64_t valid = 0;
+        for (int64_t first = 0; first < pixels; first += chunk_pixels) {
+            const int64_t count = take_chunk(
+                block, {block.line_stride, block.samples, first, std::min(chunk_pixels, pixels - first)});
+            if (count == 0) continue;
+            if (valid == 0) m_centre = m_chunk_centre;
+            valid += count;
+            for (size_t b = 0; b < m_sum.size(); ++b) {
+                const double g = static_cast<double>(m_centre[b]), c = static_cast<double>(m_chunk_centre[b]);
+                m_sum[b] += m_chunk_sum[b];
+                m_offset[b] = c - g;
+                m_rest[b] = m_chunk_sum[b] - static_cast<double>(count) * c;
+                m_total[b] = m_chunk_sum[b] - static_cast<double>(count) * g;
+            }
+            HWY_DYNAMIC_DISPATCH(add_scatter)
+            (m_chunk.data(), block.bands, m_rows, m_chunk_whole,
+             {m_offset.data(), m_rest.data(), m_total.data()}, m_scatter.data());
+        }
+        sums.valid += valid;
+        sums.invalid += pixels - valid;
+        if (valid > 0) sums.add_block(valid, m_sum.data(), m_centre.data(), m_scatter.data(), m_rows);
     }
 
-    void add_chunk(const CubeView<float>& block, int64_t first, int64_t lines, bool all_valid) {
-        const int64_t pixels = lines * block.samples, whole = (pixels + 15) / 16 * 16;
+    /// Takes a run's valid pixels: their sums, centres near their means, and what they differ from these by.
+    /// Returns how many they are.
+    int64_t take_chunk(const CubeView<float>& block, const Run& run) {
+        std::fill_n(m_magnitude.begin(), run.count, 0.0f);
+        m_chunk_whole = (run.count + 15) / 16 * 16;
         for (int b = 0; b < block.bands; ++b) {
             float* const row = m_chunk.data() + b * chunk_pixels;
-            for (int64_t line = 0; line < lines; ++line)
-                HWY_DYNAMIC_DISPATCH(subtract)
-            (block.row(b, first + line), m_centre[static_cast<size_t>(b)], block.samples,
-             row + line * block.samples);
-            if (!all_valid) {
-                const char* const valid = m_valid.data() + first * block.samples;
-                for (int64_t i = 0; i < pixels; ++i)
-                    if (!valid[i]) row[i] = 0.0f;
-            }
-            std::fill(row + pixels, row + whole, 0.0f);
+            const double sum = HWY_DYNAMIC_DISPATCH(take_band)(block.row(b, 0),
+                                                               block.row(std::min(b + 1, block.bands - 1), 0),
+                                                               run, row, m_magnitude.data());
+            const auto centre = static_cast<float>(sum / static_cast<double>(run.count));
+            HWY_DYNAMIC_DISPATCH(subtract)(centre, m_chunk_whole, row);
+            std::fill(row + run.count, row + m_chunk_whole, 0.0f);
+            m_chunk_sum[static_cast<size_t>(b)] = sum;
+            m_chunk_centre[static_cast<size_t>(b)] = centre;
         }
-        HWY_DYNAMIC_DISPATCH(add_scatter)(m_chunk.data(), m_rows, whole, m_scatter.data());
+        if (!std::all_of(m_magnitude.begin(), m_magnitude.begin() + run.count, [](float m) {
+                return m > 0 && m <= std::numeric_limits<float>::max(); // false for NaN
+            }))
+            return take_valid_only(block, run);
+        for (auto& f : sums.finite)
+            f += run.count;
+        return run.count;
     }
 
-    /// The block's sums again, leaving out invalid pixels and counting finite values a band. Returns how many
-    /// are valid.
-    int64_t sum_valid_only(const CubeView<float>& block) {
+    /// The run again, leaving out invalid pixels and counting finite values a band.
+    int64_t take_valid_only(const CubeView<float>& block, const Run& run) {
         int64_t count = 0;
-        for (int64_t line = 0; line < block.lines; ++line)
-            for (int64_t i = 0; i < block.samples; ++i) {
-                const size_t at = static_cast<size_t>(line * block.samples + i);
-                bool valid = m_magnitude[at] > 0;  // false for NaN as well
-                if (std::isinf(m_magnitude[at])) { // an infinity, or an overflow of the sum
+        run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) {
+            for (int64_t i = 0; i < n; ++i) {
+                const float m = m_magnitude[static_cast<size_t>(at + i)];
+                bool valid = m > 0;  // false for NaN as well
+                if (std::isinf(m)) { // an infinity, or an overflow of the sum
                     for (int b = 0; b < block.bands && valid; ++b)
-                        valid = std::isfinite(block.at(b, line, i));
+                        valid = std::isfinite(block.at(b, line, sample + i));
                 }
-                m_valid[at] = valid;
+                m_valid[static_cast<size_t>(at + i)] = valid;
                 count += valid;
             }
-        sums.valid += count;
-        sums.invalid += block.lines * block.samples - count;
+        });
         for (int b = 0; b < block.bands; ++b) {
-            double total = 0;
+            double sum = 0;
             int64_t finite = 0;
-            for (int64_t line = 0; line < block.lines; ++line) {
-                const float* x = block.row(b, line);
-                const char* valid = m_valid.data() + line * block.samples;
-                for (int64_t i = 0; i < block.samples; ++i) {
+            run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) {
+                const float* const x = block.row(b, line) + sample;
+                for (int64_t i = 0; i < n; ++i) {
                     finite += std::isfinite(x[i]);
-                    if (valid[i]) total += static_cast<double>(x[i]);
+                    if (m_valid[static_cast<size_t>(at + i)]) sum += static_cast<double>(x[i]);
                 }
-            }
-            m_sum[static_cast<size_t>(b)] = total;
+            });
+            const auto centre = count ? static_cast<float>(sum / static_cast<double>(count)) : 0.0f;
+            float* const row = m_chunk.data() + b * chunk_pixels;
+            run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) {
+                const float* const x = block.row(b, line) + sample;
+                for (int64_t i = 0; i < n; ++i)
+                    row[at + i] = m_valid[static_cast<size_t>(at + i)] ? x[i] - centre : 0.0f;
+            });
             sums.finite[static_cast<size_t>(b)] += finite;
+            m_chunk_sum[static_cast<size_t>(b)] = sum;
+            m_chunk_centre[static_cast<size_t>(b)] = centre;
         }
         return count;
     }
 
     const int m_rows; ///< bands, rounded up to whole panels; the rows beyond are zero
-    std::vector<double> m_sum;
-    std::vector<float> m_centre;
-    HostBuffer<float> m_chunk; ///< m_rows x chunk_pixels
-    std::vector<double> m_scatter;
-    std::vector<float> m_magnitude;
+    // A band each: of the block, and of its chunk.
+    std::vector<double> m_sum, m_chunk_sum;
+    std::vector<float> m_centre, m_chunk_centre;
+    std::vector<double> m_offset, m_rest, m_total; ///< of the chunk, see Shift; m_rows each
+    int64_t m_chunk_whole = 0;                     ///< pixels of the chunk with what fills the last vector
+    HostBuffer<float> m_chunk;                     ///< m_rows x chunk_pixels
+    std::vector<double> m_scatter;                 ///< of the block, m_rows x m_rows
+    std::vector<float> m_magnitude;                ///< of the chunk's pixels
     std::vector<char> m_valid;
 };
 
@@ -253,39 +376,40 @@ CovarianceSums::CovarianceSums(int n)
     : bands(n), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)), product(at_lower(n, 0)) {}
 
 uint64_t CovarianceSums::bytes(int bands) {
-    return (static_cast<uint64_t>(at_lower(bands, 0)) + static_cast<uint64_t>(bands)) *
-           sizeof(math::ExactSum);
+    return math::ExactSums::most_bytes(at_lower(bands, 0) + static_cast<size_t>(bands));
 }
 
-void CovarianceSums::add_block(int64_t count, const double* block_sum_, const float* centre,
+void CovarianceSums::add_block(int64_t count, const double* block_sum, const float* centre,
                                const double* scatter, int64_t pitch) {
     const auto n = static_cast<double>(count);
-    for (int a = 0; a < bands; ++a)
-        sum[static_cast<size_t>(a)].add(block_sum_[a]);
-    for (int a = 0; a < bands; ++a) {
-        const auto ca = static_cast<double>(centre[a]);
-        const double rest_a = block_sum_[a] - n * ca; // sum of x_a - c_a: the rounding of the centre
-        for (int b = 0; b <= a; ++b) {
-            const auto cb = static_cast<double>(centre[b]);
-            const double rest_b = block_sum_[b] - n * cb;
-            // x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b) + c_b (x_a - c_a) + c_a c_b
-            product[at_lower(a, b)].add(scatter[a * pitch + b] + (ca * rest_b + cb * rest_a) + n * (ca * cb));
-        }
+    const auto size = static_cast<size_t>(bands);
+    sum.add(0, block_sum, size);
+    std::vector<double> middle(centre, centre + size), rest(size), products(size);
+    for (size_t b = 0; b < size; ++b)
+        rest[b] = block_sum[b] - n * middle[b]; // sum of x_b - c_b
+    for (size_t a = 0; a < size; ++a) {
+        const double* const row = scatter + static_cast<ptrdiff_t>(a) * pitch;
+        const double ca = middle[a], rest_a = rest[a];
+        // x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b) + c_b (x_a - c_a) + c_a c_b
+        for (size_t b = 0; b <= a; ++b)
+            products[b] = row[b] + (ca * rest[b] + middle[b] * rest_a) + n * (ca * middle[b]);
+        product.add(a * (a + 1) / 2, products.data(), a + 1);
     }
 }
 
 void CovarianceSums::add(const CovarianceSums& other) {
     valid += other.valid;
     invalid += other.invalid;
-    for (size_t b = 0; b < sum.size(); ++b) {
-        sum[b].add(other.sum[b]);
+    for (size_t b = 0; b < finite.size(); ++b)
         finite[b] += other.finite[b];
-    }
-    for (size_t i = 0; i < product.size(); ++i)
-        product[i].add(other.product[i]);
+    sum.add(other.sum);
+    product.add(other.product);
 }
 
 uint64_t CovarianceScan::scratch_bytes(const TileLimits&) const { return worker_bytes(bands()); }
+
+/// Tiles that both lanes of a small machine keep in its last-level cache between reading and adding up.
+uint64_t CovarianceScan::preferred_bytes() const { return worker_bytes(bands()) + (uint64_t{8} << 20); }
 
 std::unique_ptr<Worker> CovarianceScan::start(int, const TileLimits&) {
     return std::make_unique<ScanWorker>(bands());
@@ -302,14 +426,14 @@ SceneCovariance CovarianceScan::result() const {
     r.finite = m_total.finite;
     const auto count = static_cast<double>(m_total.valid);
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    for (const auto& s : m_total.sum)
-        r.mean.push_back(m_total.valid > 0 ? s.value() / count : nan);
+    for (size_t b = 0; b < m_total.sum.size(); ++b)
+        r.mean.push_back(m_total.valid > 0 ? m_total.sum.value(b) / count : nan);
     r.covariance.assign(static_cast<size_t>(n) * static_cast<size_t>(n), nan);
     if (m_total.valid == 0) return r;
     for (int a = 0; a < n; ++a)
         for (int b = 0; b <= a; ++b) {
             const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
-            const double value = m_total.product[at_lower(a, b)].value() / count - r.mean[i] * r.mean[j];
+            const double value = m_total.product.value(at_lower(a, b)) / count - r.mean[i] * r.mean[j];
             r.covariance[i * static_cast<size_t>(n) + j] = r.covariance[j * static_cast<size_t>(n) + i] =
                 value;
         }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Mean and covariance of the valid pixels of a scene, in one scan.
 //
-// Sums are taken over fixed blocks of pixels anchored at the scene's origin: a block is centred on its own
-// mean, its products are multiplied in single precision and added up in double (every few hundred pixels),
-// and the blocks are added without rounding. The result is the same to the last bit for every tiling and
-// number of threads, and as accurate as double-precision accumulation for any level of the data.
+// Sums are taken over fixed blocks of pixels anchored at the scene's origin: a few hundred pixels at a time are
+// centred on their own means and multiplied in single precision, then added up in double, and the blocks are
+// added without rounding. The result is the same to the last bit for every tiling and number of threads, and
+// errs by about 1e-9 of the scene's whole variance, on whatever level the data lie.
 #pragma once
 
 #include "math/exact_sum.h"
@@ -16,8 +16,9 @@
 
 namespace hsi::stream {
 
-inline constexpr int64_t covariance_block_samples = 128;
-inline constexpr int64_t covariance_block_lines = 64;
+/// Wide and low, so that whole lines of a scene make tiles that stay in a cache.
+inline constexpr int64_t covariance_block_samples = 512;
+inline constexpr int64_t covariance_block_lines = 16;
 
 struct SceneCovariance {
     int bands = 0;
@@ -39,17 +40,17 @@ struct SceneCovariance {
 struct CovarianceSums {
     explicit CovarianceSums(int bands);
     /// Adds a block of `count` valid pixels: sum[b] = sum of x_b; scatter[a * pitch + b], b <= a, = sum of
-    /// (x_a - centre_a)(x_b - centre_b).
+    /// (x_a - centre_a)(x_b - centre_b), for any centre: near the block's mean, single precision suffices.
     void add_block(int64_t count, const double* sum, const float* centre, const double* scatter,
                    int64_t pitch);
     void add(const CovarianceSums& other);
-    static uint64_t bytes(int bands);
+    static uint64_t bytes(int bands); ///< at most
 
     int bands;
     int64_t valid = 0, invalid = 0;
     std::vector<int64_t> finite;
-    std::vector<math::ExactSum> sum;     ///< of x_b
-    std::vector<math::ExactSum> product; ///< of x_a x_b, b <= a, at a (a+1)/2 + b
+    math::ExactSums sum;     ///< of x_b
+    math::ExactSums product; ///< of x_a x_b, b <= a, at a (a+1)/2 + b
 };
 
 /// The scan. result() is complete after run_pass().
@@ -59,6 +60,7 @@ class CovarianceScan : public Operation {
     int64_t align_samples() const override { return covariance_block_samples; }
     int64_t align_lines() const override { return covariance_block_lines; }
     uint64_t scratch_bytes(const TileLimits& limits) const override;
+    uint64_t preferred_bytes() const override;
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
     SceneCovariance result() const;

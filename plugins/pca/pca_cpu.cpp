@@ -94,6 +94,8 @@ class TransformOperation final : public stream::Operation {
         return static_cast<uint64_t>(block_pixels) *
                (static_cast<uint64_t>(m_transform.outputs) * 8 + 4 + group_inputs * 4);
     }
+    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<TransformWorker>(m_transform);
     }

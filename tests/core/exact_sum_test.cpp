@@ -74,5 +74,48 @@ TEST(ExactSum, KeepsNonFiniteTerms) {
     EXPECT_TRUE(std::isinf(sum_of({1.0, HUGE_VAL})));
 }
 
+TEST(ExactSum, CancelsAcrossDigits) {
+    // Carries and borrows over several digits, with either sign of the whole.
+    for (double sign : {1.0, -1.0}) {
+        EXPECT_EQ(sum_of({sign * 0x1p200, -sign * 0x1p-200}), sign * 0x1p200);
+        EXPECT_EQ(sum_of({sign * 0x1p200, -sign * 0x1p-200, -sign * 0x1p200}), -sign * 0x1p-200);
+        EXPECT_EQ(sum_of({sign * 0x1p64, -sign}), sign * 18446744073709551615.0);
+        EXPECT_EQ(sum_of({sign * 0x1p64, -sign, -sign * 0x1p64, sign}), 0.0);
+    }
+}
+
+TEST(ExactSums, AgreeWithSingleSums) {
+    std::mt19937_64 random(11);
+    std::normal_distribution<double> value;
+    std::uniform_int_distribution<int> exponent(-200, 200);
+    constexpr size_t count = 37;
+    std::vector<ExactSum> one(count);
+    ExactSums many(count), other(count);
+    for (int round = 0; round < 300; ++round) {
+        std::vector<double> x;
+        const size_t first = static_cast<size_t>(round) % 5;
+        for (size_t k = first; k < count; ++k)
+            x.push_back(std::ldexp(value(random), k % 3 ? 0 : exponent(random)));
+        (round % 2 ? many : other).add(first, x.data(), x.size());
+        for (size_t k = 0; k < x.size(); ++k)
+            one[first + k].add(x[k]);
+    }
+    many.add(other);
+    for (size_t k = 0; k < count; ++k)
+        EXPECT_EQ(many.value(k), one[k].value()) << k;
+}
+
+TEST(ExactSums, KeepNonFiniteTermsApart) {
+    ExactSums a(3), b(3);
+    const double x[] = {1.0, std::nan(""), 2.0}, y[] = {HUGE_VAL, 1.0};
+    a.add(0, x, 3);
+    b.add(1, y, 2);
+    a.add(b);
+    EXPECT_EQ(a.value(0), 1.0);
+    EXPECT_TRUE(std::isnan(a.value(1)));
+    EXPECT_EQ(a.value(2), 3.0);
+    EXPECT_EQ(ExactSums(1).value(0), 0.0);
+}
+
 } // namespace
 } // namespace hsi::math
