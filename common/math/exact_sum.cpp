@@ -38,6 +38,40 @@ Term split(double x) {
             sign * static_cast<int64_t>(static_cast<uint64_t>(wide >> 64))};
 }
 
+/// What carrying may need above the highest digit.
+constexpr size_t room = 2;
+
+/// The value of `count` digits from number `lowest` upwards, with room above them, rounded.
+double round(int64_t* digit, size_t count, size_t lowest) {
+    size_t top = 0; // one beyond the highest digit that is not zero
+    int64_t carry = 0;
+    for (size_t i = 0; i < count + room; ++i) {
+        const int64_t v = digit[i] + carry;
+        carry = v / radix; // towards zero
+        digit[i] = v - carry * radix;
+        if (digit[i] != 0) top = i + 1;
+    }
+    if (top == 0) return 0.0;
+    // Every digit is less than the unit of the next one, so the highest has the sign of the whole. Borrowing
+    // from above leaves digits of one sign, which are unique for a sum: what follows depends on the exact sum
+    // alone.
+    const int64_t sign = digit[top - 1] < 0 ? -1 : 1;
+    int64_t borrow = 0;
+    for (size_t i = 0; i < top; ++i) {
+        int64_t& d = digit[i];
+        d = sign * d - borrow;
+        borrow = d < 0 ? 1 : 0;
+        d += borrow * radix;
+    }
+    while (digit[top - 1] == 0)
+        --top;
+    double result = 0;
+    for (size_t i = top; i > 0 && i + 4 > top; --i)
+        result += std::ldexp(static_cast<double>(digit[i - 1]),
+                             static_cast<int>(32 * (lowest + i - 1)) + base_exponent);
+    return static_cast<double>(sign) * result;
+}
+
 } // namespace
 
 void ExactSum::add(double x) {
@@ -74,40 +108,9 @@ void ExactSum::normalise() {
 
 double ExactSum::value() const {
     if (m_special != 0 || std::isnan(m_special)) return m_special;
-    const auto used = [](int64_t d) { return d != 0; };
-    const auto first = std::find_if(m_digit.begin(), m_digit.end(), used) - m_digit.begin();
-    if (first == digits) return 0.0;
-    const auto last = m_digit.rend() - std::find_if(m_digit.rbegin(), m_digit.rend(), used); // one beyond
-    // Carrying goes at most two digits further.
-    std::array<int64_t, digits> digit;
-    const auto end = std::min<ptrdiff_t>(last + 2, digits);
-    int64_t carry = 0;
-    ptrdiff_t top = -1;
-    for (ptrdiff_t i = first; i < end; ++i) {
-        const int64_t v = m_digit[static_cast<size_t>(i)] + carry;
-        carry = i + 1 < digits ? v / radix : 0; // towards zero
-        digit[static_cast<size_t>(i)] = v - carry * radix;
-        if (digit[static_cast<size_t>(i)] != 0) top = i;
-    }
-    if (top < 0) return 0.0;
-    // Every digit is less than the unit of the next one, so the highest has the sign of the whole. Borrowing
-    // from above leaves digits of one sign, which are unique for a sum: what follows depends on the exact sum
-    // alone.
-    const int64_t sign = digit[static_cast<size_t>(top)] < 0 ? -1 : 1;
-    int64_t borrow = 0;
-    for (ptrdiff_t i = first; i <= top; ++i) {
-        int64_t& d = digit[static_cast<size_t>(i)];
-        d = sign * d - borrow;
-        borrow = d < 0 ? 1 : 0;
-        d += borrow * radix;
-    }
-    while (digit[static_cast<size_t>(top)] == 0)
-        --top;
-    double result = 0;
-    for (ptrdiff_t i = top; i >= first && i > top - 4; --i)
-        result += std::ldexp(static_cast<double>(digit[static_cast<size_t>(i)]),
-                             static_cast<int>(32 * i) + base_exponent);
-    return static_cast<double>(sign) * result;
+    std::array<int64_t, digits + room> digit{};
+    std::copy(m_digit.begin(), m_digit.end(), digit.begin());
+    return round(digit.data(), digits, 0);
 }
 
 void ExactSums::add(size_t first, const double* x, size_t count) {
@@ -165,11 +168,16 @@ void ExactSums::normalise() {
 }
 
 double ExactSums::value(size_t i) const {
-    ExactSum one;
-    for (size_t d = 0; d < m_digit.size(); ++d)
-        if (m_digit[d]) one.m_digit[d] = m_digit[d][i];
-    if (!m_special.empty()) one.m_special = m_special[i];
-    return one.value();
+    if (!m_special.empty() && (m_special[i] != 0 || std::isnan(m_special[i]))) return m_special[i];
+    size_t lowest = 0, count = 0;
+    std::array<int64_t, ExactSum::digits + room> digit{};
+    for (size_t d = 0; d < m_digit.size(); ++d) {
+        if (!m_digit[d]) continue;
+        if (count == 0) lowest = d;
+        count = d - lowest + 1;
+        digit[d - lowest] = m_digit[d][i];
+    }
+    return round(digit.data(), count, lowest);
 }
 
 } // namespace hsi::math

@@ -57,11 +57,10 @@ namespace hsi::stream {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// One band of a run: out[i] = x_i, magnitude[i] += |x_i| (NaN and infinities stay visible there, and so does
-/// a pixel that is zero in all bands). Returns the sum of x. The same run of `next`, the band that follows,
-/// is fetched meanwhile: it lies too far away for the processor to guess.
-double take_band(const float* band, const float* next, const Run& run, float* HWY_RESTRICT out,
-                 float* HWY_RESTRICT magnitude) {
+/// The sum of one band of a run; magnitude[i] += |x_i| (NaN and infinities stay visible there, and so does a
+/// pixel that is zero in all bands). The same run of `next`, the band that follows, is fetched meanwhile: it
+/// lies too far away for the processor to guess.
+double sum_band(const float* band, const float* next, const Run& run, float* HWY_RESTRICT magnitude) {
     const hn::ScalableTag<float> df;
     const hn::ScalableTag<double> dd;
     const hn::Rebind<float, decltype(dd)> dh;
@@ -74,19 +73,15 @@ double take_band(const float* band, const float* next, const Run& run, float* HW
         const int64_t n = std::min(run.samples - sample, run.count - done);
         const float* HWY_RESTRICT x = band + line * run.line_stride + sample;
         const float* const soon = next + line * run.line_stride + sample;
-        float* HWY_RESTRICT o = out + done;
         float* HWY_RESTRICT m = magnitude + done;
         int64_t i = 0;
         for (; i + wide <= n; i += wide) {
             hwy::Prefetch(soon + i);
-            const auto v = hn::LoadU(df, x + i);
-            hn::StoreU(v, df, o + i);
-            hn::StoreU(hn::Add(hn::LoadU(df, m + i), hn::Abs(v)), df, m + i);
+            hn::StoreU(hn::Add(hn::LoadU(df, m + i), hn::Abs(hn::LoadU(df, x + i))), df, m + i);
             sum0 = hn::Add(sum0, hn::PromoteTo(dd, hn::LoadU(dh, x + i)));
             sum1 = hn::Add(sum1, hn::PromoteTo(dd, hn::LoadU(dh, x + i + lanes)));
         }
         for (; i < n; ++i) {
-            o[i] = x[i];
             m[i] += std::fabs(x[i]);
             rest += static_cast<double>(x[i]);
         }
@@ -95,12 +90,23 @@ double take_band(const float* band, const float* next, const Run& run, float* HW
     return hn::GetLane(hn::SumOfLanes(dd, hn::Add(sum0, sum1))) + rest;
 }
 
-/// x[i] -= centre, for `count` values, a multiple of 16.
-void subtract(float centre, int64_t count, float* HWY_RESTRICT x) {
+/// out[i] = x_i - centre, for one band of a run.
+void centre_band(const float* band, const Run& run, float centre, float* HWY_RESTRICT out) {
     const hn::ScalableTag<float> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const auto c = hn::Set(d, centre);
-    for (int64_t i = 0; i < count; i += static_cast<int64_t>(hn::Lanes(d)))
-        hn::StoreU(hn::Sub(hn::LoadU(d, x + i), c), d, x + i);
+    int64_t line = run.first / run.samples, sample = run.first % run.samples;
+    for (int64_t done = 0; done < run.count; ++line, sample = 0) {
+        const int64_t n = std::min(run.samples - sample, run.count - done);
+        const float* HWY_RESTRICT x = band + line * run.line_stride + sample;
+        float* HWY_RESTRICT o = out + done;
+        int64_t i = 0;
+        for (; i + lanes <= n; i += lanes)
+            hn::StoreU(hn::Sub(hn::LoadU(d, x + i), c), d, o + i);
+        for (; i < n; ++i)
+            o[i] = x[i] - centre;
+        done += n;
+    }
 }
 
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
@@ -213,8 +219,8 @@ HWY_AFTER_NAMESPACE();
 namespace hsi::stream {
 namespace {
 
-HWY_EXPORT(take_band);
-HWY_EXPORT(subtract);
+HWY_EXPORT(sum_band);
+HWY_EXPORT(centre_band);
 HWY_EXPORT(add_scatter);
 
 int padded(int bands) { return (bands + panel_columns - 1) / panel_columns * panel_columns; }
@@ -281,11 +287,11 @@ class ScanWorker final : public Worker {
         m_chunk_whole = (run.count + 15) / 16 * 16;
         for (int b = 0; b < block.bands; ++b) {
             float* const row = m_chunk.data() + b * chunk_pixels;
-            const double sum = HWY_DYNAMIC_DISPATCH(take_band)(block.row(b, 0),
-                                                               block.row(std::min(b + 1, block.bands - 1), 0),
-                                                               run, row, m_magnitude.data());
+            const float* const band = block.row(b, 0);
+            const double sum = HWY_DYNAMIC_DISPATCH(sum_band)(
+                band, block.row(std::min(b + 1, block.bands - 1), 0), run, m_magnitude.data());
             const auto centre = static_cast<float>(sum / static_cast<double>(run.count));
-            HWY_DYNAMIC_DISPATCH(subtract)(centre, m_chunk_whole, row);
+            HWY_DYNAMIC_DISPATCH(centre_band)(band, run, centre, row);
             std::fill(row + run.count, row + m_chunk_whole, 0.0f);
             m_chunk_sum[static_cast<size_t>(b)] = sum;
             m_chunk_centre[static_cast<size_t>(b)] = centre;

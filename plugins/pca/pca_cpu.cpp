@@ -34,7 +34,7 @@ class TransformWorker final : public stream::Worker {
         for (int o = 0; o < outputs; ++o)
             std::fill_n(m_sum.begin() + o * block_pixels, block_pixels,
                         m_transform.offset[static_cast<size_t>(o)]);
-        std::fill(m_magnitude.begin(), m_magnitude.end(), 0.0f);
+        std::fill(m_magnitude.begin(), m_magnitude.end(), 0.0);
         const int64_t whole = (count + 15) / 16 * 16;
         for (int b = 0; b < inputs; b += group_inputs) {
             const int group = std::min(group_inputs, inputs - b);
@@ -54,13 +54,8 @@ class TransformWorker final : public stream::Worker {
                                 m_sum.data(), m_magnitude.data());
         }
         for (int64_t i = 0; i < count; ++i) {
-            const float m = m_magnitude[static_cast<size_t>(i)];
-            bool valid = m > 0 || (m == 0 && !m_transform.zero_is_invalid); // false for NaN
-            if (std::isinf(m)) { // an infinity, or an overflow of the sum
-                for (int b = 0; b < inputs && valid; ++b)
-                    valid = std::isfinite(in.at(b, line, sample + i));
-            }
-            if (!valid)
+            const double m = m_magnitude[static_cast<size_t>(i)];
+            if (!std::isfinite(m) || (m == 0 && m_transform.zero_is_invalid))
                 for (int o = 0; o < outputs; ++o)
                     m_sum[static_cast<size_t>(o * block_pixels + i)] =
                         std::numeric_limits<double>::quiet_NaN();
@@ -75,9 +70,9 @@ class TransformWorker final : public stream::Worker {
 
     const SimdKernels& m_simd;
     const Transform& m_transform;
-    std::vector<double> m_sum;      ///< outputs x block_pixels
-    std::vector<float> m_magnitude; ///< block_pixels
-    std::vector<float> m_tail;      ///< group_inputs x block_pixels
+    std::vector<double> m_sum;       ///< outputs x block_pixels
+    std::vector<double> m_magnitude; ///< block_pixels: sums of |value|; floats cannot overflow them
+    std::vector<float> m_tail;       ///< group_inputs x block_pixels
 };
 
 class TransformOperation final : public stream::Operation {
@@ -92,7 +87,7 @@ class TransformOperation final : public stream::Operation {
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return static_cast<uint64_t>(block_pixels) *
-               (static_cast<uint64_t>(m_transform.outputs) * 8 + 4 + group_inputs * 4);
+               (static_cast<uint64_t>(m_transform.outputs) * 8 + 8 + group_inputs * 4);
     }
     /// A tile is read once: it need not leave a small machine's last-level cache on the way.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }

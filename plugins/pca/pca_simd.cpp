@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "pca/pca_simd.h"
 
-#include <algorithm>
-
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "pca/pca_simd.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
@@ -14,9 +12,11 @@ namespace hsi::pca {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-template <int K> // outputs of one register tile: K x 2 vectors of sums
+/// K outputs of one register tile: K x 2 vectors of sums. With `magnitude`, the sum of |in| as well.
+template <int K, bool magnitudes>
 void add_tile(const float* HWY_RESTRICT in, ptrdiff_t in_stride, int inputs,
-              const double* HWY_RESTRICT matrix, int matrix_stride, int64_t count, double* HWY_RESTRICT sum) {
+              const double* HWY_RESTRICT matrix, int matrix_stride, int64_t count, double* HWY_RESTRICT sum,
+              double* HWY_RESTRICT magnitude) {
     const hn::ScalableTag<double> dd;
     const hn::Rebind<float, decltype(dd)> dh;
     using V = hn::Vec<decltype(dd)>;
@@ -27,10 +27,15 @@ void add_tile(const float* HWY_RESTRICT in, ptrdiff_t in_stride, int inputs,
             low[k] = hn::LoadU(dd, sum + k * block_pixels + i);
             high[k] = hn::LoadU(dd, sum + k * block_pixels + i + lanes);
         }
+        V m0 = hn::Zero(dd), m1 = hn::Zero(dd);
         const float* HWY_RESTRICT x = in + i;
         for (int b = 0; b < inputs; ++b, x += in_stride) {
             const V x0 = hn::PromoteTo(dd, hn::LoadU(dh, x)),
                     x1 = hn::PromoteTo(dd, hn::LoadU(dh, x + lanes));
+            if constexpr (magnitudes) {
+                m0 = hn::Add(m0, hn::Abs(x0));
+                m1 = hn::Add(m1, hn::Abs(x1));
+            }
 #pragma GCC unroll 4
             for (int k = 0; k < K; ++k) {
                 const V m = hn::Set(dd, matrix[k * matrix_stride + b]);
@@ -42,36 +47,39 @@ void add_tile(const float* HWY_RESTRICT in, ptrdiff_t in_stride, int inputs,
             hn::StoreU(low[k], dd, sum + k * block_pixels + i);
             hn::StoreU(high[k], dd, sum + k * block_pixels + i + lanes);
         }
+        if constexpr (magnitudes) {
+            hn::StoreU(hn::Add(hn::LoadU(dd, magnitude + i), m0), dd, magnitude + i);
+            hn::StoreU(hn::Add(hn::LoadU(dd, magnitude + i + lanes), m1), dd, magnitude + i + lanes);
+        }
+    }
+}
+
+template <bool magnitudes>
+void add_outputs(const float* in, ptrdiff_t in_stride, int inputs, const double* matrix, int matrix_stride,
+                 int outputs, int64_t count, double* sum, double* magnitude) {
+    switch (outputs) {
+    case 1:
+        add_tile<1, magnitudes>(in, in_stride, inputs, matrix, matrix_stride, count, sum, magnitude);
+        break;
+    case 2:
+        add_tile<2, magnitudes>(in, in_stride, inputs, matrix, matrix_stride, count, sum, magnitude);
+        break;
+    case 3:
+        add_tile<3, magnitudes>(in, in_stride, inputs, matrix, matrix_stride, count, sum, magnitude);
+        break;
+    default:
+        add_tile<4, magnitudes>(in, in_stride, inputs, matrix, matrix_stride, count, sum, magnitude);
     }
 }
 
 void add_products(const float* in, ptrdiff_t in_stride, int inputs, const double* matrix, int matrix_stride,
-                  int outputs, int64_t count, double* sum, float* magnitude) {
-    const hn::ScalableTag<float> df;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(df));
-    for (int64_t i = 0; i < count; i += lanes) {
-        auto m = hn::LoadU(df, magnitude + i);
-        for (int b = 0; b < inputs; ++b)
-            m = hn::Add(m, hn::Abs(hn::LoadU(df, in + b * in_stride + i)));
-        hn::StoreU(m, df, magnitude + i);
-    }
-    for (int o = 0; o < outputs; o += 4) {
-        const double* const rows = matrix + static_cast<ptrdiff_t>(o) * matrix_stride;
-        double* const sums = sum + o * block_pixels;
-        switch (std::min(4, outputs - o)) {
-        case 1:
-            add_tile<1>(in, in_stride, inputs, rows, matrix_stride, count, sums);
-            break;
-        case 2:
-            add_tile<2>(in, in_stride, inputs, rows, matrix_stride, count, sums);
-            break;
-        case 3:
-            add_tile<3>(in, in_stride, inputs, rows, matrix_stride, count, sums);
-            break;
-        default:
-            add_tile<4>(in, in_stride, inputs, rows, matrix_stride, count, sums);
-        }
-    }
+                  int outputs, int64_t count, double* sum, double* magnitude) {
+    // The smaller tile has registers to spare, and comes first.
+    int done = (outputs - 1) % 4 + 1;
+    add_outputs<true>(in, in_stride, inputs, matrix, matrix_stride, done, count, sum, magnitude);
+    for (; done < outputs; done += 4)
+        add_outputs<false>(in, in_stride, inputs, matrix + static_cast<ptrdiff_t>(done) * matrix_stride,
+                           matrix_stride, 4, count, sum + done * block_pixels, magnitude);
 }
 
 const char* target() { return hwy::TargetName(HWY_TARGET); }
@@ -90,7 +98,7 @@ HWY_EXPORT(target);
 const SimdKernels& simd_kernels() {
     static const SimdKernels kernels{
         [](const float* in, ptrdiff_t in_stride, int inputs, const double* matrix, int matrix_stride,
-           int outputs, int64_t count, double* sum, float* magnitude) {
+           int outputs, int64_t count, double* sum, double* magnitude) {
             HWY_DYNAMIC_DISPATCH(add_products)
             (in, in_stride, inputs, matrix, matrix_stride, outputs, count, sum, magnitude);
         },

@@ -17,7 +17,7 @@ struct SimdKernels {
     /// + b] * in[b * in_stride + i], for `count` pixels (a multiple of 16), in double precision. magnitude[i]
     /// += |in| of every row.
     void (*add_products)(const float* in, ptrdiff_t in_stride, int inputs, const double* matrix,
-                         int matrix_stride, int outputs, int64_t count, double* sum, float* magnitude);
+                         int matrix_stride, int outputs, int64_t count, double* sum, double* magnitude);
     const char* target;
 };
 
