@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
+#include "math/rbf_sums.h"
 #include "sahic/mlr_simd.h"
 #include "sahic/sahic.h"
 
@@ -12,36 +13,25 @@ namespace hsi::sahic {
 namespace {
 
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
-constexpr int largest_width = 64; // pixels that are evaluated together, with any instruction set
 
-MlrPanels make_panels(const MlrModel& model) {
-    MlrPanels m;
-    m.features = model.features();
-    m.outputs = model.class_count() - 1;
-    m.gamma = model.gamma();
-    const auto n = static_cast<size_t>(m.features), count = static_cast<size_t>(model.anchor_count());
-    const auto outputs = static_cast<size_t>(m.outputs);
-    const auto scaled = [&](size_t a, size_t f) {
-        return static_cast<double>(model.anchors[a * n + f]) / model.scale;
-    };
-    for (size_t first = 0; first < count; first += group_size, ++m.groups) {
-        const auto at = [&](size_t k) { return std::min(first + k, count - 1); }; // fill with the last one
-        for (size_t f = 0; f < n; ++f)
-            for (size_t k = 0; k < group_size; ++k)
-                m.anchors.push_back(scaled(at(k), f));
-        for (size_t k = 0; k < group_size; ++k) {
-            double sum = 0;
-            for (size_t f = 0; f < n; ++f)
-                sum += scaled(at(k), f) * scaled(at(k), f);
-            m.squares.push_back(sum);
-        }
-        for (size_t o = 0; o < outputs; ++o)
-            for (size_t k = 0; k < group_size; ++k)
-                m.weights.push_back(first + k < count ? model.weights[o * (count + 1) + 1 + first + k] : 0.0);
-    }
-    for (size_t o = 0; o < outputs; ++o)
-        m.constant.push_back(model.weights[o * (count + 1)]);
-    return m;
+/// The regressors as the kernels read them.
+struct MlrPanels {
+    explicit MlrPanels(const MlrModel& model);
+    int features() const { return sums.features(); }
+    int outputs() const { return sums.outputs(); } ///< classes - 1
+
+    math::RbfPanels sums;         ///< of the scaled anchors
+    std::vector<double> constant; ///< an output each
+};
+
+MlrPanels::MlrPanels(const MlrModel& model) : sums(model.features(), model.class_count() - 1, model.gamma()) {
+    const auto n = static_cast<size_t>(features()), count = static_cast<size_t>(model.anchor_count());
+    sums.append(
+        count,
+        [&](size_t a, size_t f) { return static_cast<double>(model.anchors[a * n + f]) / model.scale; },
+        [&](size_t o, size_t a) { return model.weights[o * (count + 1) + 1 + a]; });
+    for (size_t o = 0; o < static_cast<size_t>(outputs()); ++o)
+        constant.push_back(model.weights[o * (count + 1)]);
 }
 
 /// valid[i]: all values of the pixel are finite and one of them is not zero.
@@ -65,17 +55,18 @@ void find_valid(const CubeView<const float>& in, int64_t line, std::vector<float
 struct Scratch {
     std::vector<double> x, x2, logits, p;
     Scratch(const MlrPanels& panels, int width)
-        : x(static_cast<size_t>(panels.features) * static_cast<size_t>(width)),
-          x2(static_cast<size_t>(width)), logits(static_cast<size_t>(panels.outputs * width)),
-          p(static_cast<size_t>((panels.outputs + 1) * width)) {}
+        : x(static_cast<size_t>(panels.features()) * static_cast<size_t>(width)),
+          x2(static_cast<size_t>(width)), logits(static_cast<size_t>(panels.outputs() * width)),
+          p(static_cast<size_t>((panels.outputs() + 1) * width)) {}
 };
 
 /// Probabilities of pixels [first, first + count) of a line, count <= width, into scratch.p.
-void evaluate(const MlrPanels& panels, const MlrKernels& simd, double scale, const CubeView<const float>& in,
-              int64_t line, int64_t first, int count, const unsigned char* valid, Scratch& s) {
-    const int width = simd.width;
+void evaluate(const MlrPanels& panels, double scale, const CubeView<const float>& in, int64_t line,
+              int64_t first, int count, const unsigned char* valid, Scratch& s) {
+    const auto& rbf = math::rbf_kernels();
+    const int width = rbf.width;
     std::fill(s.x2.begin(), s.x2.end(), 0.0);
-    for (int f = 0; f < panels.features; ++f) {
+    for (int f = 0; f < panels.features(); ++f) {
         const float* v = in.row(f, line) + first;
         double* x = s.x.data() + static_cast<int64_t>(f) * width;
         for (int i = 0; i < count; ++i) {
@@ -85,8 +76,10 @@ void evaluate(const MlrPanels& panels, const MlrKernels& simd, double scale, con
         for (int i = count; i < width; ++i)
             x[i] = 0;
     }
-    simd.logits(panels, s.x.data(), s.x2.data(), s.logits.data());
-    simd.softmax(panels.outputs, s.logits.data(), s.p.data());
+    for (size_t o = 0; o < panels.constant.size(); ++o)
+        std::fill_n(s.logits.begin() + static_cast<ptrdiff_t>(o) * width, width, panels.constant[o]);
+    rbf.add_sums(panels.sums, 0, panels.sums.groups(), s.x.data(), s.x2.data(), s.logits.data());
+    mlr_kernels().softmax(panels.outputs(), width, s.logits.data(), s.p.data());
 }
 
 bool any(const unsigned char* valid, int count) {
@@ -103,8 +96,8 @@ struct Shared {
 class SpectralWorker final : public stream::Worker {
   public:
     explicit SpectralWorker(std::shared_ptr<const Shared> shared)
-        : by_class(shared->model->classes.size(), 0), m_shared(std::move(shared)), m_simd(mlr_kernels()),
-          m_scratch(m_shared->panels, m_simd.width) {}
+        : by_class(shared->model->classes.size(), 0), m_shared(std::move(shared)),
+          m_width(math::rbf_kernels().width), m_scratch(m_shared->panels, m_width) {}
 
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override {
@@ -123,9 +116,9 @@ class SpectralWorker final : public stream::Worker {
             else
                 m_valid.swap(m_below);
             if (weight) weigh(tile, in, line + dy, dx, weight->row(0, line));
-            for (int64_t first = 0; first < tile.core.w; first += m_simd.width)
-                block(in, line, first, static_cast<int>(std::min<int64_t>(m_simd.width, tile.core.w - first)),
-                      dy, dx);
+            for (int64_t first = 0; first < tile.core.w; first += m_width)
+                block(in, line, first, static_cast<int>(std::min<int64_t>(m_width, tile.core.w - first)), dy,
+                      dx);
         }
     }
 
@@ -135,9 +128,9 @@ class SpectralWorker final : public stream::Worker {
   private:
     void block(const CubeView<float>& in, int64_t line, int64_t first, int count, int64_t dy, int64_t dx) {
         const unsigned char* valid = m_valid.data() + dx + first;
-        const int classes = m_shared->model->class_count(), width = m_simd.width;
+        const int classes = m_shared->model->class_count(), width = m_width;
         if (any(valid, count))
-            evaluate(m_shared->panels, m_simd, m_shared->model->scale, in, line + dy, dx + first, count,
+            evaluate(m_shared->panels, m_shared->model->scale, in, line + dy, dx + first, count,
                      m_valid.data(), m_scratch);
         const double* p = m_scratch.p.data();
         for (int i = 0; i < count; ++i) {
@@ -236,7 +229,7 @@ class SpectralWorker final : public stream::Worker {
     }
 
     std::shared_ptr<const Shared> m_shared;
-    const MlrKernels& m_simd;
+    const int m_width; ///< pixels that are evaluated together
     Scratch m_scratch;
     std::vector<float> m_rows, m_sum;
     std::vector<unsigned char> m_valid, m_below, m_right, m_down;
@@ -248,17 +241,13 @@ class CpuSpectralPass final : public SpectralPass {
     CpuSpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
                     int64_t lines)
         : SpectralPass(std::move(model), std::move(options), samples, lines) {
-        auto shared = std::make_shared<Shared>();
-        shared->model = m_model;
-        shared->options = m_options;
-        shared->panels = make_panels(*m_model);
-        shared->samples = samples;
-        shared->lines = lines;
-        m_shared = std::move(shared);
+        m_shared =
+            std::make_shared<const Shared>(Shared{m_model, m_options, MlrPanels(*m_model), samples, lines});
     }
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
     uint64_t scratch_bytes(const stream::TileLimits& l) const override {
-        return static_cast<uint64_t>(8 * largest_width * (m_model->features() + 2 * m_model->class_count()) +
+        return static_cast<uint64_t>(8 * math::rbf_kernels().width *
+                                         (m_model->features() + 2 * m_model->class_count()) +
                                      32 * l.window_samples);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
@@ -281,10 +270,10 @@ struct MlrEvaluator::Impl {
 };
 
 MlrEvaluator::MlrEvaluator(const MlrModel& model)
-    : m(std::make_unique<const Impl>(Impl{make_panels(model), model.scale})) {}
+    : m(std::make_unique<const Impl>(Impl{MlrPanels(model), model.scale})) {}
 MlrEvaluator::~MlrEvaluator() = default;
-int MlrEvaluator::features() const { return m->panels.features; }
-int MlrEvaluator::class_count() const { return m->panels.outputs + 1; }
+int MlrEvaluator::features() const { return m->panels.features(); }
+int MlrEvaluator::class_count() const { return m->panels.outputs() + 1; }
 
 void MlrEvaluator::probabilities(const CubeView<const float>& in, const CubeView<float>& out) const {
     if (in.bands != features() || out.bands != class_count() || in.lines != out.lines ||
@@ -292,21 +281,21 @@ void MlrEvaluator::probabilities(const CubeView<const float>& in, const CubeView
         throw Error("internal: an MLR model of " + std::to_string(features()) + " bands and " +
                     std::to_string(class_count()) + " classes was given " + std::to_string(in.bands) +
                     " and " + std::to_string(out.bands));
-    const MlrKernels& simd = mlr_kernels();
-    Scratch scratch(m->panels, simd.width);
+    const int width = math::rbf_kernels().width;
+    Scratch scratch(m->panels, width);
     std::vector<float> rows;
     std::vector<unsigned char> valid(static_cast<size_t>(in.samples));
     for (int64_t line = 0; line < in.lines; ++line) {
         find_valid(in, line, rows, valid.data());
-        for (int64_t first = 0; first < in.samples; first += simd.width) {
-            const auto count = static_cast<int>(std::min<int64_t>(simd.width, in.samples - first));
+        for (int64_t first = 0; first < in.samples; first += width) {
+            const auto count = static_cast<int>(std::min<int64_t>(width, in.samples - first));
             if (any(valid.data() + first, count))
-                evaluate(m->panels, simd, m->scale, in, line, first, count, valid.data(), scratch);
+                evaluate(m->panels, m->scale, in, line, first, count, valid.data(), scratch);
             for (int c = 0; c < out.bands; ++c)
                 for (int i = 0; i < count; ++i)
                     out.row(c, line)[first + i] =
                         valid[static_cast<size_t>(first + i)]
-                            ? static_cast<float>(scratch.p[static_cast<size_t>(c * simd.width + i)])
+                            ? static_cast<float>(scratch.p[static_cast<size_t>(c * width + i)])
                             : no_value;
         }
     }
@@ -344,6 +333,6 @@ std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel>
     return std::make_unique<CpuSpectralPass>(std::move(model), options, samples, lines);
 }
 
-const char* simd_target() { return mlr_kernels().target; }
+const char* simd_target() { return math::rbf_kernels().target; }
 
 } // namespace hsi::sahic

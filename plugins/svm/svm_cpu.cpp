@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
+#include "math/rbf_sums.h"
 #include "svm/svm.h"
 #include "svm/svm_math.h"
-#include "svm/svm_simd.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,50 +14,30 @@ namespace {
 
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
-Panels make_panels(const Model& model) {
-    Panels m;
-    m.features = model.features();
-    m.classes = model.class_count();
-    m.gamma = model.gamma;
-    const auto n = static_cast<size_t>(m.features), vectors = static_cast<size_t>(model.vector_count());
-    const int others = m.classes - 1;
+/// The support vectors of each class in groups of their own.
+math::RbfPanels make_panels(const Model& model, std::vector<int64_t>& group_begin) {
+    const auto n = static_cast<size_t>(model.features()), vectors = static_cast<size_t>(model.vector_count());
+    math::RbfPanels panels(model.features(), model.class_count() - 1, model.gamma);
     size_t v = 0;
-    m.group_begin.push_back(0);
-    for (int c = 0; c < m.classes; ++c) {
-        const auto count = static_cast<size_t>(model.support_count[static_cast<size_t>(c)]);
-        for (size_t first = 0; first < count; first += group_size) {
-            const auto at = [&](size_t k) {
-                return std::min(first + k, count - 1) + v;
-            }; // fill with the last one
-            for (size_t f = 0; f < n; ++f)
-                for (size_t k = 0; k < group_size; ++k)
-                    m.vectors.push_back(static_cast<double>(model.support_vectors[at(k) * n + f]));
-            for (size_t k = 0; k < group_size; ++k) {
-                double sum = 0;
-                for (size_t f = 0; f < n; ++f) {
-                    const auto s = static_cast<double>(model.support_vectors[at(k) * n + f]);
-                    sum += s * s;
-                }
-                m.squares.push_back(sum);
-            }
-            for (int o = 0; o < others; ++o)
-                for (size_t k = 0; k < group_size; ++k)
-                    m.coefficients.push_back(
-                        first + k < count
-                            ? model.coefficients[static_cast<size_t>(o) * vectors + v + first + k]
-                            : 0.0);
-        }
+    group_begin.assign(1, 0);
+    for (const int support : model.support_count) {
+        const auto count = static_cast<size_t>(support);
+        panels.append(
+            count,
+            [&](size_t k, size_t f) { return static_cast<double>(model.support_vectors[(v + k) * n + f]); },
+            [&](size_t o, size_t k) { return model.coefficients[o * vectors + v + k]; });
         v += count;
-        m.group_begin.push_back(static_cast<int64_t>(m.squares.size() / group_size));
+        group_begin.push_back(panels.groups());
     }
-    return m;
+    return panels;
 }
 
 /// What is the same for all workers.
 struct Shared {
     std::shared_ptr<const Model> model;
     ClassifyOptions options;
-    Panels panels;
+    math::RbfPanels panels;
+    std::vector<int64_t> group_begin; ///< of a class, and the end of the last one
     std::vector<double> factor;
     std::vector<double> coefficient_sum; ///< a pair each: sum of |coefficients|
     double reach = 0;                    ///< largest |s|
@@ -68,8 +48,8 @@ class ClassifyWorker final : public stream::Worker {
   public:
     explicit ClassifyWorker(std::shared_ptr<const Shared> shared)
         : by_class(static_cast<size_t>(shared->model->class_count()), 0), m_shared(std::move(shared)),
-          m_simd(simd_kernels()), m_width(m_simd.width), m_n(m_shared->panels.features),
-          m_k(m_shared->panels.classes), m_x(static_cast<size_t>(m_n * m_width)),
+          m_simd(math::rbf_kernels()), m_width(m_simd.width), m_n(m_shared->panels.features()),
+          m_k(m_shared->model->class_count()), m_x(static_cast<size_t>(m_n * m_width)),
           m_x2(static_cast<size_t>(m_width)), m_sums(static_cast<size_t>(m_k * (m_k - 1) * m_width)),
           m_magnitude(static_cast<size_t>(m_width)), m_finite(static_cast<size_t>(m_width)),
           m_decision(m_shared->coefficient_sum.size()), m_votes(static_cast<size_t>(m_k)),
@@ -113,13 +93,23 @@ class ClassifyWorker final : public stream::Worker {
         bool any = false;
         for (int i = 0; i < count; ++i)
             any = any || is_valid(i);
-        if (any) m_simd.class_sums(m_shared->panels, m_x.data(), m_x2.data(), m_sums.data());
+        if (any) add_sums();
         for (int i = 0; i < count; ++i) {
             if (is_valid(i))
                 pixel(first + i, i);
             else
                 no_class(first + i);
         }
+    }
+
+    /// Of every class i and every other class in order: the sum of coefficient times kernel value over the
+    /// support vectors of i.
+    void add_sums() {
+        std::fill(m_sums.begin(), m_sums.end(), 0.0);
+        for (int c = 0; c < m_k; ++c)
+            m_simd.add_sums(m_shared->panels, m_shared->group_begin[static_cast<size_t>(c)],
+                            m_shared->group_begin[static_cast<size_t>(c) + 1], m_x.data(), m_x2.data(),
+                            m_sums.data() + c * (m_k - 1) * m_width);
     }
 
     bool is_valid(int i) const {
@@ -184,7 +174,7 @@ class ClassifyWorker final : public stream::Worker {
     }
 
     const std::shared_ptr<const Shared> m_shared;
-    const SimdKernels& m_simd;
+    const math::RbfKernels& m_simd;
     const int m_width, m_n, m_k;
     std::vector<double> m_x, m_x2, m_sums;
     std::vector<float> m_magnitude, m_finite;
@@ -203,7 +193,7 @@ class CpuClassification final : public Classification {
         auto shared = std::make_shared<Shared>();
         shared->model = m_model;
         shared->options = m_options;
-        shared->panels = make_panels(*m_model);
+        shared->panels = make_panels(*m_model, shared->group_begin);
         for (int f = 0; f < m_model->features(); ++f)
             shared->factor.push_back(m_model->factor(f));
         const auto k = static_cast<size_t>(m_model->class_count()),
@@ -222,7 +212,7 @@ class CpuClassification final : public Classification {
                 shared->terms = std::max(
                     shared->terms, static_cast<double>(start[i + 1] - start[i] + start[j + 1] - start[j]));
             }
-        for (const double square : shared->panels.squares)
+        for (const double square : shared->panels.squares())
             shared->reach = std::max(shared->reach, std::sqrt(square));
         m_shared = std::move(shared);
     }
@@ -231,7 +221,7 @@ class CpuClassification final : public Classification {
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         const auto n = static_cast<uint64_t>(m_model->features()),
                    k = static_cast<uint64_t>(m_model->class_count());
-        return 8 * static_cast<uint64_t>(simd_kernels().width) * (n + k * k + 2) + 16 * k * k + 8 * n;
+        return 8 * static_cast<uint64_t>(math::rbf_kernels().width) * (n + k * k + 2) + 16 * k * k + 8 * n;
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<ClassifyWorker>(m_shared);
@@ -274,6 +264,6 @@ std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model>
     return std::make_unique<CpuClassification>(std::move(model), options);
 }
 
-const char* simd_target() { return simd_kernels().target; }
+const char* simd_target() { return math::rbf_kernels().target; }
 
 } // namespace hsi::svm
