@@ -459,18 +459,6 @@ void smooth(cli::Run& run, const Backend& backend, const Settings& s, const stre
                              {"change", rms(residuals.change, entries)}}}};
 }
 
-std::vector<raster::LabelClass> legend_of(const sahic::MlrModel& model) {
-    std::vector<raster::LabelClass> classes;
-    for (const auto& c : model.classes) {
-        raster::LabelClass one;
-        one.value = c.value;
-        one.name = c.name;
-        one.colour = c.colour;
-        classes.push_back(one);
-    }
-    return classes;
-}
-
 raster::LabelledPixels read_labels(cli::Run& run, const Settings& s, const raster::RasterSource& scene) {
     const auto grid = raster::grid_of(scene);
     const auto source = raster::LabelSource::open(s.labels, &grid);
@@ -512,7 +500,7 @@ void write_virtual_map(cli::Run& run, const Settings& s, const raster::RasterSou
     raster::OutputOptions map = run.options().destination;
     raster::OutputSpec spec;
     spec.shape = {scene.shape().samples, scene.shape().lines, 1};
-    raster::describe_class_map(legend_of(*model), map, spec);
+    raster::describe_class_map(cli::legend_of(model->classes), map, spec);
     spec.bands = {{"class", {}}};
     spec.metadata["HSI_SAHIC_MODEL"] = s.apply;
     raster::RasterSink::check_virtual(map, spec, scene);
@@ -541,7 +529,7 @@ void run_sahic(cli::Run& run, const Settings& s) {
                             "Use the labels that the model was trained with, or none.");
     if (!model && labels.classes.size() < 2)
         throw Error("there is one class only", "Training needs labelled pixels of two classes at least.");
-    auto outputs = plan_outputs(run, s, *scene, model ? legend_of(*model) : labels.classes);
+    auto outputs = plan_outputs(run, s, *scene, model ? cli::legend_of(model->classes) : labels.classes);
     const Backend backend(run, scene->shape().float_bytes());
     const auto classes = static_cast<int>(model ? model->classes.size() : labels.classes.size());
     MrfPlan plan;
@@ -558,7 +546,7 @@ void run_sahic(cli::Run& run, const Settings& s) {
         model = std::make_shared<const sahic::MlrModel>(train(run, backend, s, *scene, found, labels));
         // A class may have lost all its pixels.
         if (model->class_count() != classes) {
-            outputs = plan_outputs(run, s, *scene, legend_of(*model));
+            outputs = plan_outputs(run, s, *scene, cli::legend_of(model->classes));
             if (!s.no_spatial) plan = plan_mrf(run, backend, s, scene->shape(), model->class_count());
         }
     } else if (border) {

@@ -42,18 +42,6 @@ class Backend {
     cli::Devices<svm::CudaBackend> m_devices;
 };
 
-std::vector<raster::LabelClass> classes_of(const svm::Model& model) {
-    std::vector<raster::LabelClass> classes;
-    for (const auto& c : model.classes) {
-        raster::LabelClass one;
-        one.value = c.value;
-        one.name = c.name;
-        one.colour = c.colour;
-        classes.push_back(one);
-    }
-    return classes;
-}
-
 /// The map as a VRT, the model in it: a class is computed when a pixel is read.
 class VirtualMap {
   public:
@@ -61,7 +49,7 @@ class VirtualMap {
                const svm::Model& model)
         : m_options(run.options().destination) {
         m_spec.shape = {source.shape().samples, source.shape().lines, 1};
-        raster::describe_class_map(classes_of(model), m_options, m_spec);
+        raster::describe_class_map(cli::legend_of(model.classes), m_options, m_spec);
         m_spec.bands = {{"class", {}}};
         m_spec.metadata["HSI_SVM_MODEL"] = s.model_file;
         raster::RasterSink::check_virtual(m_options, m_spec, source);
@@ -100,8 +88,8 @@ void run_classify(cli::Run& run, const Settings& s) {
             map.write(*source, *model);
         return;
     }
-    auto outputs = cli::plan_classification(run, *source, classes_of(*model), s.probabilities, s.confidence,
-                                            {{"HSI_SVM_MODEL", s.model_file}});
+    auto outputs = cli::plan_classification(run, *source, cli::legend_of(model->classes), s.probabilities,
+                                            s.confidence, {{"HSI_SVM_MODEL", s.model_file}});
     const Backend backend(run, source->shape().float_bytes());
     const auto operation = backend.classification(model, options);
     run.report()["model"] = {{"path", s.model_file},

@@ -25,6 +25,18 @@ void check_type(const std::string& type, const std::vector<raster::LabelClass>& 
 
 } // namespace
 
+std::vector<raster::LabelClass> legend_of(const std::vector<model::ModelClass>& classes) {
+    std::vector<raster::LabelClass> legend;
+    for (const auto& c : classes) {
+        raster::LabelClass one;
+        one.value = c.value;
+        one.name = c.name;
+        one.colour = c.colour;
+        legend.push_back(one);
+    }
+    return legend;
+}
+
 std::string class_text(int value, const std::string& name) {
     std::string text = std::to_string(value);
     if (!name.empty()) text.append(" ").append(name);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cli/tool.h"
+#include "model/classes.h"
 #include "raster/labels.h"
 #include "raster/output_set.h"
 
@@ -19,6 +20,9 @@ std::string class_text(int value, const std::string& name);
 
 /// -field, -name-field, -layer, -all-touched: how vector labels are read.
 void add_label_options(CLI::App& app, raster::LabelOptions& labels);
+
+/// A model's classes as a class map shows them.
+std::vector<raster::LabelClass> legend_of(const std::vector<model::ModelClass>& classes);
 
 /// The bands that a model was made for.
 struct ModelBands {

@@ -10,6 +10,7 @@
 
 #include "core/cancel.h"
 #include "core/cuda_module.h"
+#include "model/classes.h"
 #include "stream/operation.h"
 
 #include <array>
@@ -24,25 +25,16 @@ namespace hsi::sahic {
 
 // ---- The spectral model -------------------------------------------------------------------------------
 
-struct ModelClass {
-    int value = 0; ///< 1..65535, what the map holds
-    std::string name;
-    std::optional<std::array<uint8_t, 4>> colour;
-    int64_t samples = 0; ///< training pixels
-};
+using model::ModelClass; ///< weight: unused
 
 /// Sparse multinomial logistic regression on RBF features. With u = x / scale:
 ///   h(x) = [1, K(x, a_1) .. K(x, a_J)],  K(x, a) = exp(-|u_x - u_a|^2 / (2 delta^2 spread)),
 ///   P(class k | x) = exp(w_k . h(x)) / sum over j of exp(w_j . h(x)),  w of the last class = 0.
 /// Only anchors that some class uses are kept.
-struct MlrModel {
-    // The features.
-    std::vector<int> bands; ///< file bands (1-based) behind the values
-    std::vector<std::string> band_names;
-    std::vector<double> wavelengths_nm; ///< empty, or one a band (NaN where unknown)
-    double scale = 1;                   ///< greatest absolute value of the scene that it was trained on
-    double delta = 0.8;                 ///< width of the kernel, without a unit
-    double spread = 1;                  ///< mean of |u_i - u_j|^2 over all ordered pairs of training pixels
+struct MlrModel : model::ModelBands {
+    double scale = 1;   ///< greatest absolute value of the scene that it was trained on
+    double delta = 0.8; ///< width of the kernel, without a unit
+    double spread = 1;  ///< mean of |u_i - u_j|^2 over all ordered pairs of training pixels
 
     std::vector<ModelClass> classes; ///< by value
 

@@ -11,34 +11,22 @@
 #pragma once
 
 #include "core/cuda_module.h"
+#include "model/classes.h"
 #include "stream/operation.h"
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 namespace hsi::svm {
 
-struct ModelClass {
-    int value = 0; ///< 1..65535, what the map holds
-    std::string name;
-    std::optional<std::array<uint8_t, 4>> colour;
-    int64_t samples = 0; ///< training pixels
-    double weight = 1;   ///< factor of C
-};
+using model::ModelClass; ///< weight: a factor of C
 
 /// A trained machine and what must be known to use it. Classes are ordered by value; pair p of classes (i,
 /// j), i < j, counts through i, then j.
-struct Model {
-    // The features.
+struct Model : model::ModelBands {
     std::vector<double> minimum, maximum; ///< a feature each: the training set's range
-    std::vector<int> bands;               ///< file bands (1-based) behind the features
-    std::vector<std::string> band_names;
-    std::vector<double> wavelengths_nm; ///< empty, or one a feature (NaN where unknown)
 
     std::vector<ModelClass> classes;
 

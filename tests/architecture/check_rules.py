@@ -21,10 +21,11 @@ SOURCES = {".cpp", ".h", ".cu", ".cuh"}
 COMMON = {  # room -> the rooms whose headers it may include
     "core": {"core"},
     "math": {"core", "math"},
+    "model": {"core", "model"},
     "cuda": {"core", "cuda"},
     "stream": {"core", "math", "stream"},
     "raster": {"core", "math", "stream", "raster"},
-    "cli": {"core", "math", "stream", "raster", "cli"},
+    "cli": {"core", "math", "model", "stream", "raster", "cli"},
 }
 FOLDERS = ("common", "plugins", "gdal_tools", "tests", "benchmarks")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -72,7 +73,7 @@ def check_include(root, path, kind, name):
     if target in COMMON:
         if target == "cuda":
             return None
-        allowed = {"core", "math", "stream"}
+        allowed = {"core", "math", "model", "stream"}
         if top == "gdal_tools":
             allowed |= {"raster", "cli"}
         if top == "plugins" and room == "gdal":

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "model/document.h"
+
+#include "core/error.h"
+
+#include <charconv>
+#include <limits>
+#include <utility>
+
+namespace hsi::model {
+namespace {
+
+template <class T>
+std::string shortest(T v) {
+    if (!std::isfinite(v)) return "null";
+    if (v == 0) return std::signbit(v) ? "-0.0" : "0"; // "-0" would come back as the whole number 0
+    char digits[64];
+    return std::string(digits, std::to_chars(digits, digits + sizeof digits, v).ptr);
+}
+
+} // namespace
+
+std::string number_text(double v) { return shortest(v); }
+std::string number_text(float v) { return shortest(v); }
+
+std::string dump(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+std::string head_text(const char* format, int version, const std::string& created_by,
+                      const std::string& history) {
+    return "\"format\": \"" + std::string(format) + "\",\n\"version\": " + std::to_string(version) +
+           ",\n\"created_by\": " + dump(created_by) + ",\n\"history\": " + dump(history) + ",\n";
+}
+
+std::string classes_text(const std::vector<ModelClass>& classes, bool weights) {
+    std::string t = "\"classes\": [\n";
+    for (size_t i = 0; i < classes.size(); ++i) {
+        const ModelClass& c = classes[i];
+        Json one{{"value", c.value}, {"name", c.name}, {"samples", c.samples}};
+        if (weights) one["weight"] = c.weight;
+        if (c.colour) one["colour"] = *c.colour;
+        t += "  " + dump(one) + (i + 1 < classes.size() ? ",\n" : "\n");
+    }
+    return t + "]";
+}
+
+std::string bands_text(const ModelBands& b) {
+    std::string t = "  \"bands\": " + dump(b.bands) + ",\n";
+    if (!b.band_names.empty()) t += "  \"names\": " + dump(b.band_names) + ",\n";
+    if (!b.wavelengths_nm.empty()) t += "  \"wavelengths_nm\": " + row(b.wavelengths_nm) + ",\n";
+    return t;
+}
+
+Reader::Reader(std::string name, std::string kind, std::string maker)
+    : m_name(std::move(name)), m_kind(std::move(kind)), m_maker(std::move(maker)) {}
+
+void Reader::fail(const std::string& what) const {
+    throw Error("'" + m_name + "' is no usable " + m_kind + " model: " + what,
+                "Models are made by " + m_maker + "; this file may be damaged.");
+}
+
+Json Reader::parse(const std::string& document, const char* format, int version) const {
+    Json root = Json::parse(document, nullptr, false);
+    if (root.is_discarded()) fail("it is not valid JSON");
+    if (!root.is_object() || text(root, "format") != format) fail("it is not marked as one");
+    if (const auto found = whole(member(root, "version"), "version", 1, 1 << 30); found != version)
+        fail("its version is " + std::to_string(found) + ", this program reads version " +
+             std::to_string(version));
+    return root;
+}
+
+const Json& Reader::member(const Json& object, const char* key) const {
+    if (!object.is_object()) fail(std::string("an object with '") + key + "' is missing");
+    const auto it = object.find(key);
+    if (it == object.end()) fail(std::string("'") + key + "' is missing");
+    return *it;
+}
+
+const Json& Reader::list(const Json& object, const char* key) const {
+    const Json& v = member(object, key);
+    if (!v.is_array()) fail(std::string("'") + key + "' is no list");
+    return v;
+}
+
+double Reader::number(const Json& v, const char* what) const {
+    if (!v.is_number()) fail(std::string("'") + what + "' holds something that is no number");
+    const double x = v.get<double>();
+    if (!std::isfinite(x)) fail(std::string("'") + what + "' is not finite");
+    return x;
+}
+
+double Reader::positive(const Json& object, const char* key) const {
+    const double x = number(member(object, key), key);
+    if (!(x > 0)) fail(std::string("'") + key + "' is not above 0");
+    return x;
+}
+
+int64_t Reader::whole(const Json& v, const char* what, int64_t least, int64_t most) const {
+    const double x = number(v, what);
+    if (x != std::floor(x) || x < static_cast<double>(least) || x > static_cast<double>(most))
+        fail(std::string("'") + what + "' is not a whole number from " + std::to_string(least) + " to " +
+             std::to_string(most));
+    return static_cast<int64_t>(x);
+}
+
+std::string Reader::text(const Json& object, const char* key) const {
+    if (!object.is_object() || !object.contains(key)) return {};
+    const Json& v = object[key];
+    if (!v.is_string()) fail(std::string("'") + key + "' is no text");
+    return v.get<std::string>();
+}
+
+void Reader::expect(const Json& v, const char* what, size_t count) const {
+    if (!v.is_array()) fail(std::string("'") + what + "' is no list");
+    if (v.size() != count)
+        fail(std::string("'") + what + "' has " + std::to_string(v.size()) + " entries instead of " +
+             std::to_string(count));
+}
+
+std::vector<double> Reader::numbers(const Json& v, const char* what, size_t count) const {
+    expect(v, what, count);
+    std::vector<double> all;
+    all.reserve(count);
+    for (const auto& x : v)
+        all.push_back(number(x, what));
+    return all;
+}
+
+void Reader::floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const {
+    for (const double x : numbers(v, what, count)) {
+        if (std::fabs(x) > static_cast<double>(std::numeric_limits<float>::max()))
+            fail(std::string("a number of '") + what + "' is out of range");
+        to.push_back(static_cast<float>(x));
+    }
+}
+
+ModelBands Reader::bands(const Json& features) const {
+    ModelBands m;
+    const Json& bands = list(features, "bands");
+    const size_t n = bands.size();
+    if (n == 0 || n > 1000000) fail("it has no features, or too many");
+    for (const auto& b : bands)
+        m.bands.push_back(static_cast<int>(whole(b, "bands", 1, 1000000)));
+    if (features.contains("names")) {
+        expect(features["names"], "names", n);
+        for (const auto& name : features["names"]) {
+            if (!name.is_string()) fail("'names' holds something that is no text");
+            m.band_names.push_back(name.get<std::string>());
+        }
+    }
+    if (features.contains("wavelengths_nm")) {
+        expect(features["wavelengths_nm"], "wavelengths_nm", n);
+        for (const auto& w : features["wavelengths_nm"])
+            m.wavelengths_nm.push_back(w.is_null() ? std::numeric_limits<double>::quiet_NaN()
+                                                   : number(w, "wavelengths_nm"));
+    }
+    return m;
+}
+
+std::vector<ModelClass> Reader::classes(const Json& root) const {
+    std::vector<ModelClass> all;
+    const Json& classes = list(root, "classes");
+    if (classes.size() < 2 || classes.size() > 65535) fail("it has fewer than two classes, or too many");
+    for (const auto& one : classes) {
+        ModelClass c;
+        c.value = static_cast<int>(whole(member(one, "value"), "value", 1, 65535));
+        if (!all.empty() && c.value <= all.back().value) fail("its classes are not in order of their values");
+        c.name = text(one, "name");
+        if (one.contains("samples")) c.samples = whole(one["samples"], "samples", 0, int64_t{1} << 50);
+        if (one.contains("weight")) c.weight = number(one["weight"], "weight");
+        if (one.contains("colour")) {
+            expect(one["colour"], "colour", 4);
+            c.colour.emplace();
+            for (size_t k = 0; k < 4; ++k)
+                (*c.colour)[k] = static_cast<uint8_t>(whole(one["colour"][k], "colour", 0, 255));
+        }
+        all.push_back(std::move(c));
+    }
+    return all;
+}
+
+} // namespace hsi::model

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// Classifiers as readable JSON documents: numbers that come back to the last bit, classes one a line, and
+// complaints about damaged files that name the place.
+#pragma once
+
+#include "model/classes.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace hsi::model {
+
+using Json = nlohmann::json;
+
+/// The largest file that is read as a model.
+inline constexpr uint64_t largest_file = uint64_t{4} << 30;
+
+// ---- Writing --------------------------------------------------------------------------------------------
+
+/// The shortest text that gives the same number back; "null" for what is not finite, since JSON has no NaN.
+std::string number_text(double v);
+std::string number_text(float v);
+/// A list of numbers on one line.
+template <class T>
+std::string row(const T* v, size_t count) {
+    std::string text = "[";
+    for (size_t i = 0; i < count; ++i) {
+        if (i) text += ',';
+        text += number_text(v[i]);
+    }
+    return text + "]";
+}
+inline std::string row(const std::vector<double>& v) { return row(v.data(), v.size()); }
+/// One line of JSON; text that is no UTF-8 is mended.
+std::string dump(const Json& j);
+/// The members "format", "version", "created_by" and "history", each on a line that ends with a comma.
+std::string head_text(const char* format, int version, const std::string& created_by,
+                      const std::string& history);
+/// The member "classes", with "weight" or without.
+std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
+/// The members "bands", "names" and "wavelengths_nm", indented by two, each with a comma behind it.
+std::string bands_text(const ModelBands& bands);
+
+// ---- Reading --------------------------------------------------------------------------------------------
+
+/// Reads with complaints that name the file and the place.
+class Reader {
+  public:
+    /// name: the file's; kind: "SVM"; maker: what makes such files.
+    Reader(std::string name, std::string kind, std::string maker);
+
+    [[noreturn]] void fail(const std::string& what) const;
+    /// Parses a document and checks that it is marked as `format` of this version.
+    Json parse(const std::string& text, const char* format, int version) const;
+
+    const Json& member(const Json& object, const char* key) const;
+    const Json& list(const Json& object, const char* key) const;
+    double number(const Json& v, const char* what) const;       ///< finite
+    double positive(const Json& object, const char* key) const; ///< finite and above 0
+    int64_t whole(const Json& v, const char* what, int64_t least, int64_t most) const;
+    std::string text(const Json& object, const char* key) const;      ///< empty when absent
+    void expect(const Json& v, const char* what, size_t count) const; ///< a list of `count` entries
+    std::vector<double> numbers(const Json& v, const char* what, size_t count) const;
+    /// A list of `count` numbers within the range of float, appended to `to`.
+    void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;
+
+    /// The member "features": its bands, 1 to a million.
+    ModelBands bands(const Json& features) const;
+    /// The member "classes" of the root: two at least, in order of their values.
+    std::vector<ModelClass> classes(const Json& root) const;
+
+  private:
+    std::string m_name, m_kind, m_maker;
+};
+
+} // namespace hsi::model
