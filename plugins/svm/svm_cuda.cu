@@ -9,6 +9,7 @@
 #include "cuda/cublas.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/exp.cuh"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "svm/svm.h"
@@ -99,27 +100,6 @@ struct SumsWork {
     int batch = 0;
 };
 
-/// exp(x) for x <= 0 to within two units in the last place, zero below -708; NaN stays NaN. CUDA's own
-/// branches on rare arguments, which keeps the compiler from interleaving several of them, and latency is all
-/// that they cost.
-__device__ __forceinline__ double exp_of(double x) {
-    const double magic = 6755399441055744.0; // 1.5 * 2^52: the sum's low word is the rounded number
-    const double shifted = fma(x, 1.4426950408889634, magic);
-    const double n = shifted - magic;
-    double r = fma(n, -0.6931471805599453, x);
-    r = fma(n, -2.3190468138462996e-17, r);
-    const double r2 = r * r, r4 = r2 * r2;
-    // 1 + r + r^2/2! + .. + r^12/12!, |r| <= ln(2)/2
-    const double a = fma(fma(r, 1.0 / 6, 0.5), r2, r + 1.0);
-    const double b = fma(fma(r, 1.0 / 5040, 1.0 / 720), r2, fma(r, 1.0 / 120, 1.0 / 24));
-    const double c = fma(1.0 / 479001600, r2 * r2,
-                         fma(fma(r, 1.0 / 39916800, 1.0 / 3628800), r2, fma(r, 1.0 / 362880, 1.0 / 40320)));
-    const double p = fma(fma(c, r4, b), r4, a);
-    const double scaled_p =
-        __hiloint2double(__double2hiint(p) + (__double2loint(shifted) << 20), __double2loint(p));
-    return x < -708.0 ? 0.0 : scaled_p;
-}
-
 /// Sums of coefficient times kernel value over one part of the support vectors of class blockIdx.y, for the N
 /// other classes from `first` on and two pixels a thread: what is read of the model serves both. Fresh: the
 /// product holds -2 x s; else kernel values, where an earlier chunk left them (Keep).
@@ -148,8 +128,8 @@ __global__ void class_sums(const SumsWork w) {
         double2 value = Keep ? *at : __ldg(at);
         if (Fresh) {
             const double s2 = __ldg(square + v);
-            value.x = exp_of(gamma * fmax(0.0, norm.x + s2 + value.x));
-            value.y = exp_of(gamma * fmax(0.0, norm.y + s2 + value.y));
+            value.x = cuda::exp_of_negative(gamma * fmax(0.0, norm.x + s2 + value.x));
+            value.y = cuda::exp_of_negative(gamma * fmax(0.0, norm.y + s2 + value.y));
             if (Keep) *at = value;
         }
 #pragma unroll
