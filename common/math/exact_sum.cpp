@@ -167,6 +167,19 @@ void ExactSums::normalise() {
     m_pending = 0;
 }
 
+uint64_t ExactSums::most_bytes(size_t count, int lowest, int highest) {
+    // From the digit of the last of a term's 53 bits, whichever are set, to that of the highest, and one for
+    // carrying; the non-finite terms apart.
+    const int digits = (highest - base_exponent) / 32 - (lowest - 52 - base_exponent) / 32 + 2;
+    return count * static_cast<uint64_t>(digits + 1) * sizeof(int64_t);
+}
+
+uint64_t ExactSums::bytes() const {
+    const auto rows =
+        std::count_if(m_digit.begin(), m_digit.end(), [](const auto& row) { return row != nullptr; });
+    return (static_cast<uint64_t>(rows) * m_count + m_special.size()) * sizeof(int64_t);
+}
+
 double ExactSums::value(size_t i) const {
     if (!m_special.empty() && (m_special[i] != 0 || std::isnan(m_special[i]))) return m_special[i];
     size_t lowest = 0, count = 0;

@@ -42,8 +42,10 @@ class ExactSums {
     void add(size_t first, const double* x, size_t count);
     void add(const ExactSums& other); ///< merges sums of the same number
     double value(size_t i) const;     ///< equal to ExactSum's for the same terms
-    /// The most memory that `count` sums can take, whatever their terms.
-    static uint64_t most_bytes(size_t count) { return count * (ExactSum::digits + 1) * sizeof(int64_t); }
+    /// The most memory that `count` sums take when every term is a multiple of 2^lowest and, like every sum,
+    /// below 2^highest in magnitude (the least and the greatest doubles: -1074, 1024).
+    static uint64_t most_bytes(size_t count, int lowest, int highest);
+    uint64_t bytes() const; ///< that they take now
 
   private:
     void normalise();

@@ -382,7 +382,10 @@ CovarianceSums::CovarianceSums(int n)
     : bands(n), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)), product(at_lower(n, 0)) {}
 
 uint64_t CovarianceSums::bytes(int bands) {
-    return math::ExactSums::most_bytes(at_lower(bands, 0) + static_cast<size_t>(bands));
+    // Floats are multiples of 2^-149 below 2^128, and so are their sums and differences in double; what
+    // add_block() makes of two of them is a multiple of 2^-298, below 2^258 a pixel. Room for 2^40 pixels.
+    return math::ExactSums::most_bytes(at_lower(bands, 0), -298, 298) +
+           math::ExactSums::most_bytes(static_cast<size_t>(bands), -149, 170);
 }
 
 void CovarianceSums::add_block(int64_t count, const double* block_sum, const float* centre,

@@ -117,5 +117,21 @@ TEST(ExactSums, KeepNonFiniteTermsApart) {
     EXPECT_EQ(ExactSums(1).value(0), 0.0);
 }
 
+TEST(ExactSums, TakeNoMoreMemoryThanTheySay) {
+    for (auto [lowest, highest] : {std::pair{-1074, 1024}, {-298, 298}, {-149, 170}, {0, 1}, {31, 33}}) {
+        ExactSums s(10);
+        const double terms[] = {std::ldexp(1.0, lowest), -std::ldexp(2 - 0x1p-52, highest - 1),
+                                std::ldexp(1.5, lowest + 1)};
+        for (int round = 0; round < 3; ++round)
+            for (const double& x : terms)
+                s.add(static_cast<size_t>(round), &x, 1);
+        EXPECT_LE(s.bytes(), ExactSums::most_bytes(10, lowest, highest)) << lowest << " " << highest;
+        const double none = std::nan("");
+        s.add(3, &none, 1);
+        EXPECT_LE(s.bytes(), ExactSums::most_bytes(10, lowest, highest));
+    }
+    EXPECT_LT(3 * ExactSums::most_bytes(10, -298, 298), ExactSums::most_bytes(10, -1074, 1024));
+}
+
 } // namespace
 } // namespace hsi::math
