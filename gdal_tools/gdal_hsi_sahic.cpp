@@ -513,9 +513,7 @@ void run_sahic(cli::Run& run, const Settings& s) {
     if (!s.model_file.empty()) check_text_file(s.model_file, run.options().destination.overwrite);
     std::shared_ptr<const sahic::MlrModel> model;
     if (!s.apply.empty()) model = std::make_shared<const sahic::MlrModel>(sahic::read_model(s.apply));
-    auto scene =
-        model ? cli::matching_source(run, {s.apply, model->bands, model->wavelengths_nm, s.any_wavelengths})
-              : run.open_source();
+    auto scene = model ? cli::matching_source(run, s.apply, *model, s.any_wavelengths) : run.open_source();
     if (raster::RasterSink::is_virtual(run.options().destination))
         return write_virtual_map(run, s, *scene, model.get());
     raster::LabelledPixels labels;

@@ -74,8 +74,7 @@ void run_classify(cli::Run& run, const Settings& s) {
         throw Error("'" + s.model_file +
                         "' has no probability estimates, which -probabilities and -confidence need",
                     "Train it with -probability.");
-    const auto source =
-        cli::matching_source(run, {s.model_file, model->bands, model->wavelengths_nm, s.any_wavelengths});
+    const auto source = cli::matching_source(run, s.model_file, *model, s.any_wavelengths);
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         if (options.probabilities || options.confidence)
             throw UsageError(

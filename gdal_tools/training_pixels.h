@@ -44,7 +44,7 @@ void fill_training_set(cli::Run& run, const raster::LabelledPixels& labels, cons
         set.label.push_back(labels.value[i]);
     }
     for (const auto& c : labels.classes) {
-        typename decltype(set.classes)::value_type one;
+        model::ModelClass one;
         one.value = c.value;
         one.name = c.name;
         one.colour = c.colour;

@@ -53,7 +53,8 @@ void add_label_options(CLI::App& app, raster::LabelOptions& labels) {
                  "Burn every pixel that a polygon touches, not only those whose centre it covers");
 }
 
-std::shared_ptr<raster::RasterSource> matching_source(Run& run, const ModelBands& model) {
+std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
+                                                      const model::ModelBands& model, bool any_wavelengths) {
     auto source = run.open_source();
     if (run.options().source.bands.empty() && source->bands() != model.bands) {
         const auto& have = source->bands();
@@ -73,17 +74,17 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const ModelBands
     }
     const size_t bands = static_cast<size_t>(source->shape().bands);
     if (bands != model.bands.size())
-        throw Error("'" + model.file + "' was made for " + std::to_string(model.bands.size()) + " bands, " +
+        throw Error("'" + file + "' was made for " + std::to_string(model.bands.size()) + " bands, " +
                         source->path() + " gives " + std::to_string(bands),
                     "Choose the bands that it was trained on with -b.");
     const auto have = source->wavelengths_nm();
-    if (!model.any_wavelengths && !have.empty() && !model.wavelengths_nm.empty())
+    if (!any_wavelengths && !have.empty() && !model.wavelengths_nm.empty())
         for (size_t i = 0; i < have.size(); ++i)
             if (std::fabs(have[i] - model.wavelengths_nm[i]) > 2.0) { // NaN: unknown, not compared
                 char text[160];
                 std::snprintf(text, sizeof text, "band %d is at %.1f nm, the model's feature %zu at %.1f nm",
                               source->bands()[i], have[i], i + 1, model.wavelengths_nm[i]);
-                throw Error("'" + model.file + "' was made for other bands: " + text,
+                throw Error("'" + file + "' was made for other bands: " + text,
                             "Choose the bands with -b, or give -any-wavelengths to classify nevertheless.");
             }
     return source;

@@ -24,18 +24,12 @@ void add_label_options(CLI::App& app, raster::LabelOptions& labels);
 /// A model's classes as a class map shows them.
 std::vector<raster::LabelClass> legend_of(const std::vector<model::ModelClass>& classes);
 
-/// The bands that a model was made for.
-struct ModelBands {
-    std::string file;                   ///< the model's, for messages
-    std::vector<int> bands;             ///< the scene's band numbers then, counted from 1
-    std::vector<double> wavelengths_nm; ///< NaN where unknown; may be empty
-    bool any_wavelengths = false;       ///< do not compare the wavelengths
-};
-
 /// The source, with the model's bands. When the scene keeps as many bands as the model has features these are
 /// taken as they are; else, without -b, the model's own band numbers are looked up among the scene's. Throws
-/// Error when they do not fit: another number of bands, or a wavelength (nm) that differs by more than 2.
-std::shared_ptr<raster::RasterSource> matching_source(Run& run, const ModelBands& model);
+/// Error, naming the model's `file`, when they do not fit: another number of bands, or, unless
+/// any_wavelengths, a wavelength (nm) that differs by more than 2.
+std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
+                                                      const model::ModelBands& model, bool any_wavelengths);
 
 /// The rasters of a classification, in this order: the class map (dst), with names and colours; then, where a
 /// path is given, a band of probabilities a class, and the confidence. `metadata` goes to all of them. What

@@ -87,12 +87,11 @@ void ExactSum::add(double x) {
 }
 
 void ExactSum::add(const ExactSum& other) {
-    ExactSum tidy = other;
-    tidy.normalise();
+    if (m_pending + other.m_pending >= most_pending) normalise();
     for (size_t i = 0; i < m_digit.size(); ++i)
-        m_digit[i] += tidy.m_digit[i];
+        m_digit[i] += other.m_digit[i];
     m_special += other.m_special;
-    if (++m_pending >= most_pending) normalise();
+    m_pending += other.m_pending + 1;
 }
 
 void ExactSum::normalise() {

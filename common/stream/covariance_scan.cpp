@@ -10,7 +10,8 @@
 #define HWY_TARGET_INCLUDE "stream/covariance_scan.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
 
-#include <hwy/cache_control.h>
+#include "stream/block_sum-inl.h"
+
 #include <hwy/highway.h>
 
 #ifndef HSI_COVARIANCE_CONSTANTS
@@ -30,6 +31,8 @@ struct Run {
     int64_t samples;       ///< of a line of the block
     int64_t first, count;  ///< pixels
 
+    /// The pixels with what fills the last vector, of 16 at most.
+    int64_t whole() const { return (count + 15) / 16 * 16; }
     /// f(line, sample, pixels, pixel of the run), for every stretch of one line.
     template <class F>
     void for_stretches(F f) const {
@@ -57,56 +60,36 @@ namespace hsi::stream {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// The sum of one band of a run; magnitude[i] += |x_i| (NaN and infinities stay visible there, and so does a
-/// pixel that is zero in all bands). The same run of `next`, the band that follows, is fetched meanwhile: it
-/// lies too far away for the processor to guess.
-double sum_band(const float* band, const float* next, const Run& run, float* HWY_RESTRICT magnitude) {
-    const hn::ScalableTag<float> df;
+/// The sum of one band of a run, and its magnitudes (see add_stretch()). The same run of `next`, the band
+/// that follows, is fetched meanwhile: it lies too far away for the processor to guess.
+double sum_band(const float* band, const float* next, const Run& run, float* magnitude) {
     const hn::ScalableTag<double> dd;
-    const hn::Rebind<float, decltype(dd)> dh;
-    const auto wide = static_cast<int64_t>(hn::Lanes(df));
-    const auto lanes = static_cast<int64_t>(hn::Lanes(dd));
     auto sum0 = hn::Zero(dd), sum1 = hn::Zero(dd);
     double rest = 0;
-    int64_t line = run.first / run.samples, sample = run.first % run.samples;
-    for (int64_t done = 0; done < run.count; ++line, sample = 0) {
-        const int64_t n = std::min(run.samples - sample, run.count - done);
-        const float* HWY_RESTRICT x = band + line * run.line_stride + sample;
-        const float* const soon = next + line * run.line_stride + sample;
-        float* HWY_RESTRICT m = magnitude + done;
-        int64_t i = 0;
-        for (; i + wide <= n; i += wide) {
-            hwy::Prefetch(soon + i);
-            hn::StoreU(hn::Add(hn::LoadU(df, m + i), hn::Abs(hn::LoadU(df, x + i))), df, m + i);
-            sum0 = hn::Add(sum0, hn::PromoteTo(dd, hn::LoadU(dh, x + i)));
-            sum1 = hn::Add(sum1, hn::PromoteTo(dd, hn::LoadU(dh, x + i + lanes)));
-        }
-        for (; i < n; ++i) {
-            m[i] += std::fabs(x[i]);
-            rest += static_cast<double>(x[i]);
-        }
-        done += n;
-    }
+    run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) HWY_ATTR {
+        const ptrdiff_t from = line * run.line_stride + sample;
+        auto s0 = sum0, s1 = sum1; // in registers: what is captured lies in memory
+        add_stretch(band + from, next + from, n, s0, s1, rest, magnitude + at);
+        sum0 = s0;
+        sum1 = s1;
+    });
     return hn::GetLane(hn::SumOfLanes(dd, hn::Add(sum0, sum1))) + rest;
 }
 
 /// out[i] = x_i - centre, for one band of a run.
-void centre_band(const float* band, const Run& run, float centre, float* HWY_RESTRICT out) {
-    const hn::ScalableTag<float> d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const auto c = hn::Set(d, centre);
-    int64_t line = run.first / run.samples, sample = run.first % run.samples;
-    for (int64_t done = 0; done < run.count; ++line, sample = 0) {
-        const int64_t n = std::min(run.samples - sample, run.count - done);
+void centre_band(const float* band, const Run& run, float centre, float* out) {
+    run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) HWY_ATTR {
+        const hn::ScalableTag<float> d;
+        const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+        const auto c = hn::Set(d, centre);
         const float* HWY_RESTRICT x = band + line * run.line_stride + sample;
-        float* HWY_RESTRICT o = out + done;
+        float* HWY_RESTRICT o = out + at;
         int64_t i = 0;
         for (; i + lanes <= n; i += lanes)
             hn::StoreU(hn::Sub(hn::LoadU(d, x + i), c), d, o + i);
         for (; i < n; ++i)
             o[i] = x[i] - centre;
-        done += n;
-    }
+    });
 }
 
 #if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
@@ -259,8 +242,8 @@ class ScanWorker final : public Worker {
         std::fill(m_scatter.begin(), m_scatter.end(), 0.0);
         int64_t valid = 0;
         for (int64_t first = 0; first < pixels; first += chunk_pixels) {
-            const int64_t count = take_chunk(
-                block, {block.line_stride, block.samples, first, std::min(chunk_pixels, pixels - first)});
+            const Run run{block.line_stride, block.samples, first, std::min(chunk_pixels, pixels - first)};
+            const int64_t count = take_chunk(block, run);
             if (count == 0) continue;
             if (valid == 0) m_centre = m_chunk_centre;
             valid += count;
@@ -272,7 +255,7 @@ class ScanWorker final : public Worker {
                 m_total[b] = m_chunk_sum[b] - static_cast<double>(count) * g;
             }
             HWY_DYNAMIC_DISPATCH(add_scatter)
-            (m_chunk.data(), block.bands, m_rows, m_chunk_whole,
+            (m_chunk.data(), block.bands, m_rows, run.whole(),
              {m_offset.data(), m_rest.data(), m_total.data()}, m_scatter.data());
         }
         sums.valid += valid;
@@ -284,7 +267,6 @@ class ScanWorker final : public Worker {
     /// Returns how many they are.
     int64_t take_chunk(const CubeView<float>& block, const Run& run) {
         std::fill_n(m_magnitude.begin(), run.count, 0.0f);
-        m_chunk_whole = (run.count + 15) / 16 * 16;
         for (int b = 0; b < block.bands; ++b) {
             float* const row = m_chunk.data() + b * chunk_pixels;
             const float* const band = block.row(b, 0);
@@ -292,7 +274,7 @@ class ScanWorker final : public Worker {
                 band, block.row(std::min(b + 1, block.bands - 1), 0), run, m_magnitude.data());
             const auto centre = static_cast<float>(sum / static_cast<double>(run.count));
             HWY_DYNAMIC_DISPATCH(centre_band)(band, run, centre, row);
-            std::fill(row + run.count, row + m_chunk_whole, 0.0f);
+            std::fill(row + run.count, row + run.whole(), 0.0f);
             m_chunk_sum[static_cast<size_t>(b)] = sum;
             m_chunk_centre[static_cast<size_t>(b)] = centre;
         }
@@ -349,7 +331,6 @@ class ScanWorker final : public Worker {
     std::vector<double> m_sum, m_chunk_sum;
     std::vector<float> m_centre, m_chunk_centre;
     std::vector<double> m_offset, m_rest, m_total; ///< of the chunk, see Shift; m_rows each
-    int64_t m_chunk_whole = 0;                     ///< pixels of the chunk with what fills the last vector
     HostBuffer<float> m_chunk;                     ///< m_rows x chunk_pixels
     std::vector<double> m_scatter;                 ///< of the block, m_rows x m_rows
     std::vector<float> m_magnitude;                ///< of the chunk's pixels

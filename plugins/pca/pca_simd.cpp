@@ -12,7 +12,7 @@ namespace hsi::pca {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// K outputs of one register tile: K x 2 vectors of sums. With `magnitude`, the sum of |in| as well.
+/// K outputs of one register tile: K x 2 vectors of sums. With `magnitudes`, the sum of |in| as well.
 template <int K, bool magnitudes>
 void add_tile(const float* HWY_RESTRICT in, ptrdiff_t in_stride, int inputs,
               const double* HWY_RESTRICT matrix, int matrix_stride, int64_t count, double* HWY_RESTRICT sum,

@@ -79,7 +79,7 @@ void evaluate(const MlrPanels& panels, double scale, const CubeView<const float>
     for (size_t o = 0; o < panels.constant.size(); ++o)
         std::fill_n(s.logits.begin() + static_cast<ptrdiff_t>(o) * width, width, panels.constant[o]);
     rbf.add_sums(panels.sums, 0, panels.sums.groups(), s.x.data(), s.x2.data(), s.logits.data());
-    mlr_kernels().softmax(panels.outputs(), width, s.logits.data(), s.p.data());
+    softmax(panels.outputs(), width, s.logits.data(), s.p.data());
 }
 
 bool any(const unsigned char* valid, int count) {

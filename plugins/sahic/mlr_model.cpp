@@ -28,7 +28,7 @@ void read_regressors(const Reader& in, const Json& root, MlrModel& m) {
     if (count > (size_t{1} << 30)) in.fail("it has too many anchors");
     for (const auto& a : anchors)
         in.floats(a, "anchors", n, m.anchors);
-    const Json& weights = in.list(mlr, "weights");
+    const Json& weights = in.member(mlr, "weights");
     in.expect(weights, "weights", m.classes.size() - 1);
     for (const auto& list : weights) {
         const auto values = in.numbers(list, "weights", count + 1);

@@ -16,7 +16,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DoubleTag = hn::ScalableTag<double>;
 using V = hn::Vec<DoubleTag>;
 
-void softmax(int outputs, int width, const double* z, double* p) {
+void softmax_rows(int outputs, int width, const double* z, double* p) {
     const DoubleTag d;
     const auto lanes = static_cast<int>(hn::Lanes(d));
     for (int r = 0; r < width; r += lanes) {
@@ -36,20 +36,17 @@ void softmax(int outputs, int width, const double* z, double* p) {
     }
 }
 
-const MlrKernels& kernels() {
-    static const MlrKernels table{softmax};
-    return table;
-}
-
 } // namespace HWY_NAMESPACE
 } // namespace hsi::sahic
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace hsi::sahic {
-HWY_EXPORT(kernels);
+HWY_EXPORT(softmax_rows);
 
-const MlrKernels& mlr_kernels() { return HWY_DYNAMIC_DISPATCH(kernels)(); }
+void softmax(int outputs, int width, const double* logits, double* probabilities) {
+    HWY_DYNAMIC_DISPATCH(softmax_rows)(outputs, width, logits, probabilities);
+}
 
 } // namespace hsi::sahic
 #endif

@@ -4,12 +4,8 @@
 
 namespace hsi::sahic {
 
-struct MlrKernels {
-    /// logits [output][width] to probabilities [output + 1][width]; the last class has logit 0. width: that
-    /// of math::RbfKernels, or another multiple of a vector's lanes.
-    void (*softmax)(int outputs, int width, const double* logits, double* probabilities);
-};
-
-const MlrKernels& mlr_kernels();
+/// logits [output][width] to probabilities [output + 1][width]; the last class has logit 0. width: that of
+/// math::RbfKernels, or another multiple of a vector's lanes.
+void softmax(int outputs, int width, const double* logits, double* probabilities);
 
 } // namespace hsi::sahic

@@ -34,7 +34,7 @@ void read_machine(const Reader& in, const Json& root, Model& m) {
     m.c = in.positive(machine, "C");
     m.gamma = in.positive(machine, "gamma");
     const size_t k = m.classes.size(), n = m.minimum.size(), pairs = k * (k - 1) / 2;
-    const Json& counts = in.list(machine, "support_count");
+    const Json& counts = in.member(machine, "support_count");
     in.expect(counts, "support_count", k);
     int64_t total = 0;
     for (const auto& c : counts) {
@@ -42,7 +42,7 @@ void read_machine(const Reader& in, const Json& root, Model& m) {
         total += m.support_count.back();
     }
     if (total == 0) in.fail("it has no support vectors");
-    const Json& vectors = in.list(machine, "support_vectors");
+    const Json& vectors = in.member(machine, "support_vectors");
     in.expect(vectors, "support_vectors", static_cast<size_t>(total));
     for (const auto& v : vectors)
         in.floats(v, "support_vectors", n, m.support_vectors);
