@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
-// Preloaded into a tool under test: lets the Nth system call of some kinds that touches files of one folder fail.
+// Preloaded into a tool under test: lets the Nth system call of some kinds that touches files of one folder
+// fail.
 //
-// Calls are caught in the kernel's door and not at the C library's functions: a filter (seccomp) turns them into
-// SIGSYS, whose handler here counts them, lets one fail, and makes all others itself. So whatever stdio, libtiff,
-// SQLite or HDF5 do below is seen, which interposed functions would not.
+// Calls are caught in the kernel's door and not at the C library's functions: a filter (seccomp) turns them
+// into SIGSYS, whose handler here counts them, lets one fail, and makes all others itself. So whatever stdio,
+// libtiff, SQLite or HDF5 do below is seen, which interposed functions would not.
 //
 //   HSI_FAULT_FOLDER   only files below this folder count (an absolute path without links)
 //   HSI_FAULT_LOG      a file outside of it: a page of counters, see `struct Shared`
-//   HSI_FAULT_CALLS    which kinds count: any of "write sync rename open close truncate mkdir unlink link", or "all"
-//   HSI_FAULT_NUMBER   which of the counted calls fails, from 1; 0 or absent: none
-//   HSI_FAULT_KIND     EIO, ENOSPC, EDQUOT, EINTR, ...: the error number in words; "short": half of a write;
-//                      "sleep": the call waits for HSI_FAULT_SECONDS and then succeeds; "raise": the process gets
-//                      HSI_FAULT_SIGNAL (a number) and the call succeeds; "from:ENOSPC": this and all later ones of the
-//                      kind fail, as on a disk that stays full
+//   HSI_FAULT_CALLS    which kinds count: any of "write sync rename open close truncate mkdir unlink link",
+//   or "all" HSI_FAULT_NUMBER   which of the counted calls fails, from 1; 0 or absent: none HSI_FAULT_KIND
+//   EIO, ENOSPC, EDQUOT, EINTR, ...: the error number in words; "short": half of a write;
+//                      "sleep": the call waits for HSI_FAULT_SECONDS and then succeeds; "raise": the process
+//                      gets HSI_FAULT_SIGNAL (a number) and the call succeeds; "from:ENOSPC": this and all
+//                      later ones of the kind fail, as on a disk that stays full
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -20,6 +21,7 @@
 #include <linux/seccomp.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <ucontext.h>
@@ -63,17 +65,17 @@ struct Name {
     const char* text;
     unsigned kind;
 };
-constexpr Name kind_names[] = {{"write", kind_write}, {"sync", kind_sync},         {"rename", kind_rename},
-                               {"open", kind_open},   {"close", kind_close},       {"truncate", kind_truncate},
-                               {"mkdir", kind_mkdir}, {"unlink", kind_unlink},     {"link", kind_link}};
+constexpr Name kind_names[] = {{"write", kind_write}, {"sync", kind_sync},     {"rename", kind_rename},
+                               {"open", kind_open},   {"close", kind_close},   {"truncate", kind_truncate},
+                               {"mkdir", kind_mkdir}, {"unlink", kind_unlink}, {"link", kind_link}};
 
 struct ErrorName {
     const char* text;
     int number;
 };
-constexpr ErrorName error_names[] = {{"EIO", EIO},       {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EINTR", EINTR},
-                                     {"EACCES", EACCES}, {"EPERM", EPERM},   {"EROFS", EROFS},   {"EMFILE", EMFILE},
-                                     {"EXDEV", EXDEV},   {"EINVAL", EINVAL}};
+constexpr ErrorName error_names[] = {
+    {"EIO", EIO},     {"ENOSPC", ENOSPC}, {"EDQUOT", EDQUOT}, {"EINTR", EINTR}, {"EACCES", EACCES},
+    {"EPERM", EPERM}, {"EROFS", EROFS},   {"EMFILE", EMFILE}, {"EXDEV", EXDEV}, {"EINVAL", EINVAL}};
 
 Shared* g_shared = nullptr;
 char g_folder[PATH_MAX];
@@ -85,7 +87,8 @@ int g_signal = 0;
 bool g_short = false, g_sleep = false, g_lasting = false;
 timespec g_pause{};
 
-// The only place from which the caught system calls pass the filter. AArch64 and x86-64, as the filter knows them.
+// The only place from which the caught system calls pass the filter. AArch64 and x86-64, as the filter knows
+// them.
 extern "C" long hsi_fault_syscall(long number, long a, long b, long c, long d, long e, long f);
 extern "C" const char hsi_fault_after[];
 #if defined(__x86_64__)
@@ -151,7 +154,8 @@ bool path_counts(int folder_descriptor, const char* path) {
         strcpy(link, "/proc/self/cwd");
     else
         snprintf(link, sizeof link, "/proc/self/fd/%d", folder_descriptor);
-    const long n = hsi_fault_syscall(SYS_readlinkat, AT_FDCWD, address(link), address(base), sizeof base - 1, 0, 0);
+    const long n =
+        hsi_fault_syscall(SYS_readlinkat, AT_FDCWD, address(link), address(base), sizeof base - 1, 0, 0);
     if (n <= 0) return false;
     base[n] = 0;
     return strncmp(base, g_folder, g_folder_length) == 0;
@@ -160,7 +164,8 @@ bool path_counts(int folder_descriptor, const char* path) {
 bool descriptor_counts(int descriptor) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
-    const long n = hsi_fault_syscall(SYS_readlinkat, AT_FDCWD, address(link), address(path), sizeof path - 1, 0, 0);
+    const long n =
+        hsi_fault_syscall(SYS_readlinkat, AT_FDCWD, address(link), address(path), sizeof path - 1, 0, 0);
     if (n <= 0) return false;
     path[n] = 0;
     return strncmp(path, g_folder, g_folder_length) == 0;
@@ -181,50 +186,77 @@ Call understand(long number, const long* a) {
     const auto fd = [&](int i) { return static_cast<int>(a[i]); };
     const auto text = [&](int i) { return reinterpret_cast<const char*>(a[i]); };
     switch (number) {
-    case SYS_write: return {kind_write, "write", descriptor_counts(fd(0))};
-    case SYS_pwrite64: return {kind_write, "pwrite", descriptor_counts(fd(0))};
-    case SYS_writev: return {kind_write, "writev", descriptor_counts(fd(0))};
-    case SYS_pwritev: return {kind_write, "pwritev", descriptor_counts(fd(0))};
-    case SYS_copy_file_range: return {kind_write, "copy_file_range", descriptor_counts(fd(2))};
-    case SYS_sendfile: return {kind_write, "sendfile", descriptor_counts(fd(0))};
-    case SYS_fsync: return {kind_sync, "fsync", descriptor_counts(fd(0))};
-    case SYS_fdatasync: return {kind_sync, "fdatasync", descriptor_counts(fd(0))};
-    case SYS_ftruncate: return {kind_truncate, "ftruncate", descriptor_counts(fd(0))};
-    case SYS_fallocate: return {kind_truncate, "fallocate", descriptor_counts(fd(0))};
-    case SYS_close: return {kind_close, "close", writable(fd(0)) && descriptor_counts(fd(0))};
-    case SYS_openat: return {kind_open, "open", (a[2] & O_CREAT) != 0 && path_counts(fd(0), text(1))};
-    case SYS_mkdirat: return {kind_mkdir, "mkdir", path_counts(fd(0), text(1))};
-    case SYS_unlinkat: return {kind_unlink, "unlink", path_counts(fd(0), text(1))};
-    case SYS_renameat2: return {kind_rename, "rename", path_counts(fd(2), text(3)) || path_counts(fd(0), text(1))};
-    case SYS_linkat: return {kind_link, "link", path_counts(fd(2), text(3))};
+    case SYS_write:
+        return {kind_write, "write", descriptor_counts(fd(0))};
+    case SYS_pwrite64:
+        return {kind_write, "pwrite", descriptor_counts(fd(0))};
+    case SYS_writev:
+        return {kind_write, "writev", descriptor_counts(fd(0))};
+    case SYS_pwritev:
+        return {kind_write, "pwritev", descriptor_counts(fd(0))};
+    case SYS_copy_file_range:
+        return {kind_write, "copy_file_range", descriptor_counts(fd(2))};
+    case SYS_sendfile:
+        return {kind_write, "sendfile", descriptor_counts(fd(0))};
+    case SYS_fsync:
+        return {kind_sync, "fsync", descriptor_counts(fd(0))};
+    case SYS_fdatasync:
+        return {kind_sync, "fdatasync", descriptor_counts(fd(0))};
+    case SYS_ftruncate:
+        return {kind_truncate, "ftruncate", descriptor_counts(fd(0))};
+    case SYS_fallocate:
+        return {kind_truncate, "fallocate", descriptor_counts(fd(0))};
+    case SYS_close:
+        return {kind_close, "close", writable(fd(0)) && descriptor_counts(fd(0))};
+    case SYS_openat:
+        return {kind_open, "open", (a[2] & O_CREAT) != 0 && path_counts(fd(0), text(1))};
+    case SYS_mkdirat:
+        return {kind_mkdir, "mkdir", path_counts(fd(0), text(1))};
+    case SYS_unlinkat:
+        return {kind_unlink, "unlink", path_counts(fd(0), text(1))};
+    case SYS_renameat2:
+        return {kind_rename, "rename", path_counts(fd(2), text(3)) || path_counts(fd(0), text(1))};
+    case SYS_linkat:
+        return {kind_link, "link", path_counts(fd(2), text(3))};
 #if defined(SYS_renameat)
-    case SYS_renameat: return {kind_rename, "rename", path_counts(fd(2), text(3)) || path_counts(fd(0), text(1))};
+    case SYS_renameat:
+        return {kind_rename, "rename", path_counts(fd(2), text(3)) || path_counts(fd(0), text(1))};
 #endif
 #if defined(SYS_open)
-    case SYS_open: return {kind_open, "open", (a[1] & O_CREAT) != 0 && path_counts(AT_FDCWD, text(0))};
-    case SYS_creat: return {kind_open, "open", path_counts(AT_FDCWD, text(0))};
-    case SYS_mkdir: return {kind_mkdir, "mkdir", path_counts(AT_FDCWD, text(0))};
-    case SYS_rmdir: return {kind_unlink, "rmdir", path_counts(AT_FDCWD, text(0))};
-    case SYS_unlink: return {kind_unlink, "unlink", path_counts(AT_FDCWD, text(0))};
-    case SYS_rename: return {kind_rename, "rename", path_counts(AT_FDCWD, text(1)) || path_counts(AT_FDCWD, text(0))};
-    case SYS_link: return {kind_link, "link", path_counts(AT_FDCWD, text(1))};
+    case SYS_open:
+        return {kind_open, "open", (a[1] & O_CREAT) != 0 && path_counts(AT_FDCWD, text(0))};
+    case SYS_creat:
+        return {kind_open, "open", path_counts(AT_FDCWD, text(0))};
+    case SYS_mkdir:
+        return {kind_mkdir, "mkdir", path_counts(AT_FDCWD, text(0))};
+    case SYS_rmdir:
+        return {kind_unlink, "rmdir", path_counts(AT_FDCWD, text(0))};
+    case SYS_unlink:
+        return {kind_unlink, "unlink", path_counts(AT_FDCWD, text(0))};
+    case SYS_rename:
+        return {kind_rename, "rename", path_counts(AT_FDCWD, text(1)) || path_counts(AT_FDCWD, text(0))};
+    case SYS_link:
+        return {kind_link, "link", path_counts(AT_FDCWD, text(1))};
 #endif
-    default: return {};
+    default:
+        return {};
     }
 }
 
 constexpr long caught[] = {
-    SYS_write, SYS_pwrite64, SYS_writev, SYS_pwritev, SYS_copy_file_range, SYS_sendfile, SYS_fsync, SYS_fdatasync,
-    SYS_ftruncate, SYS_fallocate, SYS_close, SYS_openat, SYS_mkdirat, SYS_unlinkat, SYS_renameat2, SYS_linkat,
+    SYS_write,     SYS_pwrite64,  SYS_writev,    SYS_pwritev, SYS_copy_file_range, SYS_sendfile, SYS_fsync,
+    SYS_fdatasync, SYS_ftruncate, SYS_fallocate, SYS_close,   SYS_openat,          SYS_mkdirat,  SYS_unlinkat,
+    SYS_renameat2, SYS_linkat,
 #if defined(SYS_renameat)
     SYS_renameat,
 #endif
 #if defined(SYS_open)
-    SYS_open, SYS_creat, SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_rename, SYS_link,
+    SYS_open,      SYS_creat,     SYS_mkdir,     SYS_rmdir,   SYS_unlink,          SYS_rename,   SYS_link,
 #endif
 };
 
-/// Half of what was to be written; one byte is written whole, since nothing is a call to be repeated for ever.
+/// Half of what was to be written; one byte is written whole, since nothing is a call to be repeated for
+/// ever.
 long cut_short(long number, long* a) {
     if (number == SYS_write || number == SYS_pwrite64) {
         if (a[2] > 1) a[2] /= 2;
@@ -237,18 +269,30 @@ long cut_short(long number, long* a) {
 void remember(uint64_t order, const char* name, long number, const long* a) {
     if (g_shared->failed.fetch_add(1) != 0) return;
     char path[PATH_MAX] = "";
+    struct stat facts {};
     const bool by_descriptor = number == SYS_write || number == SYS_pwrite64 || number == SYS_writev ||
                                number == SYS_pwritev || number == SYS_fsync || number == SYS_fdatasync ||
                                number == SYS_ftruncate || number == SYS_fallocate || number == SYS_close;
-    if (by_descriptor) {
+    const int name_at = number == SYS_openat || number == SYS_mkdirat || number == SYS_unlinkat ? 1
+                        : number == SYS_renameat2 || number == SYS_linkat                       ? 3
+#if defined(SYS_open)
+                        : number == SYS_rename || number == SYS_link ? 1
+#endif
+                                                                     : 0;
+    if (!by_descriptor && number != SYS_copy_file_range && number != SYS_sendfile) {
+        snprintf(path, sizeof path, "%s", reinterpret_cast<const char*>(a[name_at]));
+    } else if (by_descriptor) {
         char link[64];
         snprintf(link, sizeof link, "/proc/self/fd/%d", static_cast<int>(a[0]));
         const long n =
             hsi_fault_syscall(SYS_readlinkat, AT_FDCWD, address(link), address(path), sizeof path - 1, 0, 0);
         path[n > 0 ? n : 0] = 0;
     }
+    const bool of_folder =
+        by_descriptor && fstat(static_cast<int>(a[0]), &facts) == 0 && S_ISDIR(facts.st_mode);
     const char* leaf = strrchr(path, '/');
-    snprintf(g_shared->what, sizeof g_shared->what, "call %llu: %s %s", static_cast<unsigned long long>(order), name,
+    snprintf(g_shared->what, sizeof g_shared->what, "call %llu: %s %s%.150s",
+             static_cast<unsigned long long>(order), name, of_folder ? "the folder " : "",
              leaf != nullptr ? leaf + 1 : path);
 }
 
@@ -269,7 +313,8 @@ void on_call(int, siginfo_t* info, void* context) {
             if (g_sleep) {
                 clock_nanosleep(CLOCK_MONOTONIC, 0, &g_pause, nullptr);
             } else if (g_signal != 0) {
-                hsi_fault_syscall(SYS_kill, hsi_fault_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0), g_signal, 0, 0, 0, 0);
+                hsi_fault_syscall(SYS_kill, hsi_fault_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0), g_signal, 0, 0,
+                                  0, 0);
             } else if (g_short) {
                 result = cut_short(number, a);
                 done = true;
@@ -313,7 +358,8 @@ bool install_filter() {
     action.sa_sigaction = on_call;
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
     if (sigaction(SIGSYS, &action, nullptr) != 0) return false;
-    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
 [[noreturn]] void give_up(const char* why) {
@@ -357,7 +403,8 @@ __attribute__((constructor)) void begin() {
     snprintf(g_folder, sizeof g_folder, "%s", folder);
     g_folder_length = strlen(g_folder);
     const int file = open(log, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (file < 0 || ftruncate(file, 0) != 0 || ftruncate(file, sizeof(Shared)) != 0) give_up("cannot make HSI_FAULT_LOG");
+    if (file < 0 || ftruncate(file, 0) != 0 || ftruncate(file, sizeof(Shared)) != 0)
+        give_up("cannot make HSI_FAULT_LOG");
     void* page = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     close(file);
     if (page == MAP_FAILED) give_up("cannot map HSI_FAULT_LOG");

@@ -250,23 +250,23 @@ def test_a_vrt_with_the_source_s_own_name(material, tmp_path):
     run_twice(folder, JOB["pca_vrt"], {"dst": "s.vrt"}, slots=set())
 
 
-@pytest.mark.parametrize("dst, options", [("foreign.vrt", ["-of", "VRT"]), ("foreign.vrt", ["-of", "GTiff"]),
-                                          ("foreign.vrt", ["-of", "ENVI"]), ("scene.tif", [])])
+@pytest.mark.parametrize("dst, options", [("scene.vrt", ["-of", "VRT"]), ("scene.vrt", ["-of", "GTiff"]),
+                                          ("scene.vrt", ["-of", "ENVI"]), ("scene.tif", [])])
 @pytest.mark.parametrize("source", ["s.img", "scene.tif"])
 def test_overwriting_a_foreign_vrt_keeps_what_it_refers_to(dst, options, source, material, tmp_path):
-    """foreign.vrt is of a scene, mentions a mask of its own and lies where the output shall lie."""
+    """scene.vrt is of a scene, mentions a mask of its own and lies where the output shall lie."""
     if source == dst:
         pytest.skip("the source itself: see test_no_output_over_an_input")
     folder = copy_of(material, tmp_path / "work")
     shutil.copy(folder / "y.tif", folder / "scene.tif")
-    gdal.Translate(str(folder / "foreign.vrt"), str(folder / "scene.tif"), format="VRT")
+    gdal.Translate(str(folder / "scene.vrt"), str(folder / "scene.tif"), format="VRT")
     before = contents(folder)
     for _ in range(2):
         result = execute([BIN / "gdal_hsi_pca", "-device", "cpu", "-nc", 2, "-overwrite", *options, source, dst],
                          folder)
         after = contents(folder)
         if source == "scene.tif" and result.code in REFUSED:
-            assert differences(before, after) == ""  # foreign.vrt may be taken for the source's: nothing is lost
+            assert differences(before, after) == ""  # scene.vrt may be taken for the source's: nothing is lost
             return
         assert result.code == 0, result.err
         gone = {name for name in before if name != dst and before[name] != after.get(name)}

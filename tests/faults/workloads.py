@@ -15,6 +15,7 @@ import os
 import pathlib
 import shutil
 import signal
+import struct
 import subprocess
 
 import numpy as np
@@ -140,6 +141,22 @@ JOBS = [
 JOB = {job.name: job for job in JOBS}
 
 
+def other_format(job, name, extra=(), **outputs):
+    """The job with other outputs: their extensions say the formats."""
+    return dataclasses.replace(job, name=name, args=tuple(extra) + job.args, outputs={**job.outputs, **outputs})
+
+
+# Every kind of output that the tools have: what is made by a driver's Create, by its CreateCopy, by our own writers.
+OUTPUT_JOBS = JOBS + [
+    other_format(JOB["pca"], "pca_envi", ("-of", "ENVI"), dst="o.img"),
+    other_format(JOB["pca"], "pca_cog", ("-of", "COG")),
+    other_format(JOB["pca"], "pca_deflate", ("-co", "COMPRESS=DEFLATE", "-co", "TILED=YES")),
+    other_format(JOB["svm_classify"], "svm_classify_png", dst="o.png"),
+    other_format(JOB["atdca_texts"], "atdca_csv", dst="o.csv"),
+    other_format(JOB["atdca_texts"], "atdca_shape", dst="o.shp", map="near.tif"),
+]
+
+
 def prepare():
     """What a child of a test must not inherit: a background shell ignores SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -223,6 +240,49 @@ def make_material(folder):
 def copy_of(material, folder):
     shutil.copytree(material, folder, symlinks=True)
     return pathlib.Path(folder)
+
+
+# --- the shim -----------------------------------------------------------------------------------------------------------
+
+SHIM = os.environ.get("HSI_FAULT_SHIM", str(BIN.parent / "tests" / "faults" / "hsi_fault_shim.so"))
+
+
+@dataclasses.dataclass
+class Fault:
+    """What fault_shim.cpp shall do, and what it says that it did."""
+    calls: str = "all"
+    number: int = 0
+    kind: str = "EIO"
+    seconds: float = 0.0
+    signal: int = 0
+
+    def environment(self, folder, log):
+        return dict(ENVIRONMENT, LD_PRELOAD=SHIM, HSI_FAULT_FOLDER=os.path.realpath(folder), HSI_FAULT_LOG=str(log),
+                    HSI_FAULT_CALLS=self.calls, HSI_FAULT_NUMBER=str(self.number), HSI_FAULT_KIND=self.kind,
+                    HSI_FAULT_SECONDS=str(self.seconds), HSI_FAULT_SIGNAL=str(self.signal))
+
+
+def shim_log(log):
+    """(calls that counted, calls that were hit, the first of them in words)."""
+    raw = pathlib.Path(log).read_bytes()
+    _, calls, hit, _ = struct.unpack_from("=4Q", raw)
+    return calls, hit, raw[32:].split(b"\0")[0].decode(errors="replace")
+
+
+def shim_works(folder):
+    """None, or why no fault can be made here."""
+    if not os.path.exists(SHIM):
+        return f"the fault shim {SHIM} is not built"
+    log = pathlib.Path(folder) / "probe.log"
+    result = execute(["/bin/true"], folder, env=Fault().environment(folder, log))
+    return None if result.code == 0 else result.err.strip()
+
+
+def spread(total, most=5):
+    """Some of 1 .. total: all when they are few, else the ends and some between."""
+    if ALL or total <= most:
+        return list(range(1, total + 1))
+    return sorted({1 + round(k * (total - 1) / (most - 1)) for k in range(most)})
 
 
 # --- what a folder holds ------------------------------------------------------------------------------------------------
