@@ -21,11 +21,14 @@
 #include <cpl_string.h>
 #include <gdal_rat.h>
 
+#include <stdio_ext.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -228,6 +231,15 @@ struct RasterSink::Impl {
 
     Error failure(const std::string& reason) const {
         return Error("cannot write '" + options.path + "': " + reason);
+    }
+
+    /// GDAL's local files are streams of stdio, and GDAL does not look at what closing one returns: the last
+    /// kilobytes of a file could be lost on a full disk, unseen. Flushed before, they are seen.
+    void flush() const {
+        // What the standard output does not take is nothing to the image: its error mark stays for who looks
+        // after it.
+        if (std::fflush(stdout) != 0) __fpurge(stdout);
+        if (std::fflush(nullptr) != 0) throw failure(std::strerror(errno));
     }
 
     void make() {
@@ -543,6 +555,7 @@ void RasterSink::commit() {
     s.blocks.reset();
     s.dataset->FlushCache(true);
     check();
+    s.flush();
     s.dataset.reset();
     check();
     if (s.copies()) {
