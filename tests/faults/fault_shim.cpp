@@ -111,11 +111,10 @@ hsi_fault_after:
     ret
 )");
 constexpr uint32_t this_machine = AUDIT_ARCH_X86_64;
-#define HSI_REGISTER(context, name) (context)->uc_mcontext.gregs[name]
-long& result_of(ucontext_t* c) { return reinterpret_cast<long&>(HSI_REGISTER(c, REG_RAX)); }
+void give_result(ucontext_t* c, long value) { c->uc_mcontext.gregs[REG_RAX] = value; }
 long argument_of(const ucontext_t* c, int i) {
     constexpr int registers[] = {REG_RDI, REG_RSI, REG_RDX, REG_R10, REG_R8, REG_R9};
-    return static_cast<long>(HSI_REGISTER(c, registers[i]));
+    return static_cast<long>(c->uc_mcontext.gregs[registers[i]]);
 }
 #elif defined(__aarch64__)
 asm(R"(
@@ -137,7 +136,7 @@ hsi_fault_after:
     ret
 )");
 constexpr uint32_t this_machine = AUDIT_ARCH_AARCH64;
-long& result_of(ucontext_t* c) { return reinterpret_cast<long&>(c->uc_mcontext.regs[0]); }
+void give_result(ucontext_t* c, long value) { c->uc_mcontext.regs[0] = static_cast<unsigned long long>(value); }
 long argument_of(const ucontext_t* c, int i) { return static_cast<long>(c->uc_mcontext.regs[i]); }
 #else
 #error "the fault shim knows the system calls of x86-64 and AArch64"
@@ -327,7 +326,7 @@ void on_call(int, siginfo_t* info, void* context) {
         }
     }
     if (!done) result = hsi_fault_syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    result_of(c) = result;
+    give_result(c, result);
     errno = kept;
 }
 
