@@ -151,7 +151,7 @@ def test_every_call_may_fail(job, material, tmp_path):
         # A sample takes the two states of the folder in turn.
         states = list(starts) if ALL else [list(starts)[index % len(starts)]]
         for overwrite in states:
-            for number in spread(totals[(calls, overwrite)], 4):
+            for number in spread(totals[(calls, overwrite)], 4 if calls in ("write", "rename") else 2):
                 cases.append((len(cases), Fault(calls, number, kind), overwrite))
     ends = in_parallel(run, cases)
     tried = sum(1 for _, hit, _ in ends if hit)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A word a line: configuration taken out, dashes put right, and the command quoted for the record.
 #include "cli/arguments.h"
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;

@@ -3,7 +3,7 @@
 // its category names, colour table and attribute table; the attributes of a vector file's features, one a
 // line.
 #include "raster/labels.h"
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <cpl_conv.h>
 

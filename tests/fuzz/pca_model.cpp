@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 #include "pca/pca.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

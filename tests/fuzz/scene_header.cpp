@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // An ENVI scene whose header is the input: opened, read and described as a tool does it.
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 #include "raster/raster_source.h"
 #include "raster/scene_metadata.h"
 

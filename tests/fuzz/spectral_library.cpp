@@ -2,7 +2,7 @@
 // The first byte says which kind; a header and the data of an ENVI library stand on both sides of a zero
 // byte.
 #include "raster/spectral_library.h"
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <cmath>
 

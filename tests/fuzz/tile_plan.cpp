@@ -2,7 +2,7 @@
 // Sizes of scenes, blocks, halos and memory: the tiles of a plan cover the scene once, their windows lie in
 // it, and they fit into the memory.
 #include "core/tile_plan.h"
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 
 #include <algorithm>
 

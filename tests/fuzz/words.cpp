@@ -4,7 +4,7 @@
 #include "cli/tool.h"
 #include "core/byte_size.h"
 #include "core/device_choice.h"
-#include "fuzz.h"
+#include "fuzz/fuzz.h"
 #include "sample/sample.h"
 
 #include <cmath>
