@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "math/simd_target.h"
 
 #include <cpl_conv.h>
 #include <cpl_progress.h>
@@ -182,6 +183,7 @@ nlohmann::json Run::Impl::make_report(const Failure* failure) {
     root["options"] = describe(options);
     root["options"].update(own_options);
     if (!root.contains("device")) root["device"] = nullptr;
+    root["simd"] = math::simd_target();
     root["source"] = source;
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();
