@@ -41,6 +41,10 @@ HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int6
     const hn::Rebind<float, StretchSumTag> dh;
     constexpr auto wide = static_cast<int64_t>(hn::MaxLanes(StretchTag()));
     constexpr auto lanes = static_cast<int64_t>(hn::MaxLanes(StretchSumTag()));
+    StretchSum s[stretch_registers]; // in registers: what is captured or passed lies in memory
+#pragma GCC unroll 16
+    for (int64_t k = 0; k < stretch_registers; ++k)
+        s[k] = sums[k];
     int64_t i = 0;
     for (; i + stretch_sums <= count; i += stretch_sums) {
         hwy::Prefetch(next + i);
@@ -50,8 +54,11 @@ HWY_INLINE void add_stretch(const float* HWY_RESTRICT x, const float* next, int6
                        magnitude + at);
 #pragma GCC unroll 16
         for (int64_t k = 0; k < stretch_registers; ++k)
-            sums[k] = hn::Add(sums[k], hn::PromoteTo(dd, hn::LoadU(dh, x + i + k * lanes)));
+            s[k] = hn::Add(s[k], hn::PromoteTo(dd, hn::LoadU(dh, x + i + k * lanes)));
     }
+#pragma GCC unroll 16
+    for (int64_t k = 0; k < stretch_registers; ++k)
+        sums[k] = s[k];
     for (; i < count; ++i) {
         magnitude[i] += std::fabs(x[i]);
         rest += static_cast<double>(x[i]);

@@ -94,29 +94,47 @@ void centre_band(const float* band, const Run& run, float centre, float* out) {
 constexpr int64_t scatter_sums = 16;
 using ScatterTag = hn::CappedTag<float, static_cast<size_t>(scatter_sums)>;
 
-/// out[k] = the sum of the sixteen sums of column k. One order for all: halves first, then
+/// Takes what a turn of add_scatter() has added up for four columns, sums `part` on of each; after the last
+/// turn out[k] = the sum of the sixteen sums of column k. One order for all: halves first, then
 /// ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight take for four columns at once.
-template <class D>
-HWY_INLINE void total_of_four(D, const float (*HWY_RESTRICT sums)[scatter_sums], float* HWY_RESTRICT out) {
+template <class V>
+HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums],
+                          float* HWY_RESTRICT out) {
+    using D = hn::DFromV<V>;
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const bool last = part + lanes == scatter_sums;
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // it has no halves; a register's width is not known
     if constexpr (hn::MaxLanes(D()) >= 8) {
-        const hn::CappedTag<hn::TFromD<D>, 8> d;
-        const hn::RepartitionToWide<decltype(d)> pairs;
-        const auto half = [&](int k)
-                              HWY_ATTR { return hn::Add(hn::Load(d, sums[k]), hn::Load(d, sums[k] + 8)); };
-        const auto a = half(0), b = half(1), c = half(2), e = half(3);
-        // In every block: a0+a2 b0+b2 a1+a3 b1+b3.
-        const auto ab =
-            hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b)));
-        const auto ce =
-            hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e)));
-        const auto all = hn::Add(hn::BitCast(d, hn::InterleaveLower(pairs, ab, ce)),
-                                 hn::BitCast(d, hn::InterleaveUpper(pairs, ab, ce)));
-        const hn::Half<decltype(d)> block;
-        hn::StoreU(hn::Add(hn::LowerHalf(block, all), hn::UpperHalf(block, all)), block, out);
-        return;
+        if (last) {
+            const hn::CappedTag<hn::TFromD<D>, 8> d8;
+            const hn::RepartitionToWide<decltype(d8)> pairs;
+            const auto half = [&](V v, const float* before) HWY_ATTR {
+                if constexpr (hn::MaxLanes(D()) == 8)
+                    return hn::Add(hn::Load(d, before), v);
+                else
+                    return hn::Add(hn::LowerHalf(d8, v), hn::UpperHalf(d8, v));
+            };
+            const auto a8 = half(a, sums[0]), b8 = half(b, sums[1]), c8 = half(c, sums[2]),
+                       e8 = half(e, sums[3]);
+            // In every block: a0+a2 b0+b2 a1+a3 b1+b3.
+            const auto ab =
+                hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, a8, b8), hn::InterleaveUpper(d8, a8, b8)));
+            const auto ce =
+                hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, c8, e8), hn::InterleaveUpper(d8, c8, e8)));
+            const auto all = hn::Add(hn::BitCast(d8, hn::InterleaveLower(pairs, ab, ce)),
+                                     hn::BitCast(d8, hn::InterleaveUpper(pairs, ab, ce)));
+            const hn::Half<decltype(d8)> block;
+            hn::StoreU(hn::Add(hn::LowerHalf(block, all), hn::UpperHalf(block, all)), block, out);
+            return;
+        }
     }
 #endif
+    hn::Store(a, d, sums[0] + part);
+    hn::Store(b, d, sums[1] + part);
+    hn::Store(c, d, sums[2] + part);
+    hn::Store(e, d, sums[3] + part);
+    if (!last) return;
     for (int k = 0; k < 4; ++k) {
         float h[8];
         for (int j = 0; j < 8; ++j)
@@ -160,6 +178,7 @@ void add_scatter(const float* HWY_RESTRICT x, int bands, int rows, int64_t count
                 // ones, then its next: at no time are there more accumulators than these, and each adds what
                 // it would add in the widest register.
                 HWY_ALIGN float parts[tile_rows][tile_columns][scatter_sums];
+                float sums[tile_rows][tile_columns];
                 for (int64_t part = 0; part < scatter_sums; part += lanes) {
                     auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
                     auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
@@ -184,23 +203,11 @@ void add_scatter(const float* HWY_RESTRICT x, int bands, int rows, int64_t count
                         s13 = hn::MulAdd(u1, v, s13);
                         s23 = hn::MulAdd(u2, v, s23);
                     }
-                    hn::Store(s00, d, parts[0][0] + part);
-                    hn::Store(s01, d, parts[0][1] + part);
-                    hn::Store(s02, d, parts[0][2] + part);
-                    hn::Store(s03, d, parts[0][3] + part);
-                    hn::Store(s10, d, parts[1][0] + part);
-                    hn::Store(s11, d, parts[1][1] + part);
-                    hn::Store(s12, d, parts[1][2] + part);
-                    hn::Store(s13, d, parts[1][3] + part);
-                    hn::Store(s20, d, parts[2][0] + part);
-                    hn::Store(s21, d, parts[2][1] + part);
-                    hn::Store(s22, d, parts[2][2] + part);
-                    hn::Store(s23, d, parts[2][3] + part);
+                    take_turn(part, s00, s01, s02, s03, parts[0], sums[0]);
+                    take_turn(part, s10, s11, s12, s13, parts[1], sums[1]);
+                    take_turn(part, s20, s21, s22, s23, parts[2], sums[2]);
                 }
                 double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a) * rows + b;
-                float sums[tile_rows][tile_columns];
-                for (int k = 0; k < tile_rows; ++k)
-                    total_of_four(d, parts[k], sums[k]);
                 for (int k = 0; k < tile_rows; ++k)
                     add_four(sums[k], shift.offset[a + k], shift.total + b, shift.rest[a + k],
                              shift.offset + b, out + static_cast<ptrdiff_t>(k) * rows);
