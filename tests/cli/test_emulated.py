@@ -14,10 +14,10 @@ import pytest
 from conftest import BIN, read, stored_bytes
 
 QEMU = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
-pytestmark = [
-    pytest.mark.skipif(platform.machine() != "x86_64", reason=f"programs for {platform.machine()}, not for x86-64"),
-    pytest.mark.skipif(QEMU is None, reason="NO PLAIN x86-64 WAS TESTED: qemu-x86_64 is missing (Debian: qemu-user)"),
-]
+if platform.machine() != "x86_64":
+    pytest.skip(f"programs for {platform.machine()}, not for x86-64", allow_module_level=True)
+if QEMU is None:
+    pytest.skip("NO PLAIN x86-64 WAS TESTED: qemu-x86_64 is missing (Debian: qemu-user)", allow_module_level=True)
 
 
 def emulated(program, *args, cwd=None):
