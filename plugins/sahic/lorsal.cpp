@@ -5,7 +5,6 @@
 #include "core/error.h"
 #include "core/team.h"
 #include "sahic/lorsal_problem.h"
-#include "sahic/multiply_simd.h"
 
 #include <cblas.h>
 #include <dlfcn.h>
@@ -22,6 +21,7 @@ extern "C" void dsyevd_(const char* job, const char* triangle, const int* n, dou
 namespace hsi::sahic {
 namespace training {
 namespace {
+constexpr int64_t block_rows = 128;
 
 /// OpenBLAS picks its kernels by the processor, and those for AVX-512 add in another order than those for
 /// AVX2 (Haswell's, which Zen has, too). The latter are taken wherever they run: one training set, one model.
@@ -53,12 +53,14 @@ SingleThreadedBlas::SingleThreadedBlas() : m_before(openblas_get_num_threads()) 
     openblas_set_num_threads(1);
 }
 
-void multiply(Team& team, int64_t rows, int cols, int64_t inner, const double* a, int64_t lda,
-              const double* b, int64_t ldb, double* c, int64_t ldc) {
-    team.run((rows + multiply_rows - 1) / multiply_rows, [&](int64_t unit, int) {
-        const int64_t first = unit * multiply_rows;
-        multiply_block(std::min(multiply_rows, rows - first), cols, inner, a + first, lda, b, ldb, c + first,
-                       ldc);
+void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,
+              int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc) {
+    team.run((rows + block_rows - 1) / block_rows, [&](int64_t unit, int) {
+        const int64_t first = unit * block_rows, count = std::min(block_rows, rows - first);
+        cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
+                    static_cast<int>(count), cols, static_cast<int>(inner), 1.0,
+                    transposed ? a + first * lda : a + first, static_cast<int>(lda), b, static_cast<int>(ldb),
+                    0.0, c + first, static_cast<int>(ldc));
     });
 }
 
@@ -83,11 +85,7 @@ Problem::Problem(const TrainingSet& set, const LorsalOptions& options, Team& tea
             square[static_cast<size_t>(i)] += v * v;
         }
     kernel.resize(static_cast<size_t>(samples * samples));
-    std::vector<double> across(u.size()); // J x bands
-    for (int64_t b = 0; b < bands; ++b)
-        for (int64_t i = 0; i < samples; ++i)
-            across[static_cast<size_t>(b * samples + i)] = u[static_cast<size_t>(i * bands + b)];
-    multiply(team, samples, static_cast<int>(samples), bands, across.data(), samples, u.data(), bands,
+    multiply(team, true, samples, static_cast<int>(samples), bands, u.data(), bands, u.data(), bands,
              kernel.data(), samples);
     const double gamma = 1.0 / (2.0 * options.delta * options.delta * spread);
     team.run(samples, [&](int64_t j, int) {
@@ -148,7 +146,7 @@ std::vector<double> correlation(const Problem& p) {
 
 /// R = U diag(value) U'. The shifted systems of all iterations are diagonal in this basis.
 struct Eigen {
-    std::vector<double> vectors, transposed, values;
+    std::vector<double> vectors, values;
     explicit Eigen(const Problem& p) : vectors(correlation(p)), values(static_cast<size_t>(p.d)) {
         const int n = static_cast<int>(p.d), query = -1;
         double work_size = 0;
@@ -165,17 +163,6 @@ struct Eigen {
                         "Look for extreme values among the training pixels.");
         for (double& v : values)
             v = std::max(v, 0.0);
-        // Every step takes products with both: the copy, and room for it, is what LAPACK's workspace was.
-        work.clear();
-        work.shrink_to_fit();
-        constexpr int64_t side = 16;
-        transposed.resize(vectors.size());
-        for (int64_t j0 = 0; j0 < p.d; j0 += side)
-            for (int64_t i0 = 0; i0 < p.d; i0 += side)
-                for (int64_t j = j0; j < std::min(p.d, j0 + side); ++j)
-                    for (int64_t i = i0; i < std::min(p.d, i0 + side); ++i)
-                        transposed[static_cast<size_t>(i * p.d + j)] =
-                            vectors[static_cast<size_t>(j * p.d + i)];
     }
 };
 
@@ -195,7 +182,7 @@ std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& t
         p.gradient(team, z.data(), rhs.data());
         for (size_t i = 0; i < size; ++i)
             rhs[i] = beta * (v[i] + multiplier[i]) - rhs[i];
-        multiply(team, p.d, p.m, p.d, eigen.transposed.data(), p.d, rhs.data(), p.d, next.data(), p.d);
+        multiply(team, true, p.d, p.m, p.d, eigen.vectors.data(), p.d, rhs.data(), p.d, next.data(), p.d);
         // B has the eigenvalue 1/(2K) along the vector of ones and 1/2 across it.
         for (int64_t i = 0; i < p.d; ++i) {
             const double s = eigen.values[static_cast<size_t>(i)];
@@ -213,7 +200,7 @@ std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& t
                 t = mean + rest / (across + beta);
             }
         }
-        multiply(team, p.d, p.m, p.d, eigen.vectors.data(), p.d, turned.data(), p.d, w.data(), p.d);
+        multiply(team, false, p.d, p.m, p.d, eigen.vectors.data(), p.d, turned.data(), p.d, w.data(), p.d);
         const double threshold = o.lambda_c / beta;
         for (size_t i = 0; i < size; ++i) {
             const double t = w[i] - multiplier[i];

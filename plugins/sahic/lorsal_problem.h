@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The training problem on the CPU, for both solvers. All products run in kernels of our own or in OpenBLAS on
-// one thread each, over blocks whose cut does not depend on the number of threads: neither does any bit of
-// the result.
+// The training problem on the CPU, for both solvers. All products run in OpenBLAS on one thread each, over
+// blocks whose cut does not depend on the number of threads: neither does any bit of the result.
 #pragma once
 
 #include "core/error.h"
@@ -31,9 +30,9 @@ class SingleThreadedBlas {
     int m_before;
 };
 
-/// Column-major matrices; c (rows x cols) = a (rows x inner) b (inner x cols).
-void multiply(Team& team, int64_t rows, int cols, int64_t inner, const double* a, int64_t lda,
-              const double* b, int64_t ldb, double* c, int64_t ldc);
+/// Column-major matrices; c (rows x cols) = alpha op(a) (rows x inner) b (inner x cols).
+void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,
+              int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc);
 
 /// Everything that depends on the samples alone. d = 1 + J features, M = K - 1 regressors.
 struct Problem {
@@ -46,14 +45,14 @@ struct Problem {
     Problem(const TrainingSet& set, const LorsalOptions& options, Team& team);
     /// z (J x M) = H' w, w: d x M.
     void logits(Team& team, const double* w, double* z) const {
-        multiply(team, samples, m, samples, kernel.data(), samples, w + 1, d, z, samples);
+        multiply(team, false, samples, m, samples, kernel.data(), samples, w + 1, d, z, samples);
         for (int k = 0; k < m; ++k)
             for (int64_t i = 0; i < samples; ++i)
                 z[k * samples + i] += w[k * d];
     }
     /// g (d x M) = H r, r: J x M.
     void gradient(Team& team, const double* r, double* g) const {
-        multiply(team, samples, m, samples, kernel.data(), samples, r, samples, g + 1, d);
+        multiply(team, false, samples, m, samples, kernel.data(), samples, r, samples, g + 1, d);
         for (int k = 0; k < m; ++k)
             g[k * d] = std::accumulate(r + k * samples, r + (k + 1) * samples, 0.0);
     }
