@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp]): a GoogleTest executable from
 # tests/core/tile_plan_test.cpp; every TEST is a ctest case.
+# The environment variable HSI_SIMD chooses the instruction set that its kernels run in (tests/support).
 function(hsi_test path)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
   string(REPLACE "/" "_" name ${path})
   add_executable(${name} ${CMAKE_SOURCE_DIR}/tests/${path}.cpp ${ARG_SOURCES})
-  target_link_libraries(${name} PRIVATE hsi_warnings ${ARG_DEPENDS} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE hsi_warnings hsi_test_support ${ARG_DEPENDS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")
   set(properties TIMEOUT 300)

@@ -4,6 +4,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/text_file.h"
+#include "math/simd_target.h"
 #include "raster/side_files.h"
 
 #include <cpl_conv.h>
@@ -187,6 +188,7 @@ std::string Run::Impl::make_report(const Failure* failure) {
     root["options"] = describe(options);
     root["options"].update(own_options);
     if (!root.contains("device")) root["device"] = nullptr;
+    root["simd"] = math::simd_target();
     root["source"] = source;
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();

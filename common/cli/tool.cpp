@@ -6,6 +6,7 @@
 #include "cli/run_impl.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "math/simd_target.h"
 #include "raster/side_files.h"
 
 #include <cpl_conv.h>
@@ -558,6 +559,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         for (const auto& [key, value] : take_configuration(words))
             CPLSetConfigOption(key.c_str(), value.c_str());
         if (m->general_options(words)) return 0;
+        math::select_simd(CPLGetConfigOption("HSI_SIMD", ""));
         const Normalized normalized = normalize(words, m->known_options());
         if (normalized.help) {
             std::fputs(m->help().c_str(), stdout);

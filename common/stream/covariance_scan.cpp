@@ -63,17 +63,15 @@ namespace hn = hwy::HWY_NAMESPACE;
 /// The sum of one band of a run, and its magnitudes (see add_stretch()). The same run of `next`, the band
 /// that follows, is fetched meanwhile: it lies too far away for the processor to guess.
 double sum_band(const float* band, const float* next, const Run& run, float* magnitude) {
-    const hn::ScalableTag<double> dd;
-    auto sum0 = hn::Zero(dd), sum1 = hn::Zero(dd);
+    StretchSum sums[stretch_registers];
+    for (auto& s : sums)
+        s = hn::Zero(StretchSumTag());
     double rest = 0;
     run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) HWY_ATTR {
         const ptrdiff_t from = line * run.line_stride + sample;
-        auto s0 = sum0, s1 = sum1; // in registers: what is captured lies in memory
-        add_stretch(band + from, next + from, n, s0, s1, rest, magnitude + at);
-        sum0 = s0;
-        sum1 = s1;
+        add_stretch(band + from, next + from, n, sums, rest, magnitude + at);
     });
-    return hn::GetLane(hn::SumOfLanes(dd, hn::Add(sum0, sum1))) + rest;
+    return total_of(sums, rest);
 }
 
 /// out[i] = x_i - centre, for one band of a run.
@@ -92,42 +90,58 @@ void centre_band(const float* band, const Run& run, float centre, float* out) {
     });
 }
 
-#if HWY_HAVE_SCALABLE || HWY_TARGET == HWY_SCALAR
+/// Sums that the pixels of a run are spread over, as in add_stretch().
+constexpr int64_t scatter_sums = 16;
+using ScatterTag = hn::CappedTag<float, static_cast<size_t>(scatter_sums)>;
+
+/// Takes what a turn of add_scatter() has added up for four columns, sums `part` on of each; after the last
+/// turn out[k] = the sum of the sixteen sums of column k. One order for all: halves first, then
+/// ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight take for four columns at once.
 template <class V>
-HWY_INLINE void store_sums(V a, V b, V c, V d, float* HWY_RESTRICT out) {
-    const hn::ScalableTag<float> tag;
-    out[0] = hn::GetLane(hn::SumOfLanes(tag, a));
-    out[1] = hn::GetLane(hn::SumOfLanes(tag, b));
-    out[2] = hn::GetLane(hn::SumOfLanes(tag, c));
-    out[3] = hn::GetLane(hn::SumOfLanes(tag, d));
-}
-#else
-/// The 128-bit blocks of v, added.
-template <class D, class V>
-auto sum_of_blocks(D d, V v) {
-    if constexpr (hn::MaxLanes(d) <= 4) {
-        return v;
-    } else {
-        const hn::Half<D> half;
-        return sum_of_blocks(half, hn::Add(hn::LowerHalf(half, v), hn::UpperHalf(half, v)));
+HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums],
+                          float* HWY_RESTRICT out) {
+    using D = hn::DFromV<V>;
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const bool last = part + lanes == scatter_sums;
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // it has no halves; a register's width is not known
+    if constexpr (hn::MaxLanes(D()) >= 8) {
+        if (last) {
+            const hn::CappedTag<hn::TFromD<D>, 8> d8;
+            const hn::RepartitionToWide<decltype(d8)> pairs;
+            const auto half = [&](V v, const float* before) HWY_ATTR {
+                if constexpr (hn::MaxLanes(D()) == 8)
+                    return hn::Add(hn::Load(d, before), v);
+                else
+                    return hn::Add(hn::LowerHalf(d8, v), hn::UpperHalf(d8, v));
+            };
+            const auto a8 = half(a, sums[0]), b8 = half(b, sums[1]), c8 = half(c, sums[2]),
+                       e8 = half(e, sums[3]);
+            // In every block: a0+a2 b0+b2 a1+a3 b1+b3.
+            const auto ab =
+                hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, a8, b8), hn::InterleaveUpper(d8, a8, b8)));
+            const auto ce =
+                hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, c8, e8), hn::InterleaveUpper(d8, c8, e8)));
+            const auto all = hn::Add(hn::BitCast(d8, hn::InterleaveLower(pairs, ab, ce)),
+                                     hn::BitCast(d8, hn::InterleaveUpper(pairs, ab, ce)));
+            const hn::Half<decltype(d8)> block;
+            hn::StoreU(hn::Add(hn::LowerHalf(block, all), hn::UpperHalf(block, all)), block, out);
+            return;
+        }
+    }
+#endif
+    hn::Store(a, d, sums[0] + part);
+    hn::Store(b, d, sums[1] + part);
+    hn::Store(c, d, sums[2] + part);
+    hn::Store(e, d, sums[3] + part);
+    if (!last) return;
+    for (int k = 0; k < 4; ++k) {
+        float h[8];
+        for (int j = 0; j < 8; ++j)
+            h[j] = sums[k][j] + sums[k][j + 8];
+        out[k] = ((h[0] + h[2]) + (h[1] + h[3])) + ((h[4] + h[6]) + (h[5] + h[7]));
     }
 }
-
-/// out = the sums of the lanes of a, b, c and d: together they cost less than two of them alone.
-template <class V>
-HWY_INLINE void store_sums(V a, V b, V c, V d, float* HWY_RESTRICT out) {
-    const hn::ScalableTag<float> tag;
-    const hn::RepartitionToWide<decltype(tag)> pairs;
-    // In every block: a0+a2 b0+b2 a1+a3 b1+b3.
-    const auto ab =
-        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(tag, a, b), hn::InterleaveUpper(tag, a, b)));
-    const auto cd =
-        hn::BitCast(pairs, hn::Add(hn::InterleaveLower(tag, c, d), hn::InterleaveUpper(tag, c, d)));
-    const auto sums = hn::Add(hn::BitCast(tag, hn::InterleaveLower(pairs, ab, cd)),
-                              hn::BitCast(tag, hn::InterleaveUpper(pairs, ab, cd)));
-    hn::StoreU(sum_of_blocks(tag, sums), hn::FixedTag<float, 4>(), out);
-}
-#endif
 
 /// out[k] += in[k] + offset total[k] + rest offsets[k], k < 4
 HWY_INLINE void add_four(const float* HWY_RESTRICT in, double offset, const double* HWY_RESTRICT total,
@@ -147,7 +161,7 @@ HWY_INLINE void add_four(const float* HWY_RESTRICT in, double offset, const doub
 /// which `bands` are in use: the values less the chunk's centres.
 void add_scatter(const float* HWY_RESTRICT x, int bands, int rows, int64_t count, const Shift& shift,
                  double* HWY_RESTRICT scatter) {
-    const hn::ScalableTag<float> d;
+    const ScatterTag d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     for (int panel = 0; panel < rows; panel += panel_columns)
         for (int a = panel; a < bands; a += tile_rows)
@@ -160,34 +174,40 @@ void add_scatter(const float* HWY_RESTRICT x, int bands, int rows, int64_t count
                 const float* HWY_RESTRICT c1 = c0 + chunk_pixels;
                 const float* HWY_RESTRICT c2 = c1 + chunk_pixels;
                 const float* HWY_RESTRICT c3 = c2 + chunk_pixels;
-                auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
-                auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
-                auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
-                for (int64_t i = 0; i < count; i += lanes) {
-                    const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
-                               u2 = hn::LoadU(d, r2 + i);
-                    auto v = hn::LoadU(d, c0 + i);
-                    s00 = hn::MulAdd(u0, v, s00);
-                    s10 = hn::MulAdd(u1, v, s10);
-                    s20 = hn::MulAdd(u2, v, s20);
-                    v = hn::LoadU(d, c1 + i);
-                    s01 = hn::MulAdd(u0, v, s01);
-                    s11 = hn::MulAdd(u1, v, s11);
-                    s21 = hn::MulAdd(u2, v, s21);
-                    v = hn::LoadU(d, c2 + i);
-                    s02 = hn::MulAdd(u0, v, s02);
-                    s12 = hn::MulAdd(u1, v, s12);
-                    s22 = hn::MulAdd(u2, v, s22);
-                    v = hn::LoadU(d, c3 + i);
-                    s03 = hn::MulAdd(u0, v, s03);
-                    s13 = hn::MulAdd(u1, v, s13);
-                    s23 = hn::MulAdd(u2, v, s23);
+                // Registers of fewer than sixteen floats take the pixels in turns, every sixteen's first
+                // ones, then its next: at no time are there more accumulators than these, and each adds what
+                // it would add in the widest register.
+                HWY_ALIGN float parts[tile_rows][tile_columns][scatter_sums];
+                float sums[tile_rows][tile_columns];
+                for (int64_t part = 0; part < scatter_sums; part += lanes) {
+                    auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
+                    auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
+                    auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
+                    for (int64_t i = part; i < count; i += scatter_sums) {
+                        const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
+                                   u2 = hn::LoadU(d, r2 + i);
+                        auto v = hn::LoadU(d, c0 + i);
+                        s00 = hn::MulAdd(u0, v, s00);
+                        s10 = hn::MulAdd(u1, v, s10);
+                        s20 = hn::MulAdd(u2, v, s20);
+                        v = hn::LoadU(d, c1 + i);
+                        s01 = hn::MulAdd(u0, v, s01);
+                        s11 = hn::MulAdd(u1, v, s11);
+                        s21 = hn::MulAdd(u2, v, s21);
+                        v = hn::LoadU(d, c2 + i);
+                        s02 = hn::MulAdd(u0, v, s02);
+                        s12 = hn::MulAdd(u1, v, s12);
+                        s22 = hn::MulAdd(u2, v, s22);
+                        v = hn::LoadU(d, c3 + i);
+                        s03 = hn::MulAdd(u0, v, s03);
+                        s13 = hn::MulAdd(u1, v, s13);
+                        s23 = hn::MulAdd(u2, v, s23);
+                    }
+                    take_turn(part, s00, s01, s02, s03, parts[0], sums[0]);
+                    take_turn(part, s10, s11, s12, s13, parts[1], sums[1]);
+                    take_turn(part, s20, s21, s22, s23, parts[2], sums[2]);
                 }
                 double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a) * rows + b;
-                float sums[tile_rows][tile_columns];
-                store_sums(s00, s01, s02, s03, sums[0]);
-                store_sums(s10, s11, s12, s13, sums[1]);
-                store_sums(s20, s21, s22, s23, sums[2]);
                 for (int k = 0; k < tile_rows; ++k)
                     add_four(sums[k], shift.offset[a + k], shift.total + b, shift.rest[a + k],
                              shift.offset + b, out + static_cast<ptrdiff_t>(k) * rows);

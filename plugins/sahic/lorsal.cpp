@@ -7,9 +7,12 @@
 #include "sahic/lorsal_problem.h"
 
 #include <cblas.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <mutex>
 #include <numeric>
 
 extern "C" void dsyevd_(const char* job, const char* triangle, const int* n, double* a, const int* lda,
@@ -19,6 +22,35 @@ namespace hsi::sahic {
 namespace training {
 namespace {
 constexpr int64_t block_rows = 128;
+
+/// OpenBLAS picks its kernels by the processor, and those for AVX-512 add in another order than those for
+/// AVX2 (Haswell's, which Zen has, too). The latter are taken wherever they run: one training set, one model.
+/// It picks them when it is loaded, before anything here runs, so it is asked to do so again; where it was
+/// built for one processor it has no choice, and lacks these functions.
+void choose_blas_kernels() {
+#if defined(__x86_64__)
+    static std::once_flag once;
+    std::call_once(once, [] {
+        if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
+            std::getenv("OPENBLAS_CORETYPE"))
+            return;
+        using Function = void (*)();
+        const auto quit = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit"));
+        const auto init = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init"));
+        if (!quit || !init) return;
+        setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+        quit();
+        init();
+        unsetenv("OPENBLAS_CORETYPE");
+    });
+#endif
+}
+
+} // namespace
+
+SingleThreadedBlas::SingleThreadedBlas() : m_before(openblas_get_num_threads()) {
+    choose_blas_kernels();
+    openblas_set_num_threads(1);
 }
 
 void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,

@@ -17,10 +17,11 @@
 
 namespace hsi::sahic::training {
 
-/// OpenBLAS stays on the calling thread while this lives; the team does the sharing.
+/// OpenBLAS stays on the calling thread while this lives; the team does the sharing. It computes with the
+/// kernels that every x86-64 with FMA has, unless the environment variable OPENBLAS_CORETYPE names others.
 class SingleThreadedBlas {
   public:
-    SingleThreadedBlas() : m_before(openblas_get_num_threads()) { openblas_set_num_threads(1); }
+    SingleThreadedBlas();
     SingleThreadedBlas(const SingleThreadedBlas&) = delete;
     SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
     ~SingleThreadedBlas() { openblas_set_num_threads(m_before); }

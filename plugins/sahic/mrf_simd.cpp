@@ -164,6 +164,11 @@ void stage(D d, const FftPlan::Stage& st, const float* xr, const float* xi, floa
                 const W c = hn::Set(d, f);
                 return C{hn::Mul(c, v.re), hn::Mul(c, v.im)};
             };
+            // a + f v: fused here, in so many words, and nowhere by the compiler
+            const auto plus = [&](const C& a, float f, const C& v) HWY_ATTR {
+                const W c = hn::Set(d, f);
+                return C{hn::MulAdd(c, v.re, a.re), hn::MulAdd(c, v.im, a.im)};
+            };
             if constexpr (radix == 2) {
                 const C a = load(0), b = load(1);
                 store(0, a + b);
@@ -177,18 +182,18 @@ void stage(D d, const FftPlan::Stage& st, const float* xr, const float* xi, floa
                 store(3, s1 - s3);
             } else if constexpr (radix == 3) {
                 const C a = load(0), b = load(1), c = load(2);
-                const C sum = b + c, turn = times(0.86602540378443864676f, minus_i(b - c));
-                const C half = a - times(0.5f, sum);
+                const C sum = b + c, turn = minus_i(b - c), half = plus(a, -0.5f, sum);
+                constexpr float sine = 0.86602540378443864676f;
                 store(0, a + sum);
-                store(1, half + turn);
-                store(2, half - turn);
+                store(1, plus(half, sine, turn));
+                store(2, plus(half, -sine, turn));
             } else {
                 const C a = load(0), b = load(1), c = load(2), e = load(3), f = load(4);
                 const C s1 = b + f, s2 = c + e, d1 = minus_i(b - f), d2 = minus_i(c - e);
                 constexpr float c1 = 0.30901699437494742410f, c2 = -0.80901699437494742410f;
                 constexpr float n1 = 0.95105651629515357212f, n2 = 0.58778525229247312917f;
-                const C m1 = a + times(c1, s1) + times(c2, s2), m2 = a + times(c2, s1) + times(c1, s2);
-                const C t1 = times(n1, d1) + times(n2, d2), t2 = times(n2, d1) - times(n1, d2);
+                const C m1 = plus(plus(a, c1, s1), c2, s2), m2 = plus(plus(a, c2, s1), c1, s2);
+                const C t1 = plus(times(n1, d1), n2, d2), t2 = plus(times(n2, d1), -n1, d2);
                 store(0, a + s1 + s2);
                 store(1, m1 + t1);
                 store(2, m2 + t2);

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "math/simd_target.h"
+
+#include "core/error.h"
+
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <iterator>
+
+namespace hsi::math {
+namespace {
+
+std::string lower(std::string text) {
+    for (char& c : text)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
+}
+
+/// Highway tells several generations of AVX-512 apart; to users they are one.
+std::string name_of(int64_t target) {
+    const std::string name = lower(hwy::TargetName(target));
+    if (name.rfind("avx3", 0) == 0 || name.rfind("avx10", 0) == 0) return "avx512";
+    return name == "scalar" || name == "emu128" ? "portable" : name;
+}
+
+/// The targets that a name stands for, of those that this build holds.
+int64_t targets_of(const std::string& name) {
+    int64_t found = 0;
+    for (int64_t rest = HWY_TARGETS; rest != 0; rest &= rest - 1) {
+        const int64_t target = rest & -rest;
+        if (name == name_of(target) || name == lower(hwy::TargetName(target))) found |= target;
+    }
+    // A build for processors that have more than the least has no target without SIMD.
+    return found == 0 && name == "portable" ? int64_t{HWY_STATIC_TARGET} : found;
+}
+
+/// What the processor has, whatever has been selected since.
+int64_t of_processor() {
+    static const int64_t all = hwy::SupportedTargets();
+    return all;
+}
+
+} // namespace
+
+std::vector<std::string> simd_names() {
+    std::vector<std::string> names;
+    for (int64_t rest = HWY_TARGETS & of_processor(); rest != 0; rest &= rest - 1)
+        if (const std::string name = name_of(rest & -rest);
+            std::find(names.begin(), names.end(), name) == names.end())
+            names.push_back(name);
+    if (std::find(names.begin(), names.end(), "portable") == names.end()) names.push_back("portable");
+    return names;
+}
+
+void select_simd(const std::string& name) {
+    if (name.empty()) return;
+    const std::string wanted = lower(name);
+    // Known names that this build does not hold deserve another message than misspelt ones.
+    static const char* const known[] = {"avx512", "avx2", "sse4", "ssse3", "sse2", "portable"};
+    const int64_t built = targets_of(wanted);
+    const int64_t usable = built & of_processor();
+    if (usable == 0) {
+        std::string possible;
+        for (const std::string& one : simd_names())
+            possible += (possible.empty() ? "" : ", ") + one;
+        const std::string advice = "Possible here: " + possible + ". Without HSI_SIMD the best one is taken.";
+        if (built != 0) throw UsageError("HSI_SIMD: this processor does not have " + wanted, advice);
+        if (std::find(std::begin(known), std::end(known), wanted) != std::end(known))
+            throw UsageError("HSI_SIMD: this build does not hold " + wanted, advice);
+        throw UsageError("HSI_SIMD: '" + name + "' is not an instruction set", advice);
+    }
+    hwy::DisableTargets(~usable); // the next dispatch chooses anew
+}
+
+const char* simd_target() {
+    const int64_t usable = HWY_TARGETS & hwy::SupportedTargets();
+    return hwy::TargetName(usable & -usable); // the lowest bit is the best, which the dispatch takes
+}
+
+} // namespace hsi::math

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Which instruction set the CPU kernels run in. They are compiled for several, and Highway takes the best one
+// that the processor has, unless another was asked for (HSI_SIMD).
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hsi::math {
+
+/// Names of the instruction sets that this build holds and this processor runs, best first, as select_simd()
+/// takes them: avx512, avx2, sse4, ssse3, sse2 on x86-64, and portable, which every processor of the
+/// architecture runs (Highway's scalar or emulated target; SSE2 where Highway counts it as the baseline).
+std::vector<std::string> simd_names();
+
+/// From here on kernels run in the instruction set of this name, in any case of letters; empty changes
+/// nothing. For the whole process, and to be called before any kernel is: tables of kernels are filled once.
+/// Safe to call from several threads. Throws UsageError, which lists what is possible, for an unknown name
+/// and for one that this build or processor does not have.
+void select_simd(const std::string& name);
+
+/// Highway's name of the instruction set that kernels run in, "AVX2".
+const char* simd_target();
+
+} // namespace hsi::math
