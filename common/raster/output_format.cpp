@@ -336,6 +336,8 @@ GDALDriver* choose_driver(const OutputOptions& options) {
     const std::string extension = extension_of(options.path);
     if (extension.empty() || EQUAL(extension.c_str(), "tif")) return manager->GetDriverByName("GTiff");
     if (is_any(extension, envi_extensions)) return manager->GetDriverByName("ENVI");
+    GDALDriver* const zarr = manager->GetDriverByName("Zarr"); // which in older versions claims no extension
+    if (zarr != nullptr && EQUAL(extension.c_str(), "zarr") && writes_rasters(zarr)) return zarr;
     if (EQUAL(extension.c_str(), "hdr"))
         throw UsageError("'" + options.path + "' is the name of a header",
                          "Name the data file, such as .dat or .img; -of MFF writes that format's .hdr.");
@@ -469,6 +471,13 @@ void prepare_stage(const Target& target, GDALDataset& stage) {
                                   nullptr);
     const int bands = stage.GetRasterCount();
     if (bands < 2) return;
+    // Without positions this driver takes columns for lines; these are where QGIS draws a raster that has
+    // none.
+    double gt[6] = {0, 1, 0, 0, 0, -1};
+    if (stage.GetGeoTransform(gt) != CE_None) {
+        double pixels[6] = {0, 1, 0, 0, 0, -1};
+        stage.SetGeoTransform(pixels);
+    }
     // One variable with the bands as its third dimension. What its bands do not share would become that of
     // all.
     std::string numbers, lengths, units;
