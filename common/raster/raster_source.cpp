@@ -161,7 +161,7 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     s.block_samples = 0;
     s.block_lines = 1;
     check_raw_span(s);
-    if (s.scene.driver == "ENVI" || s.scene.driver == "EHdr") check_raw_end(s);
+    if (s.scene.driver == "ENVI") check_raw_end(s);
 }
 
 } // namespace

@@ -68,7 +68,7 @@ struct SourceAccess {
 
 /// Throws Error unless every sample of the kept bands and the window lies inside the file.
 void check_raw_span(const SourceState& source);
-/// For headers in files of their own: throws Error when the data go on for a line or more after what the
+/// For a header in a file of its own: throws Error when the data go on for a line or more after what the
 /// header describes, which then is not the header of these data.
 void check_raw_end(const SourceState& source);
 
