@@ -309,6 +309,8 @@ raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const ras
     raster::PointLayer layer;
     layer.name = raster::layer_name(path);
     layer.srs_wkt = source.srs_wkt();
+    double gt[6];
+    layer.placed = source.geotransform(gt);
     layer.fields = {{"rank", true}, {"line", true}, {"sample", true}, {"score"}, {"lon"}, {"lat"}};
     for (size_t k = 0; k < targets.size(); ++k)
         layer.points.push_back(

@@ -5,6 +5,7 @@
 #include "compare/compare.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "stream/band_statistics.h"
 #include "stream/stacked_source.h"
 
 #include <algorithm>
@@ -142,6 +143,50 @@ Opened open_one(raster::OpenOptions options, const std::vector<int>& wanted) {
         picks.push_back(static_cast<int>(std::lower_bound(options.bands.begin(), options.bands.end(), b) -
                                          options.bands.begin()));
     return {file, std::make_shared<PickedSource>(file, std::move(picks)), wanted};
+}
+
+/// The same without some of its bands (indices, ascending).
+Opened without(const Opened& o, const std::vector<int>& empty) {
+    Opened out{o.file, nullptr, {}};
+    std::vector<int> kept;
+    for (int k = 0; k < static_cast<int>(o.bands.size()); ++k)
+        if (!std::binary_search(empty.begin(), empty.end(), k)) {
+            kept.push_back(k);
+            out.bands.push_back(o.bands[static_cast<size_t>(k)]);
+        }
+    if (o.cube == o.file)
+        out.cube = out.file = o.file->without_bands(empty);
+    else
+        out.cube = std::make_shared<PickedSource>(o.cube, std::move(kept));
+    return out;
+}
+
+/// For scenes without a common valid pixel: leaves bands without a single value in either out of both, as
+/// Run::leave_out_empty_bands() does for one scene. False when there is none, or no other.
+bool leave_out_empty_bands(cli::Run& run, Opened& a, Opened& b) {
+    std::vector<int> empty;
+    for (const Opened* scene : {&a, &b}) {
+        stream::BandStatisticsScan scan(scene->cube->shape().bands);
+        run.add_pass(stream::run_pass(*scene->cube, scan, {}, run.pass("statistics", 0)));
+        const auto found = scan.result().empty_bands();
+        empty.insert(empty.end(), found.begin(), found.end());
+    }
+    std::sort(empty.begin(), empty.end());
+    empty.erase(std::unique(empty.begin(), empty.end()), empty.end());
+    if (empty.empty() || empty.size() == a.bands.size()) return false;
+    std::vector<int> numbers, of_other;
+    for (int k : empty) {
+        numbers.push_back(a.bands[static_cast<size_t>(k)]);
+        of_other.push_back(b.bands[static_cast<size_t>(k)]);
+    }
+    run.warn(
+        "no valid value in band " + cli::list_text(numbers) +
+        (of_other == numbers ? std::string() : " or in band " + cli::list_text(of_other) + " of the other") +
+        ": left out");
+    run.report()["bands_without_values"] = numbers;
+    a = without(a, empty);
+    b = without(b, empty);
+    return true;
 }
 
 std::string size_text(const Opened& o) {
@@ -328,10 +373,10 @@ void compare_scenes(cli::Run& run, Settings s) {
     other.path = s.other;
     other.open_options.clear(); // -oo and -if are about the first scene's driver
     other.drivers.clear();
-    const Opened b = open_one(other, s.second_bands);
+    Opened b = open_one(other, s.second_bands);
     run.reserve_cache(b.file->cache_bytes());
     check_alike(run, a, b);
-    const int bands = a.cube->shape().bands;
+    int bands = a.cube->shape().bands;
 
     if (s.metrics.empty()) {
         if (bands == 1)
@@ -349,12 +394,15 @@ void compare_scenes(cli::Run& run, Settings s) {
         return std::find(s.metrics.begin(), s.metrics.end(), m) != s.metrics.end();
     };
     if (s.min_ssim >= -1 && !wants(Metric::ssim)) s.metrics.push_back(Metric::ssim);
-    if (bands == 1)
+    const auto check_bands = [&] {
+        if (bands > 1) return;
         for (Metric m : {Metric::nrmse, Metric::sad})
             if (wants(m))
                 throw UsageError(std::string("-metric ") + compare::metric_name(m) +
                                      ": one band is no spectrum, at least 2 are needed",
                                  "For single bands there are maxsde, rmse, maxabs, ssim and sr.");
+    };
+    check_bands();
 
     Findings f;
     f.has_ssim = wants(Metric::ssim);
@@ -365,7 +413,6 @@ void compare_scenes(cli::Run& run, Settings s) {
     for (Metric m : local)
         if (compare::is_spectral(m)) f.spectral.push_back(m);
 
-    const stream::StackedSource both({a.cube, b.cube});
     raster::OutputOptions map_options;
     raster::OutputSpec map_spec;
     if (!s.map.empty()) {
@@ -396,6 +443,7 @@ void compare_scenes(cli::Run& run, Settings s) {
     const int passes = (ranged ? 1 : 0) + (f.has_sr ? 2 : 0) + (local.empty() ? 0 : 1);
     const double share = 1.0 / passes;
     if (options.dry_run) {
+        const stream::StackedSource both({a.cube, b.cube});
         compare::Ranges none;
         none.first.resize(static_cast<size_t>(bands));
         none.second.resize(static_cast<size_t>(bands));
@@ -422,38 +470,48 @@ void compare_scenes(cli::Run& run, Settings s) {
         return;
     }
 
-    const auto scan = [&](const char* name, stream::Operation& op,
-                          const std::vector<stream::CubeSink*>& sinks) {
-        run.add_pass(stream::run_pass(both, op, sinks, run.pass(name, share)));
-    };
-    compare::Ranges ranges;
-    if (ranged) {
-        const auto op = compare::make_range_scan(bands);
-        scan("ranges", *op, {});
-        ranges = op->result();
-    }
-    if (f.has_sr) {
-        const auto split_op = compare::make_threshold_scan(bands, ranges);
-        scan("thresholds", *split_op, {});
-        const auto op = compare::make_zone_scan(bands, both.shape().samples, ranges, split_op->result());
-        scan("zones", *op, {});
-        f.zones = op->result();
-        for (size_t k = 0; k < f.zones.first.size(); ++k)
-            f.sr.push_back(static_cast<double>(f.zones.second[k]) / static_cast<double>(f.zones.first[k]));
-    }
-    // With sr alone this pass still counts the pixels.
-    const auto op = compare::make_comparison(bands, local, !s.map.empty(), ranges);
     std::unique_ptr<raster::RasterSink> map;
-    std::vector<stream::CubeSink*> sinks;
-    if (!s.map.empty()) {
-        map = raster::RasterSink::create(map_options, map_spec, a.file.get());
-        run.reserve_cache(map->cache_bytes());
-        sinks.push_back(map.get());
+    for (;;) {
+        const stream::StackedSource both({a.cube, b.cube});
+        f.sr.clear();
+        const auto scan = [&](const char* name, stream::Operation& op,
+                              const std::vector<stream::CubeSink*>& sinks) {
+            run.add_pass(stream::run_pass(both, op, sinks, run.pass(name, share)));
+        };
+        compare::Ranges ranges;
+        if (ranged) {
+            const auto op = compare::make_range_scan(bands);
+            scan("ranges", *op, {});
+            ranges = op->result();
+        }
+        if (f.has_sr) {
+            const auto split_op = compare::make_threshold_scan(bands, ranges);
+            scan("thresholds", *split_op, {});
+            const auto op = compare::make_zone_scan(bands, both.shape().samples, ranges, split_op->result());
+            scan("zones", *op, {});
+            f.zones = op->result();
+            for (size_t k = 0; k < f.zones.first.size(); ++k)
+                f.sr.push_back(static_cast<double>(f.zones.second[k]) /
+                               static_cast<double>(f.zones.first[k]));
+        }
+        // With sr alone this pass still counts the pixels.
+        const auto op = compare::make_comparison(bands, local, !s.map.empty(), ranges);
+        std::vector<stream::CubeSink*> sinks;
+        if (!s.map.empty()) {
+            map = raster::RasterSink::create(map_options, map_spec, a.file.get());
+            run.reserve_cache(map->cache_bytes());
+            sinks.push_back(map.get());
+        }
+        scan("compare", *op, sinks);
+        f.counts = op->counts();
+        f.summaries = op->summaries();
+        f.ssim = op->ssim();
+        if (f.counts.compared > 0) break;
+        map.reset();
+        if (!leave_out_empty_bands(run, a, b)) break;
+        bands = a.cube->shape().bands;
+        check_bands();
     }
-    scan("compare", *op, sinks);
-    f.counts = op->counts();
-    f.summaries = op->summaries();
-    f.ssim = op->ssim();
     if (f.counts.compared == 0)
         throw Error("no pixel is valid in both " + a.file->path() + " (" +
                         std::to_string(f.counts.only_first) + " valid) and " + b.file->path() + " (" +

@@ -44,4 +44,40 @@ GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& 
     return nullptr;
 }
 
+bool keeps_files(GDALDriver* driver) {
+    if (driver->GetMetadataItem(GDAL_DMD_CONNECTION_PREFIX) == nullptr) return true;
+    return driver->GetMetadataItem(GDAL_DMD_EXTENSION) != nullptr ||
+           driver->GetMetadataItem(GDAL_DMD_EXTENSIONS) != nullptr;
+}
+
+void check_is_file(const std::string& path) {
+    const size_t colon = path.find(':');
+    // One letter would be a disk elsewhere; behind a slash a colon belongs to a file's name.
+    if (colon == std::string::npos || colon < 2 || path.find('/') < colon) return;
+    const std::string prefix = path.substr(0, colon);
+    // What drivers say of their prefixes is not all, and a driver that is not installed says nothing.
+    static const char* const known[] = {"PG",        "PGeo",      "MySQL",    "MSSQL",      "OCI",
+                                        "ODBC",      "HANA",      "IDB",      "DB2",        "ES",
+                                        "MongoDB",   "MongoDBv3", "SQLite",   "MEM",        "GEORASTER",
+                                        "GTIFF_DIR", "HDF4_SDS",  "HDF4_EOS", "RASTERLITE", "DIMAP"};
+    std::string owner;
+    for (const char* name : known)
+        if (EQUAL(prefix.c_str(), name)) owner = name;
+    register_drivers();
+    GDALDriverManager* manager = GetGDALDriverManager();
+    for (int i = 0; owner.empty() && i < manager->GetDriverCount(); ++i) {
+        GDALDriver* driver = manager->GetDriver(i);
+        const char* own = driver->GetMetadataItem(GDAL_DMD_CONNECTION_PREFIX);
+        const std::string said = own ? own : "";
+        if (EQUAL(prefix.c_str(), driver->GetDescription()) ||
+            (!said.empty() && EQUAL((prefix + ":").c_str(), said.c_str())))
+            owner = driver->GetDescription();
+    }
+    if (owner.empty()) return;
+    throw UsageError("'" + path + "' is no file: names that begin with " + prefix +
+                         ": are databases, services or parts of files",
+                     "Write a file, then load it with ogr2ogr or gdal_translate; ./" + path +
+                         " would be a file of this name.");
+}
+
 } // namespace hsi::raster

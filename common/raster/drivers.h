@@ -26,4 +26,11 @@ GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies,
 /// The first driver that qualifies and claims the extension, in GDAL's order; null when none does.
 GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies);
 
+/// False for drivers whose datasets live in a database or behind a service.
+bool keeps_files(GDALDriver* driver);
+
+/// \throws UsageError when an output's name is no file's but that of a connection (PG:dbname=x) or of a part
+/// of a file (NETCDF:a.nc:cube). Registers GDAL's drivers.
+void check_is_file(const std::string& path);
+
 } // namespace hsi::raster

@@ -146,10 +146,12 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
 }
 
 /// is_virtual: the caller writes a VRT whose pixels other rasters hold.
-Target check_all(const OutputOptions& options, const OutputSpec& spec, bool is_virtual = false) {
+/// scene: where the output lies; null: not known yet.
+Target check_all(const OutputOptions& options, const OutputSpec& spec, bool is_virtual = false,
+                 const SceneMetadata* scene = nullptr) {
     Target target = choose_target(options, spec, is_virtual);
     check_place(options, target.driver);
-    if (!is_virtual) try_target(target, options, spec);
+    if (!is_virtual) try_target(target, options, spec, scene);
     return target;
 }
 
@@ -246,7 +248,7 @@ struct RasterSink::Impl {
         GDALDriver* maker = target.driver;
         CPLStringList list = target.options;
         std::string path = file->path();
-        if (!has_capability(maker, GDAL_DCAP_CREATE) || options.path == standard_output) {
+        if (target.copies || options.path == standard_output) {
             stage = path = file->scratch_path("tif");
             maker = GetGDALDriverManager()->GetDriverByName("GTiff");
             list = CPLStringList();
@@ -259,6 +261,7 @@ struct RasterSink::Impl {
                                     list.List()));
         if (!dataset) throw failure(errors.text());
         describe();
+        if (copies()) prepare_stage(target, *dataset);
         open_writer();
     }
 
@@ -433,15 +436,10 @@ struct RasterSink::Impl {
         file->conclude();
     }
 
-    /// GDAL closes without a return value: what was written must open again and be as large as it was made.
+    /// GDAL closes without a return value: what was written must open again as it was made.
     void check_written(const std::string& path) const {
-        const GdalErrors errors;
-        const DatasetHandle written(GDALDataset::FromHandle(
-            GDALOpenEx(path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, nullptr,
-                       nullptr, nullptr)));
-        if (!written || written->GetRasterXSize() != spec.shape.samples ||
-            written->GetRasterYSize() != spec.shape.lines || written->GetRasterCount() < 1)
-            throw failure("the file does not open after writing: " + errors.text("it has another size"));
+        const std::string fault = WrittenRaster(path).fault(spec.shape, target.type);
+        if (!fault.empty()) throw failure("read again, " + fault);
     }
 };
 
@@ -480,13 +478,15 @@ void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& s
 std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
                                                const RasterSource* like) {
     auto impl = std::make_unique<Impl>();
-    impl->target = check_all(options, spec);
+    const auto scene = like != nullptr ? std::optional<SceneMetadata>(like->metadata()) : made_scene(spec);
+    const SceneMetadata nowhere;
+    impl->target = check_all(options, spec, false, scene ? &*scene : &nowhere);
     impl->options = options;
     impl->spec = spec;
     if (like != nullptr) {
         if (same_file(like->path(), options.path))
             throw UsageError("the destination '" + options.path + "' is the source");
-        impl->scene = like->metadata();
+        impl->scene = scene;
         double gt[6];
         if (is(impl->target.driver, "ENVI") && like->geotransform(gt))
             check_envi_geotransform(gt, "'" + like->path() + "'");
@@ -495,7 +495,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
     }
     impl->spec.same_bands = spec.same_bands && like != nullptr;
     if (like == nullptr) {
-        impl->scene = made_scene(spec);
+        impl->scene = scene;
         impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);

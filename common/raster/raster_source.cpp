@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
 #include "raster/source_impl.h"
 
@@ -30,6 +31,15 @@ std::string size_text(int64_t w, int64_t h) { return std::to_string(w) + "x" + s
 [[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
     std::string advice;
     const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
+    // Advice must not lead to a cube that cannot be read.
+    for (int i = 1; i <= 8; ++i) {
+        const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
+        if (sub == nullptr) break;
+        const std::string part = sub;
+        const DatasetHandle inner(GDALDataset::FromHandle(
+            GDALOpenEx(part.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+        if (inner) check_axes(*inner, name);
+    }
     for (int i = 1; i <= 8; ++i) {
         const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
         if (sub == nullptr) break;
@@ -59,6 +69,30 @@ void choose_bands(SourceState& s) {
     if (s.bands.empty())
         throw Error("the bad-band list of " + s.name() + " marks every band as bad",
                     "Use -bbl ignore, or -b.");
+}
+
+/// GDAL takes a missing data type for Byte, a missing interleave for BSQ and a missing byte order for this
+/// machine's: a header that was cut short would give numbers, and wrong ones.
+void check_envi_header(const SourceState& s) {
+    const EnviHeader& header = s.scene.envi;
+    if (s.scene.driver != "ENVI" || header.fields().empty()) return;
+    const bool several = s.scene.file_bands > 1,
+               wide = GDALGetDataTypeSizeBytes(s.scene.bands.front().type) > 1;
+    std::string missing;
+    for (const auto& [key, needed] : {std::pair{"samples", true},
+                                      {"lines", true},
+                                      {"bands", true},
+                                      {"data type", true},
+                                      {"interleave", several},
+                                      {"byte order", wide}}) {
+        if (needed && header.find(key) == nullptr)
+            missing += (missing.empty() ? "'" : ", '") + std::string(key) + "'";
+    }
+    const std::string advice = "The header was cut short, or written by hand: complete it.";
+    if (!missing.empty()) throw Error("the ENVI header of " + s.name() + " does not tell " + missing, advice);
+    for (const EnviField& field : header.fields())
+        if (field.value.rfind('{', 0) == 0 && field.value.find('}') == std::string::npos)
+            throw Error("the ENVI header of " + s.name() + " ends within '" + field.key + "'", advice);
 }
 
 void keep_bands(SourceState& s) {
@@ -127,6 +161,7 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     s.block_samples = 0;
     s.block_lines = 1;
     check_raw_span(s);
+    if (s.scene.driver == "ENVI") check_raw_end(s);
 }
 
 } // namespace
@@ -179,7 +214,11 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     const int w = dataset->GetRasterXSize(), h = dataset->GetRasterYSize();
     if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
     if (w <= 0 || h <= 0) throw Error(s->name() + " has no pixels: its size is " + size_text(w, h));
+    s->file_samples = w;
+    s->file_lines = h;
     s->scene = read_scene(*dataset);
+    check_envi_header(*s);
+    check_axes(*dataset, s->name());
     choose_window(*s);
     choose_bands(*s);
     keep_bands(*s);

@@ -245,4 +245,19 @@ void check_raw_span(const SourceState& source) {
                     "The copy may be incomplete, or the header belongs to another file.");
 }
 
+void check_raw_end(const SourceState& source) {
+    struct stat info {};
+    if (::fstat(source.file->get(), &info) != 0)
+        throw Error("cannot read " + source.name() + ": " + std::strerror(errno));
+    const RawLayout& raw = *source.raw;
+    const int64_t end = raw.at(source.scene.file_bands - 1, source.file_lines - 1, source.file_samples - 1) +
+                        raw.sample_bytes;
+    if (info.st_size - end >= source.file_samples * raw.sample_bytes)
+        throw Error(
+            source.name() + " has " + std::to_string(info.st_size) + " bytes, and its header tells of " +
+                std::to_string(end),
+            "The header may be cut short or belong to another file. When the rest is no part of the scene, "
+            "gdal_translate -of VRT makes a source of what the header tells.");
+}
+
 } // namespace hsi::raster

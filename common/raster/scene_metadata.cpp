@@ -327,6 +327,10 @@ void read_spectral(SceneMetadata& scene) {
             b.fwhm = value_of(b.domains, "IMAGERY", "FWHM_UM");
             if (!b.wavelength.empty()) b.wavelength_units = "Micrometers";
         }
+        if (b.wavelength.empty()) { // the bands are a dimension of a netCDF variable
+            b.wavelength = value_of(b.domains, "", "NETCDF_DIM_wavelength");
+            if (!b.wavelength.empty()) b.wavelength_units = value_of(scene.domains, "", "wavelength#units");
+        }
         if (!b.wavelength.empty()) largest = std::max(largest, CPLAtof(b.wavelength.c_str()));
     }
     for (BandMetadata& b : scene.bands) {

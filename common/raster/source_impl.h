@@ -52,6 +52,8 @@ struct SourceState {
     std::shared_ptr<const FileHandle> file; ///< with raw
     std::shared_ptr<DatasetPool> pool;
 
+    int64_t file_samples = 0, file_lines = 0;
+
     Rect window() const { return scene.window; }
     std::string name() const { return "'" + options.path + "'"; }
 };
@@ -66,5 +68,8 @@ struct SourceAccess {
 
 /// Throws Error unless every sample of the kept bands and the window lies inside the file.
 void check_raw_span(const SourceState& source);
+/// For a header in a file of its own: throws Error when the data go on for a line or more after what the
+/// header describes, which then is not the header of these data.
+void check_raw_end(const SourceState& source);
 
 } // namespace hsi::raster

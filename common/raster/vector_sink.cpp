@@ -25,12 +25,14 @@ namespace hsi::raster {
 namespace {
 
 bool writes_vectors(GDALDriver* driver) {
-    return has_capability(driver, GDAL_DCAP_VECTOR) && has_capability(driver, GDAL_DCAP_CREATE);
+    return has_capability(driver, GDAL_DCAP_VECTOR) && has_capability(driver, GDAL_DCAP_CREATE) &&
+           keeps_files(driver);
 }
 
 GDALDriver* choose_driver(const VectorOptions& options) {
+    check_is_file(options.path);
     if (!options.format.empty())
-        return driver_by_name(options.format, writes_vectors, "write vector layers",
+        return driver_by_name(options.format, writes_vectors, "write vector layers into files",
                               "Use GPKG, GeoJSON, CSV, \"ESRI Shapefile\" or another one that can.");
     register_drivers();
     const std::string extension = extension_of(options.path);
@@ -55,6 +57,22 @@ OGRSpatialReference spatial_reference(const std::string& wkt) {
     return srs;
 }
 
+/// Formats whose readers take every position for degrees on WGS 84, whatever was written.
+bool places_in_degrees(GDALDriver* driver) {
+    for (const char* name : {"GeoJSON", "GeoJSONSeq", "KML", "LIBKML", "GPX", "GeoRSS", "MapML"})
+        if (EQUAL(driver->GetDescription(), name)) return true;
+    return false;
+}
+
+bool is_geojson(GDALDriver* driver) { return STARTS_WITH_CI(driver->GetDescription(), "GeoJSON"); }
+
+OGRSpatialReference wgs84() {
+    OGRSpatialReference srs;
+    srs.SetWellKnownGeogCS("WGS84");
+    srs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
 void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options, const PointLayer& layer,
           const GdalErrors& errors) {
     const auto check = [&](bool good, const std::string& what) {
@@ -65,8 +83,33 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
     CPLStringList layer_options = list_of(options.layer_options);
     if (EQUAL(driver->GetDescription(), "CSV") && layer_options.FetchNameValue("GEOMETRY") == nullptr)
         layer_options.SetNameValue("GEOMETRY", "AS_XY");
-    OGRLayer* out = dataset.CreateLayer(layer.name.c_str(), layer.srs_wkt.empty() ? nullptr : &srs, wkbPoint,
-                                        layer_options.List());
+    bool placed = true; // false: the points belong to no place on Earth
+    std::unique_ptr<OGRCoordinateTransformation> to_degrees;
+    // Who asks for the older GeoJSON gets the SRS of the scene, when that has a code which the file can name.
+    const bool older = EQUAL(driver->GetDescription(), "GeoJSON") &&
+                       !CPLTestBool(layer_options.FetchNameValueDef("RFC7946", "YES")) &&
+                       srs.GetAuthorityCode(nullptr) != nullptr;
+    if (places_in_degrees(driver) && !older) {
+        placed = !layer.srs_wkt.empty() && layer.placed;
+        if (!placed && !is_geojson(driver))
+            throw Error(options.path + ": " + driver->GetDescription() +
+                            " places points in degrees, and the scene has no georeference",
+                        "Write a GeoPackage (.gpkg), which takes the scene's own lines and samples.");
+        const OGRSpatialReference degrees = wgs84();
+        if (placed) to_degrees.reset(OGRCreateCoordinateTransformation(&srs, &degrees));
+        if (placed && !to_degrees)
+            throw Error(options.path + ": the scene's SRS does not lead to degrees on WGS 84, which " +
+                            driver->GetDescription() + " wants: " + errors.text(),
+                        "Write a GeoPackage (.gpkg), which takes any SRS.");
+        srs = degrees;
+        if (EQUAL(driver->GetDescription(), "GeoJSON") && placed)
+            layer_options.SetNameValue("RFC7946", "YES");
+        // Seven digits, which GDAL takes else, are a centimetre; small cameras see less.
+        if (is_geojson(driver) && layer_options.FetchNameValue("COORDINATE_PRECISION") == nullptr)
+            layer_options.SetNameValue("COORDINATE_PRECISION", "9");
+    }
+    OGRLayer* out = dataset.CreateLayer(layer.name.c_str(), layer.srs_wkt.empty() || !placed ? nullptr : &srs,
+                                        wkbPoint, layer_options.List());
     check(out != nullptr, "the layer cannot be created");
     for (const auto& field : layer.fields) {
         OGRFieldDefn definition(field.name.c_str(), field.whole ? OFTInteger : OFTReal);
@@ -89,8 +132,10 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
             else
                 feature->SetField(at, point.values[k]);
         }
-        OGRPoint geometry(point.x, point.y);
-        check(feature->SetGeometry(&geometry) == OGRERR_NONE &&
+        double x = point.x, y = point.y;
+        check(!to_degrees || to_degrees->Transform(1, &x, &y), "a point has no place in degrees");
+        OGRPoint geometry(x, y);
+        check((!placed || feature->SetGeometry(&geometry) == OGRERR_NONE) &&
                   out->CreateFeature(feature.get()) == OGRERR_NONE,
               "a point cannot be written");
     }
@@ -197,10 +242,8 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
     const GdalErrors errors;
     if (placed && source.has_srs()) {
         const OGRSpatialReference from = spatial_reference(source.srs_wkt());
-        OGRSpatialReference wgs84;
-        wgs84.SetWellKnownGeogCS("WGS84");
-        wgs84.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
-        to_degrees.reset(OGRCreateCoordinateTransformation(&from, &wgs84));
+        const OGRSpatialReference degrees = wgs84();
+        to_degrees.reset(OGRCreateCoordinateTransformation(&from, &degrees));
     }
     std::vector<PixelPlace> places;
     for (const auto& [line, sample] : pixels) {

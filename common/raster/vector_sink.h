@@ -37,6 +37,7 @@ struct Point {
 struct PointLayer {
     std::string name;
     std::string srs_wkt; ///< empty: none
+    bool placed = true;  ///< false: x and y are no positions in the SRS, but pixels
     std::vector<PointField> fields;
     std::vector<Point> points;
 };
@@ -46,7 +47,9 @@ struct PointLayer {
 /// written. Throws Error or UsageError.
 void check_vector_output(const VectorOptions& options);
 
-/// Writes the layer. Throws Error with the driver's words; an old file is then untouched.
+/// Writes the layer. Formats whose readers take degrees for granted (GeoJSON and its kin, KML, GPX) get WGS
+/// 84; without georeference GeoJSON gets points without a place, as RFC 7946 has it, and the others are
+/// refused. Throws Error with the driver's words; an old file is then untouched.
 void write_points(const VectorOptions& options, const PointLayer& layer);
 
 /// Where the centre of a pixel of the source (its window's line and sample, from 0) lies.

@@ -123,7 +123,7 @@ def test_same_targets_for_every_tiling_memory_and_format(tmp_path, out):
 def test_lon_lat_are_gdaltransforms(scene, out):
     succeed(atdca("-q", "-t", 8, scene, out / "t.geojson"))
     rows, _ = points(out / "t.geojson")
-    # GeoJSON is in WGS 84 itself only when asked; the points' own place comes from the fields.
+    # The points' own places are tested below; these are the fields.
     text = "".join(f"{500000 + 20 * (r['sample'] + 0.5)} {4480000 - 20 * (r['line'] + 0.5)}\n" for r in rows)
     result = subprocess.run(["gdaltransform", "-s_srs", "EPSG:32616", "-t_srs", "EPSG:4326", "-output_xy"], input=text,
                             capture_output=True, text=True, check=True)
@@ -165,6 +165,50 @@ def test_vector_drivers_by_extension(scene, out, name):
     if name != "t.csv":
         assert rows[0]["x"] is not None
     assert not [p for p in out.iterdir() if p.name.startswith(".")]
+
+
+# A transverse Mercator of nobody's: no code names it.
+OWN_SRS = "+proj=tmerc +lat_0=0 +lon_0=13.3 +k=0.9999 +x_0=400000 +y_0=0 +ellps=GRS80 +units=m +no_defs"
+
+
+@pytest.mark.parametrize("name", ["t.geojson", "t.geojsonl", "t.kml"])
+@pytest.mark.parametrize("srs", ["EPSG:32616", OWN_SRS])
+def test_formats_of_degrees_get_degrees(scene, out, tmp_path, name, srs):
+    subprocess.run(["gdal_translate", "-q", "-a_srs", srs, scene, str(tmp_path / "s.tif")], check=True)
+    succeed(atdca("-q", "-t", 6, tmp_path / "s.tif", out / name))
+    rows, _ = points(out / name)
+    assert len(rows) == 6
+    text = "".join(f"{500000 + 20 * (r['sample'] + 0.5)} {4480000 - 20 * (r['line'] + 0.5)}\n" for r in rows)
+    result = subprocess.run(["gdaltransform", "-s_srs", srs, "-t_srs", "EPSG:4326", "-output_xy"], input=text,
+                            capture_output=True, text=True, check=True)
+    want = [tuple(map(float, line.split()[:2])) for line in result.stdout.splitlines()]
+    assert np.allclose([(r["x"], r["y"]) for r in rows], want, rtol=0, atol=1e-8)  # a millimetre
+    if name == "t.geojson":
+        document = json.loads((out / name).read_text())
+        assert "crs" not in document  # RFC 7946 has none
+        # The order of its axes is longitude, latitude.
+        assert np.allclose(document["features"][0]["geometry"]["coordinates"], want[0], rtol=0, atol=1e-8)
+
+
+def test_geojson_of_2008_keeps_an_srs_that_has_a_code(scene, out, tmp_path):
+    succeed(atdca("-q", "-t", 3, "-lco", "RFC7946=NO", scene, out / "t.geojson"))
+    assert "32616" in json.dumps(json.loads((out / "t.geojson").read_text())["crs"])
+    rows, _ = points(out / "t.geojson")
+    assert all(r["x"] == 500000 + 20 * (r["sample"] + 0.5) for r in rows)
+    subprocess.run(["gdal_translate", "-q", "-a_srs", OWN_SRS, scene, str(tmp_path / "s.tif")], check=True)
+    succeed(atdca("-q", "-t", 3, "-lco", "RFC7946=NO", tmp_path / "s.tif", out / "u.geojson"))
+    assert all(-180 <= r["x"] <= 180 for r in points(out / "u.geojson")[0])  # no code can name it
+
+
+def test_points_without_a_place(tmp_path, out):
+    path = write_scene(tmp_path / "s.img", cube(), geotransform=None, epsg=None)
+    succeed(atdca("-q", "-t", 4, path, out / "t.geojson"))
+    document = json.loads((out / "t.geojson").read_text())
+    assert [f["geometry"] for f in document["features"]] == [None] * 4  # RFC 7946, 3.2: unlocated
+    assert all("line" in f["properties"] for f in document["features"])
+    with assert_untouched(out):
+        result = atdca("-q", "-t", 4, path, out / "t.kml")
+    assert result.code == 1 and "georeference" in first_error(result)
 
 
 def test_layer_and_dataset_options_reach_the_driver(scene, out):

@@ -279,6 +279,53 @@ def test_report_that_cannot_be_written(scene, out):
 
 # --- in the middle -----------------------------------------------------------------------------------------------------
 
+def cut_header(scene, lines):
+    """The header of the scene without the lines that begin with one of `lines`."""
+    header = pathlib.Path(scene).with_suffix(".hdr")
+    kept = [line for line in header.read_text().splitlines() if not line.startswith(tuple(lines))]
+    header.write_text("\n".join(kept) + "\n")
+
+
+@pytest.mark.parametrize("key", ["samples", "lines", "bands", "data type", "interleave", "byte order"])
+def test_envi_header_without_a_field(scene, out, key):
+    # GDAL takes Byte, BSQ and this machine's byte order for what is missing.
+    cut_header(scene, [key])
+    refuse(1, [scene, key], scene, out / "out.tif", folders=[out])
+
+
+def test_envi_header_that_ends_early(scene, out):
+    header = pathlib.Path(scene).with_suffix(".hdr")
+    text = header.read_text()
+    header.write_text(text[:text.index("data type")])
+    refuse(1, [scene, "'data type', 'interleave'"], scene, out / "out.tif", folders=[out])
+    header.write_text(text[:text.index("fwhm = {") + 20])
+    refuse(1, [scene, "ends within 'fwhm'"], scene, out / "out.tif", folders=[out])
+
+
+def test_envi_fields_that_may_be_missing(scene, out):
+    cut_header(scene, ["header offset", "file type", "map info", "coordinate system"])
+    succeed(spp(scene, out / "y.tif"))
+
+
+@pytest.mark.parametrize("change", [("bands   = 12", "bands   = 2"), ("lines   = 30", "lines   = 3"),
+                                    ("data type = 4", "data type = 1"), ("samples = 40", "samples = 4")])
+@pytest.mark.parametrize("interleave", ["BSQ", "BIL", "BIP"])
+def test_raw_file_that_is_longer_than_its_header_says(tmp_path, out, change, interleave):
+    # What a number becomes when the header ends within it, or when it is another file's.
+    scene = write_scene(tmp_path / "s.dat", cube(), options=[f"INTERLEAVE={interleave}"])
+    header = pathlib.Path(scene).with_suffix(".hdr")
+    text = header.read_text()
+    assert change[0] in text
+    header.write_text(text.replace(*change))
+    refuse(1, [scene, "has 57600 bytes"], scene, out / "out.tif", folders=[out])
+
+
+def test_raw_file_with_a_little_behind_it(scene, out):
+    with open(scene, "ab") as data:
+        data.write(b"\0" * 100)  # less than a line: padding
+    succeed(spp(scene, out / "y.tif"))
+
+
 def test_truncated_raw_file(tmp_path, out, scene):
     folder = pathlib.Path(scene).parent
     size = pathlib.Path(scene).stat().st_size

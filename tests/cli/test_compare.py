@@ -314,3 +314,51 @@ def test_a_real_scene(out):
     for name in SPECTRAL:
         assert got[name]["mean"] == pytest.approx(np.nanmean(want[name]), rel=1e-9)
         assert got[name]["maximum"] == pytest.approx(np.nanmax(want[name]), rel=1e-9)
+
+
+def test_bands_without_a_value_are_left_out(tmp_path):
+    data = cube(40, 30, 10)
+    other = data * 1.01
+    data[6] = -9999          # dead in the first
+    other[2] = -9999         # dead in the second
+    other[:, 5:9, 7:20] = -9999
+    a = write_scene(tmp_path / "a.img", data, nodata=-9999)
+    b = write_scene(tmp_path / "b.img", other, nodata=-9999)
+    result = succeed(compare("-json", "-metric", "nrmse,sad,ssim", "-report", tmp_path / "r.json", "-map", tmp_path / "m.tif", a, b))
+    assert "band 3,7: left out" in result.err
+    got = json.loads(result.out)
+    kept = [0, 1, 3, 4, 5, 7, 8, 9]
+    assert got["bands_a"] == got["bands_b"] == [k + 1 for k in kept]
+    s, t = data[kept].astype("f4").astype(float), other[kept].astype("f4").astype(float)
+    s[s == -9999] = np.nan
+    t[t == -9999] = np.nan
+    valid, metrics = reference(s, t)
+    assert got["pixels"]["compared"] == valid.sum() and got["pixels"]["valid_only_in_a"] == (~valid).sum()
+    assert got["metrics"]["nrmse"]["mean"] == pytest.approx(np.nanmean(metrics["nrmse"]), rel=1e-5)
+    assert np.allclose(read(tmp_path / "m.tif")[0], metrics["nrmse"], rtol=1e-4, atol=1e-7, equal_nan=True)
+    assert json.loads((tmp_path / "r.json").read_text())["bands_without_values"] == [3, 7]
+    # Pairs of bands, one of them dead.
+    got = compared("-band", "1:1,7:5,4:4", a, b)
+    assert (got["bands_a"], got["bands_b"]) == ([1, 4], [1, 4])
+
+
+def test_scenes_whose_every_band_is_dead_are_refused(tmp_path):
+    data = np.full((4, 20, 20), -9999.0)
+    a = write_scene(tmp_path / "a.img", data, nodata=-9999)
+    result = compare(a, a)
+    assert result.code == 1 and "no pixel is valid" in first_error(result)
+
+
+def test_two_bands_of_which_one_is_dead_are_no_spectrum(tmp_path):
+    data = cube(20, 20, 2)
+    data[1] = -9999
+    a = write_scene(tmp_path / "a.img", data, nodata=-9999)
+    result = compare("-metric", "sad", a, a)
+    assert result.code == 2 and "one band is no spectrum" in result.err
+
+
+def test_enmap_equals_itself():
+    scene = real_scene("enmap_potsdam/enmap_potsdam.vrt")
+    got = compared("-bbl", "ignore", scene, scene)
+    assert len(got["bands_a"]) == 218 and got["pixels"]["compared"] > 0
+    assert got["metrics"]["maxabs"]["maximum"] == 0

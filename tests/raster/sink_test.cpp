@@ -217,7 +217,7 @@ TEST(SinkCheck, RefusesBeforeAnyWork) {
     };
     expect_refusal(with("a.nosuch"), spec_of(4, 4, 1), "'.nosuch'", true);
     expect_refusal(with("a.tif", "NoDriver"), spec_of(4, 4, 1), "-of NoDriver", true);
-    expect_refusal(with("a.grib", "GRIB"), spec_of(4, 4, 1, "Byte"), "GRIB", true);
+    expect_refusal(with("a.cal", "CALS"), spec_of(4, 4, 1, "Byte"), "CALS", true);
     expect_refusal(with("a.png"), spec_of(4, 4, 1), "Float32", true);
     expect_refusal(with("a.png"), spec_of(4, 4, 224, "Byte"), "224 bands", true);
     expect_refusal(with("a.tif"), spec_of(4, 4, 1, "NoType"), "NoType", true);

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// Cubes in netCDF and HDF5 files whose axes GDAL's two-dimensional readers take in the wrong order.
+#pragma once
+
+#include <string>
+
+class GDALDataset;
+
+namespace hsi::raster {
+
+/// These readers take the last axis of an array for columns, the one before for lines and the first for
+/// bands. EMIT keeps (downtrack, crosstrack, bands) and PRISMA (line, band, sample): every "spectrum" would
+/// be a column of the scene. \throws Error for such a cube, with the command that turns its axes. The axes
+/// are told by their names, by lists of wavelengths in the file that are as long as one of them or, where
+/// they have no names, by more than four times as many bands as columns. Datasets of other drivers pass.
+/// `name`: as the user knows the dataset.
+void check_axes(GDALDataset& dataset, const std::string& name);
+
+} // namespace hsi::raster

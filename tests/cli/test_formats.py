@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""What a destination's name and format mean: ENVI's extensions, formats that need a trial on disk, a place or a folder,
+formats that keep fewer bands than they are given, and names that are no file's. Every driver is walked in
+tests/raster/output_format_test.cpp."""
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import assert_untouched, cube, envi_header, first_error, open_band, read, run, spp, succeed, write_scene
+
+
+def pca(*args, **kwargs):
+    return run("gdal_hsi_pca", "-device", "cpu", *args, **kwargs)
+
+
+def has_driver(name):
+    if gdal.GetDriverByName(name) is None:
+        pytest.skip(f"this GDAL has no driver {name}")
+
+
+@pytest.mark.parametrize("name", ["y.dat", "y.raw", "y.bsq", "y.bil", "y.bip", "Y.DAT"])
+@pytest.mark.parametrize("tool", ["gdal_hsi_spp", "gdal_hsi_pca"])
+def test_envis_extensions_mean_envi(scene, out, name, tool):
+    succeed(run(tool, "-device", "cpu", scene, out / name))
+    succeed(run(tool, "-device", "cpu", scene, out / "want.tif"))
+    dataset = gdal.Open(str(out / name))
+    assert dataset.GetDriver().ShortName == "ENVI"
+    interleave = name[2:] if name[2:] in ("bil", "bip") else "bsq"
+    assert envi_header(out / name)["interleave"] == interleave
+    assert np.array_equal(read(out / name), read(out / "want.tif"))
+
+
+def test_an_interleave_that_is_given_wins(scene, out):
+    succeed(spp("-co", "INTERLEAVE=BSQ", scene, out / "y.bil"))
+    assert envi_header(out / "y.bil")["interleave"] == "bsq"
+
+
+def test_an_img_is_what_gdal_translate_makes_of_it(scene, out):
+    has_driver("HFA")
+    succeed(spp(scene, out / "y.img"))
+    assert gdal.Open(str(out / "y.img")).GetDriver().ShortName == "HFA"
+
+
+@pytest.mark.parametrize("driver", ["ZMap", "GSAG", "GSBG", "GTX", "CTable2", "CALS", "XYZ", "HF2"])
+def test_formats_of_one_band_are_refused(scene, out, driver):
+    has_driver(driver)
+    with assert_untouched(out):
+        result = spp("-of", driver, scene, out / "y.dat")
+    assert result.code == 2, (result.code, result.err)
+    assert f"{driver} cannot hold 12 bands of Float32" in first_error(result)
+
+
+def test_values_that_come_back_different_are_refused(scene, out):
+    has_driver("CALS")
+    with assert_untouched(out):
+        result = pca("-nc", 1, "-ot", "Byte", "-of", "CALS", scene, out / "y.cal")
+    assert result.code == 2 and "cannot hold 1 band of Byte" in first_error(result)
+
+
+def test_netcdf_holds_all_bands_and_their_wavelengths(scene, out):
+    has_driver("netCDF")
+    succeed(spp(scene, out / "y.tif"))
+    succeed(spp(scene, out / "y.nc"))
+    dataset = gdal.Open(str(out / "y.nc"))
+    assert dataset.RasterCount == 12
+    assert np.array_equal(read(out / "y.nc"), read(out / "y.tif"))
+    assert np.allclose(dataset.GetGeoTransform(), gdal.Open(scene).GetGeoTransform(), rtol=0, atol=1e-6)
+    assert dataset.GetSpatialRef().GetAuthorityCode(None) == "32616"
+    # The bands are one variable's dimension, and our own reader finds the wavelengths there.
+    assert [float(open_band(out / "y.nc", b + 1).GetMetadataItem("NETCDF_DIM_wavelength")) for b in range(12)] == \
+        [400 + 10 * b for b in range(12)]
+    succeed(pca("-nc", 3, "-model", out / "m.json", scene, out / "c.tif"))
+    result = pca("-apply", out / "m.json", out / "y.nc", out / "d.tif")
+    succeed(result)
+    assert "wavelength" not in result.err, result.err
+    assert sorted(p.name for p in out.iterdir()) == ["c.tif", "d.tif", "m.json", "y.nc", "y.tif"]
+
+
+def test_netcdf_of_derived_bands_without_a_place(tmp_path, out):
+    has_driver("netCDF")
+    path = write_scene(tmp_path / "s.img", cube(), geotransform=None, epsg=None)
+    succeed(pca("-nc", 5, path, out / "y.tif"))
+    succeed(pca("-nc", 5, path, out / "y.nc"))
+    assert np.array_equal(read(out / "y.nc"), read(out / "y.tif"))
+
+
+def test_netcdf_as_source_and_destination(scene, out):
+    has_driver("netCDF")
+    succeed(spp(scene, out / "a.nc"))
+    # The source has a dimension for its bands that this output does not have.
+    for bands, name in ((3, "b.nc"), (1, "c.nc")):
+        succeed(pca("-nc", bands, out / "a.nc", out / name))
+        succeed(pca("-nc", bands, out / "a.nc", out / "want.tif", "-overwrite"))
+        assert np.array_equal(read(out / name), read(out / "want.tif"))
+
+
+def test_geopackage_holds_one_band_of_floats_where_it_has_a_place(scene, tmp_path, out):
+    has_driver("GPKG")
+    succeed(pca("-nc", 1, scene, out / "y.tif"))
+    succeed(pca("-nc", 1, scene, out / "y.gpkg"))
+    assert np.array_equal(read(out / "y.gpkg"), read(out / "y.tif"))
+    nowhere = write_scene(tmp_path / "s.img", cube(), geotransform=None, epsg=None)
+    with assert_untouched(out):
+        result = pca("-nc", 1, nowhere, out / "z.gpkg")
+    assert result.code == 2 and "GPKG cannot hold" in first_error(result)
+
+
+def test_zarr_is_a_folder_that_is_complete(scene, out):
+    has_driver("Zarr")
+    result = spp(scene, out / "y.zarr")
+    succeed(result)
+    succeed(spp(scene, out / "y.tif"))
+    want = read(out / "y.tif")
+
+    def bands():
+        whole = gdal.Open(str(out / "y.zarr"))
+        if whole.RasterCount:
+            return whole.ReadAsArray()
+        return np.stack([gdal.Open(f'ZARR:"{out / "y.zarr"}":/Band{b + 1}').ReadAsArray() for b in range(len(want))])
+
+    assert np.array_equal(bands(), want)
+    assert sorted(p.name for p in out.iterdir()) == ["y.tif", "y.zarr"]
+    with assert_untouched(out):
+        assert "already exists" in first_error(spp(scene, out / "y.zarr"))
+    succeed(spp("-ws", 3, "-overwrite", scene, out / "y.zarr"))
+    succeed(spp("-ws", 3, "-overwrite", scene, out / "y.tif"))
+    want = read(out / "y.tif")
+    assert np.array_equal(bands(), want)
+    assert sorted(p.name for p in out.iterdir()) == ["y.tif", "y.zarr"]
+
+
+@pytest.mark.parametrize("name", ["PG:dbname=x", "MYSQL:x", "NETCDF:a.nc:cube"])
+def test_a_connection_is_no_destination(scene, tmp_path, name):
+    work = tmp_path / "work"
+    work.mkdir()
+    with assert_untouched(work):
+        for args in (["gdal_hsi_spp", "-device", "cpu", scene, name], ["gdal_hsi_atdca", "-device", "cpu", "-t", "3", scene, name],
+                     ["gdal_hsi_spp", "-device", "cpu", "-of", "GTiff", scene, name]):
+            result = run(*args, cwd=work)
+            assert result.code == 2, (args, result.err)
+            assert name in first_error(result) and "is no file" in first_error(result)
+
+
+def test_a_database_driver_is_refused(scene, out):
+    has_driver("PostgreSQL")
+    with assert_untouched(out):
+        result = run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, "-of", "PostgreSQL", scene, out / "t")
+    assert result.code == 2 and "into files" in first_error(result)
+
+
+def test_a_header_is_no_destination(scene, out):
+    with assert_untouched(out):
+        result = spp(scene, out / "y.hdr")
+    assert result.code == 2 and "header" in first_error(result)

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+// Every raster driver of this GDAL that can write: what gdal_translate writes and reads back right we write
+// right, or refuse; and what is written is right, whatever gdal_translate makes of it.
+#include "raster/output_format.h"
+
+#include "support/raster_fixtures.h"
+
+#include <gdal_utils.h>
+#include <ogr_spatialref.h>
+
+namespace hsi::test {
+namespace {
+
+using raster::OutputOptions;
+using raster::OutputSpec;
+using raster::RasterSink;
+using raster::RasterSource;
+
+constexpr int samples = 24, lines = 20;
+
+struct Kind {
+    const char* type;
+    int bands;
+    std::string text() const { return std::to_string(bands) + " of " + type; }
+};
+constexpr Kind kinds[] = {{"Byte", 1},  {"Byte", 3},    {"Int16", 1},
+                          {"Int16", 3}, {"Float32", 1}, {"Float32", 3}};
+
+/// Drivers that hold a kind when gdal_translate copies it, and that we refuse all the same: driver, why.
+const std::map<std::string, std::string> refused_although_held = {
+    {"ZMap", "seven decimals: it holds values of this size, and nothing of small ones"}};
+
+/// Drivers that are made to lose something; of them the size and the number of bands are compared.
+bool lossy(const std::string& driver) { return driver == "JPEG"; }
+
+std::vector<float> values_of(const Kind& kind) {
+    std::mt19937 random(7);
+    std::vector<float> out(static_cast<size_t>(samples * lines * kind.bands));
+    for (float& v : out) {
+        const double u = std::uniform_real_distribution<double>(0, 1)(random);
+        if (std::string(kind.type) == "Byte") v = static_cast<float>(std::floor(1 + 254 * u));
+        if (std::string(kind.type) == "Int16") v = static_cast<float>(std::floor(-9000 + 19000 * u));
+        if (std::string(kind.type) == "Float32") v = static_cast<float>(-300 + 1400 * u * u * u);
+    }
+    return out;
+}
+
+/// A GeoTIFF with these values, placed as most formats can say it.
+void make_scene(const std::string& path, const Kind& kind) {
+    auto values = values_of(kind);
+    const Dataset d =
+        create_gdal("GTiff", path, samples, lines, kind.bands, GDALGetDataTypeByName(kind.type));
+    double gt[6] = {500000, 20, 0, 4480000, 0, -20};
+    d->SetGeoTransform(gt);
+    OGRSpatialReference srs;
+    srs.importFromEPSG(32632);
+    d->SetSpatialRef(&srs);
+    ASSERT_EQ(d->RasterIO(GF_Write, 0, 0, samples, lines, values.data(), samples, lines, GDT_Float32,
+                          kind.bands, nullptr, 0, 0, 0, nullptr),
+              CE_None);
+}
+
+/// Empty when the file holds the values in as many bands: of one dataset, or of one array (subdataset) a
+/// band.
+std::string difference(const std::string& path, const Kind& kind, bool values) {
+    const Dataset whole = open_gdal(path);
+    if (!whole) return "does not open";
+    std::vector<Dataset> parts;
+    const CPLStringList items(CSLDuplicate(whole->GetMetadata("SUBDATASETS")));
+    for (int i = 0; whole->GetRasterCount() == 0 && i < items.size(); ++i) {
+        const std::string item = items[i];
+        const size_t at = item.find("_NAME=");
+        if (at != std::string::npos && item.find("Band") != std::string::npos)
+            parts.push_back(open_gdal(item.substr(at + 6)));
+    }
+    const int bands = parts.empty() ? whole->GetRasterCount() : static_cast<int>(parts.size());
+    if (bands != kind.bands) return std::to_string(bands) + " bands";
+    const auto want = values_of(kind);
+    for (int b = 0; b < bands; ++b) {
+        GDALDataset& d = parts.empty() ? *whole : *parts[static_cast<size_t>(b)];
+        if (d.GetRasterXSize() != samples || d.GetRasterYSize() != lines) return "another size";
+        std::vector<float> got(static_cast<size_t>(samples * lines));
+        if (d.GetRasterBand(parts.empty() ? b + 1 : 1)
+                ->RasterIO(GF_Read, 0, 0, samples, lines, got.data(), samples, lines, GDT_Float32, 0, 0,
+                           nullptr) != CE_None)
+            return "does not read";
+        for (size_t i = 0; values && i < got.size(); ++i)
+            if (got[i] != want[static_cast<size_t>(b) * got.size() + i])
+                return "band " + std::to_string(b + 1) + " has " + std::to_string(got[i]) + " for " +
+                       std::to_string(want[static_cast<size_t>(b) * got.size() + i]);
+    }
+    return {};
+}
+
+/// What we make of it: empty when written, else why it is refused.
+std::string ours(const std::string& scene, const std::string& path, const std::string& driver,
+                 const Kind& kind) {
+    OutputOptions options;
+    options.path = path;
+    options.format = driver;
+    OutputSpec spec;
+    spec.shape = {samples, lines, kind.bands};
+    spec.type = kind.type;
+    spec.same_bands = true;
+    try {
+        RasterSink::check(options, spec);
+        raster::OpenOptions open;
+        open.path = scene;
+        const auto source = RasterSource::open(open);
+        const auto sink = RasterSink::create(options, spec, source.get());
+        auto values = values_of(kind);
+        sink->write({0, 0, samples, lines},
+                    CubeView<float>::packed(values.data(), kind.bands, lines, samples));
+        sink->commit();
+        return {};
+    } catch (const Error& e) {
+        return e.what();
+    }
+}
+
+/// Whether gdal_translate writes it and it comes back right.
+bool held_by_translate(const std::string& scene, const std::string& path, const std::string& driver,
+                       const Kind& kind) {
+    char format[] = "-of";
+    std::string name = driver;
+    char* arguments[] = {format, name.data(), nullptr};
+    CPLPushErrorHandler(CPLQuietErrorHandler);
+    GDALTranslateOptions* options = GDALTranslateOptionsNew(arguments, nullptr);
+    const Dataset from = open_gdal(scene);
+    int misuse = 0;
+    GDALDatasetH made = GDALTranslate(path.c_str(), GDALDataset::ToHandle(from.get()), options, &misuse);
+    GDALTranslateOptionsFree(options);
+    bool held = made != nullptr;
+    if (made) GDALClose(made);
+    held = held && difference(path, kind, !lossy(driver)).empty();
+    CPLPopErrorHandler();
+    return held;
+}
+
+struct Writer {
+    std::string driver, extension;
+};
+
+void PrintTo(const Writer& writer, std::ostream* out) { *out << writer.driver; }
+
+std::vector<Writer> writers() {
+    GDALAllRegister();
+    std::vector<Writer> out;
+    GDALDriverManager* manager = GetGDALDriverManager();
+    for (int i = 0; i < manager->GetDriverCount(); ++i) {
+        GDALDriver* d = manager->GetDriver(i);
+        const auto can = [&](const char* what) {
+            const char* value = d->GetMetadataItem(what);
+            return value && CPLTestBool(value);
+        };
+        const std::string name = d->GetDescription();
+        if (!can(GDAL_DCAP_RASTER) || (!can(GDAL_DCAP_CREATE) && !can(GDAL_DCAP_CREATECOPY))) continue;
+        if (name == "VRT" || name == "MEM") continue; // no pixels of their own; no file
+        const char* listed = d->GetMetadataItem(GDAL_DMD_EXTENSIONS);
+        const CPLStringList extensions(CSLTokenizeString2(listed ? listed : "", " ", 0));
+        out.push_back({name, extensions.empty() ? "dat" : extensions[0]});
+    }
+    return out;
+}
+
+class EveryWriter : public ::testing::TestWithParam<Writer> {};
+
+TEST_P(EveryWriter, HoldsWhatItIsGivenOrIsRefused) {
+    const Writer writer = GetParam();
+    const TempFolder inputs;
+    for (const Kind& kind : kinds) {
+        SCOPED_TRACE(writer.driver + ", " + kind.text());
+        const TempFolder here, there;
+        const std::string scene = inputs / (std::string(kind.type) + std::to_string(kind.bands) + ".tif");
+        make_scene(scene, kind);
+        const std::string name = "out." + writer.extension;
+        const std::string refusal = ours(scene, here / name, writer.driver, kind);
+        if (refusal.empty()) {
+            EXPECT_EQ(difference(here / name, kind, !lossy(writer.driver)), "");
+            continue;
+        }
+        EXPECT_EQ(here.files(), std::vector<std::string>()) << refusal;
+        if (lossy(writer.driver) && std::string(kind.type) != "Byte") continue;
+        if (held_by_translate(scene, there / name, writer.driver, kind)) {
+            EXPECT_TRUE(refused_although_held.count(writer.driver)) << "gdal_translate holds it: " << refusal;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Drivers, EveryWriter, ::testing::ValuesIn(writers()), [](const auto& test) {
+    std::string name = test.param.driver;
+    std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+    return name;
+});
+
+std::string refusal_of(const std::string& path, const std::string& format, int bands, const std::string& type,
+                       const std::vector<std::string>& creation = {}) {
+    OutputOptions options;
+    options.path = path;
+    options.format = format;
+    options.creation_options = creation;
+    OutputSpec spec;
+    spec.shape = {64, 48, bands};
+    spec.type = type;
+    try {
+        RasterSink::check(options, spec);
+        return {};
+    } catch (const UsageError& e) {
+        return e.what();
+    }
+}
+
+TEST(OutputFormat, ExtensionsOfEnviMeanEnvi) {
+    for (const char* name : {"a.dat", "a.raw", "a.bsq", "a.bil", "a.bip", "a.envi", "A.DAT"}) {
+        OutputOptions options;
+        options.path = name;
+        EXPECT_STREQ(raster::choose_driver(options)->GetDescription(), "ENVI") << name;
+    }
+    OutputOptions options;
+    options.path = "a.img"; // GDAL's habit, which gdal_translate shares
+    EXPECT_STREQ(raster::choose_driver(options)->GetDescription(), "HFA");
+}
+
+TEST(OutputFormat, TheExtensionSaysTheInterleaveUnlessItIsGiven) {
+    const TempFolder folder;
+    const auto interleave = [&](const std::string& name, const std::vector<std::string>& creation) {
+        OutputOptions options;
+        options.path = folder / name;
+        options.creation_options = creation;
+        OutputSpec spec;
+        spec.shape = {5, 4, 3};
+        const std::string text =
+            raster::choose_target(options, spec, false).options.FetchNameValueDef("INTERLEAVE", "");
+        return text;
+    };
+    EXPECT_EQ(interleave("a.bil", {}), "BIL");
+    EXPECT_EQ(interleave("a.BIP", {}), "BIP");
+    EXPECT_EQ(interleave("a.bsq", {}), "");
+    EXPECT_EQ(interleave("a.dat", {}), "");
+    EXPECT_EQ(interleave("a.bil", {"INTERLEAVE=BSQ"}), "BSQ");
+}
+
+TEST(OutputFormat, DriversThatKeepOneBandAreRefusedBeforeAnyWork) {
+    const TempFolder folder;
+    for (const char* driver : {"ZMap", "GSAG", "GSBG", "CALS", "GTX", "CTable2", "XYZ"}) {
+        if (GetGDALDriverManager()->GetDriverByName(driver) == nullptr) continue; // gone from newer versions
+        EXPECT_NE(refusal_of(folder / "a.dat", driver, 198, "Float32"), "") << driver;
+    }
+    EXPECT_EQ(folder.files(), std::vector<std::string>());
+}
+
+TEST(OutputFormat, LossIsRefusedUnlessItIsAskedFor) {
+    const TempFolder folder;
+    EXPECT_EQ(refusal_of(folder / "a.tif", "", 1, "Byte", {"NBITS=3"}), "");
+    EXPECT_EQ(refusal_of(folder / "a.tif", "", 3, "Byte", {"COMPRESS=JPEG"}), "");
+    EXPECT_EQ(refusal_of(folder / "a.jpg", "", 3, "Byte"), "");
+    if (GetGDALDriverManager()->GetDriverByName("JP2OpenJPEG")) {
+        const std::string path = folder / "a.jp2";
+        EXPECT_EQ(refusal_of(path, "JP2OpenJPEG", 3, "Byte"), "");
+        EXPECT_EQ(refusal_of(path, "JP2OpenJPEG", 3, "Byte", {"QUALITY=20"}), "");
+    }
+}
+
+TEST(OutputFormat, BlocksThatTheUserWantsAreTriedToo) {
+    const TempFolder folder;
+    const std::string path = folder / "a.tif";
+    EXPECT_EQ(refusal_of(path, "", 5, "Float32", {"COMPRESS=DEFLATE", "BLOCKXSIZE=512", "BLOCKYSIZE=512"}),
+              "");
+    EXPECT_NE(refusal_of(path, "", 5, "Float32", {"COMPRESS=DEFLATE", "BLOCKXSIZE=100", "BLOCKYSIZE=100"}),
+              "");
+    EXPECT_NE(refusal_of(path, "", 5, "Float32", {"BLOCKXSIZE=100", "BLOCKYSIZE=100"}), "");
+    EXPECT_EQ(folder.files(), std::vector<std::string>());
+}
+
+TEST(OutputFormat, AHeaderIsNoDestination) {
+    EXPECT_NE(refusal_of("/tmp/scene.hdr", "", 3, "Float32").find("header"), std::string::npos);
+}
+
+TEST(OutputFormat, ConnectionsAndPartsOfFilesAreNoDestinations) {
+    for (const char* name : {"PG:dbname=x", "pg:host=a", "MYSQL:x", "ODBC:x", "NETCDF:a.nc:cube",
+                             "HDF5:a.h5://x", "GPKG:a.gpkg:t"})
+        EXPECT_NE(refusal_of(name, "GTiff", 1, "Byte").find("is no file"), std::string::npos) << name;
+    const TempFolder folder;
+    EXPECT_EQ(refusal_of(folder / "PG:dbname=x.tif", "", 1, "Byte"), "")
+        << "a folder before the colon makes it a file's name";
+    EXPECT_EQ(refusal_of(folder / "12:30.tif", "", 1, "Byte"), "");
+}
+
+} // namespace
+} // namespace hsi::test
