@@ -211,6 +211,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"a", "b", "-co", "TILED"}, "-co: 'TILED' is not NAME=VALUE"},
         Wrong{{"a", "b", "-oo", "=1"}, "-oo: '=1' is not NAME=VALUE"},
         Wrong{{"a", "b", "-ot", "CFloat32"}, "-ot: 'CFloat32' is not a pixel type for real numbers"},
+        Wrong{{"a", "b", "-ot", "Float16"}, "-ot: 'Float16' is not a pixel type for real numbers"},
         Wrong{{"a", "b", "-b", "0"}, "-b: '0' is not a band or a range of bands"},
         Wrong{{"a", "b", "-b", "5-3"}, "-b: '5-3' is not a band or a range of bands"},
         Wrong{{"a", "b", "-b", "1-999999999"}, "-b: '1-999999999' is not a band or a range of bands"},

@@ -366,7 +366,7 @@ TEST(Metadata, GcpsRpcAndGeolocationFollowTheWindow) {
         EXPECT_EQ(item(d.get(), "X_DATASET", "GEOLOCATION"), "lon.tif") << format;
         EXPECT_EQ(item(d.get(), "CLOUDS"), "few") << format;
         EXPECT_EQ(item(d.get(), "TIFFTAG_DATETIME"), "2020:05:06 10:11:12") << format;
-        char** xml = d->GetMetadata("xml:TEST");
+        CSLConstList xml = d->GetMetadata("xml:TEST");
         ASSERT_TRUE(xml && *xml) << format;
         // GDAL's side file lays XML out anew.
         EXPECT_NE(std::string(*xml).find("<b c=\"1\""), std::string::npos) << format << *xml;
