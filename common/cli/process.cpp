@@ -5,6 +5,7 @@
 #include <cpl_error.h>
 #include <cpl_string.h>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdarg>
+#include <cstdio>
 
 namespace hsi::cli {
 namespace {
@@ -42,6 +45,30 @@ extern "C" void hsi_gdal_message(CPLErr severity, CPLErrorNum number, const char
         CPLDefaultErrorHandler(severity, number, text);
     if (messages && (severity == CE_Failure || severity == CE_Warning))
         messages->receive(severity == CE_Failure, text);
+}
+
+// libtiff's own type of a handler; its headers are not among what a build against GDAL needs.
+using TiffHandler = void (*)(const char* module, const char* format, va_list values);
+
+template <CPLErr severity>
+void hsi_tiff_message(const char* module, const char* format, va_list values) {
+    char text[1024];
+    std::vsnprintf(text, sizeof text, format, values);
+    CPLError(severity, CPLE_AppDefined, "%s: %s", module ? module : "libtiff", text);
+}
+
+/// From 3.10 on GDAL gives libtiff a handler a file, which some of GDAL's own callbacks pass by: what they
+/// report goes to libtiff's handler of the process, and that one writes to descriptor 2. It is led to GDAL's,
+/// as older GDALs do. Found by name, for the libtiff is GDAL's business; a GDAL with a libtiff of its own
+/// calls it gdal_TIFF...
+void lead_tiff_to_gdal() {
+    const auto set = [](const char* name, TiffHandler handler) {
+        for (const std::string prefix : {"", "gdal_"})
+            if (void* const symbol = dlsym(RTLD_DEFAULT, (prefix + name).c_str()))
+                reinterpret_cast<TiffHandler (*)(TiffHandler)>(symbol)(handler);
+    };
+    set("TIFFSetErrorHandler", hsi_tiff_message<CE_Failure>);
+    set("TIFFSetWarningHandler", hsi_tiff_message<CE_Warning>);
 }
 
 } // namespace
@@ -89,6 +116,7 @@ GdalMessages::GdalMessages(std::function<void(const std::string&)> on_warning)
     : m_on_warning(std::move(on_warning)) {
     g_messages.store(this);
     CPLSetErrorHandler(hsi_gdal_message);
+    lead_tiff_to_gdal();
 }
 
 GdalMessages::~GdalMessages() {

@@ -7,6 +7,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "math/simd_target.h"
+#include "raster/sample_convert.h"
 #include "raster/side_files.h"
 
 #include <cpl_conv.h>
@@ -55,10 +56,20 @@ std::string spelling(const CLI::Option& option) {
     return text;
 }
 
-/// What stands for the value: "FORMAT", "N", "osp|gs"; and the limits, if any: "3 to 63".
+/// What stands for the value: "FORMAT", "N", "osp|gs"; and the limits, if any: "3 to 63", "from 0 on".
 struct ValueText {
     std::string name, limits;
 };
+
+/// "{g1->0,g2->1}" or "{osp,gs}" -> "g1|g2", "osp|gs"
+std::string choices(const std::string& set) {
+    std::string text;
+    std::istringstream parts(set.substr(1, set.size() - 2));
+    for (std::string part; std::getline(parts, part, ',');)
+        text += (text.empty() ? "" : "|") + part.substr(0, part.find("->"));
+    return text;
+}
+
 ValueText value_text(const CLI::Option& option) {
     if (option.get_items_expected_min() == 0) return {};
     const std::string type = option.get_type_name(); // "INT:INT in [3 - 63]", "TEXT:{osp,gs}", "cpu|cuda[:I]"
@@ -66,13 +77,17 @@ ValueText value_text(const CLI::Option& option) {
     ValueText text{type, ""};
     if (colon != std::string::npos && type[colon] == ':')
         text = {type.substr(0, colon), type.substr(colon + 1)};
-    const size_t open = text.limits.find(" in ["), between = text.limits.find(" - ");
-    if (open != std::string::npos && between != std::string::npos && text.limits.back() == ']')
-        text.limits = text.limits.substr(open + 5, between - open - 5) + " to " +
-                      text.limits.substr(between + 3, text.limits.size() - between - 4);
-    if (text.limits.size() > 2 && text.limits.front() == '{' && text.limits.back() == '}') {
-        text.name = text.limits.substr(1, text.limits.size() - 2);
-        std::replace(text.name.begin(), text.name.end(), ',', '|');
+    const std::string limits = text.limits;
+    const size_t open = limits.find(" in ["), between = limits.find(" - ");
+    const size_t set = limits.find('{'), set_end = limits.find('}');
+    if (open != std::string::npos && between != std::string::npos && limits.back() == ']') {
+        text.limits = limits.substr(open + 5, between - open - 5) + " to " +
+                      limits.substr(between + 3, limits.size() - between - 4);
+    } else if (limits == "NONNEGATIVE") {
+        text.limits = "from 0 on";
+    } else if (set != std::string::npos && set_end != std::string::npos) {
+        // Of names that stand for values, "value in {g1->0,g2->1} OR {0,1}", the names.
+        text.name = choices(limits.substr(set, set_end - set + 1));
         text.limits.clear();
     }
     if (text.name == "INT" || text.name == "UINT") text.name = "N";
@@ -107,48 +122,62 @@ std::string pixel_type(const std::string& text) {
     for (int t = GDT_Byte; t < GDT_TypeCount; ++t) {
         const auto type = static_cast<GDALDataType>(t);
         const char* name = GDALGetDataTypeName(type);
-        if (!name || GDALDataTypeIsComplex(type)) continue;
+        // Neither complex numbers nor what newer GDALs have and readers and writers here do not: Float16.
+        if (!name || !raster::convertible(type)) continue;
         if (EQUAL(name, text.c_str())) return name;
         real += (real.empty() ? "" : ", ") + std::string(name);
     }
     throw UsageError("-ot: '" + text + "' is not a pixel type for real numbers", "Use one of " + real + ".");
 }
 
-std::string parser_message(const CLI::App& app, const CLI::ParseError& error) {
-    std::string text = one_line(error.what());
-    if (dynamic_cast<const CLI::ConversionError*>(&error)) {
-        const std::string prefix = "Could not convert: ";
-        const size_t equal = text.find(" = ");
-        if (text.rfind(prefix, 0) == 0 && equal != std::string::npos) {
-            const std::string name = text.substr(prefix.size(), equal - prefix.size());
-            const std::string value = text.substr(equal + 3);
-            text = name + ": '" + value + "' is not a valid value";
-            if (const CLI::Option* option = app.get_option_no_throw(name)) {
-                const ValueText allowed = value_text(*option);
-                const bool number = allowed.name == "N" || allowed.name == "V";
-                text = name + ": '" + value + "' is not " +
-                       (allowed.name == "N" ? "a whole number"
-                        : number            ? "a number"
-                                            : allowed.name) +
-                       (allowed.limits.empty() ? ""
-                        : number               ? " from " + allowed.limits
-                                               : " " + allowed.limits);
+std::string joined(const std::vector<std::string>& words, const char* between) {
+    std::string text;
+    for (const std::string& word : words)
+        text += (text.empty() ? "" : between) + word;
+    return text;
+}
+
+/// "-ws: '65' is not a whole number from 3 to 63"
+std::string wrong_value(const CLI::Option& option) {
+    const ValueText allowed = value_text(option);
+    const std::string begin = option.get_name() + ": '" + joined(option.results(), ",") + "' is not ";
+    std::string wanted = "a valid value";
+    if (allowed.name == "N" || allowed.name == "V") {
+        wanted = allowed.name == "N" ? "a whole number" : "a number";
+        if (!allowed.limits.empty())
+            wanted += (allowed.limits.rfind("from ", 0) == 0 ? " " : " from ") + allowed.limits;
+    } else if (allowed.name.find('|') != std::string::npos) {
+        wanted = "one of " + allowed.name;
+        for (size_t at = wanted.find('|'); at != std::string::npos; at = wanted.find('|'))
+            wanted.replace(at, 1, ", ");
+    }
+    return begin + wanted;
+}
+
+/// What is wrong with the command line, in words of our own: those of the library differ from version to
+/// version. The exceptions carry a text alone, so the option at fault is found by taking the options' values
+/// once more, in the same order.
+std::string parser_message(CLI::App& app, const CLI::ParseError& error) {
+    if (dynamic_cast<const CLI::RequiredError*>(&error)) {
+        for (const CLI::Option* option : app.get_options())
+            if (option->get_required() && option->count() == 0) return option->get_name() + " is missing";
+    } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
+        if (const auto extras = app.remaining(); !extras.empty())
+            return "unexpected argument: " + joined(extras, " ");
+    } else {
+        for (CLI::Option* option : app.get_options([](const CLI::Option* o) { return o->count() > 0; })) {
+            try {
+                option->run_callback();
+            } catch (const CLI::ArgumentMismatch&) {
+                // A value too many: only an option that is given twice gets here, normalize() counts the
+                // rest.
+                return option->get_name() + " is given " + std::to_string(option->count()) + " times";
+            } catch (const CLI::ParseError&) {
+                return wrong_value(*option);
             }
         }
-    } else if (dynamic_cast<const CLI::RequiredError*>(&error)) {
-        const size_t end = text.find(" is required");
-        if (end != std::string::npos) text = text.substr(0, end) + " is missing";
-    } else if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) {
-        // A value too many: only an option that is given twice gets here, normalize() counts the rest.
-        const size_t colon = text.find(": ");
-        if (const std::string name = text.substr(0, colon);
-            colon != std::string::npos && app.get_option_no_throw(name) && app.count(name) > 1)
-            text = name + " is given " + std::to_string(app.count(name)) + " times";
-    } else if (dynamic_cast<const CLI::ExtrasError*>(&error)) {
-        const size_t colon = text.find(": ");
-        if (colon != std::string::npos) text = "unexpected argument: " + text.substr(colon + 2);
     }
-    return single_dashes(text);
+    return one_line(error.what());
 }
 
 void append_wrapped(std::string& out, const std::string& text, size_t column, size_t used) {
@@ -338,7 +367,7 @@ void Tool::Impl::parse(const std::vector<std::string>& words) {
     try {
         app.parse(reversed);
     } catch (const CLI::ParseError& error) {
-        throw UsageError(parser_message(app, error));
+        throw UsageError(single_dashes(parser_message(app, error)));
     }
 }
 

@@ -401,7 +401,7 @@ struct RasterSink::Impl {
                                                 target.type, nullptr));
             if (!dataset) throw failure(errors.text());
             describe();
-            char** const xml = dataset->GetMetadata("xml:VRT");
+            CSLConstList const xml = dataset->GetMetadata("xml:VRT");
             if (xml == nullptr || xml[0] == nullptr) throw failure(errors.text());
             text = xml[0];
             dataset.reset();

@@ -252,6 +252,21 @@ void shift_number(std::vector<std::string>& items, const char* key, double by) {
 
 std::string number_text(double v) { return CPLSPrintf("%.15g", v); }
 
+bool in_micrometres(const std::string& units) {
+    const std::string u = lower(units);
+    return starts_with(u, "micro") || u == "um" || u == "\xc2\xb5m" || u == "\xce\xbcm";
+}
+
+bool in_nanometres(const std::string& units) {
+    const std::string u = lower(units);
+    return starts_with(u, "nano") || u == "nm";
+}
+
+/// An item of the domain IMAGERY: the file's own digits where they are micrometres.
+std::string micrometres(const std::string& text, double nanometres, const std::string& units) {
+    return in_micrometres(units) ? text : number_text(nanometres / 1000);
+}
+
 /// One unit for all bands: the file's own when it is the same everywhere, else nanometres.
 struct SpectralTexts {
     bool known = false, widths = false;
@@ -326,6 +341,13 @@ void read_spectral(SceneMetadata& scene) {
             b.wavelength = value_of(b.domains, "IMAGERY", "CENTRAL_WAVELENGTH_UM");
             b.fwhm = value_of(b.domains, "IMAGERY", "FWHM_UM");
             if (!b.wavelength.empty()) b.wavelength_units = "Micrometers";
+        } else if (b.fwhm.empty()) {
+            // A width that stands in this domain alone, in the unit of the wavelength.
+            const std::string text = value_of(b.domains, "IMAGERY", "FWHM_UM");
+            if (in_micrometres(b.wavelength_units))
+                b.fwhm = text;
+            else if (!text.empty() && in_nanometres(b.wavelength_units))
+                b.fwhm = number_text(CPLAtof(text.c_str()) * 1000);
         }
         if (b.wavelength.empty()) { // the bands are a dimension of a netCDF variable
             b.wavelength = value_of(b.domains, "", "NETCDF_DIM_wavelength");
@@ -356,7 +378,7 @@ BandMetadata read_band(GDALRasterBand& band, int number) {
     const double offset = band.GetOffset(&has);
     if (has) out.offset = offset;
     if (const char* unit = band.GetUnitType()) out.unit = unit;
-    if (char** names = band.GetCategoryNames())
+    if (CSLConstList names = band.GetCategoryNames())
         for (; *names; ++names)
             out.categories.emplace_back(*names);
     if (const GDALColorTable* table = band.GetColorTable()) out.colours.reset(table->Clone());
@@ -411,13 +433,14 @@ void write_band(const BandMetadata& from, const SpectralTexts& spectra, size_t i
         }
         if (!spectra.fwhm[index].empty()) set_item(items, "fwhm", spectra.fwhm[index]);
         if (!from.bbl.empty()) set_item(items, "bbl", from.bbl);
-        if (!std::isnan(from.wavelength_nm)) {
-            auto& imagery = domains["IMAGERY"];
-            if (!find_item(imagery, "CENTRAL_WAVELENGTH_UM"))
-                set_item(imagery, "CENTRAL_WAVELENGTH_UM", number_text(from.wavelength_nm / 1000));
-            if (!std::isnan(from.fwhm_nm) && !find_item(imagery, "FWHM_UM"))
-                set_item(imagery, "FWHM_UM", number_text(from.fwhm_nm / 1000));
-        }
+        // The source's own items may be a driver's work: GDAL's ENVI reader rounds to whole nanometres
+        // from 3.10 on.
+        if (!std::isnan(from.wavelength_nm))
+            set_item(domains["IMAGERY"], "CENTRAL_WAVELENGTH_UM",
+                     micrometres(from.wavelength, from.wavelength_nm, from.wavelength_units));
+        if (!std::isnan(from.fwhm_nm))
+            set_item(domains["IMAGERY"], "FWHM_UM",
+                     micrometres(from.fwhm, from.fwhm_nm, from.wavelength_units));
     }
     for (const auto& [name, list] : domains)
         if (!list.empty()) to.SetMetadata(to_csl(list).List(), name.c_str());
@@ -444,8 +467,8 @@ double to_nanometres(double value, const std::string& units, double guess) {
     const std::string u = lower(units);
     if (u.empty())
         return guess < 100 ? value * 1000 : value; // a spectrum up to 100 nm would be extreme ultraviolet
-    if (starts_with(u, "nano") || u == "nm") return value;
-    if (starts_with(u, "micro") || u == "um" || u == "\xc2\xb5m" || u == "\xce\xbcm") return value * 1000;
+    if (in_nanometres(units)) return value;
+    if (in_micrometres(units)) return value * 1000;
     if (starts_with(u, "milli") || u == "mm") return value * 1e6;
     if (starts_with(u, "centi") || u == "cm") return value * 1e7;
     if (starts_with(u, "meter") || starts_with(u, "metre") || u == "m") return value * 1e9;

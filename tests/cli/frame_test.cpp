@@ -50,6 +50,14 @@ Outcome call(Words words, const std::function<void(ToolRun&)>& body = {},
         ->check(CLI::Range(3, 63))
         ->capture_default_str();
     tool.app().add_option("--times", outcome.times, "times")->delimiter(',');
+    std::string method = "osp";
+    double limit = 0;
+    int kind = 0;
+    tool.app().add_option("--method", method, "a name")->check(CLI::IsMember({"osp", "gs"}));
+    tool.app().add_option("--limit", limit, "a limit")->check(CLI::NonNegativeNumber);
+    tool.app()
+        .add_option("--kind", kind, "a name that stands for a number")
+        ->transform(CLI::CheckedTransformer(std::map<std::string, int>{{"fed", 0}, {"exact", 1}}));
     if (checker) tool.check(checker);
     words.insert(words.begin(), "/some/where/gdal_hsi_frame");
     std::vector<char*> argv;
@@ -191,14 +199,19 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{}, "src is missing"}, Wrong{{"a"}, "dst is missing"},
         Wrong{{"a", "b", "c"}, "unexpected argument: c"}, Wrong{{"", "b"}, "src is empty"},
         Wrong{{"a", ""}, "dst is empty"}, Wrong{{"a", "b", "-nosuch"}, "unknown option '-nosuch'"},
-        Wrong{{"a", "b", "-ws", "65"}, "-ws: Value 65 not in range 3 to 63"},
-        Wrong{{"a", "b", "--ws", "five"}, "-ws: Value five not in range 3 to 63"},
+        Wrong{{"a", "b", "-ws", "65"}, "-ws: '65' is not a whole number from 3 to 63"},
+        Wrong{{"a", "b", "--ws", "five"}, "-ws: 'five' is not a whole number from 3 to 63"},
         Wrong{{"a", "b", "-times", "1,x"}, "-times: '1,x' is not a whole number"},
+        Wrong{{"a", "b", "-method", "pca"}, "-method: 'pca' is not one of osp, gs"},
+        Wrong{{"a", "b", "-limit", "-1"}, "-limit: '-1' is not a number from 0 on"},
+        Wrong{{"a", "b", "-limit", "x"}, "-limit: 'x' is not a number from 0 on"},
+        Wrong{{"a", "b", "-kind", "slow"}, "-kind: 'slow' is not one of exact, fed"},
         Wrong{{"a", "b", "-ws"}, "-ws: its value is missing"},
         Wrong{{"a", "b", "-of", "GTiff", "-of", "ENVI"}, "-of is given 2 times"},
         Wrong{{"a", "b", "-co", "TILED"}, "-co: 'TILED' is not NAME=VALUE"},
         Wrong{{"a", "b", "-oo", "=1"}, "-oo: '=1' is not NAME=VALUE"},
         Wrong{{"a", "b", "-ot", "CFloat32"}, "-ot: 'CFloat32' is not a pixel type for real numbers"},
+        Wrong{{"a", "b", "-ot", "Float16"}, "-ot: 'Float16' is not a pixel type for real numbers"},
         Wrong{{"a", "b", "-b", "0"}, "-b: '0' is not a band or a range of bands"},
         Wrong{{"a", "b", "-b", "5-3"}, "-b: '5-3' is not a band or a range of bands"},
         Wrong{{"a", "b", "-b", "1-999999999"}, "-b: '1-999999999' is not a band or a range of bands"},
@@ -267,6 +280,9 @@ TEST(General, HelpNamesEveryOption) {
                 << option << "\n"
                 << outcome.out;
         EXPECT_NE(outcome.out.find("window size (3 to 63) [5]"), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("a limit (from 0 on)"), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("\n  -method osp|gs "), std::string::npos) << outcome.out;
+        EXPECT_NE(outcome.out.find("\n  -kind exact|fed "), std::string::npos) << outcome.out;
         EXPECT_NE(outcome.out.find("Examples:"), std::string::npos);
         std::istringstream lines(outcome.out);
         for (std::string line; std::getline(lines, line);)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The steps that gdal_HSI gives to VRTProcessedDataset, which GDAL has from 3.9 on: against the tools' own rasters.
-Skipped with an older GDAL, unless HSI_EXPECT_STEPS is set (scripts/test_gdal310 does)."""
+Skipped with an older GDAL, unless HSI_EXPECT_STEPS is set (scripts/test_distribution does where GDAL has them)."""
 
 import concurrent.futures
 import os
@@ -21,7 +21,7 @@ gdal.AllRegister()
 HAS_STEPS = int(gdal.VersionInfo("VERSION_NUM")) >= 3090000
 if not HAS_STEPS and not os.environ.get("HSI_EXPECT_STEPS"):
     pytest.skip(f"GDAL {gdal.VersionInfo('RELEASE_NAME')} has no VRTProcessedDataset (3.9 and newer): "
-                "scripts/test_gdal310 tests these steps", allow_module_level=True)
+                "scripts/test_distribution trixie tests these steps", allow_module_level=True)
 
 
 def values(path, *args, **kwargs):

@@ -184,6 +184,36 @@ TEST(Metadata, ImageryDomainAloneIsEnough) {
     EXPECT_EQ(header_list(folder / "out.hdr", "fwhm"), (std::vector<std::string>{"0.01", "0.01"}));
 }
 
+TEST(Metadata, RoundedImageryItemsGiveWayToTheDigitsThatTheFileHas) {
+    // As GDAL's ENVI reader makes them from 3.10 on: whole nanometres beside the header's own texts.
+    const TempFolder folder;
+    {
+        const Dataset d = create_gdal("GTiff", folder / "in.tif", 2, 2, 2, GDT_Byte);
+        const char* const texts[2][2] = {{"400.5", "0.401"}, {"2499.87654321", "2.500"}};
+        for (int b = 1; b <= 2; ++b) {
+            GDALRasterBand* band = d->GetRasterBand(b);
+            band->SetMetadataItem("wavelength", texts[b - 1][0]);
+            band->SetMetadataItem("wavelength_units", "Nanometers");
+            band->SetMetadataItem("CENTRAL_WAVELENGTH_UM", texts[b - 1][1], "IMAGERY");
+            band->SetMetadataItem("FWHM_UM", "0.0125", "IMAGERY");
+        }
+    }
+    EXPECT_EQ(open_source(folder / "in.tif")->wavelengths_nm(), (std::vector<double>{400.5, 2499.87654321}));
+    copy_scene(folder / "in.tif", folder / "out.tif");
+    copy_scene(folder / "in.tif", folder / "out.img", "ENVI");
+    copy_scene(folder / "out.img", folder / "again.tif");
+    for (const char* name : {"out.tif", "again.tif"}) {
+        const Dataset d = open_gdal(folder / name);
+        EXPECT_EQ(item(d->GetRasterBand(1), "CENTRAL_WAVELENGTH_UM", "IMAGERY"), "0.4005") << name;
+        EXPECT_EQ(item(d->GetRasterBand(2), "CENTRAL_WAVELENGTH_UM", "IMAGERY"), "2.49987654321") << name;
+        EXPECT_EQ(item(d->GetRasterBand(2), "FWHM_UM", "IMAGERY"), "0.0125") << name;
+        EXPECT_EQ(item(d->GetRasterBand(2), "fwhm"), "12.5") << "in the unit of the wavelength, " << name;
+    }
+    EXPECT_EQ(header_list(folder / "out.hdr", "wavelength"),
+              (std::vector<std::string>{"400.5", "2499.87654321"}));
+    EXPECT_EQ(header_list(folder / "out.hdr", "fwhm"), (std::vector<std::string>{"12.5", "12.5"}));
+}
+
 TEST(Metadata, UnitsBecomeNanometres) {
     EXPECT_EQ(raster::to_nanometres(0.5, "Micrometers", 0), 500);
     EXPECT_EQ(raster::to_nanometres(500, "nm", 0), 500);
@@ -336,7 +366,7 @@ TEST(Metadata, GcpsRpcAndGeolocationFollowTheWindow) {
         EXPECT_EQ(item(d.get(), "X_DATASET", "GEOLOCATION"), "lon.tif") << format;
         EXPECT_EQ(item(d.get(), "CLOUDS"), "few") << format;
         EXPECT_EQ(item(d.get(), "TIFFTAG_DATETIME"), "2020:05:06 10:11:12") << format;
-        char** xml = d->GetMetadata("xml:TEST");
+        CSLConstList xml = d->GetMetadata("xml:TEST");
         ASSERT_TRUE(xml && *xml) << format;
         // GDAL's side file lays XML out anew.
         EXPECT_NE(std::string(*xml).find("<b c=\"1\""), std::string::npos) << format << *xml;

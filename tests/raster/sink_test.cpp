@@ -246,14 +246,14 @@ TEST(SinkCheck, RefusesBeforeAnyWork) {
     o = with("dir.tif");
     o.overwrite = true;
     expect_refusal(o, spec_of(4, 4, 1), "is a folder", false);
-    o = {};
-    o.path = "/dev/null";
+    ASSERT_EQ(mkfifo((folder / "pipe.tif").c_str(), 0600), 0);
+    o = with("pipe.tif");
     o.overwrite = true;
     expect_refusal(o, spec_of(4, 4, 1), "no regular file", false);
     o.path = "/vsistdout/";
     o.format = "ENVI";
     expect_refusal(o, spec_of(4, 4, 1), "standard output", true);
-    EXPECT_EQ(folder.files(), (std::vector<std::string>{"dir.tif", "old.tif", "scene.hdr"}));
+    EXPECT_EQ(folder.files(), (std::vector<std::string>{"dir.tif", "old.tif", "pipe.tif", "scene.hdr"}));
     EXPECT_EQ(read_text(folder / "old.tif"), "precious");
 }
 
