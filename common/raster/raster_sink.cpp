@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "raster/atomic_file.h"
 #include "raster/block_writer.h"
 #include "raster/drivers.h"
@@ -98,6 +99,46 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
         list.SetNameValue("BLOCKXSIZE", std::to_string(width).c_str());
         list.SetNameValue("BLOCKYSIZE", std::to_string(height).c_str());
     }
+}
+
+/// The side of a COG's blocks that an output gets when the user says nothing. GDAL keeps the bands of a pixel
+/// together, so that a block of its own default, 512x512 with 224 bands of floats, is 235 MB: to write, and
+/// for everyone who reads.
+int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
+    constexpr int64_t largest = 512, least = 128, limit = int64_t{16} << 20;
+    const int64_t pixel = shape.bands * GDALGetDataTypeSizeBytes(type);
+    int64_t side = largest;
+    while (side > least && side * side * pixel > limit)
+        side /= 2;
+    return side;
+}
+
+/// Blocks (of all bands) and their threads that making a COG may hold. Without threads: a block on its way,
+/// one being filled and one compressed; a thread has two more. Throws Error when not even that fits into
+/// -memory.
+void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
+             GDALDataType type) {
+    const auto side =
+        static_cast<uint64_t>(std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512"))));
+    const char* const interleave = list.FetchNameValue("INTERLEAVE"); // since GDAL 3.11
+    const bool together = interleave == nullptr || !EQUAL(interleave, "BAND");
+    const uint64_t block = side * side * static_cast<uint64_t>(together ? shape.bands : 1) *
+                           static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    if (options.memory == 0) return;
+    const uint64_t blocks = 4 * options.memory / block; // options.memory is a quarter of -memory
+    const std::string threads =
+        list.FetchNameValueDef("NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "1"));
+    if (blocks >= 3) {
+        const auto most = static_cast<uint64_t>(
+            EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors() : std::atoi(threads.c_str()));
+        if (most > 1 && 3 + 2 * most > blocks)
+            list.SetNameValue("NUM_THREADS", std::to_string(std::max<uint64_t>(1, (blocks - 3) / 2)).c_str());
+        return;
+    }
+    throw Error("a COG with " + std::to_string(shape.bands) + " bands of " + GDALGetDataTypeName(type) +
+                    " in blocks of " + std::to_string(side) + "x" + std::to_string(side) + " needs " +
+                    format_byte_size(3 * block) + ", more than -memory",
+                "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");
 }
 
 /// The value of -dstnodata in the output's type; none when it does not fit.
@@ -284,6 +325,12 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec, bool is_v
     check_place(options, target.driver);
     if (is_virtual) return target;
     if (is(target.driver, "GTiff")) add_geotiff_defaults(target.options, spec.shape, target.type);
+    if (is(target.driver, "COG")) {
+        if (target.options.FetchNameValue("BLOCKSIZE") == nullptr)
+            target.options.SetNameValue("BLOCKSIZE",
+                                        std::to_string(cog_block_side(spec.shape, target.type)).c_str());
+        fit_cog(options, target.options, spec.shape, target.type);
+    }
     try_driver(target.driver, options, spec, target.type, target.options);
     return target;
 }
@@ -514,6 +561,60 @@ struct RasterSink::Impl {
             std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
     }
 
+    bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
+
+    /// GDAL asks it several times a second whether to go on.
+    static int CPL_STDCALL go_on(double, const char*, void* sink) {
+        return static_cast<Impl*>(sink)->cancelled() ? 0 : 1;
+    }
+
+    /// A COG's overviews, of the stage: made band by band there, in little memory. Left to the COG driver
+    /// they are made of all bands at once, through the block cache again and again.
+    void add_overviews(const CPLStringList& list) {
+        const char* const wanted = list.FetchNameValueDef("OVERVIEWS", "AUTO");
+        const char* const scheme = list.FetchNameValueDef("TILING_SCHEME", "CUSTOM");
+        if (!EQUAL(wanted, "AUTO") || !EQUAL(scheme, "CUSTOM")) return;
+        const DatasetHandle dataset_to_reduce(GDALDataset::FromHandle(
+            GDALOpenEx(stage.c_str(), GDAL_OF_RASTER | GDAL_OF_UPDATE, nullptr, nullptr, nullptr)));
+        if (!dataset_to_reduce) return;
+        const int side = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")));
+        const char* const count = list.FetchNameValue("OVERVIEW_COUNT");
+        std::vector<int> levels;
+        int64_t w = spec.shape.samples, h = spec.shape.lines;
+        for (int level = 2;
+             count != nullptr ? static_cast<int>(levels.size()) < std::atoi(count) && (w > 1 || h > 1)
+                              : w > side || h > side;
+             level *= 2) {
+            levels.push_back(level);
+            w = (w + 1) / 2;
+            h = (h + 1) / 2;
+        }
+        const char* const method = list.FetchNameValueDef(
+            "OVERVIEW_RESAMPLING",
+            list.FetchNameValueDef(
+                "RESAMPLING", dataset_to_reduce->GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
+        if (!levels.empty())
+            dataset_to_reduce->BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0,
+                                              nullptr, go_on, this, nullptr);
+    }
+
+    /// The stage's pixels into the destination's format. Throws Error and Cancelled.
+    void copy_stage(const GdalErrors& errors) {
+        CPLStringList list = target.options;
+        if (options.path == standard_output && is(target.driver, "GTiff"))
+            list.SetNameValue("STREAMABLE_OUTPUT", "YES");
+        if (is(target.driver, "COG")) add_overviews(list);
+        if (cancelled()) throw Cancelled();
+        if (errors.any()) throw failure(errors.text());
+        const DatasetHandle from(GDALDataset::FromHandle(
+            GDALOpenEx(stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+        if (!from) throw failure(errors.text());
+        DatasetHandle copy(
+            target.driver->CreateCopy(file->path().c_str(), from.get(), FALSE, list.List(), go_on, this));
+        if (cancelled()) throw Cancelled();
+        if (!copy) throw failure(errors.text());
+    }
+
     /// The ENVI driver's header lacks most of what the source told, and its side file repeats the rest.
     void finish_envi() {
         std::string header;
@@ -696,17 +797,8 @@ void RasterSink::commit() {
     check();
     if (s.copies()) {
         s.check_written(s.stage);
-        {
-            const DatasetHandle from(GDALDataset::FromHandle(
-                GDALOpenEx(s.stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-            CPLStringList list = s.target.options;
-            if (to_stdout && is(s.target.driver, "GTiff")) list.SetNameValue("STREAMABLE_OUTPUT", "YES");
-            DatasetHandle copy(s.target.driver->CreateCopy(s.file->path().c_str(), from.get(), FALSE,
-                                                           list.List(), nullptr, nullptr));
-            if (!copy) throw s.failure(errors.text());
-            copy.reset();
-            check();
-        }
+        s.copy_stage(errors);
+        check();
         s.remove_stage();
     }
     if (is(s.target.driver, "ENVI")) {

@@ -4,6 +4,7 @@
 // until then. Without commit() the destructor removes every file it made. Signals are safe: the tool unwinds.
 #pragma once
 
+#include "core/cancel.h"
 #include "raster/raster_source.h"
 
 #include <array>
@@ -23,8 +24,12 @@ struct OutputOptions {
     std::string type;                          ///< -ot; empty: OutputSpec::type
     std::optional<double> nodata;              ///< -dstnodata
     bool overwrite = false;
-    uint64_t memory = 0; ///< bytes the sink may hold for blocks in the making; 0: a quarter of the machine's
+    /// Bytes the sink may hold for blocks in the making; commit() may take four times as much, when the lanes
+    /// are gone. 0: a quarter of the machine's.
+    uint64_t memory = 0;
     std::string history;                       ///< the command line, for the metadata item HSI_HISTORY
+    const CancelFlag* cancel =
+        nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
 };
 
 struct BandSpec {
@@ -99,7 +104,9 @@ class RasterSink final : public stream::CubeSink {
     /// lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats NaN.
     std::optional<double> nodata() const;
 
-    /// Flushes, closes, checks for errors and renames. Throws Error; the destination is then untouched.
+    /// Flushes, closes, checks for errors and renames. Formats that GDAL makes of a finished raster only
+    /// (COG, PNG) are made here. Throws Error, and Cancelled when options.cancel was set; the destination is
+    /// then untouched.
     void commit();
 
   private:
