@@ -94,6 +94,7 @@ class PickedSource final : public stream::CubeSource {
     }
     stream::BlockLayout layout() const override { return m_from->layout(); }
     uint64_t stored_bytes_per_pixel() const override { return m_from->stored_bytes_per_pixel(); }
+    uint64_t reader_bytes() const override { return m_from->reader_bytes(); }
     std::unique_ptr<stream::CubeReader> open_reader() const override {
         struct Reader final : stream::CubeReader {
             Reader(std::unique_ptr<stream::CubeReader> r, const std::vector<int>& p, int b)

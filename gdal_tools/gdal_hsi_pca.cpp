@@ -15,7 +15,7 @@ using namespace hsi;
 struct Settings {
     int components = 7;
     bool components_given = false;
-    bool scale = false, whiten = false, inverse = false;
+    bool scale = false, whiten = false, inverse = false, any_scale = false;
     std::string model_file, apply_file;
 };
 
@@ -125,7 +125,7 @@ std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::R
 }
 
 void run_apply(cli::Run& run, const Settings& settings, const tools::PcaBackend& backend,
-               std::shared_ptr<raster::RasterSource> source, const pca::Model& model) {
+               std::shared_ptr<raster::RasterSource> source, pca::Model model) {
     const int nc = settings.components_given ? settings.components : model.components;
     if (nc < 1 || nc > model.components)
         throw UsageError("-nc: " + std::to_string(nc) + " components are not in the model " +
@@ -140,8 +140,13 @@ void run_apply(cli::Run& run, const Settings& settings, const tools::PcaBackend&
         b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
     const auto spec = component_spec(source->shape(), nc, true, &model);
     check_output(run, spec, *source);
-    run_transform(run, backend, *source, *source, pca::projection(model, nc, matched, source->shape().bands),
-                  spec, "projection", 1.0, 0);
+    const auto values = cli::value_scale(*source, matched);
+    pca::rescale(model, cli::compare_scales(run, settings.apply_file, model, values, settings.any_scale),
+                 values);
+    const cli::RangeCheck check(*source, model, matched);
+    run_transform(run, backend, check.source(), *source,
+                  pca::projection(model, nc, matched, source->shape().bands), spec, "projection", 1.0, 0);
+    check.tell(run);
 }
 
 void run_inverse(cli::Run& run, const Settings& settings, const tools::PcaBackend& backend,
@@ -243,6 +248,7 @@ int main(int argc, char** argv) {
         "Use this saved model instead of the scene's own statistics; bands are matched by wavelength");
     tool.app().add_flag("--inverse", settings.inverse,
                         "With -apply: src holds components, dst gets the model's bands");
+    cli::add_any_scale(tool.app(), settings.any_scale, "With -apply: ");
     tool.add_input("-apply", settings.apply_file);
     tool.check([&](const cli::CommonOptions&) {
         settings.components_given = nc->count() > 0;
@@ -252,6 +258,8 @@ int main(int argc, char** argv) {
         if (settings.inverse && settings.apply_file.empty())
             throw UsageError("-inverse needs the model that the components were made with",
                              "Name it with -apply FILE.");
+        if (settings.any_scale && (settings.apply_file.empty() || settings.inverse))
+            throw UsageError("-any-scale has a meaning with -apply only, and none with -inverse");
         if (!settings.apply_file.empty() && (settings.scale || settings.whiten))
             throw UsageError(std::string(settings.scale ? "-scale" : "-whiten") + " does not go with -apply",
                              "The model says whether bands are scaled and components whitened.");

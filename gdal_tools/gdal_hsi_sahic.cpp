@@ -18,6 +18,8 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 namespace {
 
@@ -35,7 +37,7 @@ struct Settings {
     sahic::MrfOptions mrf;
     std::string tv = "isotropic", boundary = "reflect", solver = "paper";
     std::string model_file, apply, probabilities, confidence;
-    bool no_spatial = false, any_wavelengths = false;
+    bool no_spatial = false, any_wavelengths = false, any_scale = false;
     bool periodic() const { return boundary == "periodic"; }
     bool no_labels() const { return !apply.empty() && labels.path == "none"; }
 };
@@ -152,9 +154,8 @@ sahic::MlrModel train(cli::Run& run, const Backend& backend, const Settings& s,
     const auto begin = Clock::now();
     auto result = backend.train(set, options);
     sahic::MlrModel& model = result.model;
-    model.bands = scene.bands();
-    model.band_names = scene.band_names();
-    model.wavelengths_nm = scene.wavelengths_nm();
+    cli::describe_bands(scene, model);
+    tools::describe_values(set, model);
     model.trained_on = scene.path();
     model.labels = s.labels.path;
     model.history = run.options().destination.history;
@@ -512,8 +513,16 @@ void run_sahic(cli::Run& run, const Settings& s) {
     const auto model_output = run.text_output("-model", s.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     std::shared_ptr<const sahic::MlrModel> model;
-    if (!s.apply.empty()) model = std::make_shared<const sahic::MlrModel>(sahic::read_model(s.apply));
-    auto scene = model ? cli::matching_source(run, s.apply, *model, s.any_wavelengths) : run.open_source();
+    std::shared_ptr<raster::RasterSource> scene;
+    if (s.apply.empty()) {
+        scene = run.open_source();
+    } else {
+        auto read = sahic::read_model(s.apply);
+        scene = cli::matching_source(run, s.apply, read, s.any_wavelengths);
+        const auto values = cli::value_scale(*scene);
+        sahic::rescale(read, s.apply, cli::compare_scales(run, s.apply, read, values, s.any_scale), values);
+        model = std::make_shared<const sahic::MlrModel>(std::move(read));
+    }
     if (raster::RasterSink::is_virtual(run.options().destination))
         return write_virtual_map(run, s, *scene, model.get());
     raster::LabelledPixels labels;
@@ -558,6 +567,10 @@ void run_sahic(cli::Run& run, const Settings& s) {
         spectral.first_sample = operation.first_sample();
     }
     const auto shape = scene->shape();
+    // A model that was just trained knows the scene.
+    std::optional<cli::RangeCheck> check;
+    if (!s.apply.empty()) check.emplace(*cube, *model);
+    const stream::CubeSource& input = check ? check->source() : *cube;
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
     std::vector<int64_t> by_class;
@@ -568,7 +581,8 @@ void run_sahic(cli::Run& run, const Settings& s) {
         spectral.confidence = !s.confidence.empty();
         const auto operation = backend.spectral_pass(model, spectral, shape);
         const auto pass = backend.pass(run, "probabilities", 0.7);
-        run.add_pass(stream::run_pass(*cube, *operation, outputs.sinks(), pass));
+        run.add_pass(stream::run_pass(input, *operation, outputs.sinks(), pass));
+        if (check) check->tell(run);
         by_class = operation->pixels_by_class();
         invalid = operation->invalid();
     } else {
@@ -584,7 +598,8 @@ void run_sahic(cli::Run& run, const Settings& s) {
             const uint64_t held = plan.store_in_memory ? stored.float_bytes() : 0;
             pass.memory -= std::min(pass.memory / 2, held);
             const auto p = store->sink(0, model->class_count()), a = store->sink(model->class_count(), 1);
-            run.add_pass(stream::run_pass(*cube, *operation, {p.get(), a.get()}, pass));
+            run.add_pass(stream::run_pass(input, *operation, {p.get(), a.get()}, pass));
+            if (check) check->tell(run);
             invalid = operation->invalid();
         }
         cube = scene; // what was kept in memory is not needed any more
@@ -663,6 +678,7 @@ int main(int argc, char** argv) {
         ->type_name("FILE");
     app.add_flag("--any-wavelengths", s.any_wavelengths,
                  "With -apply: do not compare the scene's wavelengths with the model's");
+    cli::add_any_scale(app, s.any_scale, "With -apply: ");
     cli::add_label_options(app, s.labels);
     tool.add_compute();
     tool.add_input("labels", s.labels.path);
@@ -700,6 +716,7 @@ int main(int argc, char** argv) {
         if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"--beta"});
         if (s.apply.empty() && s.any_wavelengths)
             throw UsageError("-any-wavelengths has a meaning with -apply only");
+        if (s.apply.empty() && s.any_scale) throw UsageError("-any-scale has a meaning with -apply only");
         if (s.no_spatial && !s.apply.empty() && s.labels.path != "none")
             throw UsageError("labels have no meaning with -apply and -no-spatial",
                              "Give none in their place.");

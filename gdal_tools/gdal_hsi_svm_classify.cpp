@@ -2,6 +2,7 @@
 // gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
 #include "cli/classification.h"
 #include "cli/devices.h"
+#include "cli/model_values.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/labels.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace {
 
@@ -18,7 +20,7 @@ using namespace hsi;
 
 struct Settings {
     std::string model_file, probabilities, confidence;
-    bool any_wavelengths = false;
+    bool any_wavelengths = false, any_scale = false;
 };
 
 /// Where to compute: the CPU, or devices through the CUDA module.
@@ -66,15 +68,18 @@ class VirtualMap {
 };
 
 void run_classify(cli::Run& run, const Settings& s) {
-    const auto model = std::make_shared<const svm::Model>(svm::read_model(s.model_file));
+    auto read = svm::read_model(s.model_file);
     svm::ClassifyOptions options;
     options.probabilities = !s.probabilities.empty();
     options.confidence = !s.confidence.empty();
-    if ((options.probabilities || options.confidence) && !model->has_probabilities())
+    if ((options.probabilities || options.confidence) && !read.has_probabilities())
         throw Error("'" + s.model_file +
                         "' has no probability estimates, which -probabilities and -confidence need",
                     "Train it with -probability.");
-    const auto source = cli::matching_source(run, s.model_file, *model, s.any_wavelengths);
+    const auto source = cli::matching_source(run, s.model_file, read, s.any_wavelengths);
+    const auto values = cli::value_scale(*source);
+    svm::rescale(read, cli::compare_scales(run, s.model_file, read, values, s.any_scale), values);
+    const auto model = std::make_shared<const svm::Model>(std::move(read));
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         if (options.probabilities || options.confidence)
             throw UsageError(
@@ -114,7 +119,9 @@ void run_classify(cli::Run& run, const Settings& s) {
     run.reserve_cache(outputs.cache_bytes());
     auto pass = run.pass("classification", 1.0);
     pass.device_memory = backend.device_memory(run.options());
-    run.add_pass(stream::run_pass(*source, *operation, outputs.sinks(), pass));
+    const cli::RangeCheck check(*source, *model);
+    run.add_pass(stream::run_pass(check.source(), *operation, outputs.sinks(), pass));
+    check.tell(run);
     outputs.commit();
 
     nlohmann::json counts = nlohmann::json::array();
@@ -161,6 +168,7 @@ int main(int argc, char** argv) {
         ->type_name("FILE");
     app.add_flag("--any-wavelengths", s.any_wavelengths,
                  "Do not compare the scene's wavelengths with the model's");
+    cli::add_any_scale(app, s.any_scale);
     tool.add_compute();
     tool.add_input("model", s.model_file);
     return tool.run(argc, argv, [&](cli::Run& run) { run_classify(run, s); });

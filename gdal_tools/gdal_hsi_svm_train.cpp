@@ -177,9 +177,8 @@ void run_train(cli::Run& run, const Settings& s) {
                  std::to_string(result.folds) + " folds instead of " + std::to_string(s.folds));
 
     svm::Model& model = result.model;
-    model.bands = scene->bands();
-    model.band_names = scene->band_names();
-    model.wavelengths_nm = scene->wavelengths_nm();
+    cli::describe_bands(*scene, model);
+    tools::describe_values(set, model);
     model.trained_on = s.labels.path.empty() ? std::string() : scene->path();
     model.labels = s.labels.path;
     model.history = run.options().destination.history;

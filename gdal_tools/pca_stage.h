@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/devices.h"
+#include "cli/model_values.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "pca/pca.h"
@@ -47,6 +48,7 @@ struct ScannedScene {
     std::shared_ptr<const stream::CubeSource> cube; ///< what to read from: raster, or its copy in memory
     uint64_t resident_bytes = 0;                    ///< of -memory, taken by that copy
     stream::SceneCovariance statistics;
+    std::vector<float> minimum, maximum; ///< of pixels on a grid, a band each (stream::RangeWatch)
 };
 
 /// One pass, or two when bands turn out to be without a value.
@@ -68,8 +70,11 @@ inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSour
         }
         options.device_memory = backend.device_memory(run.options());
         const auto scan = backend.covariance(raster->shape().bands);
-        run.add_pass(stream::run_pass(*scene.cube, *scan, {}, options));
+        const stream::RangeWatch watch(*scene.cube);
+        run.add_pass(stream::run_pass(watch, *scan, {}, options));
         if (resident) resident->seal();
+        scene.minimum = watch.minimum();
+        scene.maximum = watch.maximum();
         scene.statistics = scan->result();
         if (scene.statistics.valid_pixels > 0 ||
             !run.leave_out_empty_bands(raster, scene.statistics.empty_bands()))
@@ -89,8 +94,9 @@ inline ScannedScene scan_scene(cli::Run& run, std::shared_ptr<raster::RasterSour
 inline pca::Model fit_scene(cli::Run& run, const ScannedScene& scene, const pca::FitOptions& options) {
     auto model = pca::fit(scene.statistics, options);
     model.source = scene.raster->path();
-    model.bands = scene.raster->bands();
-    model.wavelengths_nm = scene.raster->wavelengths_nm();
+    cli::describe_bands(*scene.raster, model);
+    model.minimum.assign(scene.minimum.begin(), scene.minimum.end());
+    model.maximum.assign(scene.maximum.begin(), scene.maximum.end());
     for (int k = 0; k < model.components; ++k) {
         run.report()["explained_variance"].push_back(model.eigenvalues[static_cast<size_t>(k)]);
         run.report()["explained_variance_ratio"].push_back(model.explained(k));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/classification.h"
+#include "cli/model_values.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 
@@ -66,6 +67,25 @@ void fill_training_set(cli::Run& run, const raster::LabelledPixels& labels, cons
     if (set.label.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");
+}
+
+/// What a model keeps of its training pixels' values: minimum, maximum and mean of each band.
+template <class Set>
+void describe_values(const Set& set, model::ModelBands& model) {
+    const auto bands = static_cast<size_t>(set.features);
+    const size_t pixels = set.values.size() / bands;
+    model.minimum.assign(set.values.begin(), set.values.begin() + static_cast<ptrdiff_t>(bands));
+    model.maximum = model.minimum;
+    model.mean.assign(bands, 0.0);
+    for (size_t i = 0; i < pixels; ++i)
+        for (size_t b = 0; b < bands; ++b) {
+            const auto v = static_cast<double>(set.values[i * bands + b]);
+            model.minimum[b] = std::min(model.minimum[b], v);
+            model.maximum[b] = std::max(model.maximum[b], v);
+            model.mean[b] += v;
+        }
+    for (double& m : model.mean)
+        m /= static_cast<double>(pixels);
 }
 
 } // namespace hsi::tools

@@ -2,19 +2,17 @@
 #include "cli/arguments.h"
 
 #include "core/error.h"
+#include "core/process_limits.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
-
-#include <sched.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 #include <memory>
-#include <thread>
 
 namespace hsi::cli {
 namespace {
@@ -95,11 +93,16 @@ std::optional<long long> parse_integer(std::string_view text) {
     return value;
 }
 
-int usable_processors() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) return CPU_COUNT(&set);
-    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+int default_threads(int most) {
+    const char* const text = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
+    if (EQUAL(text, "ALL_CPUS")) return std::min(usable_processors(), most);
+    const auto count = parse_integer(text);
+    if (!count || *count < 0)
+        throw UsageError("GDAL_NUM_THREADS: '" + std::string(text) +
+                             "' is neither ALL_CPUS nor a number of threads",
+                         "Correct the configuration option, or give -threads.");
+    // To GDAL 0 means no threads beside the first.
+    return static_cast<int>(std::clamp<long long>(*count, 1, most));
 }
 
 std::vector<std::string> expand_option_files(std::vector<std::string> words) {

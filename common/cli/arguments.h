@@ -51,7 +51,9 @@ std::string quote_command(const std::string& tool, const std::vector<std::string
 std::optional<double> parse_number(std::string_view text);
 std::optional<long long> parse_integer(std::string_view text);
 
-/// Processors that this process may run on.
-int usable_processors();
+/// Threads when -threads does not say it: GDAL's configuration option GDAL_NUM_THREADS (a number or
+/// ALL_CPUS), else all processors that the process may keep busy. Throws UsageError when the configuration
+/// option is neither.
+int default_threads(int most);
 
 } // namespace hsi::cli

@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/text_file.h"
 #include "math/simd_target.h"
 #include "raster/side_files.h"
@@ -136,6 +137,7 @@ const char* project_version() { return HSI_PROJECT_VERSION; }
 // -------------------------------------------------------------------------------------------------------
 
 void Run::Impl::start() {
+    keep_heap_small();
     begin = std::chrono::steady_clock::now();
     started = utc_now();
     set_cache();
@@ -263,7 +265,16 @@ void Run::warn(const std::string& text) { m->warn(text); }
 std::shared_ptr<raster::RasterSource> Run::open_source() {
     const auto source = raster::RasterSource::open(m->options.source);
     m->files->reads("src", source->path(), raster::files_read_with(source->path()));
-    reserve_cache(source->cache_bytes());
+    // Passes get half of -memory at least: with that one lane can always work.
+    if (const uint64_t held = source->reader_bytes(); held > m->options.memory / 2)
+        throw Error("a reader of " + source->path() + " holds " + format_byte_size(held) +
+                        " of decoded blocks, more than half of -memory " +
+                        format_byte_size(m->options.memory),
+                    "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
+                    "band apart (gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
+    // What readers hold beside the cache is in the plan of each pass; the cache itself never gets more than a
+    // quarter.
+    reserve_cache(std::min(source->cache_bytes(), m->options.memory / 4));
     if (m->source.is_null()) {
         const auto shape = source->shape();
         m->source = Json{
@@ -329,9 +340,8 @@ void Run::seal(stream::CubeSource& source) {
 }
 
 uint64_t Run::buffer_memory() const {
-    // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making, in GDAL's
-    // buffers of a large block. It is left free for that, up to half of the whole; a scene that is kept took
-    // at most half of the rest.
+    // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making. It is
+    // left free for that, up to half of the whole; a scene that is kept took at most half of the rest.
     const uint64_t reserved = std::clamp(m->cache_wanted, m->cache(), m->options.memory / 2);
     const auto kept = m->kept.lock();
     const uint64_t left = m->options.memory - reserved - (kept ? kept->shape().float_bytes() : 0);
@@ -374,6 +384,7 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     side.nodata = main.nodata;
     side.overwrite = main.overwrite;
     side.memory = main.memory;
+    side.cancel = main.cancel;
     side.history = main.history;
     // An extension of its own says the format; one like the destination's, or none, means "as there".
     const std::string extension = CPLGetExtension(path.c_str());

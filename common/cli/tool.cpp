@@ -6,6 +6,7 @@
 #include "cli/run_impl.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "math/simd_target.h"
 #include "raster/sample_convert.h"
 #include "raster/side_files.h"
@@ -408,8 +409,10 @@ void Tool::Impl::resolve() {
                 "Give a size such as 8GB; without the option 80 % of the free device memory is used.");
         o.device_memory = parse_byte_size(device_memory, 0, "-device-memory");
     }
-    if (EQUAL(threads.c_str(), "ALL_CPUS"))
-        o.threads = usable_processors();
+    if (has_compute && app.count("--threads") == 0)
+        o.threads = default_threads(max_threads);
+    else if (EQUAL(threads.c_str(), "ALL_CPUS"))
+        o.threads = std::min(usable_processors(), max_threads);
     else
         o.threads = static_cast<int>(
             integer_of(threads, "-threads", 1, max_threads,
@@ -513,7 +516,7 @@ void Tool::add_compute(bool device) {
     if (device)
         m->add("--device-memory", m->device_memory, "SIZE", "ceiling on device memory [80 % of what is free]",
                group);
-    m->add("--threads", m->threads, "N|ALL_CPUS", "worker threads", group)->default_str("ALL_CPUS");
+    m->add("--threads", m->threads, "N|ALL_CPUS", "worker threads [GDAL_NUM_THREADS, else ALL_CPUS]", group);
     m->add("--tile", m->tile, "XSIZE YSIZE", "force a tile size [chosen from memory, file layout and halo]",
            group);
     add_report();
@@ -606,6 +609,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         state->tool = m->name;
         state->command = command;
         state->options = m->options;
+        state->options.destination.cancel = &state->cancel;
         state->own_options = m->own_options();
         state->stdout_is_output = m->options.destination.path.rfind("/vsistdout", 0) == 0;
         state->start();

@@ -4,7 +4,6 @@
 #include "core/error.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <cctype>
 #include <cstdio>
@@ -52,17 +51,6 @@ std::string format_byte_size(uint64_t bytes) {
     char buffer[32];
     std::snprintf(buffer, sizeof buffer, v < 10 && u > 0 ? "%.1f %s" : "%.0f %s", v, units[u]);
     return buffer;
-}
-
-uint64_t usable_ram() {
-    uint64_t ram =
-        static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-    for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
-        std::ifstream file(path);
-        uint64_t limit = 0;
-        if (file >> limit && limit > 0 && limit < ram) ram = limit;
-    }
-    return ram;
 }
 
 uint64_t peak_resident() {

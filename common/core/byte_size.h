@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Memory sizes as users write them, and the memory this process may use.
+// Memory sizes as users write them, and the memory that this process has used.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,6 @@ uint64_t parse_byte_size(std::string_view text, uint64_t whole, std::string_view
 
 /// "1.5 GB", "300 MB", "12 kB": for messages.
 std::string format_byte_size(uint64_t bytes);
-
-/// Memory of this machine in bytes, or the control group's limit when that is lower.
-uint64_t usable_ram();
 
 /// Highest resident set of this process so far, in bytes.
 uint64_t peak_resident();

@@ -17,6 +17,11 @@ class HostAllocator {
     virtual void release(void* p, size_t bytes) noexcept = 0;
 };
 
+/// Gives memory that malloc's users free back to the system at once. Left alone, the C library learns from
+/// large buffers that come and go (decoded blocks) to keep tens of megabytes for each thread, which no plan
+/// knows of. Call it before threads are started.
+void keep_heap_small() noexcept;
+
 /// Ordinary memory, advised to use huge pages.
 std::shared_ptr<HostAllocator> paged_allocator();
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace hsi {
 namespace {
@@ -117,7 +118,13 @@ TilePlan plan_tiles(const TileRequest& r) {
         // Whole lines do not fit: tiles as near to square as the halo wants, in units of the file's blocks.
         const int64_t want_y = std::max(
             unit_y, std::min(round_up(std::max<int64_t>(1, 4 * r.halo), unit_y), round_up(r.lines, unit_y)));
-        for (int64_t y : {want_y, unit_y, std::max(min_y, round_up(16, r.align_lines)), min_y}) {
+        std::vector<int64_t> heights{want_y, unit_y};
+        // Part of a block's lines rather than many blocks side by side: each tile decodes all the blocks that it touches.
+        const int64_t low = std::max(min_y, round_up(16, r.align_lines));
+        for (int64_t y = unit_y / 2; y > low; y /= 2)
+            heights.push_back(round_up(y, r.align_lines));
+        heights.insert(heights.end(), {low, min_y});
+        for (int64_t y : heights) {
             for (int64_t x : {unit_x, min_x}) {
                 ts = largest_fitting(x, r.samples, std::max(target, std::min(share, cost(r, unit_x, y))),
                                      [&](int64_t n) { return cost(r, n, y); });

@@ -18,11 +18,42 @@ struct ModelClass {
     double weight = 1;   ///< of its training pixels' errors, where the classifier weighs them
 };
 
-/// The scene's bands behind the features.
+/// The scene's bands behind the features, and what their numbers mean.
 struct ModelBands {
     std::vector<int> bands;              ///< file bands (1-based)
     std::vector<std::string> band_names; ///< empty, or one a band
     std::vector<double> wavelengths_nm;  ///< empty, or one a band (NaN where unknown)
+
+    /// number * value_scale + value_offset is what was measured: one a band, both empty when the scene did
+    /// not say.
+    std::vector<double> value_scale, value_offset;
+    std::string value_unit; ///< empty: unknown
+    /// Of the numbers that the model was made from, one a band; empty in old files.
+    std::vector<double> minimum, maximum, mean;
 };
+
+/// How numbers of a scene become those that a model was made from: number * factor + shift, one a band; empty
+/// when they are the same.
+struct Rescaling {
+    std::vector<double> factor, shift;
+    bool none() const { return factor.empty(); }
+};
+
+/// What the numbers of a scene's bands mean, as in ModelBands.
+struct ValueScale {
+    std::vector<double> scale, offset;
+    std::string unit;
+};
+
+/// What leads from the scene's numbers to the model's. Empty when they agree to a millionth, and when one of
+/// the two says nothing. Throws Error naming the model's `file` and both scales when no positive factor leads
+/// from one to the other.
+Rescaling rescaling(const std::string& file, const ModelBands& model, const ValueScale& scene);
+
+/// Makes the model's range and scale those of the scene's numbers.
+void rescale(ModelBands& model, const Rescaling& by, const ValueScale& scene);
+
+/// "scale 0.0001", "scale 0.02, offset -10 W/m2", "scales from 0.01 to 0.03".
+std::string scale_text(const ValueScale& values);
 
 } // namespace hsi::model

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <utility>
@@ -43,10 +44,26 @@ std::string classes_text(const std::vector<ModelClass>& classes, bool weights) {
     return t + "]";
 }
 
+std::string values_text(const ModelBands& b) {
+    const auto one_or_all = [](const std::vector<double>& v) {
+        const bool alike = std::all_of(v.begin(), v.end(), [&](double x) { return x == v.front(); });
+        return alike ? number_text(v.front()) : row(v);
+    };
+    std::string t;
+    if (!b.value_scale.empty())
+        t += "\"scale\": " + one_or_all(b.value_scale) + ", \"offset\": " + one_or_all(b.value_offset);
+    if (!b.value_unit.empty()) t += (t.empty() ? "" : ", ") + ("\"unit\": " + dump(b.value_unit));
+    return t.empty() ? t : "{" + t + "}";
+}
+
 std::string bands_text(const ModelBands& b) {
-    std::string t = "  \"bands\": " + dump(b.bands) + ",\n";
-    if (!b.band_names.empty()) t += "  \"names\": " + dump(b.band_names) + ",\n";
-    if (!b.wavelengths_nm.empty()) t += "  \"wavelengths_nm\": " + row(b.wavelengths_nm) + ",\n";
+    std::string t = "  \"bands\": " + dump(b.bands);
+    if (!b.band_names.empty()) t += ",\n  \"names\": " + dump(b.band_names);
+    if (!b.wavelengths_nm.empty()) t += ",\n  \"wavelengths_nm\": " + row(b.wavelengths_nm);
+    if (const auto values = values_text(b); !values.empty()) t += ",\n  \"values\": " + values;
+    if (!b.minimum.empty())
+        t += ",\n  \"minimum\": " + row(b.minimum) + ",\n  \"maximum\": " + row(b.maximum);
+    if (!b.mean.empty()) t += ",\n  \"mean\": " + row(b.mean);
     return t;
 }
 
@@ -140,6 +157,10 @@ ModelBands Reader::bands(const Json& features) const {
     if (n == 0 || n > 1000000) fail("it has no features, or too many");
     for (const auto& b : bands)
         m.bands.push_back(static_cast<int>(whole(b, "bands", 1, 1000000)));
+    std::vector<int> sorted = m.bands;
+    std::sort(sorted.begin(), sorted.end());
+    if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
+        fail("'bands' names band " + std::to_string(*twice) + " twice");
     if (features.contains("names")) {
         expect(features["names"], "names", n);
         for (const auto& name : features["names"]) {
@@ -147,13 +168,55 @@ ModelBands Reader::bands(const Json& features) const {
             m.band_names.push_back(name.get<std::string>());
         }
     }
-    if (features.contains("wavelengths_nm")) {
+    // Files of gdal_hsi_pca have an empty list where others leave it out.
+    if (features.contains("wavelengths_nm") && features["wavelengths_nm"] != Json::array()) {
         expect(features["wavelengths_nm"], "wavelengths_nm", n);
-        for (const auto& w : features["wavelengths_nm"])
+        for (const auto& w : features["wavelengths_nm"]) {
             m.wavelengths_nm.push_back(w.is_null() ? std::numeric_limits<double>::quiet_NaN()
                                                    : number(w, "wavelengths_nm"));
+            if (m.wavelengths_nm.back() < 0 || m.wavelengths_nm.back() > 1e9)
+                fail("'wavelengths_nm' holds " + number_text(m.wavelengths_nm.back()) +
+                     ", which is no wavelength");
+        }
     }
+    values(features, m);
     return m;
+}
+
+void Reader::values(const Json& features, ModelBands& m) const {
+    const size_t n = m.bands.size();
+    if (features.contains("values")) {
+        const Json& v = features["values"];
+        if (!v.is_object()) fail("'values' is no object");
+        const auto one_or_all = [&](const char* key) {
+            const Json& x = member(v, key);
+            return x.is_array() ? numbers(x, key, n) : std::vector<double>(n, number(x, key));
+        };
+        if (v.contains("scale") || v.contains("offset")) {
+            m.value_scale = one_or_all("scale");
+            m.value_offset = one_or_all("offset");
+            for (const double s : m.value_scale)
+                if (s == 0) fail("the 'scale' of its values is 0");
+        }
+        m.value_unit = text(v, "unit");
+    }
+    const auto amounts = [&](const char* key) {
+        std::vector<double> all = numbers(features[key], key, n);
+        for (const double x : all)
+            if (std::fabs(x) > static_cast<double>(std::numeric_limits<float>::max()))
+                fail(std::string("a number of '") + key + "' is out of range");
+        return all;
+    };
+    if (features.contains("minimum") != features.contains("maximum"))
+        fail("it has one of 'minimum' and 'maximum' alone");
+    if (features.contains("minimum")) {
+        m.minimum = amounts("minimum");
+        m.maximum = amounts("maximum");
+        for (size_t f = 0; f < n; ++f)
+            if (m.maximum[f] < m.minimum[f])
+                fail("the minimum of feature " + std::to_string(f + 1) + " is above its maximum");
+    }
+    if (features.contains("mean")) m.mean = amounts("mean");
 }
 
 std::vector<ModelClass> Reader::classes(const Json& root) const {

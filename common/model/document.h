@@ -42,8 +42,12 @@ std::string head_text(const char* format, int version, const std::string& create
                       const std::string& history);
 /// The member "classes", with "weight" or without.
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
-/// The members "bands", "names" and "wavelengths_nm", indented by two, each with a comma behind it.
+/// The members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and "mean" as far as they
+/// are known, a line each, indented by two; no comma behind the last.
 std::string bands_text(const ModelBands& bands);
+/// The member "values" alone: scale and offset (one number where all bands agree) and unit; empty when
+/// nothing is known.
+std::string values_text(const ModelBands& bands);
 
 // ---- Reading --------------------------------------------------------------------------------------------
 
@@ -68,12 +72,15 @@ class Reader {
     /// A list of `count` numbers within the range of float, appended to `to`.
     void floats(const Json& v, const char* what, size_t count, std::vector<float>& to) const;
 
-    /// The member "features": its bands, 1 to a million.
+    /// The members that bands_text() writes, of an object that has "bands": 1 to a million of them, each
+    /// once.
     ModelBands bands(const Json& features) const;
     /// The member "classes" of the root: two at least, in order of their values.
     std::vector<ModelClass> classes(const Json& root) const;
 
   private:
+    void values(const Json& features, ModelBands& m) const;
+
     std::string m_name, m_kind, m_maker;
 };
 

@@ -11,23 +11,17 @@
 namespace hsi::raster {
 namespace {
 
-/// Scratch for values that must be compared before they become floats.
-constexpr int64_t wide_scratch_bytes = int64_t{16} << 20;
-
-/// Samples of a block that is read past the block cache; larger ones (a whole band in one block) go through
-/// RasterIO.
-constexpr int64_t largest_block = int64_t{4} << 20;
+/// A handle whose buffers are larger is closed after a pass: what it holds is in no plan of what comes then.
+constexpr uint64_t largest_idle = uint64_t{2} << 20;
 
 class GdalReader final : public stream::CubeReader {
   public:
     explicit GdalReader(std::shared_ptr<const SourceState> source)
-        : m_source(std::move(source)), m_bands(m_source->bands), m_dataset(m_source->pool->take()) {
-        for (size_t k = 0; k < m_bands.size(); ++k) {
-            const GDALDataType type = m_source->scene.bands[k].type;
-            m_wide |= m_source->nodata[k].active && !exact_in_float(type);
-        }
+        : m_source(std::move(source)), m_bands(m_source->bands), m_dataset(m_source->pool->take()),
+          m_wide(m_source->wide()) {}
+    ~GdalReader() override {
+        if (m_source->reader_bytes() <= largest_idle) m_source->pool->give(std::move(m_dataset));
     }
-    ~GdalReader() override { m_source->pool->give(std::move(m_dataset)); }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
         const Rect in_file{window.x + m_source->window().x, window.y + m_source->window().y, window.w,
@@ -107,37 +101,59 @@ class GdalReader final : public stream::CubeReader {
         }
     }
 
-    /// Runs of bands of one type are read in that type, some lines at a time.
+    /// Runs of bands of one type are read in that type, a piece at a time that fits into the scratch: along
+    /// the file's blocks, or every block is decoded again and again.
     void read_wide(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
+        const int64_t bx = std::min(block_samples(), r.w), by = std::min(m_source->block_lines, r.h);
         for (size_t a = 0; a < m_bands.size();) {
             const GDALDataType type = m_source->scene.bands[a].type;
-            size_t b = a + 1;
-            while (b < m_bands.size() && m_source->scene.bands[b].type == type)
-                ++b;
             const int64_t size = GDALGetDataTypeSizeBytes(type);
-            const int64_t line_bytes = r.w * size * static_cast<int64_t>(b - a);
-            int64_t lines = std::max<int64_t>(1, wide_scratch_bytes / line_bytes);
-            // Whole rows of blocks, or every block is decoded again and again.
-            lines = std::max(lines / m_source->block_lines, int64_t{1}) * m_source->block_lines;
+            size_t most = m_bands.size();
+            if (m_source->band_interleaved_blocks) // else a block brings all bands
+                most = a + static_cast<size_t>(std::max<int64_t>(1, wide_scratch_bytes / (size * bx * by)));
+            size_t b = a + 1;
+            while (b < std::min(most, m_bands.size()) && m_source->scene.bands[b].type == type)
+                ++b;
+            const int64_t pixel = size * static_cast<int64_t>(b - a);
+            // Whole lines where a row of blocks fits.
+            const bool rows = r.w * by * pixel <= wide_scratch_bytes;
+            const int64_t lines =
+                rows ? std::max<int64_t>(by, wide_scratch_bytes / (r.w * pixel) / by * by) : by;
             for (int64_t y = 0; y < r.h;) {
-                const int64_t past = (r.y + y + lines) / m_source->block_lines * m_source->block_lines;
-                const int64_t h = std::min(r.h - y, std::max<int64_t>(1, past - (r.y + y)));
-                m_scratch.resize(static_cast<size_t>(line_bytes * h));
-                check(m_dataset->RasterIO(GF_Read, static_cast<int>(r.x), static_cast<int>(r.y + y),
-                                          static_cast<int>(r.w), static_cast<int>(h), m_scratch.data(),
-                                          static_cast<int>(r.w), static_cast<int>(h), type,
-                                          static_cast<int>(b - a), m_bands.data() + a, size, r.w * size,
-                                          r.w * h * size, nullptr),
-                      errors);
-                const char* from = m_scratch.data();
-                for (size_t k = a; k < b; ++k)
-                    for (int64_t line = 0; line < h; ++line, from += r.w * size)
-                        to_floats(from, size, type, false, m_source->nodata[k],
-                                  dst.row(static_cast<int>(k), y + line), static_cast<size_t>(r.w));
+                const int64_t h = piece(r.y + y, lines, m_source->block_lines, r.h - y);
+                for (int64_t x = 0; x < r.w;) {
+                    const int64_t w = rows ? r.w : piece(r.x + x, bx, block_samples(), r.w - x);
+                    read_piece(Rect{r.x + x, r.y + y, w, h}, a, b, dst, x, y, errors);
+                    x += w;
+                }
                 y += h;
             }
             a = b;
         }
+    }
+
+    /// From `at`, some `most` pixels or less, `left` at the most, to the end of a block.
+    static int64_t piece(int64_t at, int64_t most, int64_t block, int64_t left) {
+        const int64_t past = (at + most) / block * block;
+        return std::min(left, past > at ? past - at : most);
+    }
+
+    /// Bands [a, b) of one type to (x, y) of the tile.
+    void read_piece(const Rect& r, size_t a, size_t b, const CubeView<float>& dst, int64_t x, int64_t y,
+                    const GdalErrors& errors) {
+        const GDALDataType type = m_source->scene.bands[a].type;
+        const int64_t size = GDALGetDataTypeSizeBytes(type);
+        m_scratch.resize(static_cast<size_t>(r.area() * size) * (b - a));
+        check(m_dataset->RasterIO(GF_Read, static_cast<int>(r.x), static_cast<int>(r.y),
+                                  static_cast<int>(r.w), static_cast<int>(r.h), m_scratch.data(),
+                                  static_cast<int>(r.w), static_cast<int>(r.h), type, static_cast<int>(b - a),
+                                  m_bands.data() + a, size, r.w * size, r.area() * size, nullptr),
+              errors);
+        const char* from = m_scratch.data();
+        for (size_t k = a; k < b; ++k)
+            for (int64_t line = 0; line < r.h; ++line, from += r.w * size)
+                to_floats(from, size, type, false, m_source->nodata[k],
+                          dst.row(static_cast<int>(k), y + line) + x, static_cast<size_t>(r.w));
     }
 
     /// Blanks bands [first, first + count) where the mask of file band `band` is 0.

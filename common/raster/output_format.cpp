@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "raster/output_format.h"
 
+#include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "raster/atomic_file.h"
 #include "raster/block_writer.h"
 #include "raster/drivers.h"
@@ -17,6 +19,7 @@
 #include <cerrno>
 #include <climits>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -322,6 +325,46 @@ std::string trial_key(const Target& target, const OutputOptions& options, const 
     return key;
 }
 
+/// The side of a COG's blocks that an output gets when the user says nothing. GDAL keeps the bands of a pixel
+/// together, so that a block of its own default, 512x512 with 224 bands of floats, is 235 MB: to write, and
+/// for everyone who reads.
+int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
+    constexpr int64_t largest = 512, least = 128, limit = int64_t{16} << 20;
+    const int64_t pixel = shape.bands * GDALGetDataTypeSizeBytes(type);
+    int64_t side = largest;
+    while (side > least && side * side * pixel > limit)
+        side /= 2;
+    return side;
+}
+
+/// Blocks (of all bands) and their threads that making a COG may hold. Without threads: a block on its way,
+/// one being filled and one compressed; a thread has two more. Throws Error when not even that fits into
+/// -memory.
+void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
+             GDALDataType type) {
+    const auto side =
+        static_cast<uint64_t>(std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512"))));
+    const char* const interleave = list.FetchNameValue("INTERLEAVE"); // since GDAL 3.11
+    const bool together = interleave == nullptr || !EQUAL(interleave, "BAND");
+    const uint64_t block = side * side * static_cast<uint64_t>(together ? shape.bands : 1) *
+                           static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    if (options.memory == 0) return;
+    const uint64_t blocks = 4 * options.memory / block; // options.memory is a quarter of -memory
+    const std::string threads =
+        list.FetchNameValueDef("NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "1"));
+    if (blocks >= 3) {
+        const auto most = static_cast<uint64_t>(
+            EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors() : std::atoi(threads.c_str()));
+        if (most > 1 && 3 + 2 * most > blocks)
+            list.SetNameValue("NUM_THREADS", std::to_string(std::max<uint64_t>(1, (blocks - 3) / 2)).c_str());
+        return;
+    }
+    throw Error("a COG with " + std::to_string(shape.bands) + " bands of " + GDALGetDataTypeName(type) +
+                    " in blocks of " + std::to_string(side) + "x" + std::to_string(side) + " needs " +
+                    format_byte_size(3 * block) + ", more than -memory",
+                "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");
+}
+
 } // namespace
 
 bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
@@ -419,6 +462,12 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     }
     if (is_virtual) return target;
     if (is(target.driver, "GTiff")) add_geotiff_defaults(target.options, spec.shape, target.type);
+    if (is(target.driver, "COG")) {
+        if (target.options.FetchNameValue("BLOCKSIZE") == nullptr)
+            target.options.SetNameValue("BLOCKSIZE",
+                                        std::to_string(cog_block_side(spec.shape, target.type)).c_str());
+        fit_cog(options, target.options, spec.shape, target.type);
+    }
     add_defaults(target, options);
     return target;
 }

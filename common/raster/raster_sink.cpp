@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "raster/atomic_file.h"
 #include "raster/block_writer.h"
 #include "raster/drivers.h"
@@ -357,6 +358,60 @@ struct RasterSink::Impl {
             std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
     }
 
+    bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
+
+    /// GDAL asks it several times a second whether to go on.
+    static int CPL_STDCALL go_on(double, const char*, void* sink) {
+        return static_cast<Impl*>(sink)->cancelled() ? 0 : 1;
+    }
+
+    /// A COG's overviews, of the stage: made band by band there, in little memory. Left to the COG driver
+    /// they are made of all bands at once, through the block cache again and again.
+    void add_overviews(const CPLStringList& list) {
+        const char* const wanted = list.FetchNameValueDef("OVERVIEWS", "AUTO");
+        const char* const scheme = list.FetchNameValueDef("TILING_SCHEME", "CUSTOM");
+        if (!EQUAL(wanted, "AUTO") || !EQUAL(scheme, "CUSTOM")) return;
+        const DatasetHandle dataset_to_reduce(GDALDataset::FromHandle(
+            GDALOpenEx(stage.c_str(), GDAL_OF_RASTER | GDAL_OF_UPDATE, nullptr, nullptr, nullptr)));
+        if (!dataset_to_reduce) return;
+        const int side = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")));
+        const char* const count = list.FetchNameValue("OVERVIEW_COUNT");
+        std::vector<int> levels;
+        int64_t w = spec.shape.samples, h = spec.shape.lines;
+        for (int level = 2;
+             count != nullptr ? static_cast<int>(levels.size()) < std::atoi(count) && (w > 1 || h > 1)
+                              : w > side || h > side;
+             level *= 2) {
+            levels.push_back(level);
+            w = (w + 1) / 2;
+            h = (h + 1) / 2;
+        }
+        const char* const method = list.FetchNameValueDef(
+            "OVERVIEW_RESAMPLING",
+            list.FetchNameValueDef(
+                "RESAMPLING", dataset_to_reduce->GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
+        if (!levels.empty())
+            dataset_to_reduce->BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0,
+                                              nullptr, go_on, this, nullptr);
+    }
+
+    /// The stage's pixels into the destination's format. Throws Error and Cancelled.
+    void copy_stage(const GdalErrors& errors) {
+        CPLStringList list = target.options;
+        if (options.path == standard_output && is(target.driver, "GTiff"))
+            list.SetNameValue("STREAMABLE_OUTPUT", "YES");
+        if (is(target.driver, "COG")) add_overviews(list);
+        if (cancelled()) throw Cancelled();
+        if (errors.any()) throw failure(errors.text());
+        const DatasetHandle from(GDALDataset::FromHandle(
+            GDALOpenEx(stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+        if (!from) throw failure(errors.text());
+        DatasetHandle copy(
+            target.driver->CreateCopy(file->path().c_str(), from.get(), FALSE, list.List(), go_on, this));
+        if (cancelled()) throw Cancelled();
+        if (!copy) throw failure(errors.text());
+    }
+
     /// The ENVI driver's header lacks most of what the source told, and its side file repeats the rest.
     void finish_envi() {
         std::string header;
@@ -560,17 +615,8 @@ void RasterSink::commit() {
     check();
     if (s.copies()) {
         s.check_written(s.stage);
-        {
-            const DatasetHandle from(GDALDataset::FromHandle(
-                GDALOpenEx(s.stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-            CPLStringList list = s.target.options;
-            if (to_stdout && is(s.target.driver, "GTiff")) list.SetNameValue("STREAMABLE_OUTPUT", "YES");
-            DatasetHandle copy(s.target.driver->CreateCopy(s.file->path().c_str(), from.get(), FALSE,
-                                                           list.List(), nullptr, nullptr));
-            if (!copy) throw s.failure(errors.text());
-            copy.reset();
-            check();
-        }
+        s.copy_stage(errors);
+        check();
         s.remove_stage();
     }
     if (is(s.target.driver, "ENVI")) {

@@ -5,6 +5,7 @@
 // tool unwinds.
 #pragma once
 
+#include "core/cancel.h"
 #include "raster/raster_source.h"
 
 #include <array>
@@ -26,11 +27,15 @@ struct OutputOptions {
     std::string type;                          ///< -ot; empty: OutputSpec::type
     std::optional<double> nodata;              ///< -dstnodata
     bool overwrite = false;
-    uint64_t memory = 0; ///< bytes the sink may hold for blocks in the making; 0: a quarter of the machine's
-    std::string history; ///< the command line, for the metadata item HSI_HISTORY
+    /// Bytes the sink may hold for blocks in the making; commit() may take four times as much, when the lanes
+    /// are gone. 0: a quarter of the machine's.
+    uint64_t memory = 0;
+    std::string history;      ///< the command line, for the metadata item HSI_HISTORY
     std::string role = "dst"; ///< the option that names it, for messages
-    std::shared_ptr<RunFiles>
-        run; ///< with it: registered there, and renamed by its commit(), not by the sink's
+    /// With it: registered there, and renamed by its commit(), not by the sink's.
+    std::shared_ptr<RunFiles> run;
+    const CancelFlag* cancel =
+        nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
 };
 
 struct BandSpec {
@@ -109,8 +114,9 @@ class RasterSink final : public stream::CubeSink {
     /// NaN.
     std::optional<double> nodata() const;
 
-    /// Flushes, closes, checks for errors and renames, or leaves the name to OutputOptions::run. Throws
-    /// Error; the destination is then untouched.
+    /// Flushes, closes, checks for errors and renames, or leaves the name to OutputOptions::run. Formats that
+    /// GDAL makes of a finished raster only (COG, PNG) are made here. Throws Error, and Cancelled when
+    /// options.cancel was set; the destination is then untouched.
     void commit();
 
   private:

@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
 #include "raster/source_impl.h"
@@ -152,6 +153,9 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     s.block_lines = std::max(1, by);
     const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
     s.band_interleaved_blocks = interleave == nullptr || !EQUAL(interleave, "PIXEL");
+    // Only of a GTiff is it known that blocks which are not compressed are read in place.
+    s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") ||
+                   dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") != nullptr;
     if (s.mask != MaskKind::none) return;
     s.raw = raw_layout(dataset);
     if (!s.raw) return;
@@ -197,6 +201,30 @@ DatasetHandle DatasetPool::take() {
 void DatasetPool::give(DatasetHandle dataset) {
     const std::lock_guard lock(m_mutex);
     m_idle.push_back(std::move(dataset));
+}
+
+uint64_t SourceState::block_bytes() const {
+    const auto pixels = static_cast<uint64_t>(block_samples * block_lines);
+    int largest = 0; // of one sample; of all bands of the file where they share blocks
+    for (const BandMetadata& b : scene.bands)
+        largest = std::max(largest, GDALGetDataTypeSizeBytes(b.type));
+    return pixels * static_cast<uint64_t>(band_interleaved_blocks ? largest : largest * scene.file_bands);
+}
+
+bool SourceState::wide() const {
+    for (size_t k = 0; k < bands.size(); ++k)
+        if (nodata[k].active && !exact_in_float(scene.bands[k].type)) return true;
+    return false;
+}
+
+uint64_t SourceState::reader_bytes() const {
+    const uint64_t block = block_bytes();
+    uint64_t bytes = compressed ? 2 * block : block;
+    if (wide())
+        bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));
+    else if (band_interleaved_blocks && block_samples * block_lines <= largest_block)
+        bytes += block;
+    return bytes;
 }
 
 struct RasterSource::Impl : SourceState {};
@@ -279,6 +307,8 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
     return bytes;
 }
 
+uint64_t RasterSource::reader_bytes() const { return m->raw ? 0 : m->reader_bytes(); }
+
 const std::string& RasterSource::path() const { return m->options.path; }
 const std::string& RasterSource::driver() const { return m->scene.driver; }
 std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
@@ -331,6 +361,52 @@ std::vector<double> RasterSource::fwhm_nm() const {
         any |= !std::isnan(b.fwhm_nm);
     }
     return any ? out : std::vector<double>();
+}
+
+BandValues RasterSource::band_values() const {
+    const EnviHeader& envi = m->scene.envi;
+    const auto field = [&](const char* key) {
+        const std::string* text = envi.find(key);
+        return text ? *text : std::string();
+    };
+    const auto list = [&](const char* key) {
+        auto all = envi_list(field(key));
+        if (all.size() != static_cast<size_t>(m->scene.file_bands)) all.clear();
+        return all;
+    };
+    const auto gains = list("data reflectance gain values"), offsets = list("data reflectance offset values");
+    const double divisor = CPLAtof(field("reflectance scale factor").c_str());
+    BandValues values;
+    bool any = false, first = true;
+    for (const BandMetadata& b : m->scene.bands) {
+        double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
+        // Some drivers answer 1 and 0 where a file says nothing.
+        if (scale == 1 && offset == 0) {
+            const auto index = static_cast<size_t>(b.file_band - 1);
+            if (!gains.empty()) {
+                scale = CPLAtof(gains[index].c_str());
+                offset = offsets.empty() ? 0 : CPLAtof(offsets[index].c_str());
+            } else if (divisor > 0) {
+                scale = 1 / divisor;
+            }
+        }
+        if (scale == 0 || !std::isfinite(scale) || !std::isfinite(offset)) {
+            scale = 1;
+            offset = 0;
+        }
+        any |= scale != 1 || offset != 0;
+        values.scale.push_back(scale);
+        values.offset.push_back(offset);
+        if (first) values.unit = b.unit;
+        if (values.unit != b.unit) values.unit.clear();
+        first = false;
+    }
+    if (values.unit.empty()) values.unit = field("data units");
+    if (!any) {
+        values.scale.clear();
+        values.offset.clear();
+    }
+    return values;
 }
 
 std::optional<double> RasterSource::nodata() const {

@@ -29,6 +29,12 @@ struct OpenOptions {
     std::optional<double> nodata;          ///< -srcnodata
 };
 
+/// What the numbers of the bands mean: number * scale + offset, in `unit`.
+struct BandValues {
+    std::vector<double> scale, offset; ///< one a band; empty when the file says nothing, or 1 and 0 alone
+    std::string unit;                  ///< empty: unknown, or not the same for all bands
+};
+
 struct SceneMetadata; ///< everything an output inherits (private to this room)
 
 class RasterSource final : public stream::CubeSource {
@@ -42,6 +48,8 @@ class RasterSource final : public stream::CubeSource {
     stream::BlockLayout layout() const override;
     std::unique_ptr<stream::CubeReader> open_reader() const override;
     uint64_t stored_bytes_per_pixel() const override;
+    /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
+    uint64_t reader_bytes() const override;
 
     const std::string& path() const;
     const std::string& driver() const; ///< "ENVI", "GTiff" ...
@@ -56,6 +64,9 @@ class RasterSource final : public stream::CubeSource {
     std::vector<std::string> band_names() const; ///< descriptions, "Band N" where there is none
     std::vector<double> wavelengths_nm() const; ///< one a band; NaN where unknown; empty when no band has one
     std::vector<double> fwhm_nm() const;        ///< likewise
+    /// GDAL's scale, offset and unit of the bands; where there is no scale, the ENVI header's reflectance
+    /// scale factor or data reflectance gain and offset values, and its data units.
+    BandValues band_values() const;
     std::optional<double> nodata() const;       ///< of the first kept band, or -srcnodata
     bool has_srs() const;
     std::string srs_wkt() const;                     ///< empty when there is none

@@ -35,6 +35,13 @@ class DatasetPool {
     std::vector<DatasetHandle> m_idle;
 };
 
+/// Scratch for values that must be compared before they become floats, where blocks are not larger.
+inline constexpr int64_t wide_scratch_bytes = int64_t{16} << 20;
+
+/// Samples of a block that is read past the block cache; larger ones (a whole band in one block) go through
+/// RasterIO.
+inline constexpr int64_t largest_block = int64_t{4} << 20;
+
 /// How pixels that the file masks out are found.
 enum class MaskKind { none, dataset, band };
 
@@ -53,8 +60,15 @@ struct SourceState {
     std::shared_ptr<DatasetPool> pool;
 
     int64_t file_samples = 0, file_lines = 0;
+    bool compressed = true; ///< blocks are decoded: GDAL holds them as stored, too
 
     Rect window() const { return scene.window; }
+    /// Bytes of one block of the file: of all bands where they are stored together.
+    uint64_t block_bytes() const;
+    /// Some values must be compared with nodata before they become floats.
+    bool wide() const;
+    /// With GDAL: what a reader and its handle hold.
+    uint64_t reader_bytes() const;
     std::string name() const { return "'" + options.path + "'"; }
 };
 

@@ -48,6 +48,8 @@ class CubeSource {
     virtual BlockLayout layout() const = 0;
     /// Thread-safe.
     virtual std::unique_ptr<CubeReader> open_reader() const = 0;
+    /// Host bytes that one reader holds beside the tiles that it fills: decoded blocks, scratch.
+    virtual uint64_t reader_bytes() const { return 0; }
     /// Bytes in the file behind one pixel of all bands: for the report's "bytes read".
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "stream/pipeline.h"
 
+#include "core/byte_size.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -237,9 +238,17 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
     request.align_lines = operation.align_lines();
     request.forced_samples = options.tile_samples;
     request.forced_lines = options.tile_lines;
+    const uint64_t reader = source.reader_bytes();
+    if (reader > options.memory)
+        throw Error("a reader of the scene holds " + format_byte_size(reader) +
+                        " of decoded blocks, more than the " + format_byte_size(options.memory) +
+                        " that -memory leaves for buffers",
+                    "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
+                    "band apart "
+                    "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         const TileLimits limits{ws, wl, cs, cl};
-        const uint64_t host = buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
+        const uint64_t host = reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
         if (options.device_memory == 0) return host;
         // Two ceilings, one cost: scale device bytes so that both budgets are met by meeting the host's.
         const double scale = static_cast<double>(options.memory) / static_cast<double>(options.device_memory);
@@ -252,7 +261,8 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan) {
     const TileLimits limits = limits_of(plan);
     return static_cast<uint64_t>(plan.lanes()) *
-           (buffer_bytes(source.shape(), operation.output_bands(), limits) + operation.scratch_bytes(limits));
+           (source.reader_bytes() + buffer_bytes(source.shape(), operation.output_bands(), limits) +
+            operation.scratch_bytes(limits));
 }
 
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,

@@ -28,6 +28,7 @@ class ResidentSource final : public CubeSource {
     /// Follows the file while filling; whole lines afterwards.
     BlockLayout layout() const override { return sealed() ? BlockLayout{} : m_behind->layout(); }
     std::unique_ptr<CubeReader> open_reader() const override;
+    uint64_t reader_bytes() const override { return sealed() ? 0 : m_behind->reader_bytes(); }
     /// Nothing is read from the file any more after seal().
     uint64_t stored_bytes_per_pixel() const override {
         return sealed() ? 0 : m_behind->stored_bytes_per_pixel();

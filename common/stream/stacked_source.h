@@ -47,6 +47,12 @@ class StackedSource final : public CubeSource {
             reader->parts.push_back({s->open_reader(), s->shape().bands});
         return reader;
     }
+    uint64_t reader_bytes() const override {
+        uint64_t bytes = 0;
+        for (const auto& s : m_sources)
+            bytes += s->reader_bytes();
+        return bytes;
+    }
     uint64_t stored_bytes_per_pixel() const override {
         uint64_t bytes = 0;
         for (const auto& s : m_sources)

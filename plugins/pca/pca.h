@@ -7,6 +7,7 @@
 #pragma once
 
 #include "core/cuda_module.h"
+#include "model/classes.h"
 #include "stream/covariance_scan.h"
 #include "stream/operation.h"
 
@@ -24,13 +25,12 @@ struct FitOptions {
 };
 
 /// What a fit finds, and all that another scene needs to be projected in the same way.
-struct Model {
-    std::string source;                 ///< the scene it was made from
-    int64_t pixels = 0;                 ///< valid pixels behind it
-    std::vector<int> bands;             ///< band numbers (1-based) in that scene
-    std::vector<double> wavelengths_nm; ///< a band each, NaN where unknown; empty when no band has one
-    std::vector<double> mean;           ///< a band each, in the data's unit
-    std::vector<double> scale;          ///< standard deviations that bands were divided by; empty: none
+/// `mean` is always there: of the valid pixels, a band each. minimum and maximum are those of pixels on a
+/// grid.
+struct Model : model::ModelBands {
+    std::string source;        ///< the scene it was made from
+    int64_t pixels = 0;        ///< valid pixels behind it
+    std::vector<double> scale; ///< standard deviations that bands were divided by; empty: none
     bool whiten = false;
     std::vector<double> eigenvalues; ///< of all bands, falling: variances (divided by pixels - 1)
     int components = 0;
@@ -50,6 +50,9 @@ struct Model {
 /// Solves the eigenproblem. Throws UsageError naming -nc when options.components is not in 1..bands, Error
 /// when the scene has no valid pixel. The caller fills source, bands and wavelengths_nm.
 Model fit(const stream::SceneCovariance& statistics, const FitOptions& options);
+
+/// The same components for numbers that become the model's by `by`.
+void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 /// A readable JSON document; from_json(to_json(m)) gives the same numbers to the last bit. Throw Error naming
 /// the file.

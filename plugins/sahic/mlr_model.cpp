@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/error.h"
 #include "core/text_file.h"
 #include "model/document.h"
 #include "sahic/sahic.h"
@@ -42,6 +43,24 @@ int64_t MlrModel::active_weights() const {
     return std::count_if(weights.begin(), weights.end(), [](double w) { return w != 0; });
 }
 
+void rescale(MlrModel& m, const std::string& file, const model::Rescaling& by,
+             const model::ValueScale& scene) {
+    if (by.none()) return;
+    const double factor = by.factor.front();
+    for (const double f : by.factor)
+        if (std::fabs(f - factor) > 1e-6 * factor)
+            throw Error(
+                "'" + file + "' was made for values with " +
+                    model::scale_text({m.value_scale, m.value_offset, m.value_unit}) + ", the scene's have " +
+                    model::scale_text(scene) + ": one factor for all bands is needed",
+                "Bring the scene to the model's scale, or give -any-scale to take the numbers as they are.");
+    model::rescale(m, by, scene);
+    const size_t n = m.bands.size();
+    for (size_t i = 0; i < m.anchors.size(); ++i)
+        m.anchors[i] = static_cast<float>((static_cast<double>(m.anchors[i]) - by.shift[i % n]) / factor);
+    m.scale /= factor;
+}
+
 std::string to_json(const MlrModel& m) {
     const size_t n = m.bands.size(), anchors = static_cast<size_t>(m.anchor_count());
     std::string t = "{\n" + model::head_text(format_name, format_version, m.created_by, m.history);
@@ -56,7 +75,7 @@ std::string to_json(const MlrModel& m) {
                           {"objective", m.objective},
                           {"gap", m.gap}}) +
          ",\n" + model::classes_text(m.classes, false) + ",\n\"features\": {\n" + model::bands_text(m);
-    t += "  \"scale\": " + number_text(m.scale) +
+    t += ",\n  \"scale\": " + number_text(m.scale) +
          "\n},\n\"mlr\": {\n  \"kernel\": \"rbf\",\n  \"delta\": " + number_text(m.delta) +
          ",\n  \"spread\": " + number_text(m.spread) + ",\n  \"weights\": [\n";
     for (size_t k = 0; k + 1 < m.classes.size(); ++k) {

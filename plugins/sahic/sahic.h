@@ -68,6 +68,11 @@ std::string to_json(const MlrModel& model);
 /// Throws Error saying what is wrong; whatever the text, it does nothing worse. `name` is for messages.
 MlrModel from_json(const std::string& text, const std::string& name);
 MlrModel read_model(const std::string& path);
+/// The same regression for numbers that become the model's by `by`. Probabilities are those of the numbers
+/// rescaled, but for rounding. Throws Error, naming the model's `file`, when bands have different factors:
+/// the kernel has one scale.
+void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
+             const model::ValueScale& scene);
 
 /// Class probabilities on the CPU, in double precision (weights reach 1e4, so single would show). What a
 /// pixel gets does not depend on its place in the tile. Made once, used by any number of threads.

@@ -25,9 +25,8 @@ using model::ModelClass; ///< weight: a factor of C
 
 /// A trained machine and what must be known to use it. Classes are ordered by value; pair p of classes (i,
 /// j), i < j, counts through i, then j.
+/// minimum and maximum, the training set's range of each feature, are always there.
 struct Model : model::ModelBands {
-    std::vector<double> minimum, maximum; ///< a feature each: the training set's range
-
     std::vector<ModelClass> classes;
 
     // The machine.
@@ -55,6 +54,10 @@ struct Model : model::ModelBands {
     /// 1 / (maximum - minimum); 0 for a feature that was constant in training.
     double factor(int feature) const;
 };
+
+/// The same machine for numbers that become the model's by `by`. Labels are those of the numbers rescaled,
+/// but for rounding.
+void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
 
 inline float scaled(float value, double minimum, double factor) {
     return static_cast<float>((static_cast<double>(value) - minimum) * factor);

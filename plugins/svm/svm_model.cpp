@@ -18,13 +18,9 @@ constexpr int format_version = 1;
 
 void read_features(const Reader& in, const Json& root, Model& m) {
     const Json& features = in.member(root, "features");
+    in.member(features, "minimum");
+    in.member(features, "maximum");
     static_cast<model::ModelBands&>(m) = in.bands(features);
-    const size_t n = m.bands.size();
-    m.minimum = in.numbers(in.member(features, "minimum"), "minimum", n);
-    m.maximum = in.numbers(in.member(features, "maximum"), "maximum", n);
-    for (size_t f = 0; f < n; ++f)
-        if (m.maximum[f] < m.minimum[f])
-            in.fail("the minimum of feature " + std::to_string(f + 1) + " is above its maximum");
 }
 
 void read_machine(const Reader& in, const Json& root, Model& m) {
@@ -67,6 +63,10 @@ double Model::factor(int feature) const {
     return width > 0 ? 1.0 / width : 0.0;
 }
 
+void rescale(Model& m, const model::Rescaling& by, const model::ValueScale& scene) {
+    model::rescale(m, by, scene); // features are scaled by the range alone
+}
+
 std::string to_json(const Model& m) {
     const auto n = static_cast<size_t>(m.features()), vectors = static_cast<size_t>(m.vector_count());
     std::string t = "{\n" + model::head_text(format_name, format_version, m.created_by, m.history);
@@ -77,7 +77,7 @@ std::string to_json(const Model& m) {
                           {"cv_accuracy", m.cv_accuracy},
                           {"seed", m.seed}}) +
          ",\n" + model::classes_text(m.classes, true) + ",\n\"features\": {\n" + model::bands_text(m) +
-         "  \"minimum\": " + row(m.minimum) + ",\n  \"maximum\": " + row(m.maximum) + "\n},\n";
+         "\n},\n";
     t += "\"svm\": {\n  \"type\": \"c_svc\",\n  \"kernel\": \"rbf\",\n  \"C\": " + number_text(m.c) +
          ",\n  \"gamma\": " + number_text(m.gamma) +
          ",\n  \"support_count\": " + Json(m.support_count).dump() + ",\n  \"rho\": " + row(m.rho) + ",\n";

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "cli/tool.h"
 
+#include "cli/arguments.h"
+
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "support/memory_cube.h"
 
 #include <cpl_conv.h>
@@ -119,10 +122,24 @@ TEST(Options, HaveDefaults) {
     EXPECT_EQ(o.device.kind, DeviceChoice::Kind::automatic);
     EXPECT_EQ(o.memory, usable_ram() / 4);
     EXPECT_EQ(o.device_memory, 0u);
-    cpu_set_t set;
-    ASSERT_EQ(sched_getaffinity(0, sizeof set, &set), 0);
-    EXPECT_EQ(o.threads, CPU_COUNT(&set));
+    EXPECT_EQ(o.threads, usable_processors());
     EXPECT_EQ(o.tile_samples, 0);
+}
+
+TEST(Options, TheNumberOfThreadsIsGdalsOwnUnlessGiven) {
+    EXPECT_EQ(parsed({"--config", "GDAL_NUM_THREADS", "7"}).threads, 7);
+    EXPECT_EQ(parsed({"--config", "GDAL_NUM_THREADS", "0"}).threads, 1);
+    EXPECT_EQ(parsed({"--config", "GDAL_NUM_THREADS", "all_cpus"}).threads, usable_processors());
+    EXPECT_EQ(parsed({"--config", "GDAL_NUM_THREADS", "7", "-threads", "3"}).threads, 3);
+    EXPECT_EQ(parsed({"--config", "GDAL_NUM_THREADS", "7", "-threads", "ALL_CPUS"}).threads,
+              usable_processors());
+    CPLSetConfigOption("GDAL_NUM_THREADS", "many");
+    EXPECT_THROW(default_threads(8), UsageError);
+    CPLSetConfigOption("GDAL_NUM_THREADS", "-2");
+    EXPECT_THROW(default_threads(8), UsageError);
+    CPLSetConfigOption("GDAL_NUM_THREADS", "100");
+    EXPECT_EQ(default_threads(8), 8);
+    CPLSetConfigOption("GDAL_NUM_THREADS", nullptr);
 }
 
 TEST(Options, AreRead) {

@@ -5,6 +5,7 @@
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <fstream>
@@ -243,6 +244,126 @@ TEST(Pca, FilesThatAreNoModelsAreRefused) {
     EXPECT_NO_THROW(pca::from_json(pca::to_json(model), "m"));
     model.mean.pop_back();
     EXPECT_THROW(pca::from_json(pca::to_json(model), "m"), Error);
+}
+
+TEST(Pca, DamagedModelsAreRefusedByTheNameOfTheEntry) {
+    auto model = fit(random_scene(40, 30, 4, 12), {3, true, false});
+    model.bands = {1, 2, 3, 5};
+    model.wavelengths_nm = {400, 410, 420, std::nan("")};
+    model.value_scale = {1e-4, 1e-4, 1e-4, 2e-4};
+    model.value_offset = {0, 0, 0, 1};
+    model.value_unit = "reflectance";
+    model.minimum = {1, 2, 3, 4};
+    model.maximum = {5, 6, 7, 8};
+    const auto good = nlohmann::json::parse(pca::to_json(model));
+    EXPECT_EQ(pca::to_json(pca::from_json(good.dump(), "m.json")), pca::to_json(model));
+    const auto refused = [&](const nlohmann::json& patch, const std::string& words) {
+        auto bad = good;
+        bad.merge_patch(patch);
+        try {
+            pca::from_json(bad.dump(), "m.json");
+            ADD_FAILURE() << patch << " was taken";
+        } catch (const Error& e) {
+            const std::string what = e.what();
+            EXPECT_NE(what.find("'m.json' is no usable PCA model"), std::string::npos) << what;
+            EXPECT_NE(what.find(words), std::string::npos) << patch << ": " << what;
+        }
+    };
+    using nlohmann::json;
+    for (const char* key : {"format", "version", "pixels", "components", "whiten", "eigenvalues", "bands",
+                            "wavelengths_nm", "mean", "scale", "loadings"}) {
+        refused({{key, nullptr}},
+                key == std::string("format") ? "not marked" : std::string("'") + key + "' is missing");
+        refused({{key, json::object({{"a", 1}})}}, key == std::string("format") ? "format" : key);
+    }
+    refused({{"format", "gdal_hsi_svm"}}, "not marked");
+    refused({{"version", 2}}, "version is 2");
+    refused({{"version", 1.5}}, "version");
+    refused({{"pixels", 0}}, "'pixels'");
+    refused({{"pixels", 1e308}}, "'pixels'");
+    refused({{"pixels", "7"}}, "'pixels'");
+    refused({{"components", 0}}, "'components'");
+    refused({{"components", 5}}, "'components'");
+    refused({{"components", 2}}, "'loadings' has 3 entries instead of 2");
+    refused({{"components", 1e300}}, "'components'");
+    refused({{"whiten", 1}}, "'whiten'");
+    refused({{"source", 5}}, "'source'");
+    refused({{"bands", {1, 2, 3, -5}}}, "'bands'");
+    refused({{"bands", {0, 2, 3, 5}}}, "'bands'");
+    refused({{"bands", {1, 2, 3, 2}}}, "band 2 twice");
+    refused({{"bands", {1, 2, 3, 1e308}}}, "'bands'");
+    refused({{"bands", {1, 2, 3, 4.5}}}, "'bands'");
+    refused({{"bands", {1, 2, 3, "4"}}}, "'bands'");
+    refused({{"bands", json::array()}}, "features");
+    refused({{"bands", {1, 2, 3}}}, "instead of 3");
+    refused({{"wavelengths_nm", {400, -1, 420, nullptr}}}, "'wavelengths_nm'");
+    refused({{"wavelengths_nm", {400, 1e308, 420, nullptr}}}, "'wavelengths_nm'");
+    refused({{"wavelengths_nm", {400, "x", 420, nullptr}}}, "'wavelengths_nm'");
+    refused({{"wavelengths_nm", {400}}}, "'wavelengths_nm'");
+    refused({{"mean", {1, 2, 3, 1e308}}}, "'mean' is out of range");
+    refused({{"mean", {1, 2, 3, nullptr}}}, "'mean'");
+    refused({{"mean", {1, 2, 3}}}, "'mean' has 3 entries");
+    refused({{"scale", {1, 2, 3, 0}}}, "entry 4 of 'scale'");
+    refused({{"scale", {1, -2, 3, 4}}}, "entry 2 of 'scale'");
+    refused({{"scale", {1e308, 2, 3, 4}}}, "entry 1 of 'scale'");
+    refused({{"scale", {1, 2}}}, "'scale' has 2 entries");
+    refused({{"eigenvalues", {3, 2, 1, -1}}}, "entry 4 of 'eigenvalues' is negative");
+    refused({{"eigenvalues", {-3, -3, -3, -3}}}, "'eigenvalues' is negative");
+    refused({{"eigenvalues", {1e308, 2, 1, 0}}}, "entry 1 of 'eigenvalues' is out of range");
+    refused({{"eigenvalues", {1, 2, 1, 0}}}, "entry 2 of 'eigenvalues' is larger");
+    refused({{"eigenvalues", {3, 2, 1}}}, "'eigenvalues' has 3 entries");
+    refused({{"eigenvalues", {3, nullptr, 1, 0}}}, "'eigenvalues'");
+    auto rows = good["loadings"];
+    rows[1][2] = 1e308;
+    refused({{"loadings", rows}}, "row 2 of 'loadings'");
+    rows = good["loadings"];
+    for (auto& x : rows[2])
+        x = 0;
+    refused({{"loadings", rows}}, "row 3 of 'loadings'");
+    rows = good["loadings"];
+    rows[2] = rows[0];
+    refused({{"loadings", rows}}, "rows 1 and 3 of 'loadings' are not orthogonal");
+    rows = good["loadings"];
+    rows[0].erase(3);
+    refused({{"loadings", rows}}, "'loadings' has 3 entries instead of 4");
+    rows[0] = "x";
+    refused({{"loadings", rows}}, "'loadings'");
+    refused({{"minimum", {9, 2, 3, 4}}}, "minimum of feature 1");
+    refused({{"minimum", nullptr}}, "alone");
+    refused({{"maximum", {5, 6, 7}}}, "'maximum' has 3 entries");
+    refused({{"values", {{"scale", 0}}}}, "'scale' of its values is 0");
+    refused({{"values", "x"}}, "'values'");
+    refused({{"values", {{"offset", {1, 2, 3}}}}}, "'offset'");
+    refused({{"values", {{"unit", 1}}}}, "'unit'");
+    std::string text = good.dump();
+    for (size_t cut = 0; cut < text.size(); cut += 13)
+        EXPECT_THROW(pca::from_json(text.substr(0, cut), "m"), Error);
+    text.replace(text.find("\"mean\":[") + 8, 1, "[NaN,");
+    EXPECT_THROW(pca::from_json(text, "m"), Error);
+}
+
+TEST(Pca, ARescaledModelGivesTheSameComponents) {
+    const Cube scene = random_scene(40, 30, 5, 12, 0.02, 3000);
+    Cube percent = scene;
+    for (int b = 0; b < 5; ++b)
+        for (int64_t p = 0; p < scene.shape.pixels(); ++p)
+            percent.at(b, p / 40, p % 40) = scene.at(b, p / 40, p % 40) * (b == 2 ? 0.02f : 0.01f) + 5;
+    for (const bool scaled : {false, true}) {
+        auto model = fit(scene, {5, scaled, true});
+        model.value_scale.assign(5, 1e-4);
+        model.value_offset.assign(5, 0);
+        const model::ValueScale other{
+            {0.01, 0.01, 0.005, 0.01, 0.01}, {-0.05, -0.05, -0.025, -0.05, -0.05}, ""};
+        const Cube want = components(scene, model, 5);
+        const auto by = model::rescaling("m", model, other);
+        ASSERT_EQ(by.factor.size(), 5u);
+        pca::rescale(model, by, other);
+        const Cube got = components(percent, model, 5);
+        for (int64_t p = 0; p < scene.shape.pixels(); ++p)
+            for (int k = 0; k < 5; ++k)
+                EXPECT_NEAR(value(got, k, p), value(want, k, p), 2e-3); // whitened: of 1
+        EXPECT_TRUE(model::rescaling("m", model, other).none());
+    }
 }
 
 TEST(Pca, BandsAreMatchedByWavelength) {

@@ -240,6 +240,58 @@ TEST(GdalSource, TiledAndCompressedFilesOfEveryType) {
             }
 }
 
+TEST(GdalSource, LargeWindowsThatMustBeComparedBeforeTheyBecomeFloatsAreReadInPieces) {
+    constexpr int samples = 300, lines = 260, bands = 40; // 25 MB: more than the scratch
+    for (const char* interleave : {"PIXEL", "BAND"}) {
+        const TempFolder folder;
+        const std::string path = folder / "cube.tif";
+        {
+            const Dataset d = create_gdal(
+                "GTiff", path, samples, lines, bands, GDT_Float64,
+                {"TILED=YES", "BLOCKXSIZE=256", "BLOCKYSIZE=256", std::string("INTERLEAVE=") + interleave});
+            d->GetRasterBand(1)->SetNoDataValue(7);
+            std::vector<double> values(static_cast<size_t>(samples) * lines * bands);
+            for (size_t i = 0; i < values.size(); ++i)
+                values[i] = static_cast<double>(i % 1021);
+            ASSERT_EQ(d->RasterIO(GF_Write, 0, 0, samples, lines, values.data(), samples, lines, GDT_Float64,
+                                  bands, nullptr, 0, 0, 0, nullptr),
+                      CE_None);
+        }
+        const auto source = open_source(path);
+        for (const Rect window : {Rect{0, 0, samples, lines}, Rect{11, 3, 280, 257}, Rect{250, 200, 20, 60}})
+            EXPECT_TRUE(
+                same_values(our_values(*source, window), with_nodata(gdal_values(path, window), true)))
+                << interleave << " at " << window.x;
+    }
+}
+
+TEST(GdalSource, WhatAReaderHoldsIsCounted) {
+    const TempFolder folder;
+    const auto held = [&](GDALDataType type, const std::vector<std::string>& options, bool nodata = false) {
+        const std::string path = folder / "cube.tif";
+        {
+            const Dataset d = create_gdal("GTiff", path, 100, 100, 6, type, options);
+            if (nodata) d->GetRasterBand(1)->SetNoDataValue(7);
+        }
+        return open_source(path)->reader_bytes();
+    };
+    const uint64_t block = uint64_t{32} * 48 * 4;
+    const std::vector<std::string> tiled = {"TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=48"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.end(), tiled.begin(), tiled.end());
+        return more;
+    };
+    EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=PIXEL"})), 6 * block);
+    EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=PIXEL", "COMPRESS=DEFLATE"})), 12 * block);
+    EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=BAND"})),
+              2 * block); // with the one that blocks are read into
+    EXPECT_EQ(held(GDT_Float32, with({"INTERLEAVE=BAND", "COMPRESS=DEFLATE"})), 3 * block);
+    EXPECT_GT(held(GDT_Float64, with({"INTERLEAVE=BAND"}), true), uint64_t{16} << 20);
+    const std::string path = folder / "cube.img";
+    create_gdal("ENVI", path, 10, 10, 2, GDT_Float32);
+    EXPECT_EQ(open_source(path)->reader_bytes(), 0u);
+}
+
 TEST(GdalSource, ACorruptBlockIsAnErrorWithGdalsReason) {
     const TempFolder folder;
     const std::string path = folder / "cube.tif";

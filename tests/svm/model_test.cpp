@@ -20,6 +20,10 @@ svm::Model sample_model(bool probability) {
     model.trained_on = "scene.img";
     model.folds = 4;
     model.cv_accuracy = 0.1 + 0.2;
+    model.value_scale.assign(5, 0.1);
+    model.value_offset = {0, 0, 1, 0, -0.3};
+    model.value_unit = "W/(m\xC2\xB2 sr \xC2\xB5m)";
+    model.mean = {1, 2, 3, 0.1 + 0.2, -5};
     return model;
 }
 
@@ -47,6 +51,10 @@ TEST(SvmModel, ComesBackToTheLastBit) {
         EXPECT_EQ(back.seed, model.seed);
         EXPECT_EQ(back.history, model.history);
         EXPECT_EQ(back.cv_accuracy, model.cv_accuracy);
+        EXPECT_EQ(back.value_scale, model.value_scale);
+        EXPECT_EQ(back.value_offset, model.value_offset);
+        EXPECT_EQ(back.value_unit, model.value_unit);
+        EXPECT_EQ(back.mean, model.mean);
     }
 }
 

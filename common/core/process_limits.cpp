@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+#include "core/process_limits.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fstream>
+#include <sstream>
+#include <thread>
+#include <vector>
+
+namespace hsi {
+namespace {
+
+/// The first line of a small file; empty when it cannot be read.
+std::string first_line(const std::string& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+/// A number above 0 and nothing else: "max", -1, 0, an empty text and garbage are no limit.
+std::optional<uint64_t> natural(const std::string& text) {
+    uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value == 0) return std::nullopt;
+    return value;
+}
+
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream in(text);
+    for (std::string part; std::getline(in, part, separator);)
+        parts.push_back(part);
+    return parts;
+}
+
+bool contains(const std::string& list, const std::string& word) {
+    const auto words = split(list, ',');
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+/// /proc/self/mountinfo writes a space of a name as \040.
+std::string unescaped(const std::string& text) {
+    const auto octal = [](char c) { return c >= '0' && c <= '7'; };
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '\\' && i + 3 < text.size() && octal(text[i + 1]) && octal(text[i + 2]) &&
+            octal(text[i + 3])) {
+            out +=
+                static_cast<char>((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 + (text[i + 3] - '0'));
+            i += 3;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
+/// A hierarchy of control groups that is mounted: `top` of it at `folder`.
+struct Mount {
+    bool second = false;     ///< version 2
+    std::string controllers; ///< version 1: "cpu,cpuacct"
+    std::string top, folder;
+};
+
+std::vector<Mount> mounts(const std::string& root) {
+    std::vector<Mount> all;
+    std::ifstream file(root + "/proc/self/mountinfo");
+    for (std::string line; std::getline(file, line);) {
+        // 36 35 98:0 /top /folder options [optional fields] - type source super-options
+        const auto words = split(line, ' ');
+        const auto dash = std::find(words.begin(), words.end(), "-");
+        if (words.size() < 6 || words.end() - dash < 4) continue;
+        if (dash[1] != "cgroup" && dash[1] != "cgroup2") continue;
+        all.push_back({dash[1] == "cgroup2", dash[3], unescaped(words[3]), unescaped(words[4])});
+    }
+    if (all.empty()) { // where distributions mount them
+        all.push_back({true, "", "/", "/sys/fs/cgroup"});
+        all.push_back({true, "", "/", "/sys/fs/cgroup/unified"});
+        for (const char* controllers : {"memory", "cpu,cpuacct", "cpu"})
+            all.push_back({false, controllers, "/", std::string("/sys/fs/cgroup/") + controllers});
+    }
+    return all;
+}
+
+struct Folder {
+    bool second;
+    std::string path;
+};
+
+/// Folders of the process's groups that have the controller, each followed by those of its parents.
+std::vector<Folder> folders(const std::string& root, const std::string& controller) {
+    struct Group {
+        bool second;
+        std::string controllers, path;
+    };
+    std::vector<Group> groups;
+    std::ifstream file(root + "/proc/self/cgroup");
+    for (std::string line; std::getline(file, line);) { // 4:cpu,cpuacct:/job, version 2: 0::/job
+        const size_t first = line.find(':'), second = line.find(':', first + 1);
+        if (first == std::string::npos || second == std::string::npos) continue;
+        const std::string controllers = line.substr(first + 1, second - first - 1);
+        groups.push_back({controllers.empty(), controllers, line.substr(second + 1)});
+    }
+    std::vector<Folder> all;
+    for (const Mount& mount : mounts(root)) {
+        if (!mount.second && !contains(mount.controllers, controller)) continue;
+        // Inside a container the group may be told as the host sees it, while only a part of the tree is
+        // mounted.
+        std::string path;
+        for (const Group& group : groups) {
+            if (group.second != mount.second) continue;
+            if (!group.second && !contains(group.controllers, controller)) continue;
+            path = group.path;
+        }
+        const std::string top = mount.top == "/" ? "" : mount.top;
+        if (path.compare(0, top.size(), top) == 0 && (path.size() == top.size() || path[top.size()] == '/'))
+            path.erase(0, top.size());
+        // A group outside of what is mounted ("/../other") leaves the top alone to be asked.
+        if (path.empty() || path[0] != '/' || (path + "/").find("/../") != std::string::npos) path = "/";
+        while (path.size() > 1) {
+            all.push_back({mount.second, root + mount.folder + path});
+            path.erase(path.rfind('/'));
+        }
+        all.push_back({mount.second, root + mount.folder});
+    }
+    return all;
+}
+
+template <class T>
+void lower(std::optional<T>& limit, const std::optional<T>& other) {
+    if (other && (!limit || *other < *limit)) limit = other;
+}
+
+std::optional<double> share(const std::optional<uint64_t>& quota, const std::optional<uint64_t>& period) {
+    if (!quota || !period) return std::nullopt;
+    return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+} // namespace
+
+std::optional<uint64_t> cgroup_memory_limit(const std::string& root) {
+    std::optional<uint64_t> limit;
+    for (const auto& [second, folder] : folders(root, "memory")) {
+        if (second) {
+            lower(limit, natural(first_line(folder + "/memory.max")));
+            lower(limit, natural(first_line(folder + "/memory.high")));
+        } else {
+            lower(limit, natural(first_line(folder + "/memory.limit_in_bytes")));
+        }
+    }
+    return limit;
+}
+
+std::optional<double> cgroup_processor_limit(const std::string& root) {
+    std::optional<double> limit;
+    for (const auto& [second, folder] : folders(root, "cpu")) {
+        if (second) {
+            const auto words = split(first_line(folder + "/cpu.max"), ' ');
+            if (words.size() == 2) lower(limit, share(natural(words[0]), natural(words[1])));
+        } else {
+            lower(limit, share(natural(first_line(folder + "/cpu.cfs_quota_us")),
+                               natural(first_line(folder + "/cpu.cfs_period_us"))));
+        }
+    }
+    return limit;
+}
+
+uint64_t usable_ram() {
+    const uint64_t ram =
+        static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
+    return std::min(ram, cgroup_memory_limit().value_or(ram));
+}
+
+int usable_processors() {
+    int count = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) count = CPU_COUNT(&set);
+    if (const auto limit = cgroup_processor_limit(); limit && *limit < count)
+        count = std::max(1, static_cast<int>(std::ceil(*limit)));
+    return count;
+}
+
+} // namespace hsi

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// What the machine and the control groups of this process (a job of Slurm, a container, a systemd unit) grant
+// it. Control groups of version 1, of version 2, and both side by side; a group is bound by its parents'
+// limits, too.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace hsi {
+
+/// The least memory limit in bytes among the process's own control group and all its parents (version 2:
+/// memory.max and memory.high; version 1: memory.limit_in_bytes); nothing when there is none. Files that are
+/// missing or that hold no number count as no limit. `root` stands before /proc and /sys: "" for this
+/// machine, a folder in tests.
+std::optional<uint64_t> cgroup_memory_limit(const std::string& root = {});
+
+/// The least share of processor time, likewise (version 2: cpu.max; version 1: cpu.cfs_quota_us by
+/// cpu.cfs_period_us), in processors: 2.5 for 250 of every 100 ms; nothing when there is none.
+std::optional<double> cgroup_processor_limit(const std::string& root = {});
+
+/// Memory of this machine in bytes, or the control groups' limit when that is lower.
+uint64_t usable_ram();
+
+/// Processors that this process may keep busy: those that it may run on (sched_getaffinity), or the control
+/// groups' share of time, rounded up, when that is lower. At least 1.
+int usable_processors();
+
+} // namespace hsi

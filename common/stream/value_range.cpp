@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "stream/value_range.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::stream {
+namespace {
+
+constexpr int64_t wanted_pixels = 4096;
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+} // namespace
+
+struct RangeWatch::Limits {
+    std::vector<float> least, greatest, faint; ///< infinite for bands that tell nothing
+    int varying = 0;                           ///< bands with a least and a greatest value
+    bool amounts = false;                      ///< enough bands have a level that `faint` was made from
+
+    explicit Limits(const ValueRange& known, size_t bands)
+        : least(bands, -infinity), greatest(bands, infinity), faint(bands, infinity) {
+        size_t levels = 0;
+        for (size_t b = 0; b < known.minimum.size(); ++b) {
+            const double low = known.minimum[b], high = known.maximum[b], width = high - low;
+            if (width > 0) {
+                least[b] = static_cast<float>(low - width);
+                greatest[b] = static_cast<float>(high + width);
+                ++varying;
+            }
+            // Old models have no means: the end of the range that is nearer to 0 is a careful one.
+            const double nearest = low > 0 ? low : high < 0 ? -high : 0;
+            const double level = known.mean.empty() ? nearest : std::fabs(known.mean[b]);
+            if (level > 0 && level > width / 100) {
+                faint[b] = static_cast<float>(level / 20);
+                ++levels;
+            }
+        }
+        amounts = levels > 0 && 2 * levels >= bands;
+    }
+};
+
+class RangeWatch::Reader final : public CubeReader {
+  public:
+    explicit Reader(const RangeWatch& owner)
+        : m_owner(owner), m_reader(owner.m_from.open_reader()),
+          m_minimum(static_cast<size_t>(owner.shape().bands), infinity),
+          m_maximum(static_cast<size_t>(owner.shape().bands), -infinity) {}
+
+    ~Reader() override {
+        if (m_valid == 0) return;
+        const std::lock_guard lock(m_owner.m_mutex);
+        m_owner.m_valid += m_valid;
+        m_owner.m_far_outside += m_far_outside;
+        m_owner.m_minimum.resize(m_minimum.size(), infinity);
+        m_owner.m_maximum.resize(m_maximum.size(), -infinity);
+        for (size_t b = 0; b < m_minimum.size(); ++b) {
+            m_owner.m_minimum[b] = std::min(m_owner.m_minimum[b], m_minimum[b]);
+            m_owner.m_maximum[b] = std::max(m_owner.m_maximum[b], m_maximum[b]);
+        }
+    }
+
+    void read(const Rect& window, const CubeView<float>& dst) override {
+        m_reader->read(window, dst);
+        const int64_t step = m_owner.m_step, first = m_owner.m_first;
+        const auto next = [&](int64_t from) { // the first place of the grid at `from` or behind it
+            return from <= first ? first : first + (from - first + step - 1) / step * step;
+        };
+        for (int64_t y = next(window.y); y < window.bottom(); y += step) {
+            m_places.clear();
+            for (int64_t x = next(window.x); x < window.right(); x += step) {
+                const int64_t index = (y - first) / step * m_owner.m_across + (x - first) / step;
+                if (m_owner.m_seen[static_cast<size_t>(index)].exchange(1, std::memory_order_relaxed) == 0)
+                    m_places.push_back(x - window.x);
+            }
+            if (!m_places.empty()) look_at(dst, y - window.y);
+        }
+    }
+    void prefetch(const Rect& window) override { m_reader->prefetch(window); }
+
+  private:
+    /// The pixels at m_places of a line.
+    void look_at(const CubeView<float>& tile, int64_t line) {
+        const size_t count = m_places.size(), bands = m_minimum.size();
+        const Limits& limits = *m_owner.m_limits;
+        m_values.resize(count * bands);
+        m_sound.assign(count, 1);
+        m_nonzero.assign(count, 0);
+        m_faint.assign(count, 1);
+        m_outside.assign(count, 0);
+        for (size_t b = 0; b < bands; ++b) {
+            const float* const row = tile.row(static_cast<int>(b), line);
+            float* const values = m_values.data() + b * count;
+            for (size_t i = 0; i < count; ++i)
+                values[i] = row[m_places[i]];
+            const float least = limits.least[b], greatest = limits.greatest[b], faint = limits.faint[b];
+            for (size_t i = 0; i < count; ++i) {
+                const float v = values[i], size = std::fabs(v);
+                m_sound[i] &= static_cast<int32_t>(size < infinity); // false for NaN
+                m_nonzero[i] |= static_cast<int32_t>(size > 0);
+                m_faint[i] &= static_cast<int32_t>(size < faint);
+                m_outside[i] += static_cast<int32_t>(v < least) + static_cast<int32_t>(v > greatest);
+            }
+        }
+        for (size_t i = 0; i < count; ++i) {
+            m_sound[i] &= m_nonzero[i];
+            if (m_sound[i] == 0) continue;
+            ++m_valid;
+            if (2 * m_outside[i] > limits.varying || (limits.amounts && m_faint[i] != 0)) ++m_far_outside;
+        }
+        for (size_t b = 0; b < bands; ++b) {
+            float low = m_minimum[b], high = m_maximum[b];
+            const float* const values = m_values.data() + b * count;
+            for (size_t i = 0; i < count; ++i) {
+                const float v = values[i] + 0.0f; // -0 and 0 are one value, whichever comes first
+                low = m_sound[i] != 0 && v < low ? v : low;
+                high = m_sound[i] != 0 && v > high ? v : high;
+            }
+            m_minimum[b] = low;
+            m_maximum[b] = high;
+        }
+    }
+
+    const RangeWatch& m_owner;
+    std::unique_ptr<CubeReader> m_reader;
+    std::vector<int64_t> m_places;
+    std::vector<float> m_values; ///< [band][place]
+    std::vector<int32_t> m_sound, m_nonzero, m_faint, m_outside;
+    int64_t m_valid = 0, m_far_outside = 0;
+    std::vector<float> m_minimum, m_maximum;
+};
+
+RangeWatch::RangeWatch(const CubeSource& from, ValueRange known)
+    : m_from(from), m_limits(std::make_unique<const Limits>(known, static_cast<size_t>(from.shape().bands))) {
+    const CubeShape shape = from.shape();
+    while ((shape.samples / (m_step + 1)) * (shape.lines / (m_step + 1)) >= wanted_pixels)
+        ++m_step;
+    m_first = m_step / 2;
+    const auto places = [&](int64_t size) {
+        return size > m_first ? (size - m_first + m_step - 1) / m_step : 0;
+    };
+    m_across = places(shape.samples);
+    m_seen = std::vector<std::atomic<uint8_t>>(static_cast<size_t>(m_across * places(shape.lines)));
+}
+
+RangeWatch::~RangeWatch() = default;
+
+std::unique_ptr<CubeReader> RangeWatch::open_reader() const { return std::make_unique<Reader>(*this); }
+
+} // namespace hsi::stream

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""-memory is a ceiling: the peak resident memory of every tool that works through a scene, for every way in which files
+store one. What a process holds whatever it works on is measured here too, with the same tool on a scene of a few pixels, so
+that nothing depends on the machine."""
+
+import json
+import os
+import signal
+import time
+
+import pytest
+from osgeo import gdal
+
+from conftest import first_error, run, start, succeed, wait_for
+
+SAMPLES, LINES, BANDS = 640, 512, 128  # 160 MB of floats
+MEMORY = 72  # MB
+SLACK = 16  # MB: pages of the heap, thread stacks, code that only a large scene reaches
+THREADS = 4
+
+STORED = {
+    "raw": ("ENVI", []),
+    "tiled": ("GTiff", ["TILED=YES", "BLOCKXSIZE=256", "BLOCKYSIZE=256", "INTERLEAVE=BAND"]),
+    "pixel": ("GTiff", ["TILED=YES", "BLOCKXSIZE=256", "BLOCKYSIZE=256", "INTERLEAVE=PIXEL"]),
+    "deflate": ("GTiff", ["TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "INTERLEAVE=BAND", "COMPRESS=DEFLATE", "ZLEVEL=1"]),
+    "cog": ("COG", ["BLOCKSIZE=128", "COMPRESS=DEFLATE", "LEVEL=1", "OVERVIEWS=NONE"]),
+}
+EXTENSION = {"ENVI": "img", "GTiff": "tif", "COG": "tif"}
+
+
+def make(folder, name, lines, samples):
+    """The scene, its labels and models in all forms; made by pieces, of what gdal_hsi_synth makes."""
+    folder = folder / name
+    folder.mkdir()
+    succeed(run("gdal_hsi_synth", "-q", "-size", samples, lines, BANDS, "-seed", 3, "-memory", "64MB", "-of", "ENVI",
+                "-labels", folder / "labels.tif", folder / "raw.img"))
+    gdal.SetCacheMax(256 << 20)
+    for kind, (driver, options) in STORED.items():
+        if kind != "raw":
+            gdal.Translate(str(folder / f"{kind}.tif"), str(folder / "raw.img"), format=driver, creationOptions=options)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def scenes(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("memory")
+    large, tiny = make(folder, "large", LINES, SAMPLES), make(folder, "tiny", 48, 64)
+    for where in (large, tiny):
+        succeed(run("gdal_hsi_sample", "-q", "-n", 5, where / "labels.tif", where / "train.tif", where / "test.tif"))
+    train = large / "train.tif"
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", 8, "-gamma", 1, large / "raw.img", train, folder / "svm.json"))
+    succeed(run("gdal_hsi_sahic", "-q", "-device", "cpu", "-no-spatial", "-model", folder / "mlr.json", large / "raw.img", train,
+                folder / "map.tif"))
+    return large, tiny
+
+
+def command(tool, folder, scene, dst):
+    """One run through the whole scene."""
+    models = folder.parent
+    device = ["-device", "cpu"]
+    return {
+        "spp": ["gdal_hsi_spp", *device, scene, dst],
+        "pca": ["gdal_hsi_pca", *device, "-nc", 3, scene, dst],
+        "eadp": ["gdal_hsi_eadp", *device, "-nc", 2, "-times", "1", scene, dst],
+        "atdca": ["gdal_hsi_atdca", *device, "-t", 3, scene, dst],
+        "vd": ["gdal_hsi_vd", scene],
+        "svm_classify": ["gdal_hsi_svm_classify", *device, scene, models / "svm.json", dst],
+        "svm_train": ["gdal_hsi_svm_train", "-C", 8, "-gamma", 1, scene, folder / "train.tif", dst],
+        "sahic": ["gdal_hsi_sahic", *device, "-no-spatial", "-apply", models / "mlr.json", scene, "none", dst],
+        "compare": ["gdal_hsi_compare", scene, folder / "raw.img"],
+    }[tool]
+
+
+def peak(command, report, *options, memory=MEMORY):
+    """Megabytes."""
+    succeed(run(*command, "-q", "-memory", f"{memory}MB", "-threads", THREADS, "-report", report, *options))
+    return json.loads(report.read_text())["peak_resident_bytes"] / 2**20
+
+
+def destination(tool, folder):
+    return folder / {"atdca": "out.gpkg", "svm_train": "out.json"}.get(tool, "out.tif")
+
+
+def remove(path):
+    for file in (path, path.with_suffix(".hdr"), path.with_name(path.name + ".aux.xml")):
+        file.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("kind", STORED)
+@pytest.mark.parametrize("tool", ["spp", "pca", "eadp", "atdca", "vd", "svm_classify", "svm_train", "sahic", "compare"])
+def test_sources(scenes, tmp_path, tool, kind):
+    peaks = []
+    for folder in scenes:
+        dst = destination(tool, tmp_path)
+        scene = folder / f"{kind}.{EXTENSION[STORED[kind][0]]}"
+        peaks.append(peak(command(tool, folder, scene, dst), tmp_path / "run.json"))
+        remove(dst)
+    large, tiny = peaks
+    assert large <= tiny + MEMORY + SLACK, f"{large:.0f} MB, {tiny:.0f} MB for a scene of a few pixels"
+
+
+@pytest.mark.parametrize("kind", STORED)
+@pytest.mark.parametrize("tool", ["spp", "synth"])
+def test_outputs(scenes, tmp_path, tool, kind):
+    driver, options = STORED[kind]
+    options = [] if kind == "cog" else options  # what a user gets who says nothing
+    peaks = []
+    for folder, (samples, lines) in zip(scenes, ((SAMPLES, LINES), (64, 48))):
+        dst = tmp_path / f"out.{EXTENSION[driver]}"
+        work = (["gdal_hsi_spp", "-device", "cpu", folder / "raw.img", dst] if tool == "spp" else
+                ["gdal_hsi_synth", "-size", samples, lines, BANDS, dst])
+        peaks.append(peak(work, tmp_path / "run.json", "-of", driver, *sum((["-co", o] for o in options), [])))
+        assert gdal.Open(str(dst)).RasterCount == BANDS
+        remove(dst)
+    large, tiny = peaks
+    assert large <= tiny + MEMORY + SLACK, f"{large:.0f} MB, {tiny:.0f} MB for a scene of a few pixels"
+
+
+def test_what_cannot_fit_is_refused(scenes, tmp_path):
+    """One block of all bands is 33 MB, and a lane needs one."""
+    large, _ = scenes
+    with_names = run("gdal_hsi_pca", "-device", "cpu", "-memory", "48MB", large / "pixel.tif", tmp_path / "o.tif")
+    assert with_names.code == 1 and "decoded blocks" in first_error(with_names) and "-memory" in first_error(with_names)
+    assert "INTERLEAVE=BAND" in with_names.err
+    result = run("gdal_hsi_spp", "-device", "cpu", "-memory", f"{MEMORY}MB", "-of", "COG", "-co", "BLOCKSIZE=512", large / "raw.img",
+                 tmp_path / "o.tif")
+    assert result.code == 1 and "512x512" in first_error(result) and "-memory" in first_error(result)
+    assert "BLOCKSIZE=128" in result.err
+    assert not os.listdir(tmp_path)
+
+
+def test_a_cog_is_interrupted_while_it_is_made(scenes, tmp_path):
+    """Once the pixels are computed GDAL copies all of them: a signal ends that, too."""
+    large, _ = scenes
+    process = start("gdal_hsi_spp", "-device", "cpu", "-q", "-memory", f"{MEMORY}MB", "-of", "COG", "-co", "COMPRESS=DEFLATE",
+                    "-co", "LEVEL=9", large / "raw.img", tmp_path / "o.tif")
+    try:
+        # Two files: the finished stage and the COG in the making.
+        assert wait_for(lambda: sum(p.stat().st_size > 1 << 20 for p in tmp_path.iterdir()) > 1 or process.poll() is not None, 120)
+        assert process.poll() is None
+        begin = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+        seconds = time.monotonic() - begin
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 1
+    assert seconds < 10, f"{seconds:.1f} s"
+    assert not os.listdir(tmp_path)
