@@ -5,6 +5,10 @@
 #include <cpl_error.h>
 #include <cpl_string.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <csignal>
 
 #include <algorithm>
@@ -41,6 +45,15 @@ extern "C" void hsi_gdal_message(CPLErr severity, CPLErrorNum number, const char
 }
 
 } // namespace
+
+void open_standard_descriptors() {
+    for (int number = 0; number <= 2; ++number) {
+        if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) continue;
+        // The lowest free number is this one: those before it are open.
+        const int file = ::open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
+        if (file > number) ::close(file);
+    }
+}
 
 struct SignalGuard::Saved {
     int number = 0;

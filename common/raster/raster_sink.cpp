@@ -10,7 +10,9 @@
 #include "raster/made_scene.h"
 #include "raster/output_format.h"
 #include "raster/raw_writer.h"
+#include "raster/run_files.h"
 #include "raster/scene_metadata.h"
+#include "raster/side_files.h"
 #include "raster/source_impl.h"
 #include "raster/store_convert.h"
 #include "raster/virtual_bands.h"
@@ -19,11 +21,14 @@
 #include <cpl_string.h>
 #include <gdal_rat.h>
 
+#include <stdio_ext.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -94,6 +99,7 @@ void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType ty
         band.SetNoDataValue(nodata.as_double());
 }
 
+/// The place of an output: its folder, what is there already, what else it would fall on.
 void check_place(const OutputOptions& options, GDALDriver* driver) {
     const std::string& path = options.path;
     if (path == standard_output) {
@@ -103,7 +109,10 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
                              "GTiff, PNG and JPEG can.");
         return;
     }
-    const std::string folder = folder_of(path);
+    // A link stays, and side files lie beside what it leads to.
+    const std::string end = is_local(path) ? follow_links(path) : path, folder = folder_of(end);
+    const auto sides = side_file_names(driver->GetDescription(), end, options.creation_options);
+    if (options.run) options.run->writes(options.role, path, sides);
     if (is_local(path)) {
         struct stat info {};
         if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
@@ -111,20 +120,28 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         if (::access(folder.c_str(), W_OK | X_OK) != 0)
             throw Error("cannot write '" + path + "': no permission to write in the folder '" + folder + "'");
     }
-    const auto refuse_existing = [&](const std::string& existing) {
-        VSIStatBufL info;
-        if (VSIStatExL(existing.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0) return;
-        if (!VSI_ISREG(info.st_mode) && !VSI_ISDIR(info.st_mode))
-            throw Error("'" + existing + "' exists and is no regular file");
-        if (VSI_ISDIR(info.st_mode) && existing == path && !is(driver, "Zarr"))
-            throw Error("'" + existing + "' is a folder");
-        if (!options.overwrite)
-            throw Error("File '" + existing + "' already exists.", "Specify -overwrite to replace it.");
+    const auto exists = [](const std::string& name, VSIStatBufL& info) {
+        return VSIStatExL(name.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0;
     };
-    refuse_existing(path);
-    if (is(driver, "ENVI")) {
-        const bool added = EQUAL(creation_options(options).FetchNameValueDef("SUFFIX", "REPLACE"), "ADD");
-        refuse_existing(added ? path + ".hdr" : std::string(CPLResetExtension(path.c_str(), "hdr")));
+    VSIStatBufL info;
+    if (exists(path, info)) {
+        if (!VSI_ISREG(info.st_mode) && !VSI_ISDIR(info.st_mode))
+            throw Error("'" + path + "' exists and is no regular file");
+        if (VSI_ISDIR(info.st_mode) && !is(driver, "Zarr")) throw Error("'" + path + "' is a folder");
+        if (!options.overwrite)
+            throw Error("File '" + path + "' already exists.", "Specify -overwrite to replace it.");
+    }
+    for (const std::string& side : sides) {
+        const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
+        // out.tif.aux.xml is nothing without out.tif, and goes with it.
+        if ((side.rfind(end + ".", 0) == 0 && !header) || !exists(side, info)) continue;
+        if (!options.overwrite)
+            throw Error("File '" + side + "' already exists.", "Specify -overwrite to replace it.");
+        if (!header) continue;
+        if (const std::string owner = other_owner_of_header(side, end); !owner.empty())
+            throw Error("'" + side + "' is the header of '" + owner + "', and '" + path +
+                            "' would need it too",
+                        "Choose a name that differs before the extension.");
     }
 }
 
@@ -136,40 +153,6 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec, bool is_v
     check_place(options, target.driver);
     if (!is_virtual) try_target(target, options, spec, scene);
     return target;
-}
-
-/// Where a symbolic link leads, so that the link stays and its target is replaced.
-std::string real_destination(const std::string& path) {
-    struct stat info {};
-    if (!is_local(path) || ::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
-    char* resolved = ::realpath(path.c_str(), nullptr);
-    if (resolved == nullptr) return path;
-    const std::string out = resolved;
-    std::free(resolved);
-    return out;
-}
-
-/// Files that belong to the raster that stands at `path` now.
-std::vector<std::string> old_side_files(const std::string& path) {
-    VSIStatBufL info;
-    if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) != 0) return {};
-    std::vector<std::string> out;
-    for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
-        out.push_back(path + suffix);
-    const GdalErrors quiet;
-    const DatasetHandle old(GDALDataset::FromHandle(
-        GDALOpenEx(path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-    if (!old) return out;
-    const CPLStringList files(old->GetFileList());
-    const std::string stem = CPLResetExtension(path.c_str(), "");
-    const std::string start = stem.empty() || stem.back() != '.' ? stem : stem.substr(0, stem.size() - 1);
-    for (int i = 0; i < files.size(); ++i) {
-        const std::string file = files[i];
-        // A VRT lists its sources, too: only what shares the name is a part of it.
-        const std::string name = file.substr(0, file.rfind('.'));
-        if (file != path && (file.rfind(path + ".", 0) == 0 || name == start)) out.push_back(file);
-    }
-    return out;
 }
 
 bool same_geotransform(const double* a, const double* b) {
@@ -250,6 +233,15 @@ struct RasterSink::Impl {
 
     Error failure(const std::string& reason) const {
         return Error("cannot write '" + options.path + "': " + reason);
+    }
+
+    /// GDAL's local files are streams of stdio, and GDAL does not look at what closing one returns: the last
+    /// kilobytes of a file could be lost on a full disk, unseen. Flushed before, they are seen.
+    void flush() const {
+        // What the standard output does not take is nothing to the image: its error mark stays for who looks
+        // after it.
+        if (std::fflush(stdout) != 0) __fpurge(stdout);
+        if (std::fflush(nullptr) != 0) throw failure(std::strerror(errno));
     }
 
     void make() {
@@ -417,8 +409,31 @@ struct RasterSink::Impl {
         const std::optional<double> no_value =
             nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
         write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, no_value));
-        check_written(file->path());
-        file->commit(old_side_files(file->destination()));
+        {
+            // Its relative names hold at the destination only: a twin that names the same files from where it
+            // lies, outputs that wait for their names among them, shows that it opens.
+            auto at_hand = bands;
+            for (VirtualBand& band : at_hand)
+                if (options.run && !band.further.empty())
+                    band.further = options.run->pending_path(band.further);
+            const std::string twin = file->scratch_path("vrt");
+            write_all(twin, with_derived_bands(text, twin, like, at_hand, no_value));
+            check_written(twin);
+            VSIUnlink(twin.c_str());
+        }
+        hand_over();
+    }
+
+    /// What is complete and verified goes to the run, which gives all its outputs their names together;
+    /// alone, it gets its own at once.
+    void hand_over() {
+        if (options.path != standard_output) file->set_stale(old_side_files(file->destination()));
+        if (options.run) {
+            options.run->add(std::move(file));
+            return;
+        }
+        file->publish();
+        file->conclude();
     }
 
     /// GDAL closes without a return value: what was written must open again as it was made.
@@ -456,7 +471,7 @@ void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& s
     impl.spec = spec;
     impl.scene = like.metadata();
     impl.nodata = choose_nodata(options, spec, &*impl.scene, impl.target.type);
-    impl.file = std::make_unique<AtomicFile>(real_destination(options.path));
+    impl.file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     impl.make_virtual(like, bands);
 }
 
@@ -485,7 +500,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
     impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
-    impl->file = std::make_unique<AtomicFile>(real_destination(options.path));
+    impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     impl->make();
     return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
 }
@@ -540,6 +555,7 @@ void RasterSink::commit() {
     s.blocks.reset();
     s.dataset->FlushCache(true);
     check();
+    s.flush();
     s.dataset.reset();
     check();
     if (s.copies()) {
@@ -562,9 +578,8 @@ void RasterSink::commit() {
         check();
     }
     if (!to_stdout) s.check_written(s.file->path());
-    const auto stale = to_stdout ? std::vector<std::string>() : old_side_files(s.file->destination());
     try {
-        s.file->commit(stale);
+        s.hand_over();
     } catch (const Error& e) {
         throw s.failure(e.what());
     }
