@@ -85,6 +85,7 @@ class Rasters {
             raster::OutputOptions o;
             o.role = role;
             o.run = run.files();
+            o.cancel = &run.cancel();
             o.path = path;
             o.creation_options = s.creation_options;
             o.overwrite = s.targets.overwrite;

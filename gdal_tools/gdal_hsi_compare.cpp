@@ -422,6 +422,7 @@ void compare_scenes(cli::Run& run, Settings s) {
         map_options.path = s.map;
         map_options.role = "-map";
         map_options.run = run.files();
+        map_options.cancel = &run.cancel();
         map_options.format = s.map_format;
         map_options.creation_options = s.map_creation;
         map_options.overwrite = s.overwrite;
