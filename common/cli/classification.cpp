@@ -3,8 +3,6 @@
 
 #include "core/error.h"
 
-#include <gdal.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -13,16 +11,11 @@
 namespace hsi::cli {
 namespace {
 
-/// The greatest class number that a type holds.
-int greatest_class(const std::string& type) {
-    const GDALDataType kind = GDALGetDataTypeByName(type.c_str());
-    if (GDALDataTypeIsFloating(kind)) return raster::max_class;
-    const int bits = GDALGetDataTypeSizeBits(kind) - GDALDataTypeIsSigned(kind);
-    return bits < 16 ? (1 << bits) - 1 : raster::max_class;
-}
-
 void check_type(const std::string& type, const std::vector<raster::LabelClass>& classes) {
-    const int most = greatest_class(type);
+    const int most = type == "Byte"    ? 255
+                     : type == "Int8"  ? 127
+                     : type == "Int16" ? 32767
+                                       : raster::max_class;
     for (const auto& c : classes)
         if (c.value > most)
             throw UsageError("-ot " + type + ": it holds class numbers up to " + std::to_string(most) +
@@ -112,22 +105,23 @@ raster::OutputSet plan_classification(const Run& run, const raster::RasterSource
     for (const auto& [key, value] : metadata)
         labels.metadata[key] = value;
     outputs.plan(map, labels);
-    const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
+    const auto further = [&](const std::string& role, const std::string& path,
+                             std::vector<raster::BandSpec> bands) {
         if (path.empty()) return;
         raster::OutputSpec spec;
         spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
         spec.bands = std::move(bands);
         spec.holes = true;
         spec.metadata = labels.metadata;
-        outputs.plan(run.side_output(path), std::move(spec));
+        outputs.plan(run.side_output(role, path), std::move(spec));
     };
     std::vector<raster::BandSpec> names;
     for (const auto& c : classes) {
         std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
         names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
     }
-    further(probabilities, std::move(names));
-    further(confidence, {{"confidence", {}}});
+    further("-probabilities", probabilities, std::move(names));
+    further("-confidence", confidence, {{"confidence", {}}});
     outputs.check();
     return outputs;
 }
