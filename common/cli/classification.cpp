@@ -3,8 +3,6 @@
 
 #include "core/error.h"
 
-#include <gdal.h>
-
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -13,16 +11,11 @@
 namespace hsi::cli {
 namespace {
 
-/// The greatest class number that a type holds.
-int greatest_class(const std::string& type) {
-    const GDALDataType kind = GDALGetDataTypeByName(type.c_str());
-    if (GDALDataTypeIsFloating(kind)) return raster::max_class;
-    const int bits = GDALGetDataTypeSizeBits(kind) - GDALDataTypeIsSigned(kind);
-    return bits < 16 ? (1 << bits) - 1 : raster::max_class;
-}
-
 void check_type(const std::string& type, const std::vector<raster::LabelClass>& classes) {
-    const int most = greatest_class(type);
+    const int most = type == "Byte"    ? 255
+                     : type == "Int8"  ? 127
+                     : type == "Int16" ? 32767
+                                       : raster::max_class;
     for (const auto& c : classes)
         if (c.value > most)
             throw UsageError("-ot " + type + ": it holds class numbers up to " + std::to_string(most) +
