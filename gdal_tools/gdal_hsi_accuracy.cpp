@@ -140,6 +140,7 @@ int main(int argc, char** argv) {
     app.add_flag("--all-touched", s.reference.all_touched, "Burn every pixel that a polygon touches");
     app.add_flag("--overwrite", s.overwrite, "Replace the file of -csv when it is there");
     tool.add_report();
+    tool.add_output("-csv", s.csv);
     tool.add_input("map", s.map.path);
     tool.add_input("reference", s.reference.path);
     tool.add_input("-mask", s.mask.path);

@@ -562,6 +562,9 @@ int main(int argc, char** argv) {
         ->type_name("NAME=VALUE")
         ->group("Output");
     app.add_flag("--overwrite", s.targets.overwrite, "Replace outputs that are there")->group("Output");
+    for (const auto& [role, path] : std::initializer_list<std::pair<const char*, const std::string&>>{
+             {"dst", s.targets.path}, {"-spectra", s.spectra}, {"-map", s.map}, {"-scores", s.scores}})
+        tool.add_output(role, path);
     tool.add_input("-original", s.original);
     tool.add_input("-reference", s.reference);
     tool.check([&](const cli::CommonOptions&) { check_settings(s); });

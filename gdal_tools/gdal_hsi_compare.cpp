@@ -523,11 +523,11 @@ void compare_scenes(cli::Run& run, Settings s) {
 
     const auto result = to_json(f, a, b);
     run.report()["result"] = result;
-    run.commit_outputs(); // the map is wanted all the more when a limit is exceeded
     if (s.json)
         run.print(result.dump(1));
     else
         print_text(run, f, a, b);
+    run.commit_outputs(); // the map is wanted all the more when a limit is exceeded
     apply_limits(s, f);
 }
 
@@ -609,6 +609,7 @@ int main(int argc, char** argv) {
         if (s.map.empty() && (format->count() || creation->count() || overwrite->count()))
             throw UsageError("-of, -co and -overwrite are about the map", "Give -map FILE.");
     });
+    tool.add_output("-map", s.map);
     tool.add_input("other", s.other);
     return tool.run(argc, argv, [&](cli::Run& run) { compare_scenes(run, s); });
 }

@@ -249,6 +249,7 @@ int main(int argc, char** argv) {
     tool.app().add_flag("--inverse", settings.inverse,
                         "With -apply: src holds components, dst gets the model's bands");
     cli::add_any_scale(tool.app(), settings.any_scale, "With -apply: ");
+    tool.add_output("-model", settings.model_file);
     tool.add_input("-apply", settings.apply_file);
     tool.check([&](const cli::CommonOptions&) {
         settings.components_given = nc->count() > 0;

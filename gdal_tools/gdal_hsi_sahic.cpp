@@ -681,6 +681,9 @@ int main(int argc, char** argv) {
     cli::add_any_scale(app, s.any_scale, "With -apply: ");
     cli::add_label_options(app, s.labels);
     tool.add_compute();
+    tool.add_output("-probabilities", s.probabilities);
+    tool.add_output("-confidence", s.confidence);
+    tool.add_output("-model", s.model_file);
     tool.add_input("labels", s.labels.path);
     tool.add_input("-apply", s.apply);
     tool.check([&](const cli::CommonOptions&) {

@@ -148,6 +148,7 @@ int main(int argc, char** argv) {
     app.add_option("--like", s.like, "Put the labels on the grid of this raster (needed for vector labels)")
         ->type_name("FILE");
     cli::add_label_options(app, s.labels);
+    tool.add_output("dst_test", s.test_file);
     tool.add_input("labels", s.labels.path);
     tool.add_input("-like", s.like);
     tool.add_report();

@@ -256,6 +256,8 @@ int main(int argc, char** argv) {
         "--alpha", settings.alpha_file,
         "Also write alpha, the weighted mean angle to the neighbours in radians, to this file");
     tool.app().add_option("--rho", settings.rho_file, "Also write rho = (1 + sqrt(alpha))^2 to this file");
+    tool.add_output("-alpha", settings.alpha_file);
+    tool.add_output("-rho", settings.rho_file);
     tool.check([&](const cli::CommonOptions&) {
         if (settings.spp.window < spp::min_window || settings.spp.window > spp::max_window ||
             settings.spp.window % 2 == 0)

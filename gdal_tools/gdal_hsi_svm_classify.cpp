@@ -170,6 +170,8 @@ int main(int argc, char** argv) {
                  "Do not compare the scene's wavelengths with the model's");
     cli::add_any_scale(app, s.any_scale);
     tool.add_compute();
+    tool.add_output("-probabilities", s.probabilities);
+    tool.add_output("-confidence", s.confidence);
     tool.add_input("model", s.model_file);
     return tool.run(argc, argv, [&](cli::Run& run) { run_classify(run, s); });
 }

@@ -232,6 +232,8 @@ int main(int argc, char** argv) {
     cli::add_label_options(app, s.labels);
     app.add_flag("--overwrite", s.overwrite, "Replace the model when it is there");
     tool.add_compute(false);
+    tool.add_output("model", s.model_file);
+    tool.add_output("-libsvm", s.libsvm_file);
     tool.add_input("labels", s.labels.path);
     tool.check([&](const cli::CommonOptions&) {
         for (auto* list : {&s.c, &s.gamma}) {

@@ -301,6 +301,8 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     tool.add_destination();
     tool.add_compute(false);
+    tool.add_output("-labels", s.labels);
+    tool.add_output("-truth", s.truth);
     tool.check([&](const cli::CommonOptions&) {
         if (!std::isfinite(s.rotation)) throw UsageError("-rotate must be a number of degrees");
         if (s.size[2] < 1 || s.size[2] > 65535)

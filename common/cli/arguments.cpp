@@ -105,7 +105,7 @@ int default_threads(int most) {
     return static_cast<int>(std::clamp<long long>(*count, 1, most));
 }
 
-std::vector<std::string> expand_option_files(std::vector<std::string> words) {
+std::vector<std::string> expand_option_files(std::vector<std::string> words, std::vector<std::string>* read) {
     std::vector<std::string> expanded;
     for (size_t i = 0; i < words.size(); ++i) {
         if (words[i] == "--") {
@@ -119,6 +119,7 @@ std::vector<std::string> expand_option_files(std::vector<std::string> words) {
         if (++i == words.size()) throw UsageError("--optfile: the file name is missing");
         const std::unique_ptr<VSILFILE, CloseFile> file(VSIFOpenL(words[i].c_str(), "rb"));
         if (!file) throw UsageError("--optfile: cannot open '" + words[i] + "'");
+        if (read != nullptr) read->push_back(words[i]);
         while (const char* line = CPLReadLineL(file.get())) {
             if (line[0] == '#') continue;
             const CPLStringList tokens(CSLTokenizeString(line));

@@ -19,8 +19,10 @@ struct KnownOption {
 };
 
 /// Replaces every "--optfile FILE" by the words of the file (one or more a line, quotes as GDAL reads them,
-/// lines that begin with # left out). Throws UsageError when the file is missing or cannot be read.
-std::vector<std::string> expand_option_files(std::vector<std::string> words);
+/// lines that begin with # left out); their names go to `read`. Throws UsageError when the file is missing or
+/// cannot be read.
+std::vector<std::string> expand_option_files(std::vector<std::string> words,
+                                             std::vector<std::string>* read = nullptr);
 
 /// Takes "--config KEY VALUE", "--config KEY=VALUE" and "--debug VALUE" out of `words` and returns the
 /// configuration options in order (--debug is CPL_DEBUG). Stops at "--". Throws UsageError when a value is

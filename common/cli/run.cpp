@@ -176,6 +176,10 @@ void Run::Impl::warn(const std::string& text) {
 void Run::Impl::finish() {
     if (bar_position > 0 && bar_position < 1) progress(1.0);
     end_bar();
+    check_standard_output();
+}
+
+void Run::Impl::check_standard_output() const {
     if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && printed)
         throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
 }
@@ -232,7 +236,7 @@ raster::TextOutput Run::Impl::report_output() const { return {"-report", options
 void Run::Impl::check_report() {
     raster::TextOutput output = report_output();
     struct stat facts {};
-    if (!options.destination.overwrite && stat(options.report.c_str(), &facts) == 0 && S_ISREG(facts.st_mode))
+    if (!overwrite && stat(options.report.c_str(), &facts) == 0 && S_ISREG(facts.st_mode))
         output.overwrite = is_report(options.report);
     raster::check_text_output(output);
 }
@@ -369,7 +373,10 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
 
 const std::shared_ptr<raster::RunFiles>& Run::files() const { return m->files; }
 
-void Run::commit_outputs() { m->files->commit(&m->cancel); }
+void Run::commit_outputs() {
+    m->check_standard_output();
+    m->files->commit(&m->cancel);
+}
 
 raster::TextOutput Run::text_output(const std::string& role, const std::string& path, bool overwrite) const {
     return {role, path, overwrite, m->files};

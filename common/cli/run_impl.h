@@ -33,6 +33,7 @@ struct Run::Impl {
     uint64_t cache_wanted = 0;
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool stdout_is_output = false;
+    bool overwrite = false; ///< -overwrite, the frame's or the tool's own
     bool printed = false;
 
     std::mutex mutex; ///< guards what follows: GDAL's warnings come from any thread
@@ -47,7 +48,8 @@ struct Run::Impl {
     void progress(double done); ///< of the whole bar
     void end_bar();             ///< ends the bar's line where it is
     void warn(const std::string& text);
-    void finish(); ///< after a body that succeeded: completes the bar, checks stdout
+    void check_standard_output() const; ///< throws Error when something printed did not get there
+    void finish();                      ///< after a body that succeeded: completes the bar, checks stdout
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();
     void write_failure_report(const Failure& failure);

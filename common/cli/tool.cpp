@@ -221,7 +221,8 @@ struct Tool::Impl {
     std::string name, summary, epilog;
     CLI::App app;
     bool has_source = false, has_destination = false, has_compute = false;
-    std::vector<std::pair<std::string, const std::string*>> inputs; ///< roles and paths of add_input()
+    std::vector<std::pair<std::string, const std::string*>> inputs;  ///< roles and paths of add_input()
+    std::vector<std::pair<std::string, const std::string*>> outputs; ///< of add_output()
     std::function<void(const CommonOptions&)> checker;
     std::set<const CLI::Option*> common; ///< options of the frame; the rest is the tool's own
 
@@ -433,6 +434,8 @@ void Tool::Impl::register_inputs(raster::RunFiles& files) const {
         if (!path->empty()) files.reads(role, *path, raster::files_read_with(*path));
     if (has_destination && is_local(options.destination.path))
         files.writes("dst", options.destination.path, {});
+    for (const auto& [role, path] : outputs)
+        if (!path->empty()) files.writes(role, *path, {});
     if (!has_source) return;
     // Run::open_source() tells all of its files, and opens it once; a report that would replace a file cannot
     // wait for that.
@@ -472,6 +475,9 @@ Tool::~Tool() = default;
 CLI::App& Tool::app() { return m->app; }
 void Tool::add_input(const std::string& role, const std::string& path) {
     m->inputs.emplace_back(role, &path);
+}
+void Tool::add_output(const std::string& role, const std::string& path) {
+    m->outputs.emplace_back(role, &path);
 }
 void Tool::check(std::function<void(const CommonOptions&)> checker) { m->checker = std::move(checker); }
 
@@ -586,7 +592,8 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         std::vector<std::string> words;
         for (int i = 1; i < argc; ++i)
             words.emplace_back(argv[i]);
-        words = expand_option_files(std::move(words));
+        std::vector<std::string> option_files;
+        words = expand_option_files(std::move(words), &option_files);
         const std::string command = quote_command(m->name, words);
         for (const auto& [key, value] : take_configuration(words))
             CPLSetConfigOption(key.c_str(), value.c_str());
@@ -606,6 +613,8 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
 
         auto state = std::make_unique<Run::Impl>();
         state->files = files;
+        const CLI::Option* const overwrite = m->app.get_option_no_throw("--overwrite");
+        state->overwrite = overwrite != nullptr && overwrite->count() > 0;
         state->tool = m->name;
         state->command = command;
         state->options = m->options;
@@ -614,6 +623,8 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         state->stdout_is_output = m->options.destination.path.rfind("/vsistdout", 0) == 0;
         state->start();
         run.reset(new Run(std::move(state)));
+        for (const std::string& file : option_files)
+            files->reads("--optfile", file, {});
         m->register_inputs(*files);
         run->m->check_report();
         report_possible = true;

@@ -110,6 +110,9 @@ class Tool {
     /// `path` is read by the run when it is not empty after parsing ("labels", "-original"): no output may
     /// fall on it or on what belongs to it. src needs no such line.
     void add_input(const std::string& role, const std::string& path);
+    /// `path` is written by the run when it is not empty after parsing ("-alpha"): refused before anything is
+    /// opened when it is a file of another role. dst needs no such line.
+    void add_output(const std::string& role, const std::string& path);
     void add_source();      ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
     void add_destination(); ///< dst, -of, -co, -ot, -dstnodata, -overwrite
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that

@@ -85,6 +85,12 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     if (reason != 0) throw failure(reason);
 }
 
+/// /dev/null takes what two outputs give it.
+bool is_device(const std::string& path) {
+    struct stat info {};
+    return is_local(path) && ::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
+}
+
 /// "dst" or "the header of dst": how a message calls a file of an entry.
 std::string called(const std::string& role, const std::string& path, const std::string& file) {
     if (file == path || same_file(file, path)) return role;
@@ -101,7 +107,7 @@ void RunFiles::check(const Entry& a, const Entry& b) {
     const Entry &out = a.written ? a : b, &other = a.written ? b : a;
     for (const std::string& x : out.files)
         for (const std::string& y : other.files) {
-            if (!same_file(x, y)) continue;
+            if (!same_file(x, y) || is_device(x)) continue;
             if (other.written) {
                 if (x == out.path && y == other.path)
                     throw UsageError(out.role + " and " + other.role + " name the same file, '" + y + "'",

@@ -463,7 +463,7 @@ def test_bad_models(files):
     ("gdal_hsi_svm_train", ["-weight", "3", "a", "b", "c"], "-weight: '3'"),
     ("gdal_hsi_svm_train", ["-class-weights", "some", "a", "b", "c"], "-class-weights"),
     ("gdal_hsi_svm_train", ["a", "b", "a"], "overwrite"),
-    ("gdal_hsi_svm_classify", ["a", "b", "b"], "overwrite the model"),
+    ("gdal_hsi_svm_classify", ["a", "b", "b"], "overwrite model"),
     ("gdal_hsi_accuracy", ["-unclassified", "maybe", "a", "b"], "-unclassified"),
     ("gdal_hsi_accuracy", ["a"], "reference"),
 ])

@@ -270,13 +270,13 @@ def test_different_places_are_told(pair, out):
 BAD = {
     "psnr": ("-metric", "psnr"), "-band": ("-band", "1:2:3"), "pairs 2 bands": ("-band", "1-2:4"), "-b and": ("-b", "1", "-band", "1:2"),
     "-of": ("-of", "GTiff"), "-max-sad": ("-max-sad", "-3"), "-min-ssim": ("-min-ssim", "7"), "-device": ("-device", "cpu"),
-    "sr has": ("-metric", "sr", "-map", "m.tif"), "-map would": ("-map",)}
+    "sr has": ("-metric", "sr", "-map", "m.tif"), "would overwrite": ("-map",)}
 
 
 @pytest.mark.parametrize("word", BAD)
 def test_refuses(pair, out, word):
     a, b, _, _ = pair
-    options = BAD[word] if word != "-map would" else ("-map", a)
+    options = BAD[word] if word != "would overwrite" else ("-map", a)
     with assert_untouched(out):
         result = compare(*options, a, b)
     assert result.code == 2, result.err

@@ -240,7 +240,7 @@ def test_an_interrupted_run_leaves_nothing(out):
     with assert_untouched(out):
         process = start("gdal_hsi_synth", "-q", "-size", 4000, 40000, 100, "-labels", out / "l.tif", "-truth",
                         out / "t.json", out / "a.dat")
-        assert wait_for(lambda: any(p.stat().st_size > 10 << 20 for p in out.iterdir()))
+        assert wait_for(lambda: any(p.stat().st_size > 10 << 20 for p in out.rglob("a.dat")))
         process.terminate()
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1 and b"interrupted" in err

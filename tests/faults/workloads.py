@@ -349,4 +349,10 @@ def same_values(a, b):
         except ValueError:
             return False
         return {**one, "command": 0, "history": 0} == {**two, "command": 0, "history": 0}
+    if a.suffix == ".gpkg":  # its layer has the file's name
+        rows = []
+        for path in (a, b):
+            dataset = gdal.OpenEx(str(path), gdal.OF_VECTOR)
+            rows.append(dataset and [f.ExportToJson() for f in dataset.GetLayer(0)])
+        return rows[0] is not None and rows[0] == rows[1]
     return a.suffix == ".vrt" or same_product(a, b)
