@@ -40,6 +40,12 @@ bool writes_rasters(GDALDriver* driver) {
            (has_capability(driver, GDAL_DCAP_CREATE) || has_capability(driver, GDAL_DCAP_CREATECOPY));
 }
 
+/// A driver that takes pixels block by block. COG says so from GDAL 3.13 on, but only collects them, and
+/// makes its file when it is closed, where errors have no way back: it copies, as ever.
+bool takes_blocks(GDALDriver* driver) {
+    return has_capability(driver, GDAL_DCAP_CREATE) && !is(driver, "COG");
+}
+
 GDALDriver* choose_driver(const OutputOptions& options) {
     if (!options.format.empty())
         return driver_by_name(options.format, writes_rasters, "write rasters",
@@ -195,7 +201,7 @@ void try_driver(GDALDriver* driver, const OutputOptions& options, const OutputSp
     const AtomicFile file(memory ? in_memory : beside);
     const GdalErrors errors;
     bool made = false;
-    if (has_capability(driver, GDAL_DCAP_CREATE)) {
+    if (takes_blocks(driver)) {
         const DatasetHandle dataset(driver->Create(file.path().c_str(), side, side, spec.shape.bands, type,
                                                    const_cast<char**>(list.List())));
         made = dataset != nullptr;
@@ -406,7 +412,7 @@ struct RasterSink::Impl {
         GDALDriver* maker = target.driver;
         CPLStringList list = target.options;
         std::string path = file->path();
-        if (!has_capability(maker, GDAL_DCAP_CREATE) || options.path == standard_output) {
+        if (!takes_blocks(maker) || options.path == standard_output) {
             stage = path = file->scratch_path("tif");
             maker = GetGDALDriverManager()->GetDriverByName("GTiff");
             list = CPLStringList();
