@@ -7,7 +7,7 @@ set(HSI_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined or t
 add_library(hsi_warnings INTERFACE)
 target_compile_options(hsi_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wconversion
-  -Wno-sign-conversion -Wno-psabi -Wno-restrict $<$<BOOL:${HSI_WERROR}>:-Werror>>)
+  -Wno-sign-conversion -Wno-psabi $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<BOOL:${HSI_WERROR}>:-Werror>>)
 if(HSI_SANITIZE)
   target_compile_options(hsi_warnings INTERFACE
     $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${HSI_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all>)

@@ -3,7 +3,6 @@
 #include "accuracy/accuracy.h"
 #include "cli/tool.h"
 #include "core/error.h"
-#include "core/text_file.h"
 #include "raster/labels.h"
 
 #include <algorithm>
@@ -64,7 +63,8 @@ std::vector<accuracy::Class> classes_of(const raster::LabelSource& source) {
 
 void run_accuracy(cli::Run& run, const Settings& s) {
     if (s.json) run.only_print();
-    if (!s.csv.empty()) check_text_file(s.csv, s.overwrite);
+    const auto csv = run.text_output("-csv", s.csv, s.overwrite);
+    raster::check_text_output(csv);
     const auto map = raster::LabelSource::open(s.map);
     const auto grid = map->grid();
     const auto reference = raster::LabelSource::open(s.reference, &grid);
@@ -99,7 +99,7 @@ void run_accuracy(cli::Run& run, const Settings& s) {
                  "reference's");
     const Json json = to_json(result);
     run.report()["accuracy"] = json;
-    if (!s.csv.empty()) write_text_file(s.csv, accuracy::csv(result));
+    raster::write_text_output(csv, accuracy::csv(result));
     run.print(s.json ? json.dump(2, ' ', false, Json::error_handler_t::replace) : accuracy::text(result));
 }
 
@@ -140,12 +140,13 @@ int main(int argc, char** argv) {
     app.add_flag("--all-touched", s.reference.all_touched, "Burn every pixel that a polygon touches");
     app.add_flag("--overwrite", s.overwrite, "Replace the file of -csv when it is there");
     tool.add_report();
+    tool.add_input("map", s.map.path);
+    tool.add_input("reference", s.reference.path);
+    tool.add_input("-mask", s.mask.path);
     s.mask.mask = true;
     tool.check([&](const cli::CommonOptions&) {
         if (s.unclassified != "ignore" && s.unclassified != "error")
             throw UsageError("-unclassified: '" + s.unclassified + "' is neither ignore nor error");
-        if (!s.csv.empty() && (s.csv == s.map.path || s.csv == s.reference.path || s.csv == s.mask.path))
-            throw UsageError("-csv would overwrite an input");
     });
     return tool.run(argc, argv, [&](cli::Run& run) { run_accuracy(run, s); });
 }

@@ -81,8 +81,10 @@ class Rasters {
     /// A map whose name ends in .vrt has no pixels: `like`, the cube that it classifies, is named in it.
     Rasters(const cli::Run& run, const Settings& s, const stream::CubeShape& shape, int targets,
             const raster::RasterSource& like) {
-        const auto options = [&](const std::string& path) {
+        const auto options = [&](const std::string& role, const std::string& path) {
             raster::OutputOptions o;
+            o.role = role;
+            o.run = run.files();
             o.path = path;
             o.creation_options = s.creation_options;
             o.overwrite = s.targets.overwrite;
@@ -101,12 +103,12 @@ class Rasters {
                 spec.categories.push_back("Target " + std::to_string(k + 1));
                 spec.colours.push_back(colour(k));
             }
-            m_virtual = raster::RasterSink::is_virtual(options(s.map));
+            m_virtual = raster::RasterSink::is_virtual(options("-map", s.map));
             if (m_virtual) {
-                m_map = {options(s.map), spec};
+                m_map = {options("-map", s.map), spec};
                 raster::RasterSink::check_virtual(m_map.first, spec, like);
             } else {
-                m_outputs.plan(options(s.map), spec);
+                m_outputs.plan(options("-map", s.map), spec);
             }
         }
         if (!s.scores.empty()) {
@@ -116,7 +118,7 @@ class Rasters {
             for (int k = 0; k < targets; ++k)
                 spec.bands.push_back({"Target " + std::to_string(k + 1) + " " + s.score_kind,
                                       {{"unit", s.score_kind == "angle" ? "degree" : "1"}}});
-            m_outputs.plan(options(s.scores), std::move(spec));
+            m_outputs.plan(options("-scores", s.scores), std::move(spec));
         }
         m_outputs.check();
     }
@@ -341,6 +343,7 @@ void tell_economy(cli::Run& run, const atdca::Detection& found, int wanted, bool
 
 void run_atdca(cli::Run& run, Settings s) {
     s.targets.history = run.options().destination.history;
+    s.targets.run = run.files();
     auto source = run.open_source();
     check_bands(*source);
     std::shared_ptr<raster::RasterSource> original;
@@ -358,8 +361,8 @@ void run_atdca(cli::Run& run, Settings s) {
                         "Give the cube that src was made from.");
     }
     raster::check_vector_output(s.targets);
-    const bool overwrite = s.targets.overwrite;
-    if (!s.spectra.empty()) raster::check_library_output(s.spectra, overwrite, "-spectra");
+    const auto spectra_output = run.text_output("-spectra", s.spectra, s.targets.overwrite);
+    if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     raster::SpectralLibrary references;
     if (!s.reference.empty()) references = raster::read_spectral_library(s.reference);
     Rasters(run, s, source->shape(), s.number > 0 ? s.number : 255, original ? *original : *source);
@@ -443,7 +446,7 @@ void run_atdca(cli::Run& run, Settings s) {
         }
         if (rasters.virtual_map()) rasters.write_virtual_map(spectra, s.max_angle, *cube);
     }
-    if (!s.spectra.empty()) raster::write_spectral_library(s.spectra, library, s.targets.history);
+    if (!s.spectra.empty()) raster::write_spectral_library(spectra_output, library, s.targets.history);
     raster::write_points(s.targets, layer_of(targets, *source, s.targets.path));
 
     tell_economy(run, found, options.targets, !options.keep_scene);
@@ -477,15 +480,6 @@ void check_settings(Settings& s) {
     if (!(s.max_angle >= 0 && s.max_angle <= 180))
         throw UsageError("-max-angle: " + std::to_string(s.max_angle) + " is no angle between spectra",
                          "Use 0 to 180 degrees.");
-    std::map<std::string, std::string> outputs;
-    for (const auto& [option, path] : std::initializer_list<std::pair<std::string, std::string>>{
-             {"dst", s.targets.path}, {"-spectra", s.spectra}, {"-map", s.map}, {"-scores", s.scores}}) {
-        if (path.empty()) continue;
-        const auto [at, fresh] = outputs.emplace(path, option);
-        if (!fresh)
-            throw UsageError(at->second + " and " + option + " name the same file",
-                             "Give them different names.");
-    }
 }
 
 } // namespace
@@ -565,6 +559,8 @@ int main(int argc, char** argv) {
         ->type_name("NAME=VALUE")
         ->group("Output");
     app.add_flag("--overwrite", s.targets.overwrite, "Replace outputs that are there")->group("Output");
+    tool.add_input("-original", s.original);
+    tool.add_input("-reference", s.reference);
     tool.check([&](const cli::CommonOptions&) { check_settings(s); });
     return tool.run(argc, argv, [&](cli::Run& run) { run_atdca(run, s); });
 }

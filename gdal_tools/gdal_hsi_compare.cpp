@@ -372,6 +372,8 @@ void compare_scenes(cli::Run& run, Settings s) {
         if (local.empty())
             throw UsageError("-map: sr has one value a band and no map", "Add another -metric.");
         map_options.path = s.map;
+        map_options.role = "-map";
+        map_options.run = run.files();
         map_options.format = s.map_format;
         map_options.creation_options = s.map_creation;
         map_options.overwrite = s.overwrite;
@@ -461,6 +463,7 @@ void compare_scenes(cli::Run& run, Settings s) {
 
     const auto result = to_json(f, a, b);
     run.report()["result"] = result;
+    run.commit_outputs(); // the map is wanted all the more when a limit is exceeded
     if (s.json)
         run.print(result.dump(1));
     else
@@ -545,8 +548,7 @@ int main(int argc, char** argv) {
         if (s.other.empty()) throw UsageError("the other scene is empty");
         if (s.map.empty() && (format->count() || creation->count() || overwrite->count()))
             throw UsageError("-of, -co and -overwrite are about the map", "Give -map FILE.");
-        if (!s.map.empty() && (s.map == common.source.path || s.map == s.other))
-            throw UsageError("-map would overwrite " + s.map);
     });
+    tool.add_input("other", s.other);
     return tool.run(argc, argv, [&](cli::Run& run) { compare_scenes(run, s); });
 }

@@ -6,7 +6,6 @@
 #include "pca_stage.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 
 namespace {
@@ -168,10 +167,9 @@ void run_fit(cli::Run& run, const Settings& settings, const tools::PcaBackend& b
     tools::check_spectrum(*source, "PCA");
     int nc = tools::component_count(settings.components, settings.components_given, source->shape().bands);
     check_output(run, component_spec(source->shape(), nc, true, nullptr), *source);
-    if (!settings.model_file.empty() && !run.options().destination.overwrite &&
-        std::filesystem::exists(settings.model_file))
-        throw Error("File '" + settings.model_file + "' already exists",
-                    "Specify the -overwrite option to overwrite it.");
+    const auto model_output =
+        run.text_output("-model", settings.model_file, run.options().destination.overwrite);
+    raster::check_text_output(model_output);
     if (run.options().dry_run) {
         const auto scan = backend.covariance(source->shape().bands);
         auto pass = run.pass("covariance", 0.5);
@@ -195,7 +193,7 @@ void run_fit(cli::Run& run, const Settings& settings, const tools::PcaBackend& b
     run_transform(run, backend, *scene.cube, *scene.raster, pca::projection(model, nc, all, bands),
                   component_spec(scene.raster->shape(), nc, scene.statistics.invalid_pixels > 0, &model),
                   "projection", 0.5, scene.resident_bytes);
-    if (!settings.model_file.empty()) pca::save_model(model, settings.model_file);
+    raster::write_text_output(model_output, pca::to_json(model));
     tools::print_components(run, model);
 }
 
@@ -245,6 +243,7 @@ int main(int argc, char** argv) {
         "Use this saved model instead of the scene's own statistics; bands are matched by wavelength");
     tool.app().add_flag("--inverse", settings.inverse,
                         "With -apply: src holds components, dst gets the model's bands");
+    tool.add_input("-apply", settings.apply_file);
     tool.check([&](const cli::CommonOptions&) {
         settings.components_given = nc->count() > 0;
         if (settings.components < 1)

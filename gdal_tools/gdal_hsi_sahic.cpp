@@ -6,7 +6,6 @@
 #include "cli/devices.h"
 #include "core/byte_size.h"
 #include "core/error.h"
-#include "core/text_file.h"
 #include "raster/labels.h"
 #include "raster/packed_text.h"
 #include "sahic/lorsal.h"
@@ -510,7 +509,8 @@ void write_virtual_map(cli::Run& run, const Settings& s, const raster::RasterSou
 }
 
 void run_sahic(cli::Run& run, const Settings& s) {
-    if (!s.model_file.empty()) check_text_file(s.model_file, run.options().destination.overwrite);
+    const auto model_output = run.text_output("-model", s.model_file, run.options().destination.overwrite);
+    raster::check_text_output(model_output);
     std::shared_ptr<const sahic::MlrModel> model;
     if (!s.apply.empty()) model = std::make_shared<const sahic::MlrModel>(sahic::read_model(s.apply));
     auto scene = model ? cli::matching_source(run, s.apply, *model, s.any_wavelengths) : run.open_source();
@@ -592,7 +592,7 @@ void run_sahic(cli::Run& run, const Settings& s) {
         smooth(run, backend, s, shape, plan, *store, *model, labels, writer);
         by_class = writer.pixels_by_class();
     }
-    if (!s.model_file.empty()) write_text_file(s.model_file, sahic::to_json(*model));
+    raster::write_text_output(model_output, sahic::to_json(*model));
     outputs.commit();
 
     Json counts = Json::array();
@@ -665,7 +665,9 @@ int main(int argc, char** argv) {
                  "With -apply: do not compare the scene's wavelengths with the model's");
     cli::add_label_options(app, s.labels);
     tool.add_compute();
-    tool.check([&](const cli::CommonOptions& common) {
+    tool.add_input("labels", s.labels.path);
+    tool.add_input("-apply", s.apply);
+    tool.check([&](const cli::CommonOptions&) {
         const auto positive = [](const char* name, double v) {
             if (!(v > 0) || !std::isfinite(v))
                 throw UsageError(std::string(name) + ": the value must be above 0");
@@ -701,15 +703,6 @@ int main(int argc, char** argv) {
         if (s.no_spatial && !s.apply.empty() && s.labels.path != "none")
             throw UsageError("labels have no meaning with -apply and -no-spatial",
                              "Give none in their place.");
-        std::vector<std::string> written;
-        for (const auto& output : {common.destination.path, s.probabilities, s.confidence, s.model_file}) {
-            if (output.empty()) continue;
-            if (std::find(written.begin(), written.end(), output) != written.end())
-                throw UsageError("two outputs have the name '" + output + "'", "Give them different names.");
-            written.push_back(output);
-            if (output == s.apply || output == s.labels.path)
-                throw UsageError("an output would overwrite '" + output + "'");
-        }
     });
     return tool.run(argc, argv, [&](cli::Run& run) { run_sahic(run, s); });
 }

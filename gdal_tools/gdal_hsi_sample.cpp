@@ -89,7 +89,8 @@ void run_sample(cli::Run& run, Settings& settings) {
                  " pixels are nearer than -min-distance to a training pixel and in neither set");
     if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
 
-    raster::OutputOptions train = run.options().destination, test = run.side_output(settings.test_file);
+    raster::OutputOptions train = run.options().destination,
+                          test = run.side_output("dst_test", settings.test_file);
     raster::OutputSpec train_spec;
     train_spec.shape = {all.grid.samples, all.grid.lines, 1};
     raster::OutputSpec test_spec = train_spec;
@@ -147,8 +148,10 @@ int main(int argc, char** argv) {
     app.add_option("--like", s.like, "Put the labels on the grid of this raster (needed for vector labels)")
         ->type_name("FILE");
     cli::add_label_options(app, s.labels);
+    tool.add_input("labels", s.labels.path);
+    tool.add_input("-like", s.like);
     tool.add_report();
-    tool.check([&](const cli::CommonOptions& common) {
+    tool.check([&](const cli::CommonOptions&) {
         for (const auto& text : s.counts)
             sample::check_share(text, false);
         for (const auto& text : s.fractions)
@@ -158,8 +161,6 @@ int main(int argc, char** argv) {
         if (s.sample.patches < 1) throw UsageError("-patches: at least 1 is needed");
         if (app.count("--patches") && !(s.sample.min_distance > 0))
             throw UsageError("-patches means nothing without -min-distance");
-        if (s.test_file == common.destination.path)
-            throw UsageError("dst and dst_test are the same file", "Give them different names.");
     });
     return tool.run(argc, argv, [&](cli::Run& run) { run_sample(run, s); });
 }

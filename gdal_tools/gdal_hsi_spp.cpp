@@ -104,14 +104,14 @@ raster::OutputSet outputs_of(const cli::Run& run, const Settings& settings,
     cube.holes = holes;
     cube.metadata["HSI_SPP_WINDOW"] = std::to_string(settings.spp.window);
     if (settings.spp.cube) outputs.plan(run.options().destination, cube);
-    const auto single = [&](const std::string& path, const char* name, const char* unit) {
+    const auto single = [&](const char* role, const std::string& path, const char* name, const char* unit) {
         if (path.empty()) return;
         raster::OutputSpec spec;
         spec.shape = {shape.samples, shape.lines, 1};
         spec.holes = holes;
         spec.bands = {{name, {{"unit", unit}}}};
         spec.metadata = cube.metadata;
-        raster::OutputOptions options = run.side_output(path);
+        raster::OutputOptions options = run.side_output(role, path);
         if (!settings.spp.cube) { // -dstnodata is that of y'; other values could be angles for whom computes
                                   // with them
             options.nodata.reset();
@@ -119,8 +119,8 @@ raster::OutputSet outputs_of(const cli::Run& run, const Settings& settings,
         }
         outputs.plan(options, spec);
     };
-    single(settings.alpha_file, "SPP alpha", "radian");
-    single(settings.rho_file, "SPP rho", "1");
+    single("-alpha", settings.alpha_file, "SPP alpha", "radian");
+    single("-rho", settings.rho_file, "SPP rho", "1");
     outputs.check();
     return outputs;
 }
@@ -263,8 +263,6 @@ int main(int argc, char** argv) {
                              "Use an odd number from 3 to 63.");
         settings.spp.alpha = !settings.alpha_file.empty();
         settings.spp.rho = !settings.rho_file.empty();
-        if (settings.spp.alpha && settings.alpha_file == settings.rho_file)
-            throw UsageError("-alpha and -rho name the same file", "Give them different names.");
     });
     return tool.run(argc, argv, [&](cli::Run& run) { run_spp(run, settings); });
 }

@@ -162,12 +162,6 @@ int main(int argc, char** argv) {
     app.add_flag("--any-wavelengths", s.any_wavelengths,
                  "Do not compare the scene's wavelengths with the model's");
     tool.add_compute();
-    tool.check([&](const cli::CommonOptions& common) {
-        if (!s.probabilities.empty() && s.probabilities == s.confidence)
-            throw UsageError("-probabilities and -confidence name the same file",
-                             "Give them different names.");
-        for (const auto& output : {common.destination.path, s.probabilities, s.confidence})
-            if (output == s.model_file) throw UsageError("an output would overwrite the model");
-    });
+    tool.add_input("model", s.model_file);
     return tool.run(argc, argv, [&](cli::Run& run) { run_classify(run, s); });
 }

@@ -3,7 +3,6 @@
 // labelled pixel.
 #include "cli/classification.h"
 #include "core/error.h"
-#include "core/text_file.h"
 #include "raster/labels.h"
 #include "svm/gather.h"
 #include "svm/svm_train.h"
@@ -138,8 +137,10 @@ void describe(cli::Run& run, const svm::TrainResult& result) {
 }
 
 void run_train(cli::Run& run, const Settings& s) {
-    check_text_file(s.model_file, s.overwrite);
-    if (!s.libsvm_file.empty()) check_text_file(s.libsvm_file, s.overwrite);
+    const auto model_output = run.text_output("model", s.model_file, s.overwrite);
+    const auto libsvm_output = run.text_output("-libsvm", s.libsvm_file, s.overwrite);
+    raster::check_text_output(model_output);
+    raster::check_text_output(libsvm_output);
     auto scene = run.open_source();
     const auto grid = raster::grid_of(*scene);
     const auto source = raster::LabelSource::open(s.labels, &grid);
@@ -184,8 +185,8 @@ void run_train(cli::Run& run, const Settings& s) {
     model.history = run.options().destination.history;
     model.created_by = "gdal_hsi_svm_train";
     describe(run, result);
-    write_text_file(s.model_file, svm::to_json(model));
-    if (!s.libsvm_file.empty()) write_text_file(s.libsvm_file, svm::to_libsvm(model));
+    raster::write_text_output(model_output, svm::to_json(model));
+    if (!s.libsvm_file.empty()) raster::write_text_output(libsvm_output, svm::to_libsvm(model));
 }
 
 } // namespace
@@ -232,7 +233,8 @@ int main(int argc, char** argv) {
     cli::add_label_options(app, s.labels);
     app.add_flag("--overwrite", s.overwrite, "Replace the model when it is there");
     tool.add_compute(false);
-    tool.check([&](const cli::CommonOptions& common) {
+    tool.add_input("labels", s.labels.path);
+    tool.check([&](const cli::CommonOptions&) {
         for (auto* list : {&s.c, &s.gamma}) {
             for (const double v : *list)
                 if (!(v > 0) || !std::isfinite(v))
@@ -246,11 +248,6 @@ int main(int argc, char** argv) {
             throw UsageError("-class-weights: '" + s.class_weights + "' is neither none nor balanced");
         for (const auto& text : s.weights)
             parse_weight(text);
-        for (const auto& input : {common.source.path, s.labels.path})
-            if (s.model_file == input || s.libsvm_file == input)
-                throw UsageError("the model would overwrite '" + input + "'");
-        if (s.model_file == s.libsvm_file)
-            throw UsageError("model and -libsvm name the same file", "Give them different names.");
     });
     return tool.run(argc, argv, [&](cli::Run& run) { run_train(run, s); });
 }

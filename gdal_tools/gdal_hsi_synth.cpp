@@ -6,14 +6,11 @@
 #include "core/error.h"
 #include "synth/synth.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 namespace {
 
@@ -186,37 +183,6 @@ nlohmann::json truth(const Settings& s, const synth::Scene& scene) {
     return root;
 }
 
-/// A text file that appears when it is complete. The temporary file is made at once, so that a folder that
-/// cannot be written is found before the work.
-class TextFile {
-  public:
-    TextFile(std::string path, bool overwrite)
-        : m_path(std::move(path)),
-          m_temporary(m_path + ".tmp-" + std::to_string(static_cast<long>(getpid()))) {
-        if (!overwrite && std::filesystem::exists(m_path))
-            throw Error("-truth: " + m_path + " exists already", "Give -overwrite to replace it.");
-        m_file.open(m_temporary, std::ios::binary | std::ios::trunc);
-        if (!m_file)
-            throw Error("-truth: cannot write " + m_path, "Check that the folder exists and may be written.");
-    }
-    TextFile(const TextFile&) = delete;
-    TextFile& operator=(const TextFile&) = delete;
-    ~TextFile() {
-        std::error_code ignored;
-        std::filesystem::remove(m_temporary, ignored);
-    }
-    void write(const std::string& text) {
-        m_file << text;
-        m_file.close();
-        if (!m_file) throw Error("-truth: cannot write " + m_path, "Is the disk full?");
-    }
-    void commit() { std::filesystem::rename(m_temporary, m_path); }
-
-  private:
-    std::string m_path, m_temporary;
-    std::ofstream m_file;
-};
-
 void make_scene(cli::Run& run, const Settings& settings) {
     const auto& options = run.options();
     Settings s = settings;
@@ -246,15 +212,15 @@ void make_scene(cli::Run& run, const Settings& settings) {
     raster::OutputOptions label_options;
     raster::OutputSpec classes;
     if (labels) {
-        label_options = run.side_output(s.labels);
+        label_options = run.side_output("-labels", s.labels);
         label_options.nodata.reset();
         label_options.creation_options.clear();
         if (label_options.format.empty()) choose_format(label_options, "");
         classes = label_spec(s, *scene);
         raster::RasterSink::check(label_options, classes);
     }
-    std::unique_ptr<TextFile> truth_file;
-    if (!s.truth.empty()) truth_file = std::make_unique<TextFile>(s.truth, options.destination.overwrite);
+    const auto truth_output = run.text_output("-truth", s.truth, options.destination.overwrite);
+    raster::check_text_output(truth_output);
     const auto painter = synth::make_painter(scene, labels);
     const synth::Canvas canvas(scene->shape());
     run.report()["device"] = "CPU, " + std::to_string(options.threads) +
@@ -282,10 +248,9 @@ void make_scene(cli::Run& run, const Settings& settings) {
         sinks.push_back(sink.get());
     }
     run.add_pass(stream::run_pass(canvas, *painter, sinks, run.pass("paint", 1)));
-    if (truth_file) truth_file->write(truth(s, *scene).dump(1) + "\n");
     for (const auto& sink : made)
         sink->commit();
-    if (truth_file) truth_file->commit();
+    if (!s.truth.empty()) raster::write_text_output(truth_output, truth(s, *scene).dump(1) + "\n");
 }
 
 } // namespace
@@ -336,7 +301,7 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     tool.add_destination();
     tool.add_compute(false);
-    tool.check([&](const cli::CommonOptions& common) {
+    tool.check([&](const cli::CommonOptions&) {
         if (!std::isfinite(s.rotation)) throw UsageError("-rotate must be a number of degrees");
         if (s.size[2] < 1 || s.size[2] > 65535)
             throw UsageError("-size: " + std::to_string(s.size[2]) + " bands are outside 1..65535");
@@ -345,12 +310,6 @@ int main(int argc, char** argv) {
         s.scene.bands = static_cast<int>(s.size[2]);
         s.scene.stripe_first = s.stripe[0];
         s.scene.stripe_width = s.stripe[1];
-        const std::array<const std::string*, 3> files{&common.destination.path, &s.labels, &s.truth};
-        for (size_t i = 0; i < files.size(); ++i)
-            for (size_t j = 0; j < i; ++j)
-                if (!files[i]->empty() && *files[i] == *files[j])
-                    throw UsageError("'" + *files[i] + "' is named for two outputs",
-                                     "Give every output a file of its own.");
     });
     return tool.run(argc, argv, [&](cli::Run& run) { make_scene(run, s); });
 }

@@ -105,22 +105,23 @@ raster::OutputSet plan_classification(const Run& run, const raster::RasterSource
     for (const auto& [key, value] : metadata)
         labels.metadata[key] = value;
     outputs.plan(map, labels);
-    const auto further = [&](const std::string& path, std::vector<raster::BandSpec> bands) {
+    const auto further = [&](const std::string& role, const std::string& path,
+                             std::vector<raster::BandSpec> bands) {
         if (path.empty()) return;
         raster::OutputSpec spec;
         spec.shape = {shape.samples, shape.lines, static_cast<int>(bands.size())};
         spec.bands = std::move(bands);
         spec.holes = true;
         spec.metadata = labels.metadata;
-        outputs.plan(run.side_output(path), std::move(spec));
+        outputs.plan(run.side_output(role, path), std::move(spec));
     };
     std::vector<raster::BandSpec> names;
     for (const auto& c : classes) {
         std::string name = "P(" + (c.name.empty() ? "class " + std::to_string(c.value) : c.name) + ")";
         names.push_back({std::move(name), {{"class", std::to_string(c.value)}}});
     }
-    further(probabilities, std::move(names));
-    further(confidence, {{"confidence", {}}});
+    further("-probabilities", probabilities, std::move(names));
+    further("-confidence", confidence, {{"confidence", {}}});
     outputs.check();
     return outputs;
 }

@@ -6,7 +6,10 @@
 #include <cpl_string.h>
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 
 #include <algorithm>
@@ -69,6 +72,15 @@ void lead_tiff_to_gdal() {
 }
 
 } // namespace
+
+void open_standard_descriptors() {
+    for (int number = 0; number <= 2; ++number) {
+        if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) continue;
+        // The lowest free number is this one: those before it are open.
+        const int file = ::open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
+        if (file > number) ::close(file);
+    }
+}
 
 struct SignalGuard::Saved {
     int number = 0;

@@ -11,6 +11,10 @@
 
 namespace hsi::cli {
 
+/// Opens those of the descriptors 0 to 2 that are closed, so that no file of the run gets their numbers, and
+/// with them what is printed. Reading and writing them still fails, as it should.
+void open_standard_descriptors();
+
 /// While it lives, SIGINT, SIGTERM and SIGHUP set the flag, so that the run unwinds and removes what it made;
 /// a second signal ends the process at once. Signals that were ignored stay ignored (nohup, jobs in the
 /// background). A broken pipe and a file that grows over its limit come back as errors of the write, not as

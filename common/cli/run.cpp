@@ -3,14 +3,14 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/text_file.h"
+#include "raster/side_files.h"
 
 #include <cpl_conv.h>
 #include <cpl_progress.h>
 #include <gdal.h>
 
-#include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -98,13 +98,18 @@ Json describe(const stream::PassReport& p) {
     };
 }
 
-std::string temporary_name(const std::string& path) {
-    return path + ".tmp-" + std::to_string(static_cast<long>(getpid()));
-}
-
-Error cannot_write_report(const std::string& path, int reason) {
-    return Error("cannot write the report '" + path + "': " + std::strerror(reason),
-                 "Give -report a file in a folder that exists and that you may write to.");
+/// A report of an earlier run, or an empty file: -report replaces these without -overwrite.
+bool is_report(const std::string& path) {
+    constexpr uint64_t largest = uint64_t{16} << 20;
+    try {
+        const std::string text = read_text_file(path, largest);
+        if (text.empty()) return true;
+        const Json json = Json::parse(text, nullptr, false);
+        return json.is_object() && json.contains("tool") && json.contains("version") &&
+               json.contains("passes");
+    } catch (const Error&) {
+        return false;
+    }
 }
 
 /// "1-3,7" for messages about bands.
@@ -172,7 +177,7 @@ void Run::Impl::finish() {
         throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
 }
 
-nlohmann::json Run::Impl::make_report(const Failure* failure) {
+std::string Run::Impl::make_report(const Failure* failure) {
     Json root = report;
     root["tool"] = tool;
     root["version"] = project_version();
@@ -215,40 +220,30 @@ nlohmann::json Run::Impl::make_report(const Failure* failure) {
     if (failure)
         root["error"] =
             Json{{"message", failure->what}, {"advice", failure->advice}, {"exit_code", failure->code}};
-    return root;
+    return root.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-void Run::Impl::check_report() const {
-    if (options.report.empty()) return;
+raster::TextOutput Run::Impl::report_output() const { return {"-report", options.report, true, files}; }
+
+void Run::Impl::check_report() {
+    raster::TextOutput output = report_output();
     struct stat facts {};
-    if (stat(options.report.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode))
-        throw cannot_write_report(options.report, EISDIR);
-    const std::string probe = temporary_name(options.report);
-    const int file = open(probe.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
-    if (file < 0) throw cannot_write_report(options.report, errno);
-    close(file);
-    unlink(probe.c_str());
+    if (!options.destination.overwrite && stat(options.report.c_str(), &facts) == 0 && S_ISREG(facts.st_mode))
+        output.overwrite = is_report(options.report);
+    raster::check_text_output(output);
 }
 
-void Run::Impl::write_report(const Failure* failure) {
+void Run::Impl::commit() {
+    if (!options.report.empty()) raster::write_text_output(report_output(), make_report(nullptr));
+    files->commit(&cancel);
+}
+
+void Run::Impl::write_failure_report(const Failure& failure) {
     if (options.report.empty()) return;
-    const std::string text = make_report(failure).dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
-    const std::string temporary = temporary_name(options.report);
-    std::FILE* file = std::fopen(temporary.c_str(), "we");
-    if (!file) throw cannot_write_report(options.report, errno);
-    bool good = std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    int reason = errno;
-    if (std::fclose(file) != 0) {
-        if (good) reason = errno;
-        good = false;
-    }
-    if (good && std::rename(temporary.c_str(), options.report.c_str()) != 0) {
-        reason = errno;
-        good = false;
-    }
-    if (good) return;
-    unlink(temporary.c_str());
-    throw cannot_write_report(options.report, reason);
+    // Outputs that were complete when the run failed wait in its register; the report goes alone.
+    raster::TextOutput output = report_output();
+    output.run.reset();
+    raster::write_text_output(output, make_report(&failure));
 }
 
 // --- Run
@@ -265,6 +260,7 @@ void Run::warn(const std::string& text) { m->warn(text); }
 
 std::shared_ptr<raster::RasterSource> Run::open_source() {
     const auto source = raster::RasterSource::open(m->options.source);
+    m->files->reads("src", source->path(), raster::files_read_with(source->path()));
     reserve_cache(source->cache_bytes());
     if (m->source.is_null()) {
         const auto shape = source->shape();
@@ -359,12 +355,20 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     return pass;
 }
 
-raster::OutputOptions Run::side_output(const std::string& path) const {
+const std::shared_ptr<raster::RunFiles>& Run::files() const { return m->files; }
+
+void Run::commit_outputs() { m->files->commit(&m->cancel); }
+
+raster::TextOutput Run::text_output(const std::string& role, const std::string& path, bool overwrite) const {
+    return {role, path, overwrite, m->files};
+}
+
+raster::OutputOptions Run::side_output(const std::string& role, const std::string& path) const {
     const raster::OutputOptions& main = m->options.destination;
-    if (path == main.path)
-        throw UsageError("'" + path + "' is named for two outputs", "Give every output a file of its own.");
     raster::OutputOptions side;
     side.path = path;
+    side.role = role;
+    side.run = m->files;
     side.nodata = main.nodata;
     side.overwrite = main.overwrite;
     side.memory = main.memory;

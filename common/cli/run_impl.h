@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cli/tool.h"
+#include "raster/run_files.h"
 #include "stream/resident_source.h"
 
 #include <chrono>
@@ -22,6 +23,7 @@ struct Run::Impl {
     std::string command; ///< shell-quoted, for the report
     CommonOptions options;
     CancelFlag cancel;
+    std::shared_ptr<raster::RunFiles> files;               ///< what the run reads and writes
     nlohmann::json own_options = nlohmann::json::object(); ///< the tool's own options, for the report
     nlohmann::json report = nlohmann::json::object();      ///< the tool's entries
     nlohmann::json source;                                 ///< facts of the first source
@@ -46,12 +48,15 @@ struct Run::Impl {
     void end_bar();             ///< ends the bar's line where it is
     void warn(const std::string& text);
     void finish(); ///< after a body that succeeded: completes the bar, checks stdout
-    void write_report(const Failure* failure);
-    /// Throws Error when the report could not be written later.
-    void check_report() const;
+    /// After a body that succeeded: all outputs and the report get their names, together.
+    void commit();
+    void write_failure_report(const Failure& failure);
+    /// Throws Error or UsageError when the report could not be written later.
+    void check_report();
 
   private:
-    nlohmann::json make_report(const Failure* failure);
+    raster::TextOutput report_output() const;
+    std::string make_report(const Failure* failure);
 };
 
 const char* project_version();

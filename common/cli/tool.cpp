@@ -7,15 +7,17 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/sample_convert.h"
+#include "raster/side_files.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
 #include <gdal.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <filesystem>
 #include <limits>
 #include <set>
 #include <sstream>
@@ -24,7 +26,6 @@ namespace hsi::cli {
 namespace {
 
 constexpr int max_threads = 1024;
-constexpr int max_band = 65536; // GDAL's own ceiling
 constexpr size_t text_width = 100, option_column = 34;
 
 /// Takes dashes as GDAL users write them: "--ws" in the option parser's messages becomes "-ws".
@@ -128,12 +129,6 @@ std::string pixel_type(const std::string& text) {
     throw UsageError("-ot: '" + text + "' is not a pixel type for real numbers", "Use one of " + real + ".");
 }
 
-bool same_file(const std::string& a, const std::string& b) {
-    if (a == b) return true;
-    std::error_code ignored;
-    return std::filesystem::equivalent(a, b, ignored);
-}
-
 std::string joined(const std::vector<std::string>& words, const char* between) {
     std::string text;
     for (const std::string& word : words)
@@ -217,32 +212,6 @@ void append_entry(std::string& out, const std::string& left, const std::string& 
 
 } // namespace
 
-std::vector<int> parse_band_list(const std::vector<std::string>& texts) {
-    static const std::string allowed =
-        "Give band numbers from 1 on, single or as ranges: -b 5, -b 1-30,45, -b 1 -b 2.";
-    std::vector<int> bands;
-    std::set<int> seen;
-    for (const std::string& text : texts) {
-        std::istringstream parts(text + ",");
-        std::string part;
-        while (std::getline(parts, part, ',')) {
-            const size_t dash = part.find('-', 1);
-            const auto first = parse_integer(part.substr(0, dash));
-            const auto last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1));
-            if (!first || !last) throw UsageError("-b: '" + text + "' is not a list of bands", allowed);
-            if (*first < 1 || *last < *first || *last > max_band)
-                throw UsageError("-b: '" + part + "' is not a band or a range of bands", allowed);
-            for (int band = static_cast<int>(*first); band <= static_cast<int>(*last); ++band) {
-                if (!seen.insert(band).second)
-                    throw UsageError("-b: band " + std::to_string(band) + " is named twice",
-                                     "Name every band once.");
-                bands.push_back(band);
-            }
-        }
-    }
-    return bands;
-}
-
 // --- Tool::Impl
 // ------------------------------------------------------------------------------------------------------
 
@@ -250,6 +219,7 @@ struct Tool::Impl {
     std::string name, summary, epilog;
     CLI::App app;
     bool has_source = false, has_destination = false, has_compute = false;
+    std::vector<std::pair<std::string, const std::string*>> inputs; ///< roles and paths of add_input()
     std::function<void(const CommonOptions&)> checker;
     std::set<const CLI::Option*> common; ///< options of the frame; the rest is the tool's own
 
@@ -297,6 +267,7 @@ struct Tool::Impl {
     void parse(const std::vector<std::string>& words);
     void resolve();
     nlohmann::json own_options() const;
+    void register_inputs(raster::RunFiles& files) const;
     /// Serves --version, --formats and the like; true when that was all that was asked for.
     bool general_options(std::vector<std::string>& words);
 };
@@ -448,11 +419,22 @@ void Tool::Impl::resolve() {
         o.tile_samples = integer_of(tile[0], "-tile", 1, most, allowed);
         o.tile_lines = integer_of(tile[1], "-tile", 1, most, allowed);
     }
-    if (!o.report.empty()) {
-        if (has_source && same_file(o.report, o.source.path)) throw UsageError("-report would overwrite src");
-        if (has_destination && same_file(o.report, o.destination.path))
-            throw UsageError("-report and dst are the same file");
-    }
+    if (o.report.rfind("/dev/stdout", 0) == 0 && o.destination.path.rfind("/vsistdout", 0) == 0)
+        throw UsageError("-report and dst both name standard output", "Name a file for one of them.");
+}
+
+/// Before anything can be written, a report of failure among it.
+void Tool::Impl::register_inputs(raster::RunFiles& files) const {
+    for (const auto& [role, path] : inputs)
+        if (!path->empty()) files.reads(role, *path, raster::files_read_with(*path));
+    if (has_destination && is_local(options.destination.path))
+        files.writes("dst", options.destination.path, {});
+    if (!has_source) return;
+    // Run::open_source() tells all of its files, and opens it once; a report that would replace a file cannot
+    // wait for that.
+    const std::string& source = options.source.path;
+    const bool all = !options.report.empty() && ::access(options.report.c_str(), F_OK) == 0;
+    files.reads("src", source, all ? raster::files_read_with(source) : std::vector<std::string>());
 }
 
 nlohmann::json Tool::Impl::own_options() const {
@@ -484,6 +466,9 @@ Tool::Tool(std::string name, std::string summary, std::string epilog)
 Tool::~Tool() = default;
 
 CLI::App& Tool::app() { return m->app; }
+void Tool::add_input(const std::string& role, const std::string& path) {
+    m->inputs.emplace_back(role, &path);
+}
 void Tool::check(std::function<void(const CommonOptions&)> checker) { m->checker = std::move(checker); }
 
 void Tool::add_source() {
@@ -520,7 +505,8 @@ void Tool::add_compute(bool device) {
     m->has_compute = true;
     const std::string group = "Computing";
     if (device)
-        m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)->default_str("auto");
+        m->add("--device", m->device, "auto|cpu|cuda[:I[,J..]]", "where to compute", group)
+            ->default_str("auto");
     m->add("--memory", m->memory, "SIZE", "ceiling on host memory: 2GB, 500MB, 25% (of the RAM)", group)
         ->default_str("25%");
     if (device)
@@ -582,6 +568,7 @@ void print_failure(const Failure& failure, const std::vector<std::string>& gdal_
 } // namespace
 
 int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
+    open_standard_descriptors();
     std::unique_ptr<Run> run;
     const auto warn = [&](const std::string& text) {
         if (run)
@@ -609,8 +596,11 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         m->resolve();
         m->options.destination.history = command;
         m->options.destination.memory = m->options.memory / 4;
+        const auto files = std::make_shared<raster::RunFiles>();
+        m->options.destination.run = files;
 
         auto state = std::make_unique<Run::Impl>();
+        state->files = files;
         state->tool = m->name;
         state->command = command;
         state->options = m->options;
@@ -618,6 +608,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         state->stdout_is_output = m->options.destination.path.rfind("/vsistdout", 0) == 0;
         state->start();
         run.reset(new Run(std::move(state)));
+        m->register_inputs(*files);
         run->m->check_report();
         report_possible = true;
         if (m->checker) m->checker(m->options);
@@ -629,16 +620,15 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         // The body went on after these: they are not the end of the work, but nothing may be lost silently.
         for (const std::string& text : messages.failures())
             run->warn("GDAL: " + one_line(text));
-        report_possible = false;
-        run->m->write_report(nullptr);
+        run->m->commit();
         return 0;
     } catch (...) {
         const Failure failure = describe_failure(m->name, run && run->cancel().requested());
         if (run) run->m->end_bar();
         print_failure(failure, messages.failures());
-        if (report_possible) {
+        if (report_possible && !run->files()->clashes("-report", m->options.report)) {
             try {
-                run->m->write_report(&failure);
+                run->m->write_failure_report(failure);
             } catch (const std::exception& error) {
                 std::fprintf(stderr, "%s\n", error.what());
             }

@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "raster/raster_sink.h"
 #include "raster/raster_source.h"
+#include "raster/text_output.h"
 #include "stream/pipeline.h"
 
 #include <CLI/CLI.hpp>
@@ -73,10 +74,17 @@ class Run {
     stream::PassOptions pass(const std::string& name, double share);
     /// Memory for tile buffers: -memory less what was reserved, at least half of it.
     uint64_t buffer_memory() const;
-    /// OutputOptions for a further output (alpha, map ...): the destination's -overwrite and -dstnodata; its
-    /// -of and -co when the file's extension is the destination's or missing, else the extension says the
-    /// format; the type is the output's own. Throws UsageError when the path is dst.
-    raster::OutputOptions side_output(const std::string& path) const;
+    /// OutputOptions for a further output (`role`: "-alpha", "-map" ...): the destination's -overwrite and
+    /// -dstnodata; its -of and -co when the file's extension is the destination's or missing, else the
+    /// extension says the format; the type is the output's own.
+    raster::OutputOptions side_output(const std::string& role, const std::string& path) const;
+    /// An output that is text ("-csv"), for raster/text_output.h: one of this run's files.
+    raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
+    /// The register of the run's files. Outputs that are given to it appear together when the body has ended.
+    const std::shared_ptr<raster::RunFiles>& files() const;
+    /// Gives the outputs so far their names now: for a body that may still end with exit code 1 although they
+    /// are good. Otherwise this happens when the body has ended.
+    void commit_outputs();
 
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
@@ -98,7 +106,10 @@ class Tool {
   public:
     Tool(std::string name, std::string summary, std::string epilog = {});
     ~Tool();
-    CLI::App& app();        ///< for the tool's own options
+    CLI::App& app(); ///< for the tool's own options
+    /// `path` is read by the run when it is not empty after parsing ("labels", "-original"): no output may
+    /// fall on it or on what belongs to it. src needs no such line.
+    void add_input(const std::string& role, const std::string& path);
     void add_source();      ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
     void add_destination(); ///< dst, -of, -co, -ot, -dstnodata, -overwrite
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that

@@ -3,45 +3,62 @@
 // at all.
 #pragma once
 
+#include "core/file_path.h"
+
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace hsi::raster {
 
-/// Where the destination's file system can rename (local paths, /vsimem/) everything is made under a name of
-/// this process beside the destination. Elsewhere (/vsizip/, /vsis3/ ...) it is made in place.
+/// Where the destination's file system can rename (local paths, /vsimem/) everything is made, under its final
+/// name, in a folder of this process's own beside the destination: nobody else can read, foresee or occupy
+/// it. Elsewhere (/vsizip/, /vsis3/ ...) it is made in place. A destination that is a symbolic link stays
+/// one; what it leads to is replaced.
+///
+/// A process that is killed leaves that folder. It holds a lock as long as the process lives, so the next run
+/// to the same destination on the same host knows that it is abandoned, and removes it.
 class AtomicFile {
   public:
-    explicit AtomicFile(std::string destination);
+    /// replace: an existing destination gives way; without it publish() fails when one has appeared.
+    explicit AtomicFile(const std::string& destination, bool replace = true);
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
-    ~AtomicFile(); ///< without commit(): removes what was made
+    ~AtomicFile(); ///< without commit() or conclude(): removes what was made
 
-    const std::string& destination() const { return m_destination; }
-    const std::string& path() const {
-        return m_path;
-    } ///< create the file here; its extension is the destination's
-    /// A further file to make beside, for stages on the way; removed with the others.
+    const std::string& destination() const { return m_destination; } ///< links followed
+    const std::string& path() const { return m_path; }               ///< create the file here
+    /// A further file to make beside, for stages on the way; never published.
     std::string scratch_path(const std::string& extension) const;
     /// All that was made so far, side files too. In place: the destination alone.
     std::vector<std::string> made() const;
+    /// The names that made() will have.
+    std::vector<std::string> targets() const;
+    /// Side files of the old destination: those without a successor go when the new one comes.
+    void set_stale(std::vector<std::string> stale) { m_stale = std::move(stale); }
+    const std::vector<std::string>& stale() const { return m_stale; }
 
-    /// Gives everything its final name. Texts that mention the temporary name (labels of detached formats)
-    /// are corrected. Files in `stale` (side files of an older destination) that have no successor are
-    /// removed. Throws Error; what was there before is then there again.
-    void commit(const std::vector<std::string>& stale);
+    /// Gives everything its final name and keeps what it replaces. Throws Error; everything is then as
+    /// before.
+    void publish();
+    /// After publish(): what was there before is there again. Never throws; returns false when that failed,
+    /// and old files stay in the private folder.
+    bool withdraw() noexcept;
+    /// After publish(): removes what was replaced.
+    void conclude() noexcept;
+    /// publish() and conclude() for an output that is alone.
+    void commit(const std::vector<std::string>& stale = {});
 
   private:
-    std::string m_destination, m_path, m_folder;
-    std::string m_final_stem, m_stem; ///< file names without the last extension
-    bool m_in_place = false, m_done = false;
-};
+    class PrivateFolder;
+    struct Move;
+    bool may_replace(const std::string& target) const;
 
-/// Folder part of a path, "." for none.
-std::string folder_of(const std::string& path);
-/// True when the path names a file of the local file system.
-bool is_local(const std::string& path);
-/// True when both names lead to one file; for names that are not there, when they are spelled alike.
-bool same_file(const std::string& a, const std::string& b);
+    std::string m_destination, m_folder, m_path;
+    std::unique_ptr<PrivateFolder> m_private; ///< none in place
+    std::vector<std::string> m_stale;
+    std::vector<Move> m_moves; ///< those that were done, in their order
+    bool m_replace = true, m_done = false;
+};
 
 } // namespace hsi::raster

@@ -8,8 +8,11 @@
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 #include "raster/made_scene.h"
+#include "raster/output_format.h"
 #include "raster/raw_writer.h"
+#include "raster/run_files.h"
 #include "raster/scene_metadata.h"
+#include "raster/side_files.h"
 #include "raster/source_impl.h"
 #include "raster/store_convert.h"
 #include "raster/virtual_bands.h"
@@ -18,105 +21,20 @@
 #include <cpl_string.h>
 #include <gdal_rat.h>
 
+#include <stdio_ext.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <climits>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 
 namespace hsi::raster {
 namespace {
-
-constexpr const char* standard_output = "/vsistdout/";
-
-bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
-
-bool writes_rasters(GDALDriver* driver) {
-    return has_capability(driver, GDAL_DCAP_RASTER) &&
-           (has_capability(driver, GDAL_DCAP_CREATE) || has_capability(driver, GDAL_DCAP_CREATECOPY));
-}
-
-/// A driver that takes pixels block by block. COG says so from GDAL 3.13 on, but only collects them, and
-/// makes its file when it is closed, where errors have no way back: it copies, as ever.
-bool takes_blocks(GDALDriver* driver) {
-    return has_capability(driver, GDAL_DCAP_CREATE) && !is(driver, "COG");
-}
-
-GDALDriver* choose_driver(const OutputOptions& options) {
-    if (!options.format.empty())
-        return driver_by_name(options.format, writes_rasters, "write rasters",
-                              "--formats lists the drivers; those with w can write.");
-    register_drivers();
-    GDALDriverManager* manager = GetGDALDriverManager();
-    const std::string extension = extension_of(options.path);
-    if (extension.empty() || EQUAL(extension.c_str(), "tif")) return manager->GetDriverByName("GTiff");
-    if (GDALDriver* driver = driver_by_extension(extension, writes_rasters)) return driver;
-    // The driver has no extension of its own; these two say what is inside.
-    if (EQUAL(extension.c_str(), "bsq") || EQUAL(extension.c_str(), "bip"))
-        return manager->GetDriverByName("ENVI");
-    throw UsageError("no driver writes files with the extension '." + extension + "' of '" + options.path +
-                         "'",
-                     "Name one with -of.");
-}
-
-GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
-    const std::string& name = options.type.empty() ? spec.type : options.type;
-    const GDALDataType type = GDALGetDataTypeByName(name.c_str());
-    if (type == GDT_Unknown) throw UsageError("-ot " + name + ": GDAL has no such type");
-    if (!convertible(type))
-        throw UsageError("-ot " + name + ": only real types of up to 8 bytes can be written");
-    return type;
-}
-
-CPLStringList creation_options(const OutputOptions& options) {
-    CPLStringList list;
-    for (const std::string& item : options.creation_options)
-        list.AddString(item.c_str());
-    return list;
-}
-
-int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
-
-/// What a GTiff gets when the user says nothing.
-void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
-    const auto given = [&](const char* name) { return list.FetchNameValue(name) != nullptr; };
-    if (!given("TILED")) list.SetNameValue("TILED", "YES");
-    if (!given("BIGTIFF")) list.SetNameValue("BIGTIFF", "IF_SAFER");
-    const char* compress = list.FetchNameValueDef("COMPRESS", "NONE");
-    const bool wants_pixels = EQUAL(compress, "JPEG") || EQUAL(compress, "WEBP") || EQUAL(compress, "JXL");
-    // GDAL's own default keeps the bands of a pixel together: one band of a cube then costs reading all of
-    // them, and a 256x256 block of 224 floats is 59 MB.
-    if (shape.bands > 1 && !given("INTERLEAVE") && !given("PHOTOMETRIC") && !wants_pixels)
-        list.SetNameValue("INTERLEAVE", "BAND");
-    // Blocks low enough that one row of them, which is in memory while it is filled, stays small; and no
-    // larger than a small scene, since every band pays for the padding.
-    if (CPLTestBool(list.FetchNameValue("TILED")) && !given("BLOCKXSIZE") && !given("BLOCKYSIZE")) {
-        constexpr int64_t row_limit = int64_t{64} << 20, unit = 16, largest = 256;
-        const int64_t width = std::min(largest, round_up(shape.samples, unit));
-        int64_t height = std::min(largest, round_up(shape.lines, unit));
-        const int64_t line = round_up(shape.samples, width) * shape.bands * GDALGetDataTypeSizeBytes(type);
-        while (height > unit && line * height > row_limit)
-            height = round_up(height / 2, unit);
-        list.SetNameValue("BLOCKXSIZE", std::to_string(width).c_str());
-        list.SetNameValue("BLOCKYSIZE", std::to_string(height).c_str());
-    }
-}
-
-/// The value of -dstnodata in the output's type; none when it does not fit.
-std::optional<NodataValue> fitting(double value, GDALDataType type) {
-    NodataValue nodata;
-    nodata.real = value;
-    if (std::isnan(value)) {
-        if (type == GDT_Float32 || type == GDT_Float64) return nodata;
-        return std::nullopt;
-    }
-    if (!match_in_type(nodata, type).active) return std::nullopt;
-    return nodata;
-}
 
 /// The lowest value of a signed type, 0 of an unsigned one, NaN of floats.
 NodataValue invented_nodata(GDALDataType type) {
@@ -181,48 +99,7 @@ void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType ty
         band.SetNoDataValue(nodata.as_double());
 }
 
-std::string holds_text(GDALDriver* driver, const OutputSpec& spec, GDALDataType type) {
-    return std::string(driver->GetDescription()) + " cannot hold " + std::to_string(spec.shape.bands) +
-           (spec.shape.bands == 1 ? " band of " : " bands of ") + GDALGetDataTypeName(type);
-}
-
-/// Makes a tiny file of the same kind, which asks the driver itself whether it takes the bands, type and
-/// options.
-void try_driver(GDALDriver* driver, const OutputOptions& options, const OutputSpec& spec, GDALDataType type,
-                const CPLStringList& list) {
-    constexpr int side = 16;
-    const std::string extension = extension_of(options.path);
-    const std::string suffix = extension.empty() ? "" : "." + extension;
-    const bool memory = has_capability(driver, GDAL_DCAP_VIRTUALIO);
-    const std::string in_memory = CPLSPrintf("/vsimem/hsi-try-%d-%p/t", static_cast<int>(getpid()),
-                                             static_cast<const void*>(&extension)) +
-                                  suffix;
-    const std::string beside = (options.path.rfind("/vsi", 0) == 0 ? std::string("t") : options.path);
-    const AtomicFile file(memory ? in_memory : beside);
-    const GdalErrors errors;
-    bool made = false;
-    if (takes_blocks(driver)) {
-        const DatasetHandle dataset(driver->Create(file.path().c_str(), side, side, spec.shape.bands, type,
-                                                   const_cast<char**>(list.List())));
-        made = dataset != nullptr;
-    } else {
-        const DatasetHandle from(GetGDALDriverManager()->GetDriverByName("MEM")->Create(
-            "", side, side, spec.shape.bands, type, nullptr));
-        const DatasetHandle dataset(from ? driver->CreateCopy(file.path().c_str(), from.get(), FALSE,
-                                                              const_cast<char**>(list.List()), nullptr,
-                                                              nullptr)
-                                         : nullptr);
-        made = dataset != nullptr;
-    }
-    if (!made || errors.any()) throw UsageError(holds_text(driver, spec, type) + ": " + errors.text());
-}
-
-struct Target {
-    GDALDriver* driver = nullptr;
-    GDALDataType type = GDT_Unknown;
-    CPLStringList options; ///< creation options with defaults
-};
-
+/// The place of an output: its folder, what is there already, what else it would fall on.
 void check_place(const OutputOptions& options, GDALDriver* driver) {
     const std::string& path = options.path;
     if (path == standard_output) {
@@ -232,7 +109,10 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
                              "GTiff, PNG and JPEG can.");
         return;
     }
-    const std::string folder = folder_of(path);
+    // A link stays, and side files lie beside what it leads to.
+    const std::string end = is_local(path) ? follow_links(path) : path, folder = folder_of(end);
+    const auto sides = side_file_names(driver->GetDescription(), end, options.creation_options);
+    if (options.run) options.run->writes(options.role, path, sides);
     if (is_local(path)) {
         struct stat info {};
         if (::stat(folder.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
@@ -240,92 +120,37 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         if (::access(folder.c_str(), W_OK | X_OK) != 0)
             throw Error("cannot write '" + path + "': no permission to write in the folder '" + folder + "'");
     }
-    const auto refuse_existing = [&](const std::string& existing) {
-        VSIStatBufL info;
-        if (VSIStatExL(existing.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0) return;
-        if (!VSI_ISREG(info.st_mode) && !VSI_ISDIR(info.st_mode))
-            throw Error("'" + existing + "' exists and is no regular file");
-        if (VSI_ISDIR(info.st_mode) && existing == path && !is(driver, "Zarr"))
-            throw Error("'" + existing + "' is a folder");
-        if (!options.overwrite)
-            throw Error("File '" + existing + "' already exists.", "Specify -overwrite to replace it.");
+    const auto exists = [](const std::string& name, VSIStatBufL& info) {
+        return VSIStatExL(name.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0;
     };
-    refuse_existing(path);
-    if (is(driver, "ENVI")) {
-        const bool added = EQUAL(creation_options(options).FetchNameValueDef("SUFFIX", "REPLACE"), "ADD");
-        refuse_existing(added ? path + ".hdr" : std::string(CPLResetExtension(path.c_str(), "hdr")));
+    VSIStatBufL info;
+    if (exists(path, info)) {
+        if (!VSI_ISREG(info.st_mode) && !VSI_ISDIR(info.st_mode))
+            throw Error("'" + path + "' exists and is no regular file");
+        if (VSI_ISDIR(info.st_mode) && !is(driver, "Zarr")) throw Error("'" + path + "' is a folder");
+        if (!options.overwrite)
+            throw Error("File '" + path + "' already exists.", "Specify -overwrite to replace it.");
+    }
+    for (const std::string& side : sides) {
+        const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
+        // out.tif.aux.xml is nothing without out.tif, and goes with it.
+        if ((side.rfind(end + ".", 0) == 0 && !header) || !exists(side, info)) continue;
+        if (!options.overwrite)
+            throw Error("File '" + side + "' already exists.", "Specify -overwrite to replace it.");
+        if (!header) continue;
+        if (const std::string owner = other_owner_of_header(side, end); !owner.empty())
+            throw Error("'" + side + "' is the header of '" + owner + "', and '" + path +
+                            "' would need it too",
+                        "Choose a name that differs before the extension.");
     }
 }
 
 /// is_virtual: the caller writes a VRT whose pixels other rasters hold.
 Target check_all(const OutputOptions& options, const OutputSpec& spec, bool is_virtual = false) {
-    if (options.path.empty()) throw UsageError("the destination has no name");
-    Target target;
-    target.driver = choose_driver(options);
-    if (is(target.driver, "VRT") != is_virtual)
-        throw UsageError("-of VRT: '" + options.path + "' needs pixels of its own, which a VRT does not hold",
-                         "Name another format with -of.");
-    target.type = output_type(options, spec);
-    target.options = creation_options(options);
-    if (spec.shape.samples > INT_MAX || spec.shape.lines > INT_MAX)
-        throw Error("GDAL rasters end at " + std::to_string(INT_MAX) + " samples and lines");
-    for (const std::string& item : options.creation_options)
-        if (item.find('=') == std::string::npos || item.front() == '=')
-            throw UsageError("-co " + item + ": NAME=VALUE is needed");
-    const CPLStringList types(
-        CSLTokenizeString2(target.driver->GetMetadataItem(GDAL_DMD_CREATIONDATATYPES), " ", 0));
-    if (!types.empty() && types.FindString(GDALGetDataTypeName(target.type)) < 0)
-        throw UsageError(holds_text(target.driver, spec, target.type),
-                         "It takes the types " +
-                             std::string(target.driver->GetMetadataItem(GDAL_DMD_CREATIONDATATYPES)) +
-                             "; see -ot.");
-    if (options.nodata && !fitting(*options.nodata, target.type))
-        throw UsageError("-dstnodata " + std::string(CPLSPrintf("%.17g", *options.nodata)) +
-                         " is no value of the type " + GDALGetDataTypeName(target.type));
-    {
-        const GdalErrors errors;
-        if (!GDALValidateCreationOptions(target.driver, target.options.List()))
-            throw UsageError("-co: " + (errors.any() ? errors.text() : errors.warnings()));
-    }
+    Target target = choose_target(options, spec, is_virtual);
     check_place(options, target.driver);
-    if (is_virtual) return target;
-    if (is(target.driver, "GTiff")) add_geotiff_defaults(target.options, spec.shape, target.type);
-    try_driver(target.driver, options, spec, target.type, target.options);
+    if (!is_virtual) try_target(target, options, spec);
     return target;
-}
-
-/// Where a symbolic link leads, so that the link stays and its target is replaced.
-std::string real_destination(const std::string& path) {
-    struct stat info {};
-    if (!is_local(path) || ::lstat(path.c_str(), &info) != 0 || !S_ISLNK(info.st_mode)) return path;
-    char* resolved = ::realpath(path.c_str(), nullptr);
-    if (resolved == nullptr) return path;
-    const std::string out = resolved;
-    std::free(resolved);
-    return out;
-}
-
-/// Files that belong to the raster that stands at `path` now.
-std::vector<std::string> old_side_files(const std::string& path) {
-    VSIStatBufL info;
-    if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) != 0) return {};
-    std::vector<std::string> out;
-    for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
-        out.push_back(path + suffix);
-    const GdalErrors quiet;
-    const DatasetHandle old(GDALDataset::FromHandle(
-        GDALOpenEx(path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-    if (!old) return out;
-    const CPLStringList files(old->GetFileList());
-    const std::string stem = CPLResetExtension(path.c_str(), "");
-    const std::string start = stem.empty() || stem.back() != '.' ? stem : stem.substr(0, stem.size() - 1);
-    for (int i = 0; i < files.size(); ++i) {
-        const std::string file = files[i];
-        // A VRT lists its sources, too: only what shares the name is a part of it.
-        const std::string name = file.substr(0, file.rfind('.'));
-        if (file != path && (file.rfind(path + ".", 0) == 0 || name == start)) out.push_back(file);
-    }
-    return out;
 }
 
 bool same_geotransform(const double* a, const double* b) {
@@ -383,7 +208,8 @@ struct RasterSink::Impl {
     StoreRule rule;
     std::optional<NodataValue> nodata;
     std::unique_ptr<AtomicFile> file;
-    std::string stage; ///< the GTiff that a driver without Create copies from
+    std::string stage;    ///< the GTiff that a driver without Create copies from
+    std::string streamed; ///< the file that goes to standard output byte by byte
     DatasetHandle dataset;
     std::unique_ptr<RawWriter> raw;
     std::unique_ptr<BlockWriter> blocks;
@@ -399,13 +225,42 @@ struct RasterSink::Impl {
     bool copies() const { return !stage.empty(); }
 
     void remove_stage() {
-        if (stage.empty()) return;
-        VSIUnlink(stage.c_str());
-        VSIUnlink((stage + ".aux.xml").c_str());
+        for (const std::string& path : {stage, streamed}) {
+            if (path.empty()) continue;
+            VSIUnlink(path.c_str());
+            VSIUnlink((path + ".aux.xml").c_str());
+        }
+    }
+
+    /// Sends a finished file to standard output.
+    void stream(const std::string& path) const {
+        const auto close = [](VSILFILE* file) { VSIFCloseL(file); };
+        std::unique_ptr<VSILFILE, decltype(close)> from(VSIFOpenL(path.c_str(), "rb"), close);
+        std::unique_ptr<VSILFILE, decltype(close)> to(VSIFOpenL(standard_output, "wb"), close);
+        if (!from || !to) throw failure(std::strerror(errno));
+        std::vector<char> buffer(size_t{1} << 20);
+        for (;;) {
+            const size_t got = VSIFReadL(buffer.data(), 1, buffer.size(), from.get());
+            if (VSIFWriteL(buffer.data(), 1, got, to.get()) != got) throw failure(std::strerror(errno));
+            if (got < buffer.size()) break;
+        }
+        VSIStatBufL facts;
+        if (VSIStatL(path.c_str(), &facts) != 0 ||
+            VSIFTellL(from.get()) != static_cast<vsi_l_offset>(facts.st_size))
+            throw failure("'" + path + "' could not be read back");
     }
 
     Error failure(const std::string& reason) const {
         return Error("cannot write '" + options.path + "': " + reason);
+    }
+
+    /// GDAL's local files are streams of stdio, and GDAL does not look at what closing one returns: the last
+    /// kilobytes of a file could be lost on a full disk, unseen. Flushed before, they are seen.
+    void flush() const {
+        // What the standard output does not take is nothing to the image: its error mark stays for who looks
+        // after it.
+        if (std::fflush(stdout) != 0) __fpurge(stdout);
+        if (std::fflush(nullptr) != 0) throw failure(std::strerror(errno));
     }
 
     void make() {
@@ -572,8 +427,31 @@ struct RasterSink::Impl {
         const std::optional<double> no_value =
             nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
         write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, no_value));
-        check_written(file->path());
-        file->commit(old_side_files(file->destination()));
+        {
+            // Its relative names hold at the destination only: a twin that names the same files from where it
+            // lies, outputs that wait for their names among them, shows that it opens.
+            auto at_hand = bands;
+            for (VirtualBand& band : at_hand)
+                if (options.run && !band.further.empty())
+                    band.further = options.run->pending_path(band.further);
+            const std::string twin = file->scratch_path("vrt");
+            write_all(twin, with_derived_bands(text, twin, like, at_hand, no_value));
+            check_written(twin);
+            VSIUnlink(twin.c_str());
+        }
+        hand_over();
+    }
+
+    /// What is complete and verified goes to the run, which gives all its outputs their names together;
+    /// alone, it gets its own at once.
+    void hand_over() {
+        if (options.path != standard_output) file->set_stale(old_side_files(file->destination()));
+        if (options.run) {
+            options.run->add(std::move(file));
+            return;
+        }
+        file->publish();
+        file->conclude();
     }
 
     /// GDAL closes without a return value: what was written must open again and be as large as it was made.
@@ -616,7 +494,7 @@ void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& s
     impl.spec = spec;
     impl.scene = like.metadata();
     impl.nodata = choose_nodata(options, spec, &*impl.scene, impl.target.type);
-    impl.file = std::make_unique<AtomicFile>(real_destination(options.path));
+    impl.file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     impl.make_virtual(like, bands);
 }
 
@@ -643,7 +521,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
     impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
-    impl->file = std::make_unique<AtomicFile>(real_destination(options.path));
+    impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     impl->make();
     return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
 }
@@ -685,9 +563,7 @@ void RasterSink::commit() {
     const GdalErrors errors;
     const bool to_stdout = s.options.path == standard_output;
     const auto check = [&] {
-        // The GTiff driver tries to open again what it has streamed, and complains although all went well.
-        const bool spurious = to_stdout && errors.text() == "Read or update mode not supported on /vsistdout";
-        if (errors.any() && !spurious) throw s.failure(errors.text());
+        if (errors.any()) throw s.failure(errors.text());
     };
     try {
         if (s.blocks) s.blocks->finish();
@@ -698,6 +574,7 @@ void RasterSink::commit() {
     s.blocks.reset();
     s.dataset->FlushCache(true);
     check();
+    s.flush();
     s.dataset.reset();
     check();
     if (s.copies()) {
@@ -705,13 +582,22 @@ void RasterSink::commit() {
         {
             const DatasetHandle from(GDALDataset::FromHandle(
                 GDALOpenEx(s.stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+            // What the GTiff driver streams by itself is wrong from GDAL 3.10 on when the directory's texts
+            // end at an odd byte: the directory comes twice, and the pixels lie where nobody looks.
+            const bool by_ourselves =
+                to_stdout && (is(s.target.driver, "GTiff") || is(s.target.driver, "COG"));
+            if (by_ourselves) s.streamed = s.file->scratch_path("out.tif");
+            const std::string path = by_ourselves ? s.streamed : s.file->path();
             CPLStringList list = s.target.options;
-            if (to_stdout && is(s.target.driver, "GTiff")) list.SetNameValue("STREAMABLE_OUTPUT", "YES");
-            DatasetHandle copy(s.target.driver->CreateCopy(s.file->path().c_str(), from.get(), FALSE,
-                                                           list.List(), nullptr, nullptr));
+            DatasetHandle copy(
+                s.target.driver->CreateCopy(path.c_str(), from.get(), FALSE, list.List(), nullptr, nullptr));
             if (!copy) throw s.failure(errors.text());
             copy.reset();
             check();
+            if (by_ourselves) {
+                s.check_written(path);
+                s.stream(path);
+            }
         }
         s.remove_stage();
     }
@@ -720,9 +606,8 @@ void RasterSink::commit() {
         check();
     }
     if (!to_stdout) s.check_written(s.file->path());
-    const auto stale = to_stdout ? std::vector<std::string>() : old_side_files(s.file->destination());
     try {
-        s.file->commit(stale);
+        s.hand_over();
     } catch (const Error& e) {
         throw s.failure(e.what());
     }

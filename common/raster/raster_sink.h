@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A georeferenced output raster as a stream::CubeSink. The file is written under a temporary name beside its
-// destination and renamed by commit(): the destination appears complete or not at all, and an old one stays as it was
-// until then. Without commit() the destructor removes every file it made. Signals are safe: the tool unwinds.
+// destination and renamed by commit(): the destination appears complete or not at all, and an old one stays
+// as it was until then. Without commit() the destructor removes every file it made. Signals are safe: the
+// tool unwinds.
 #pragma once
 
 #include "raster/raster_source.h"
@@ -16,6 +17,8 @@
 
 namespace hsi::raster {
 
+class RunFiles;
+
 struct OutputOptions {
     std::string path;
     std::string format;                        ///< -of; empty: from the extension, GTiff when there is none
@@ -24,7 +27,10 @@ struct OutputOptions {
     std::optional<double> nodata;              ///< -dstnodata
     bool overwrite = false;
     uint64_t memory = 0; ///< bytes the sink may hold for blocks in the making; 0: a quarter of the machine's
-    std::string history;                       ///< the command line, for the metadata item HSI_HISTORY
+    std::string history; ///< the command line, for the metadata item HSI_HISTORY
+    std::string role = "dst"; ///< the option that names it, for messages
+    std::shared_ptr<RunFiles>
+        run; ///< with it: registered there, and renamed by its commit(), not by the sink's
 };
 
 struct BandSpec {
@@ -35,9 +41,9 @@ struct BandSpec {
 struct OutputSpec {
     stream::CubeShape shape;
     std::string type = "Float32";
-    bool same_bands = false;      ///< the bands are those of the like source: all their metadata travel
-    std::vector<BandSpec> bands;  ///< for derived bands (same_bands = false); may be empty
-    bool holes = false;           ///< some pixels have no value: a nodata tag is set even when the source has none
+    bool same_bands = false;     ///< the bands are those of the like source: all their metadata travel
+    std::vector<BandSpec> bands; ///< for derived bands (same_bands = false); may be empty
+    bool holes = false; ///< some pixels have no value: a nodata tag is set even when the source has none
     std::map<std::string, std::string> metadata; ///< further dataset metadata items
     std::vector<std::string> categories;         ///< class names of band 1
     std::vector<std::array<uint8_t, 4>> colours; ///< colour table of band 1 (red, green, blue, alpha)
@@ -45,11 +51,12 @@ struct OutputSpec {
     std::optional<double> nodata; ///< the nodata tag when -dstnodata does not say it
     bool keep_nan = false;        ///< the tiles hold nodata values themselves, and NaN stays NaN beside them
 
-    // For an output without a like source; left out of account when there is one. `bands` may then hold the items
-    // wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
+    // For an output without a like source; left out of account when there is one. `bands` may then hold the
+    // items wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
     std::string srs; ///< "EPSG:32633", WKT, PROJ: what GDAL's tools take for -a_srs
     std::optional<std::array<double, 6>> geotransform; ///< GDAL's order
-    std::map<std::string, std::string> envi; ///< further ENVI header fields: {"default bands", "{30, 20, 10}"}
+    std::map<std::string, std::string>
+        envi; ///< further ENVI header fields: {"default bands", "{30, 20, 10}"}
 };
 
 /// A band whose values GDAL computes when they are read, by a pixel function of the plugin gdal_HSI.
@@ -66,9 +73,10 @@ bool is_geographic(const std::string& srs);
 
 class RasterSink final : public stream::CubeSink {
   public:
-    /// Everything that can be refused before work is done: an existing destination without overwrite, an unknown
-    /// extension or driver, a driver that cannot hold the bands, the type or the creation options, a folder that does
-    /// not exist or cannot be written, a destination that is the source. Throws Error or UsageError.
+    /// Everything that can be refused before work is done: an existing destination without overwrite, an
+    /// unknown extension or driver, a driver that cannot hold the bands, the type or the creation options, a
+    /// folder that does not exist or cannot be written, a destination that is the source. Throws Error or
+    /// UsageError.
     static void check(const OutputOptions& options, const OutputSpec& spec);
 
     /// check(), then creates the temporary file. `like` (may be null) gives georeference and metadata.
@@ -76,13 +84,14 @@ class RasterSink final : public stream::CubeSink {
                                               const RasterSource* like);
     ~RasterSink() override;
 
-    /// True when -of or the extension asks for a VRT. Such an output has no pixels: write_virtual() makes it, check()
-    /// and create() refuse it.
+    /// True when -of or the extension asks for a VRT. Such an output has no pixels: write_virtual() makes it,
+    /// check() and create() refuse it.
     static bool is_virtual(const OutputOptions& options);
     /// As check(), for a VRT. Refuses creation options too, and what a VRT cannot say about its source (-if).
     static void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
-    /// Writes the VRT, complete or not at all: georeference, names, legend and nodata as create() has them, and a
-    /// derived band for each of `bands`. Sources on the local file system are named relative to the VRT. Throws Error.
+    /// Writes the VRT, complete or not at all, at once or with all outputs of OutputOptions::run:
+    /// georeference, names, legend and nodata as create() has them, and a derived band for each of `bands`.
+    /// Sources on the local file system are named relative to the VRT. Throws Error.
     static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
                               const std::vector<VirtualBand>& bands);
 
@@ -95,11 +104,13 @@ class RasterSink final : public stream::CubeSink {
     bool raw_access() const;      ///< pwrite instead of RasterIO
     uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants
     std::string driver() const;
-    /// What NaN becomes: -dstnodata, the source's value, or one chosen for an output with holes (NaN for floats, the
-    /// lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats NaN.
+    /// What NaN becomes: -dstnodata, the source's value, or one chosen for an output with holes (NaN for
+    /// floats, the lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats
+    /// NaN.
     std::optional<double> nodata() const;
 
-    /// Flushes, closes, checks for errors and renames. Throws Error; the destination is then untouched.
+    /// Flushes, closes, checks for errors and renames, or leaves the name to OutputOptions::run. Throws
+    /// Error; the destination is then untouched.
     void commit();
 
   private:

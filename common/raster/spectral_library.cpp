@@ -203,15 +203,6 @@ std::string number(double v) {
     return text;
 }
 
-void write_text(const std::string& path, const std::string& final_path, const char* data, size_t size) {
-    const GdalErrors errors;
-    VSILFILE* file = VSIFOpenL(path.c_str(), "wb");
-    const bool written = file != nullptr && VSIFWriteL(data, 1, size, file) == size;
-    const bool closed = file != nullptr && VSIFCloseL(file) == 0;
-    if (!written || !closed)
-        throw Error("'" + final_path + "' cannot be written: " + errors.text("the disk may be full"));
-}
-
 /// Names in ENVI's lists may hold neither commas nor braces; in CSV they are quoted.
 std::string envi_name(std::string name) {
     for (char& c : name)
@@ -235,25 +226,25 @@ SpectralLibrary read_spectral_library(const std::string& path) {
     return is_csv(path) ? read_csv(path) : read_envi(path);
 }
 
-void check_library_output(const std::string& path, bool overwrite, const std::string& option) {
+void check_library_output(const TextOutput& output) {
+    const std::string& path = output.path;
     const std::string extension = CPLGetExtension(path.c_str());
     if (!EQUAL(extension.c_str(), "sli") && !EQUAL(extension.c_str(), "csv"))
-        throw UsageError(option + " " + path +
+        throw UsageError(output.role + " " + path +
                          ": spectra are written as .sli (ENVI spectral library) or .csv");
-    std::vector<std::string> files{path};
-    if (!is_csv(path)) files.push_back(header_of(path));
+    check_text_output(output);
+    if (is_csv(path)) return;
+    const std::string header = header_of(is_local(path) ? follow_links(path) : path);
+    if (output.run) output.run->writes(output.role, path, {header});
     // The header beside a library that is not there yet belongs to something else, a scene perhaps.
-    const bool own = overwrite && exists(path);
-    for (const auto& file : files)
-        if (exists(file) && !own)
-            throw Error("'" + file + "' is there already",
-                        "Give -overwrite to replace it, or another name for " + option + ".");
-    if (is_local(path) && !exists(folder_of(path)))
-        throw Error("'" + path + "': there is no folder '" + folder_of(path) + "'", "Make the folder first.");
+    if (exists(header) && !(output.overwrite && exists(path)))
+        throw Error("'" + header + "' is there already",
+                    "Give -overwrite to replace it, or another name for " + output.role + ".");
 }
 
-void write_spectral_library(const std::string& path, const SpectralLibrary& library,
+void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
                             const std::string& history) {
+    const std::string& path = output.path;
     const size_t bands = library.bands();
     if (is_csv(path)) {
         std::string text = "band,wavelength";
@@ -268,10 +259,7 @@ void write_spectral_library(const std::string& path, const SpectralLibrary& libr
                 text += "," + number(spectrum[b]);
             text += "\n";
         }
-        AtomicFile file(path);
-        write_text(file.path(), path, text.data(), text.size());
-        file.commit({});
-        return;
+        return write_text_output(output, text);
     }
     std::vector<float> values;
     for (const auto& spectrum : library.spectra)
@@ -308,12 +296,14 @@ void write_spectral_library(const std::string& path, const SpectralLibrary& libr
     for (const auto& name : library.names)
         names.push_back(envi_name(name));
     header.set("spectra names", envi_list_text(names));
-    AtomicFile file(path);
-    const std::string text = header.text();
-    write_text(header_of(file.path()), header_of(path), text.data(), text.size());
-    write_text(file.path(), path, reinterpret_cast<const char*>(values.data()),
-               values.size() * sizeof(float));
-    file.commit({});
+    auto file = std::make_unique<AtomicFile>(path, output.overwrite);
+    write_file(output, header_of(file->path()), header.text());
+    write_file(output, file->path(),
+               {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+    if (output.run)
+        output.run->add(std::move(file));
+    else
+        file->commit();
 }
 
 SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm) {

@@ -5,6 +5,8 @@
 // Reading takes any order of columns; band and wavelength may be missing.
 #pragma once
 
+#include "raster/text_output.h"
+
 #include <string>
 #include <vector>
 
@@ -22,11 +24,12 @@ struct SpectralLibrary {
 SpectralLibrary read_spectral_library(const std::string& path);
 
 /// What can be refused before work is done: an extension other than .sli and .csv, an existing file (or
-/// header of a .sli) without overwrite, a folder that is missing. Throws Error or UsageError naming `option`.
-void check_library_output(const std::string& path, bool overwrite, const std::string& option);
+/// header of a .sli) without overwrite, a folder that is missing. Throws Error or UsageError naming its role.
+void check_library_output(const TextOutput& output);
 
-/// Writes .sli (Float32, with its .hdr) or .csv. Throws Error; an old file is then untouched.
-void write_spectral_library(const std::string& path, const SpectralLibrary& library,
+/// Writes .sli (Float32, with its .hdr) or .csv, at once or with all outputs of output.run. Throws Error; an
+/// old file is then untouched.
+void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
                             const std::string& history);
 
 /// The library's spectra at other wavelengths (nm), by linear interpolation between neighbouring bands; NaN

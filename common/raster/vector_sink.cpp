@@ -5,6 +5,8 @@
 #include "raster/atomic_file.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/run_files.h"
+#include "raster/side_files.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -14,6 +16,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <memory>
@@ -104,16 +107,25 @@ std::string layer_name(const std::string& path) {
 }
 
 void check_vector_output(const VectorOptions& options) {
-    choose_driver(options);
+    GDALDriver* const driver = choose_driver(options);
+    const std::string end = is_local(options.path) ? follow_links(options.path) : options.path;
+    const auto sides = side_file_names(driver->GetDescription(), end, options.dataset_options);
+    if (options.run) options.run->writes("dst", options.path, sides);
     VSIStatBufL status;
     if (VSIStatL(options.path.c_str(), &status) == 0) {
         if (VSI_ISDIR(status.st_mode))
             throw Error("'" + options.path + "' is a folder", "Give a file's name.");
+        if (!VSI_ISREG(status.st_mode)) throw Error("'" + options.path + "' exists and is no regular file");
+    }
+    std::vector<std::string> names{end};
+    names.insert(names.end(), sides.begin(), sides.end());
+    for (const std::string& name : names) {
+        if (name.rfind(end + ".", 0) == 0 || VSIStatL(name.c_str(), &status) != 0) continue;
         if (!options.overwrite)
-            throw Error("'" + options.path + "' is there already", "Give -overwrite to replace it.");
+            throw Error("'" + name + "' is there already", "Give -overwrite to replace it.");
     }
     if (!is_local(options.path)) return;
-    const std::string folder = folder_of(options.path);
+    const std::string folder = folder_of(end);
     if (VSIStatL(folder.c_str(), &status) != 0 || !VSI_ISDIR(status.st_mode))
         throw Error("'" + options.path + "': there is no folder '" + folder + "'", "Make the folder first.");
     if (access(folder.c_str(), W_OK) != 0)
@@ -121,24 +133,41 @@ void check_vector_output(const VectorOptions& options) {
                     "Choose another place.");
 }
 
+namespace {
+
+/// Formats of text are closed without an answer: what was written must open again, whole.
+void check_points(const std::string& path, const VectorOptions& options, size_t wanted) {
+    const GdalErrors errors;
+    const std::unique_ptr<GDALDataset> dataset(
+        GDALDataset::Open(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
+    if (!dataset || dataset->GetLayerCount() == 0)
+        throw Error("'" + options.path + "' does not open after writing: " + errors.text("it has no layer"),
+                    "Is the disk full?");
+    size_t found = 0; // GPX and its kind have layers for other things, too
+    for (int i = 0; i < dataset->GetLayerCount(); ++i) {
+        size_t here = 0;
+        while (const std::unique_ptr<OGRFeature> feature{dataset->GetLayer(i)->GetNextFeature()})
+            ++here;
+        found = std::max(found, here);
+    }
+    if (found != wanted)
+        throw Error("'" + options.path + "' holds " + std::to_string(found) + " of " +
+                        std::to_string(wanted) + " points after writing" +
+                        (errors.any() ? ": " + errors.text() : ""),
+                    "Is the disk full?");
+}
+
+bool opens_again(GDALDriver* driver) { return has_capability(driver, GDAL_DCAP_OPEN); }
+
+} // namespace
+
 void write_points(const VectorOptions& options, const PointLayer& layer) {
     check_vector_output(options);
     GDALDriver* driver = choose_driver(options);
-    std::vector<std::string> old; // side files of what is replaced
-    VSIStatBufL status;
-    if (VSIStatL(options.path.c_str(), &status) == 0) {
-        const GdalErrors ignored;
-        const std::unique_ptr<GDALDataset> previous(GDALDataset::Open(options.path.c_str(), GDAL_OF_VECTOR));
-        if (previous) {
-            const CPLStringList files(previous->GetFileList());
-            for (int i = 0; i < files.Count(); ++i)
-                if (options.path != files[i]) old.emplace_back(files[i]);
-        }
-    }
-    AtomicFile file(options.path);
+    auto file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     {
         const GdalErrors errors;
-        std::unique_ptr<GDALDataset> dataset(driver->Create(file.path().c_str(), 0, 0, 0, GDT_Unknown,
+        std::unique_ptr<GDALDataset> dataset(driver->Create(file->path().c_str(), 0, 0, 0, GDT_Unknown,
                                                             list_of(options.dataset_options).List()));
         if (!dataset)
             throw Error("'" + options.path + "' cannot be created by the driver " + driver->GetDescription() +
@@ -149,7 +178,14 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
         if (errors.any())
             throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
     }
-    file.commit(old);
+    if (opens_again(driver)) check_points(file->path(), options, layer.points.size());
+    file->set_stale(old_side_files(file->destination()));
+    if (options.run) {
+        options.run->add(std::move(file));
+        return;
+    }
+    file->publish();
+    file->conclude();
 }
 
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,

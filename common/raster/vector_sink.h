@@ -5,10 +5,13 @@
 
 #include "raster/raster_source.h"
 
+#include <memory>
 #include <string>
 #include <vector>
 
 namespace hsi::raster {
+
+class RunFiles;
 
 struct VectorOptions {
     std::string path;
@@ -18,6 +21,7 @@ struct VectorOptions {
     bool overwrite = false;
     std::string
         history; ///< the command line, for the layer's metadata item HSI_HISTORY where the driver keeps it
+    std::shared_ptr<RunFiles> run; ///< with it: registered there, and renamed by its commit()
 };
 
 struct PointField {

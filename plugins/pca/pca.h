@@ -51,11 +51,10 @@ struct Model {
 /// when the scene has no valid pixel. The caller fills source, bands and wavelengths_nm.
 Model fit(const stream::SceneCovariance& statistics, const FitOptions& options);
 
-/// A readable JSON document; load(save(m)) gives the same numbers to the last bit. Throw Error naming the
-/// file.
-void save_model(const Model& model, const std::string& path);
-Model load_model(const std::string& path);
+/// A readable JSON document; from_json(to_json(m)) gives the same numbers to the last bit. Throw Error naming
+/// the file.
 std::string to_json(const Model& model);
+Model load_model(const std::string& path);
 Model from_json(const std::string& text, const std::string& name);
 
 /// Which band of a scene (0-based, among `wavelengths_nm` / `bands` of them) stands for every band of the

@@ -115,27 +115,6 @@ Model from_json(const std::string& text, const std::string& name) {
     return m;
 }
 
-void save_model(const Model& model, const std::string& path) {
-    // Complete or not at all, like every output.
-    const std::string temporary = path + ".part";
-    {
-        std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-        file << to_json(model);
-        file.close();
-        if (!file) {
-            std::remove(temporary.c_str());
-            throw Error("cannot write the model " + path,
-                        "Check the folder, its permissions and the space on the disk.");
-        }
-    }
-    std::error_code ec;
-    std::filesystem::rename(temporary, path, ec);
-    if (ec) {
-        std::remove(temporary.c_str());
-        throw Error("cannot write the model " + path + ": " + ec.message());
-    }
-}
-
 Model load_model(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     if (!file) throw Error("cannot open the model " + path, "Make one with gdal_hsi_pca -model FILE.");

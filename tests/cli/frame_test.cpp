@@ -230,8 +230,8 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"a", "b", "-device-memory", "80%"}, "-device-memory: '80%' is not a memory size"},
         Wrong{{"a", "b", "-threads", "0"}, "-threads: '0' is not ALL_CPUS or a whole number from 1 to 1024"},
         Wrong{{"a", "b", "-tile", "8", "0"}, "-tile: '0' is not a tile size: a whole number from 1 on"},
-        Wrong{{"a", "b", "-report", "b"}, "-report and dst are the same file"},
-        Wrong{{"a", "b", "-report", "a"}, "-report would overwrite src"},
+        Wrong{{"a", "b", "-report", "b"}, "-report and dst name the same file, 'b'"},
+        Wrong{{"a", "b", "-report", "a"}, "-report 'a' would overwrite src"},
         Wrong{{"a", "b", "--config"}, "--config: KEY and VALUE are missing"}));
 
 TEST(Checker, RunsBeforeTheBody) {
@@ -443,7 +443,7 @@ TEST(Memory, TooLittleIsAnErrorThatNamesTheOption) {
 TEST(SideOutput, FollowsTheDestination) {
     call({"a", "b.img", "-of", "ENVI", "-co", "X=1", "-ot", "Int16", "-overwrite", "-dstnodata", "-1"},
          [](ToolRun& run) {
-             const auto alike = run.side_output("alpha.img");
+             const auto alike = run.side_output("-alpha", "alpha.img");
              EXPECT_EQ(alike.path, "alpha.img");
              EXPECT_EQ(alike.format, "ENVI");
              EXPECT_EQ(alike.creation_options, Words{"X=1"});
@@ -451,11 +451,12 @@ TEST(SideOutput, FollowsTheDestination) {
              EXPECT_TRUE(alike.overwrite);
              EXPECT_EQ(alike.nodata, -1.0);
              EXPECT_EQ(alike.history, run.options().destination.history);
-             const auto other = run.side_output("alpha.tif");
+             const auto other = run.side_output("-alpha", "alpha.tif");
              EXPECT_EQ(other.format, "");
              EXPECT_TRUE(other.creation_options.empty());
-             EXPECT_EQ(run.side_output("alpha").format, "ENVI");
-             EXPECT_THROW(run.side_output("b.img"), UsageError);
+             EXPECT_EQ(run.side_output("-alpha", "alpha").format, "ENVI");
+             EXPECT_EQ(other.role, "-alpha");
+             EXPECT_EQ(other.run, run.files());
          });
 }
 
@@ -570,7 +571,7 @@ TEST(Report, TellsTheRun) {
 TEST(Report, TellsAFailure) {
     const Folder folder;
     const std::string file = folder.file("run.json");
-    std::ofstream(file) << "an older one";
+    std::ofstream(file) << R"({"tool": "gdal_hsi_pca", "version": "0.1.0", "passes": []})";
     const Outcome outcome = call({"a", "b", "-report", file},
                                  [](ToolRun&) { throw Error("bytes \xff are wrong", "Mend them."); });
     EXPECT_EQ(outcome.code, 1);
@@ -581,6 +582,17 @@ TEST(Report, TellsAFailure) {
     EXPECT_EQ(report["error"]["message"].get<std::string>().rfind("bytes ", 0), 0u);
 }
 
+TEST(Report, ReplacesReportsAndNothingElse) {
+    const Folder folder;
+    const std::string file = folder.file("notes.json");
+    std::ofstream(file) << "{\"notes\": 1}";
+    EXPECT_EQ(call({"a", "b", "-report", file}).code, 1);
+    EXPECT_EQ(read_json(file)["notes"], 1);
+    EXPECT_EQ(call({"a", "b", "-report", file, "-overwrite"}).code, 0);
+    EXPECT_EQ(read_json(file)["tool"], "gdal_hsi_frame");
+    EXPECT_EQ(call({"a", "b", "-report", file}).code, 0) << "a report of an earlier run";
+}
+
 TEST(Report, ThatCannotBeWrittenIsFoundBeforeTheWork) {
     const Folder folder;
     for (const std::string& file :
@@ -588,7 +600,7 @@ TEST(Report, ThatCannotBeWrittenIsFoundBeforeTheWork) {
         const Outcome outcome = call({"a", "b", "-report", file});
         EXPECT_EQ(outcome.code, 1) << file;
         EXPECT_FALSE(outcome.ran);
-        EXPECT_EQ(outcome.err.rfind("ERROR: cannot write the report '" + file + "'", 0), 0u) << outcome.err;
+        EXPECT_EQ(outcome.err.rfind("ERROR: cannot write '" + file + "' (-report)", 0), 0u) << outcome.err;
     }
     EXPECT_EQ(folder.count(), 0u);
 }

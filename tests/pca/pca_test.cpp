@@ -215,7 +215,7 @@ TEST(Pca, TheModelSurvivesItsFile) {
         model.wavelengths_nm.push_back(b == 3 ? std::nan("") : 400.5 + 10.1 * b);
     }
     const std::string path = testing::TempDir() + "pca_model_test.json";
-    pca::save_model(model, path);
+    std::ofstream(path) << pca::to_json(model);
     const auto back = pca::load_model(path);
     std::remove(path.c_str());
     EXPECT_EQ(back.source, model.source);

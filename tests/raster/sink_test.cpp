@@ -410,30 +410,6 @@ TEST(AtomicFile, AFolderInTheWayIsReplacedAsAWhole) {
     EXPECT_EQ(folder.files(), (std::vector<std::string>{"out.hdr", "out.img"}));
 }
 
-TEST(AtomicFile, AFailedRenameRestoresWhatWasThere) {
-    // The data file cannot take its place, a folder that cannot be moved out of the way; the header went
-    // before it.
-    const TempFolder folder;
-    write_text(folder / "out.hdr", "old header");
-    write_text(folder / "out.img", "old data");
-    {
-        raster::AtomicFile file(folder / "out.img");
-        const std::string header = file.path().substr(0, file.path().size() - 3) + "hdr";
-        write_text(header, "new header");
-        write_text(file.path(), "new data");
-        fs::remove(folder / "out.img");
-        fs::create_directory(folder / "out.img");
-        write_text(folder / "out.img/keep", "x");
-        fs::create_directory(file.path() + ".old");
-        write_text(file.path() + ".old/in-the-way", "x");
-        EXPECT_THROW(file.commit({}), Error);
-        EXPECT_EQ(read_text(folder / "out.hdr"), "old header");
-        EXPECT_EQ(read_text(folder / "out.img/keep"), "x");
-        fs::remove_all(file.path() + ".old");
-    }
-    EXPECT_EQ(folder.files(), (std::vector<std::string>{"out.hdr", "out.img"}));
-}
-
 // --- errors while writing
 // ---------------------------------------------------------------------------------------
 

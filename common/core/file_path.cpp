@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "core/file_path.h"
+
+#include "core/error.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <climits>
+
+namespace hsi {
+namespace {
+
+std::string without_trailing_slashes(std::string path) {
+    while (path.size() > 1 && path.back() == '/')
+        path.pop_back();
+    return path;
+}
+
+/// "/vsimem//a" and "/vsimem/a" are one file.
+std::string with_single_slashes(const std::string& path) {
+    std::string text;
+    for (const char c : path)
+        if (c != '/' || text.empty() || text.back() != '/') text += c;
+    return without_trailing_slashes(text);
+}
+
+struct Place {
+    bool exists = false, has_folder = false;
+    struct stat file {
+    }, folder{};
+    std::string name;
+};
+
+Place place_of(const std::string& path) {
+    Place place;
+    std::string end = path;
+    try {
+        end = follow_links(without_trailing_slashes(path));
+    } catch (const Error&) {
+        end = path; // a circle of links is a file of its own
+    }
+    place.exists = ::stat(end.c_str(), &place.file) == 0;
+    place.has_folder = ::stat(folder_of(end).c_str(), &place.folder) == 0;
+    place.name = name_of(end);
+    return place;
+}
+
+bool same(const struct stat& a, const struct stat& b) { return a.st_dev == b.st_dev && a.st_ino == b.st_ino; }
+
+} // namespace
+
+std::string folder_of(const std::string& path) {
+    const std::string clean = without_trailing_slashes(path);
+    const size_t slash = clean.rfind('/');
+    if (slash == std::string::npos) return ".";
+    return slash == 0 ? "/" : clean.substr(0, slash);
+}
+
+std::string name_of(const std::string& path) {
+    const std::string clean = without_trailing_slashes(path);
+    const size_t slash = clean.rfind('/');
+    return slash == std::string::npos ? clean : clean.substr(slash + 1);
+}
+
+std::string join_path(const std::string& folder, const std::string& name) {
+    if (folder.empty()) return name;
+    return folder.back() == '/' ? folder + name : folder + "/" + name;
+}
+
+bool is_local(const std::string& path) { return path.rfind("/vsi", 0) != 0; }
+
+std::string follow_links(const std::string& path) {
+    constexpr int most = 40; // as the kernel has it
+    std::string at = path;
+    for (int i = 0; i <= most; ++i) {
+        char target[PATH_MAX];
+        const ssize_t length = ::readlink(at.c_str(), target, sizeof target);
+        if (length < 0) return at;
+        const std::string to(target, static_cast<size_t>(length));
+        at = to.front() == '/' ? to : join_path(folder_of(at), to);
+    }
+    throw Error("'" + path + "': too many symbolic links follow one another");
+}
+
+bool same_file(const std::string& a, const std::string& b) {
+    if (!is_local(a) || !is_local(b)) return with_single_slashes(a) == with_single_slashes(b);
+    const Place x = place_of(a), y = place_of(b);
+    if (x.exists && y.exists) return same(x.file, y.file);
+    if (x.exists != y.exists) return false;
+    if (x.has_folder && y.has_folder) return same(x.folder, y.folder) && x.name == y.name;
+    return with_single_slashes(a) == with_single_slashes(b);
+}
+
+} // namespace hsi

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// Names of files, and which file a name leads to.
+#pragma once
+
+#include <string>
+
+namespace hsi {
+
+/// Folder part of a path, "." for none.
+std::string folder_of(const std::string& path);
+/// What stands after the last slash; trailing slashes are no part of the path.
+std::string name_of(const std::string& path);
+/// "folder/name"; name alone when the folder is empty.
+std::string join_path(const std::string& folder, const std::string& name);
+/// True when the path names a file of the local file system, not one of GDAL's virtual ones (/vsimem/ ...).
+bool is_local(const std::string& path);
+
+/// Where a chain of symbolic links leads, whether its end is there or not; the path itself when it is no
+/// link. Throws Error when the links go round in a circle.
+std::string follow_links(const std::string& path);
+
+/// True when both names lead to one file: by its identity when it is there, else by the folder's identity and
+/// the name in it, so that "x", "./x" and a way through linked folders are the same. Names that are not local
+/// are compared as they are spelled.
+bool same_file(const std::string& a, const std::string& b);
+
+} // namespace hsi

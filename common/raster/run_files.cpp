@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "raster/run_files.h"
+
+#include "core/error.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <thread>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// While it lives, no other run of these tools gives names to files in these folders: the files of two runs
+/// to one destination do not mix. Where folders cannot be locked each rename is atomic all the same.
+class FolderLocks {
+  public:
+    explicit FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files) {
+        std::map<std::pair<dev_t, ino_t>, std::string> folders; // in one order for all processes
+        for (const auto& file : files) {
+            const std::string folder = folder_of(file->destination());
+            struct stat info {};
+            if (is_local(file->destination()) && ::stat(folder.c_str(), &info) == 0)
+                folders[{info.st_dev, info.st_ino}] = folder;
+        }
+        for (const auto& [id, folder] : folders) {
+            const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            if (handle < 0) continue;
+            m_handles.push_back(handle);
+            constexpr int most = 100; // somebody else's lock must not hold us for ever
+            for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && i < most; ++i)
+                std::this_thread::sleep_for(20ms);
+        }
+    }
+    FolderLocks(const FolderLocks&) = delete;
+    FolderLocks& operator=(const FolderLocks&) = delete;
+    ~FolderLocks() {
+        for (const int handle : m_handles)
+            ::close(handle);
+    }
+
+  private:
+    std::vector<int> m_handles;
+};
+
+void write_stream(const std::string& path, const std::string& text, const CancelFlag* cancel) {
+    const auto failure = [&](int reason) {
+        return Error("cannot write '" + path + "': " + std::strerror(reason));
+    };
+    // Opened anew, a file that stands behind standard output would be written from its beginning.
+    const int standard = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
+    int file = standard >= 0 ? ::fcntl(standard, F_DUPFD_CLOEXEC, 3) : -1;
+    while (standard < 0) {
+        // A FIFO opens when somebody reads it; until then a signal must be able to end the run.
+        file = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_APPEND);
+        if (file >= 0 || (errno != ENXIO && errno != EINTR)) break;
+        if (cancel && cancel->requested()) throw Cancelled();
+        if (errno == ENXIO) std::this_thread::sleep_for(20ms);
+    }
+    if (file < 0) throw failure(errno);
+    int reason = 0;
+    for (size_t done = 0; done < text.size() && reason == 0;) {
+        const ssize_t n = ::write(file, text.data() + done, text.size() - done);
+        if (n >= 0) {
+            done += static_cast<size_t>(n);
+        } else if (errno == EAGAIN) {
+            if (cancel && cancel->requested()) reason = ECANCELED;
+            std::this_thread::sleep_for(5ms);
+        } else if (errno != EINTR) {
+            reason = errno;
+        }
+    }
+    if (::close(file) != 0 && errno != EINTR && reason == 0) reason = errno;
+    if (reason == ECANCELED) throw Cancelled();
+    if (reason != 0) throw failure(reason);
+}
+
+/// "dst" or "the header of dst": how a message calls a file of an entry.
+std::string called(const std::string& role, const std::string& path, const std::string& file) {
+    if (file == path || same_file(file, path)) return role;
+    return "'" + file + "', which belongs to " + role;
+}
+
+} // namespace
+
+RunFiles::RunFiles() = default;
+RunFiles::~RunFiles() = default;
+
+void RunFiles::check(const Entry& a, const Entry& b) {
+    if (!a.written && !b.written) return;
+    const Entry &out = a.written ? a : b, &other = a.written ? b : a;
+    for (const std::string& x : out.files)
+        for (const std::string& y : other.files) {
+            if (!same_file(x, y)) continue;
+            if (other.written) {
+                if (x == out.path && y == other.path)
+                    throw UsageError(out.role + " and " + other.role + " name the same file, '" + y + "'",
+                                     "Give every output a file of its own.");
+                throw UsageError(out.role + " '" + out.path + "' and " + other.role + " '" + other.path +
+                                     "' would share the file '" + y + "'",
+                                 "Give them names that differ before the extension.");
+            }
+            throw UsageError(out.role + " '" + out.path + "' would overwrite " +
+                                 called(other.role, other.path, y) + (x == out.path ? "" : " ('" + x + "')"),
+                             "Name another file: what a run reads is never replaced.");
+        }
+}
+
+void RunFiles::reads(const std::string& role, const std::string& path,
+                     const std::vector<std::string>& files) {
+    Entry entry{role, path, files, false};
+    if (std::find(entry.files.begin(), entry.files.end(), path) == entry.files.end())
+        entry.files.push_back(path);
+    m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it
+    for (size_t i = 0; i + 1 < m_entries.size(); ++i)
+        check(m_entries.back(), m_entries[i]);
+}
+
+bool RunFiles::clashes(const std::string& role, const std::string& path) const {
+    return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
+        return entry.role != role &&
+               std::any_of(entry.files.begin(), entry.files.end(),
+                           [&](const std::string& file) { return same_file(file, path); });
+    });
+}
+
+void RunFiles::writes(const std::string& role, const std::string& path,
+                      const std::vector<std::string>& sides) {
+    Entry entry{role, path, sides, true};
+    entry.files.insert(entry.files.begin(), path);
+    const auto known = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& e) {
+        return e.written && e.role == role && e.path == path;
+    });
+    if (known != m_entries.end()) m_entries.erase(known);
+    m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it
+    for (size_t i = 0; i + 1 < m_entries.size(); ++i)
+        check(m_entries.back(), m_entries[i]);
+}
+
+void RunFiles::add(std::unique_ptr<AtomicFile> file) { m_pending.push_back(std::move(file)); }
+
+void RunFiles::add_stream(const std::string& path, std::string text) {
+    m_streams.emplace_back(path, std::move(text));
+}
+
+std::string RunFiles::pending_path(const std::string& destination) const {
+    for (const auto& file : m_pending)
+        if (same_file(file->destination(), destination)) return file->path();
+    return destination;
+}
+
+bool RunFiles::is_read(const std::string& file) const {
+    return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
+        return !entry.written && std::any_of(entry.files.begin(), entry.files.end(),
+                                             [&](const std::string& read) { return same_file(file, read); });
+    });
+}
+
+/// The names that really come, which a driver may have made up, against all that was read and all that comes.
+void RunFiles::check_targets(const Pending& pending) const {
+    std::vector<std::string> all;
+    for (const auto& file : pending)
+        for (const std::string& target : file->targets()) {
+            if (is_read(target))
+                throw Error("'" + target + "' would overwrite a file that this run reads",
+                            "Name another file: what a run reads is never replaced.");
+            for (const std::string& other : all)
+                if (same_file(target, other))
+                    throw Error("two outputs would share the file '" + target + "'",
+                                "Give them names that differ before the extension.");
+            all.push_back(target);
+        }
+}
+
+void RunFiles::commit(const CancelFlag* cancel) {
+    // Taken out of the register: whatever fails, they are gone afterwards.
+    const Pending pending = std::exchange(m_pending, {});
+    const auto streams = std::exchange(m_streams, {});
+    if (cancel && cancel->requested()) throw Cancelled();
+    check_targets(pending);
+    for (const auto& file : pending) {
+        auto stale = file->stale();
+        stale.erase(std::remove_if(stale.begin(), stale.end(), [&](const auto& old) { return is_read(old); }),
+                    stale.end());
+        file->set_stale(std::move(stale));
+    }
+    const FolderLocks locks(pending);
+    size_t published = 0;
+    try {
+        for (const auto& [path, text] : streams)
+            write_stream(path, text, cancel);
+        for (; published < pending.size(); ++published)
+            pending[published]->publish();
+    } catch (...) {
+        while (published > 0)
+            pending[--published]->withdraw();
+        throw;
+    }
+    for (const auto& file : pending)
+        file->conclude();
+}
+
+} // namespace hsi::raster

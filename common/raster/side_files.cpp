@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "raster/side_files.h"
+
+#include "core/file_path.h"
+#include "raster/drivers.h"
+#include "raster/gdal_errors.h"
+
+#include <cpl_conv.h>
+#include <cpl_minixml.h>
+#include <cpl_string.h>
+#include <gdal_priv.h>
+
+#include <algorithm>
+#include <climits>
+#include <filesystem>
+#include <map>
+#include <memory>
+
+namespace hsi::raster {
+namespace {
+
+constexpr int deepest = 8; // VRT of a VRT of a VRT ...
+
+struct Closer {
+    void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
+};
+using Dataset = std::unique_ptr<GDALDataset, Closer>;
+
+Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
+    return Dataset(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), kinds | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+}
+
+bool there(const std::string& path) {
+    VSIStatBufL info;
+    return VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0;
+}
+
+class Collector {
+  public:
+    std::vector<std::string> files;
+
+    void add_file(const std::string& path) {
+        if (std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
+    }
+
+    void add(const std::string& path, int depth) {
+        if (depth > deepest) return;
+        if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
+        m_opened.push_back(path);
+        add_containers(path);
+        if (there(path)) add_file(path);
+        const Dataset dataset = open(path);
+        if (!dataset) return;
+        const CPLStringList list(dataset->GetFileList());
+        for (int i = 0; i < list.size(); ++i)
+            if (there(list[i])) add_file(list[i]);
+        if (!EQUAL(dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "", "VRT")) return;
+        CSLConstList const xml = dataset->GetMetadata("xml:VRT");
+        const std::unique_ptr<CPLXMLNode, void (*)(CPLXMLNode*)> root(
+            xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr, CPLDestroyXMLNode);
+        if (root) add_texts(root.get(), folder_of(path), depth);
+    }
+
+  private:
+    /// NETCDF:"a.nc":v, HDF5:a.h5://v, /vsizip/a.zip/b.tif, /vsigzip/a.gz: whatever part of it is a file.
+    void add_containers(const std::string& path) {
+        if (path.rfind("/vsi", 0) == 0) {
+            const size_t slash = path.find('/', 1);
+            if (slash == std::string::npos || path.rfind("/vsimem/", 0) == 0) return;
+            std::string inner = path.substr(slash + 1);
+            if (inner.rfind("vsi", 0) == 0) inner.insert(0, "/"); // /vsizip/vsicurl/...
+            if (inner.rfind("/vsi", 0) == 0) return add_containers(inner);
+            for (; inner.size() > 1; inner = folder_of(inner)) {
+                std::error_code ec;
+                if (std::filesystem::is_regular_file(inner, ec)) return add_file(inner);
+                if (inner == ".") return;
+            }
+            return;
+        }
+        if (path.find(':') == std::string::npos || there(path)) return;
+        const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
+        for (int i = 0; i < parts.size(); ++i)
+            if (std::error_code ec; std::filesystem::is_regular_file(parts[i], ec)) add_file(parts[i]);
+    }
+
+    /// Any text of a VRT that names a file: sources, and arguments of pixel functions.
+    void add_texts(const CPLXMLNode* node, const std::string& folder, int depth) {
+        for (; node != nullptr; node = node->psNext) {
+            if (node->eType == CXT_Text && node->pszValue[0] != '\0') {
+                const size_t length = CPLStrnlen(node->pszValue, PATH_MAX + 1);
+                if (length <= PATH_MAX) {
+                    const std::string text(node->pszValue, length);
+                    std::error_code ec;
+                    for (const std::string& name : {text, join_path(folder, text)})
+                        if (std::filesystem::is_regular_file(name, ec) ||
+                            text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0) {
+                            add(name, depth + 1);
+                            break;
+                        }
+                }
+            }
+            add_texts(node->psChild, folder, depth);
+        }
+    }
+
+    std::vector<std::string> m_opened;
+};
+
+/// Extensions that take the place of the main file's, by driver.
+const std::multimap<std::string, const char*>& extensions_beside() {
+    static const std::multimap<std::string, const char*> list{{"EHdr", "hdr"},
+                                                              {"EHdr", "prj"},
+                                                              {"EHdr", "stx"},
+                                                              {"EHdr", "clr"},
+                                                              {"HFA", "ige"},
+                                                              {"HFA", "rrd"},
+                                                              {"RST", "rdc"},
+                                                              {"RST", "smp"},
+                                                              {"RST", "ref"},
+                                                              {"SAGA", "sgrd"},
+                                                              {"SAGA", "prj"},
+                                                              {"SAGA", "mgrd"},
+                                                              {"AAIGrid", "prj"},
+                                                              {"BT", "prj"},
+                                                              {"PAux", "aux"},
+                                                              {"PDS4", "img"},
+                                                              {"ISIS3", "cub"},
+                                                              {"PNG", "wld"},
+                                                              {"JPEG", "wld"},
+                                                              {"WEBP", "wld"},
+                                                              {"GIF", "wld"},
+                                                              {"BMP", "wld"},
+                                                              {"KMLSUPEROVERLAY", "png"},
+                                                              {"ESRI Shapefile", "shx"},
+                                                              {"ESRI Shapefile", "dbf"},
+                                                              {"ESRI Shapefile", "prj"},
+                                                              {"ESRI Shapefile", "cpg"},
+                                                              {"ESRI Shapefile", "qix"},
+                                                              {"MapInfo File", "dat"},
+                                                              {"MapInfo File", "map"},
+                                                              {"MapInfo File", "id"},
+                                                              {"MapInfo File", "mid"},
+                                                              {"GML", "xsd"},
+                                                              {"CSV", "csvt"},
+                                                              {"CSV", "prj"}};
+    return list;
+}
+
+std::string with_extension(const std::string& path, const char* extension) {
+    return CPLResetExtension(path.c_str(), extension);
+}
+
+bool lists(const Dataset& dataset, const std::string& file) {
+    const CPLStringList files(dataset->GetFileList());
+    for (int i = 0; i < files.size(); ++i)
+        if (same_file(files[i], file)) return true;
+    return false;
+}
+
+/// The ENVI driver takes any file with a header beside it, notes.txt too.
+bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file) {
+    if (dataset->GetRasterCount() == 0) return false;
+    const double pixels = double{1} * dataset->GetRasterXSize() * dataset->GetRasterYSize();
+    double bytes = 0;
+    for (int b = 1; b <= dataset->GetRasterCount(); ++b)
+        bytes += pixels * GDALGetDataTypeSizeBytes(dataset->GetRasterBand(b)->GetRasterDataType());
+    std::error_code ec;
+    const auto size = std::filesystem::file_size(file, ec);
+    return !ec && static_cast<double>(size) >= bytes;
+}
+
+} // namespace
+
+std::vector<std::string> files_read_with(const std::string& path) {
+    register_drivers();
+    const GdalErrors quiet;
+    Collector collector;
+    collector.add_file(path);
+    collector.add(path, 0);
+    return collector.files;
+}
+
+std::vector<std::string> side_file_names(const std::string& driver, const std::string& path,
+                                         const std::vector<std::string>& options) {
+    CPLStringList list;
+    for (const auto& option : options)
+        list.AddString(option.c_str());
+    std::vector<std::string> names;
+    for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
+        names.push_back(path + suffix);
+    if (EQUAL(driver.c_str(), "ENVI"))
+        names.push_back(EQUAL(list.FetchNameValueDef("SUFFIX", "REPLACE"), "ADD")
+                            ? path + ".hdr"
+                            : with_extension(path, "hdr"));
+    if (EQUAL(driver.c_str(), "ROI_PAC")) names.push_back(path + ".rsc");
+    if (EQUAL(driver.c_str(), "ISCE")) names.push_back(path + ".xml");
+    if (EQUAL(driver.c_str(), "ERS"))
+        names.push_back(
+            path.substr(0, path.size() - (CPLGetExtension(path.c_str())[0]
+                                              ? std::string(CPLGetExtension(path.c_str())).size() + 1
+                                              : 0)));
+    if (CPLTestBool(list.FetchNameValueDef("TFW", "NO"))) names.push_back(with_extension(path, "tfw"));
+    if (CPLTestBool(list.FetchNameValueDef("WORLDFILE", "NO"))) names.push_back(with_extension(path, "wld"));
+    for (const auto& [name, extension] : extensions_beside())
+        if (EQUAL(name.c_str(), driver.c_str())) names.push_back(with_extension(path, extension));
+    names.erase(std::remove(names.begin(), names.end(), path), names.end());
+    return names;
+}
+
+std::string other_owner_of_header(const std::string& header, const std::string& path) {
+    const GdalErrors quiet;
+    const std::string stem = CPLGetBasename(header.c_str()), folder = folder_of(header);
+    std::error_code ec;
+    for (std::filesystem::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
+        const std::string name = at->path().filename().string();
+        const std::string file = join_path(folder, name);
+        // x.hdr serves x, x.img, x.dat ..., and as a suffix x.img.hdr serves x.img alone.
+        if (CPLGetBasename(name.c_str()) != stem && name != stem) continue;
+        if (same_file(file, header) || same_file(file, path) || EQUAL(CPLGetExtension(name.c_str()), "hdr"))
+            continue;
+        const Dataset dataset = open(file, GDAL_OF_RASTER);
+        if (dataset && lists(dataset, header) && holds_its_pixels(dataset, at->path())) return file;
+    }
+    return {};
+}
+
+std::vector<std::string> old_side_files(const std::string& path) {
+    if (!there(path)) return {};
+    const GdalErrors quiet;
+    std::vector<std::string> out;
+    for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
+        if (there(path + suffix)) out.push_back(path + suffix);
+    const Dataset old = open(path);
+    if (!old || !old->GetDriver()) return out;
+    const std::string driver = old->GetDriver()->GetDescription();
+    std::vector<std::string> names = side_file_names(driver, path, {});
+    if (EQUAL(driver.c_str(), "ENVI")) names.push_back(path + ".hdr");
+    for (const std::string& name : names) {
+        if (std::find(out.begin(), out.end(), name) != out.end() || !there(name) || !lists(old, name))
+            continue;
+        if (EQUAL(CPLGetExtension(name.c_str()), "hdr") && !other_owner_of_header(name, path).empty())
+            continue;
+        out.push_back(name);
+    }
+    return out;
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Which files belong together: those that a dataset is read from, and those that a format writes beside its
+// main file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Every file that reading `path` touches, as far as GDAL and the texts of VRTs tell: the file itself, its
+/// side files, the sources of a VRT and the sources of these, files that its pixel functions name, the
+/// container of a subdataset (NETCDF:"a.nc":v) or of /vsizip/. Names that are not there are left out, `path`
+/// itself never. Opens what GDAL opens; whatever does not open is just its name.
+std::vector<std::string> files_read_with(const std::string& path);
+
+/// The names that a driver gives to files beside `path`, by a list of what is known of formats; `options` are
+/// its creation options (SUFFIX=ADD of ENVI ...). Never depends on what is there.
+std::vector<std::string> side_file_names(const std::string& driver, const std::string& path,
+                                         const std::vector<std::string>& options);
+
+/// Side files of the dataset that stands at `path` now, which go when it is replaced: those of its format
+/// that are there and that no other dataset uses. Never anything that it merely refers to, as a VRT does.
+std::vector<std::string> old_side_files(const std::string& path);
+
+/// A dataset beside `path` that is read with the ENVI header `header`; empty when there is none.
+std::string other_owner_of_header(const std::string& header, const std::string& path);
+
+} // namespace hsi::raster

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: MIT
+"""Calls of the system that fail in the middle of a run: a full disk, a quota, a device's error, a signal's EINTR, a
+write that is cut short; at writing, syncing, renaming, opening, closing, truncating, making folders, unlinking, linking.
+
+After each run the whole folder is compared: either exit code 0 and every output new, whole and the same as that of an
+undisturbed run, or another exit code and every file as it was. Nothing else may be there, and no mixture.
+"""
+
+import collections
+import json
+import shutil
+
+import pytest
+
+from workloads import (ALL, OUTPUT_JOBS, Fault, contents, copy_of, differences, execute, in_parallel, same_product,
+                       shim_log, shim_works, spread)
+
+FAULTS = [
+    ("write", "ENOSPC"), ("write", "from:ENOSPC"), ("write", "EIO"), ("write", "EDQUOT"), ("write", "EINTR"),
+    ("write", "short"),
+    ("sync", "EIO"), ("sync", "EINTR"),
+    ("rename", "EIO"), ("rename", "ENOSPC"),
+    ("link", "EIO"), ("link", "EPERM"),
+    ("open", "ENOSPC"), ("open", "EACCES"), ("open", "EDQUOT"),
+    ("close", "EIO"), ("close", "ENOSPC"), ("close", "EINTR"),
+    ("truncate", "ENOSPC"), ("truncate", "EIO"),
+    ("mkdir", "ENOSPC"), ("mkdir", "EACCES"),
+    ("unlink", "EIO"), ("unlink", "EACCES"),
+]
+OUR_OWN_TEXTS = (".json", ".svm", ".sli", "targets.csv", "new.csv")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def shim(tmp_path_factory):
+    reason = shim_works(tmp_path_factory.mktemp("shim"))
+    if reason:
+        pytest.skip(f"NO FAULT WAS TRIED: {reason}")
+
+
+def record_of_failure(folder, name="run.json"):
+    """True when the report is there and is the record of a run that failed, whole."""
+    try:
+        return "error" in json.loads((folder / name).read_text())
+    except (ValueError, OSError):
+        return False
+
+
+def judge(job, result, fault, what, before, folder, clean):
+    """What is wrong with this end of a run, in words; nothing: None."""
+    after = contents(folder)
+    made = {name for name in clean if name not in before or before[name] != clean[name]} | set(job.outputs.values())
+    if result.code == 0:
+        lost = sorted(set(before) - set(after))
+        wrong = sorted(name for name in made if not (folder / name).is_file() or
+                       not same_product(clean_folder(clean) / name, folder / name))
+        touched = sorted(name for name in before if name not in made and before[name] != after.get(name))
+        debris = sorted(set(after) - set(before) - made)
+        if lost or wrong or touched or debris:
+            return f"exit code 0; lost {lost}, not as undisturbed {wrong}, touched {touched}, debris {debris}"
+        if fault.calls == "sync" and fault.kind == "EIO" and "the folder" not in what:
+            return "exit code 0 although a file could not be brought to the disk"
+        return None
+    if result.code < 0:
+        return f"killed by signal {-result.code}; {differences(before, after)}"
+    if fault.kind == "short":
+        return f"a short write was not survived: exit code {result.code}: {result.err.strip().splitlines()[:1]}"
+    if fault.kind == "EINTR" and any(end in what for end in OUR_OWN_TEXTS):
+        return f"EINTR was not survived: exit code {result.code}: {result.err.strip().splitlines()[:1]}"
+    if "report" in job.outputs and record_of_failure(folder):
+        after["run.json"] = before.get("run.json")
+        if after["run.json"] is None:
+            del after["run.json"]
+    if fault.calls == "unlink":  # what could not be removed stays, hidden, until the next run to the same place
+        after = {name: fact for name, fact in after.items() if name in before or not is_hidden(name)}
+    change = differences(before, after)
+    if change:
+        old = [name for name in made if name in before and before[name] == after.get(name)]
+        new = [name for name in made if name in after and before.get(name) != after[name]]
+        mixed = " (MIXED: some outputs are new, some old)" if old and new else ""
+        return f"exit code {result.code}; {change}{mixed}"
+    if not result.err.startswith("ERROR: "):
+        return f"exit code {result.code}, but stderr begins with {result.err[:80]!r}"
+    return None
+
+
+def is_hidden(name):
+    return name.startswith(".") and ".hsi-" in name.split("/")[0]
+
+
+_clean_folders = {}
+
+
+def clean_folder(clean):
+    return _clean_folders[id(clean)]
+
+
+@pytest.mark.parametrize("job", OUTPUT_JOBS, ids=lambda job: job.name)
+def test_every_call_may_fail(job, material, tmp_path):
+    clean_at = copy_of(material, tmp_path / "clean")
+    inputs = contents(clean_at)
+    done = execute(job.command(), clean_at)
+    assert done.code == 0, done.err
+    clean = {name: fact for name, fact in contents(clean_at).items() if name not in inputs or fact != inputs[name]}
+    _clean_folders[id(clean)] = clean_at
+
+    # With -overwrite the history that products hold reads otherwise: a clean run of its own, over old outputs of
+    # another kind (another command line), so that old and new can be told apart.
+    old_at = copy_of(material, tmp_path / "old")
+    for name in clean:
+        shutil.copy(clean_at / name, old_at / name)
+        with open(old_at / name, "ab") as file:
+            file.write(b"\n")
+    clean_over_at = copy_of(old_at, tmp_path / "clean_over")
+    done = execute(job.command(overwrite=True), clean_over_at)
+    assert done.code == 0, done.err
+    over = {name: fact for name, fact in contents(clean_over_at).items() if name in clean}
+    assert set(over) == set(clean)
+    _clean_folders[id(over)] = clean_over_at
+
+    starts = {False: (material, clean), True: (old_at, over)}
+    if not job.overwrite:
+        starts = {False: (material, clean)}
+
+    def run(case):
+        number, fault, overwrite = case
+        start, expected = starts[overwrite]
+        folder = copy_of(start, tmp_path / f"run{number}")
+        log = tmp_path / f"log{number}"
+        before = contents(folder)
+        result = execute(job.command(overwrite=overwrite), folder, env=fault.environment(folder, log))
+        calls, hit, what = shim_log(log)
+        wrong = judge(job, result, fault, what, before, folder, expected) if hit else None
+        if wrong is None and hit and fault.calls == "unlink" and [n for n in contents(folder) if is_hidden(n)]:
+            again = execute(job.command(overwrite=True), folder)
+            left = [n for n in contents(folder) if is_hidden(n)]
+            if again.code != 0 or left:
+                wrong = f"the next run leaves {left}, exit code {again.code}"
+        shutil.rmtree(folder)
+        log.unlink()
+        return calls, hit, f"{fault.kind} at {fault.calls} {what}{', -overwrite' if overwrite else ''}: {wrong}" \
+            if wrong else None
+
+    kinds = sorted({calls for calls, _ in FAULTS})
+    counting = [(f"count{i}", Fault(calls), overwrite) for i, (calls, overwrite) in
+                enumerate((c, o) for c in kinds for o in starts)]
+    totals = {(case[1].calls, case[2]): counted for case, (counted, _, _) in zip(counting, in_parallel(run, counting))}
+    assert totals[("write", False)] > 0, "the shim saw no write at all"
+
+    cases = []
+    for index, (calls, kind) in enumerate(FAULTS):
+        # A sample takes the two states of the folder in turn.
+        states = list(starts) if ALL else [list(starts)[index % len(starts)]]
+        for overwrite in states:
+            for number in spread(totals[(calls, overwrite)], 4 if calls in ("write", "rename") else 2):
+                cases.append((len(cases), Fault(calls, number, kind), overwrite))
+    ends = in_parallel(run, cases)
+    tried = sum(1 for _, hit, _ in ends if hit)
+    print(f"{job.name}: {tried} faults")
+    assert tried > 0
+    wrong = [line for _, _, line in ends if line]
+    by_kind = collections.Counter(line.split(" ")[2] for line in wrong)
+    assert not wrong, f"{len(wrong)} of {tried} faults ({dict(by_kind)}):\n" + "\n".join(wrong)

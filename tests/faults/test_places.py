@@ -1,0 +1,675 @@
+# SPDX-License-Identifier: MIT
+"""Where outputs are put: over inputs, over one another, over old VRTs, on devices, FIFOs and links, into folders that
+cannot be listed, with standard descriptors closed, and by two processes at once. Nothing that a run reads may change,
+and what is refused is refused before any work."""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+from osgeo import gdal
+
+import workloads
+from workloads import (ALL, BIN, ENVIRONMENT, JOB, JOBS, contents, copy_of, differences, execute, in_parallel, prepare,
+                       same_product, same_values)
+
+REFUSED = (1, 2)
+
+
+def refuse_all(cases, material, tmp_path):
+    """cases: (label, job, names, overwrite, slots, make) where make(folder) lays what the case needs. Each is run in a
+    folder of its own and must leave it as it was. Returns what went wrong."""
+
+    def try_case(numbered):
+        number, (label, job, names, overwrite, slots, make) = numbered
+        folder = copy_of(material, tmp_path / f"case{number}")
+        if make:
+            make(folder)
+        names = {slot: str(name).replace("{folder}", str(folder)) for slot, name in names.items()}
+        before = contents(folder)
+        result = execute(job.command(names, overwrite, slots), folder)
+        wrong = differences(before, contents(folder))
+        shutil.rmtree(folder)
+        if result.code not in REFUSED:
+            wrong = f"exit code {result.code}; {wrong}"
+        elif not result.err.startswith("ERROR: "):
+            wrong += f" stderr begins with {result.err[:60]!r}"
+        return f"{label}: {wrong}" if wrong.strip("; ") else None
+
+    return [line for line in in_parallel(try_case, list(enumerate(cases))) if line]
+
+
+def told(wrong, tried):
+    assert not wrong, f"{len(wrong)} of {tried} cases:\n" + "\n".join(wrong)
+
+
+# --- outputs over inputs ------------------------------------------------------------------------------------------------
+
+def hard_link(name):
+    return lambda folder: os.link(folder / name, folder / ("hard_" + name))
+
+
+def soft_link(name):
+    return lambda folder: (folder / ("soft_" + name)).symlink_to(name)
+
+
+SPELLINGS = [
+    ("the same", "{}", None),
+    ("./", "./{}", None),
+    ("absolute", "{{folder}}/{}", None),
+    ("through a linked folder", "link/{}", None),
+    ("a hard link", "hard_{}", hard_link),
+    ("a symbolic link", "soft_{}", soft_link),
+    ("a detour", "link/../link/./{}", None),
+]
+
+
+def matrix_cases(job):
+    number = 0
+    for slot in job.outputs:
+        for name in job.inputs:
+            # A sample takes the plain name and two of the others in turn; -overwrite lets the most happen.
+            some = {0, 1 + number % 6, 1 + (number + 3) % 6}
+            for k, (word, spelling, make) in enumerate(SPELLINGS):
+                for overwrite in ((True, False) if job.overwrite else (False,)):
+                    if not ALL and (k not in some or (not overwrite and job.overwrite and k != 0)):
+                        continue
+                    # The report of a run that fails is its record: it is given only where it is what is tried.
+                    slots = set(job.outputs) - ({"report"} if slot != "report" else set())
+                    yield (f"{job.name} {slot} over {name}, {word}{', -overwrite' if overwrite else ''}", job,
+                           {slot: spelling.format(name)}, overwrite, slots, make(name) if make else None)
+            number += 1
+
+
+@pytest.mark.parametrize("job", [job for job in JOBS if job.inputs], ids=lambda job: job.name)
+def test_no_output_over_an_input(job, material, tmp_path):
+    cases = list(matrix_cases(job))
+    told(refuse_all(cases, material, tmp_path), len(cases))
+
+
+def lay_alpha(folder):
+    """The source under the name that spp -of VRT gives the file that its VRT reads beside the scene."""
+    shutil.move(folder / "s.img", folder / "y_alpha.img")
+    shutil.copy(folder / "y.tif", folder / "y_alpha.tif")
+    os.link(folder / "y_alpha.tif", folder / "s.img")
+
+
+def side_cases():
+    """Outputs whose side files would be a file that is read."""
+    for overwrite in (True, False):
+        word = ", -overwrite" if overwrite else ""
+        yield ("pca: the header of s.dat is s.img's" + word, JOB["pca"], {"dst": "s.dat"}, overwrite, {"dst"}, None,
+               ["-of", "ENVI"])
+        yield ("pca: the header of s.bsq is s.img's" + word, JOB["pca"], {"dst": "s.bsq"}, overwrite, {"dst"}, None,
+               ["-of", "ENVI"])
+        yield ("pca: the header of link/s.dat is s.img's" + word, JOB["pca"], {"dst": "link/s.dat"}, overwrite,
+               {"dst"}, None, ["-of", "ENVI"])
+        yield ("svm_classify: the same" + word, JOB["svm_classify"], {"dst": "s.dat", "probabilities": "p.dat",
+                                                                     "confidence": "c.dat"}, overwrite,
+               {"dst", "probabilities", "confidence"}, None, ["-of", "ENVI"])
+        yield ("spp: the header of -alpha s.dat is the header of the VRT's source" + word, JOB["spp_envi"],
+               {"alpha": "s.dat"}, overwrite, None, None, [])
+        yield ("atdca: the header of -spectra s.sli is that of -original" + word, JOB["atdca"],
+               {"spectra": "s.sli"}, overwrite, {"spectra"}, None, [])
+        yield ("synth has no source, but two ENVI outputs share a header" + word, JOB["synth"],
+               {"dst": "new.img", "labels": "new.dat"}, overwrite, {"dst", "labels"}, None,
+               ["-of", "ENVI"])
+        yield ("spp: o.img and o.dat share a header" + word, JOB["spp"], {"dst": "o.img", "alpha": "o.dat"},
+               overwrite, {"dst", "alpha"}, None, ["-of", "ENVI"])
+        yield ("spp: o.dat and -alpha o.bsq share a header" + word, JOB["spp"], {"dst": "o.dat", "alpha": "o.bsq"},
+               overwrite, {"dst", "alpha"}, None, ["-of", "ENVI"])
+        yield ("atdca: targets.sli and a report called targets.hdr" + word, JOB["atdca"],
+               {"spectra": "targets.sli", "report": "targets.hdr"}, overwrite, {"spectra", "report"}, None, [])
+        yield ("pca: o.dat and a model called o.hdr" + word, JOB["pca"], {"dst": "o.dat", "model": "o.hdr"},
+               overwrite, {"dst", "model"}, None, ["-of", "ENVI"])
+        yield ("spp: a VRT's own side output is the source" + word, JOB["spp"],
+               {"dst": "y.vrt"}, overwrite, set(), lay_alpha, ["-of", "VRT"])
+        yield ("sample: two outputs with one header" + word, JOB["sample"], {"dst": "t.dat", "dst_test": "t.img"},
+               overwrite, set(), None, ["-of", "ENVI"])
+
+
+def test_no_side_file_over_an_input_or_another_output(material, tmp_path):
+    wrong = []
+    cases = list(side_cases())
+
+    def try_case(numbered):
+        number, (label, job, names, overwrite, slots, make, extra) = numbered
+        folder = copy_of(material, tmp_path / f"case{number}")
+        if make:
+            make(folder)
+        before = contents(folder)
+        result = execute(job.command(names, overwrite, slots, extra), folder)
+        change = differences(before, contents(folder))
+        # ".dat" and ".img" beside -of ENVI mean ENVI only where the tool says so: two whole outputs of other
+        # formats, with nothing lost, are no collision.
+        if result.code == 0 and not change.startswith(("lost", "changed")) and "changed" not in change:
+            given = job.command(names, overwrite, slots, extra)
+            made = [n for n in names.values() if (folder / n).exists()]
+            headers = collections.Counter(str(pathlib.Path(n).with_suffix("")) for n in names.values()
+                                          if (folder / n).exists() and driver_of(folder / n) == "ENVI")
+            if len(made) == len(names) and (not headers or max(headers.values()) < 2) and given:
+                return None
+        if result.code not in REFUSED or change:
+            return f"{label}: exit code {result.code}; {change}"
+        return None
+
+    wrong = [line for line in in_parallel(try_case, list(enumerate(cases))) if line]
+    told(wrong, len(cases))
+
+
+def driver_of(path):
+    try:
+        dataset = gdal.OpenEx(str(path), gdal.OF_RASTER)
+    except RuntimeError:
+        return None
+    return dataset.GetDriver().ShortName
+
+
+# --- two outputs under one name ---------------------------------------------------------------------------------------
+
+def pair_cases(job):
+    slots = list(job.outputs)
+    spellings = [("x", "x"), ("x", "./x"), ("link/x", "x"), ("{folder}/x", "x")]
+    number = 0
+    for i, one in enumerate(slots):
+        for other in slots[i + 1:]:
+            for k, (a, b) in enumerate(spellings):
+                for overwrite in ((True, False) if job.overwrite else (False,)):
+                    if not ALL and ((not overwrite and job.overwrite and k) or (k and k != 1 + number % 3)):
+                        continue
+                    # Under the extension of the one and of the other: each decides for a format of its own.
+                    # A report takes any name; a run that is refused for another reason may leave it as a record.
+                    for kind in sorted({pathlib.Path(job.outputs[s]).suffix for s in (one, other) if s != "report"}):
+                        given = set(slots) - ({"report"} - {one, other})
+                        yield (f"{job.name} {one} {a}{kind} and {other} {b}{kind}"
+                               f"{', -overwrite' if overwrite else ''}", job,
+                               {one: a + kind, other: b + kind}, overwrite, given, None)
+            number += 1
+
+
+@pytest.mark.parametrize("job", [job for job in JOBS if len(job.outputs) > 1], ids=lambda job: job.name)
+def test_no_two_outputs_under_one_name(job, material, tmp_path):
+    cases = list(pair_cases(job))
+    told(refuse_all(cases, material, tmp_path), len(cases))
+
+
+def test_two_outputs_under_one_name_that_is_there(material, tmp_path):
+    def old(folder):
+        (folder / "x.tif").write_bytes((folder / "y.tif").read_bytes())
+
+    cases = [(f"{job.name} {one} and {other}, {word}", job, {one: "x.tif", other: spelling}, True,
+              set(job.outputs) - {"report"}, old)
+             for job, one, other in ((JOB["spp"], "dst", "alpha"), (JOB["sample"], "dst", "dst_test"),
+                                     (JOB["svm_classify"], "probabilities", "confidence"),
+                                     (JOB["sahic"], "dst", "model"))
+             for word, spelling in (("the same", "x.tif"), ("./", "./x.tif"), ("linked", "link/x.tif"))]
+    told(refuse_all(cases, material, tmp_path), len(cases))
+
+
+# --- old outputs refer to files -----------------------------------------------------------------------------------------
+
+def run_twice(folder, job, names=None, slots=None):
+    """The same command with -overwrite two times: all inputs are as before, the product too."""
+    inputs = contents(folder)
+    after = []
+    for _ in range(2):
+        result = execute(job.command(names, True, slots), folder)
+        assert result.code == 0, result.err
+        after.append(contents(folder))
+        lost = {name for name in inputs if inputs[name] != after[-1].get(name)}
+        assert not lost, f"{sorted(lost)} lost or changed"
+    assert differences(*after) == ""
+
+
+@pytest.mark.parametrize("name", ["pca_vrt", "svm_vrt", "sahic_vrt", "atdca_texts"])
+def test_overwriting_a_vrt_keeps_its_source(name, material, tmp_path):
+    folder = copy_of(material, tmp_path / "work")
+    run_twice(folder, JOB[name], slots={"map"})
+
+
+def test_overwriting_a_vrt_of_spp_keeps_its_source(material, tmp_path):
+    folder = copy_of(material, tmp_path / "work")
+    before = contents(folder)
+    for _ in range(2):
+        result = execute([BIN / "gdal_hsi_spp", "-ws", 3, "-of", "VRT", "-overwrite", "s.img", "s.vrt"], folder)
+        assert result.code == 0, result.err
+        assert differences(before, contents(folder)) == "came: s.vrt, s_alpha.tif"
+
+
+def test_a_vrt_with_the_source_s_own_name(material, tmp_path):
+    """s.img and s.vrt: the VRT of the source stands beside it, with its name."""
+    folder = copy_of(material, tmp_path / "work")
+    run_twice(folder, JOB["pca_vrt"], {"dst": "s.vrt"}, slots=set())
+
+
+@pytest.mark.parametrize("dst, options", [("scene.vrt", ["-of", "VRT"]), ("scene.vrt", ["-of", "GTiff"]),
+                                          ("scene.vrt", ["-of", "ENVI"]), ("scene.tif", [])])
+@pytest.mark.parametrize("source", ["s.img", "scene.tif"])
+def test_overwriting_a_foreign_vrt_keeps_what_it_refers_to(dst, options, source, material, tmp_path):
+    """scene.vrt is of a scene, mentions a mask of its own and lies where the output shall lie."""
+    if source == dst:
+        pytest.skip("the source itself: see test_no_output_over_an_input")
+    folder = copy_of(material, tmp_path / "work")
+    shutil.copy(folder / "y.tif", folder / "scene.tif")
+    gdal.Translate(str(folder / "scene.vrt"), str(folder / "scene.tif"), format="VRT")
+    before = contents(folder)
+    for _ in range(2):
+        result = execute([BIN / "gdal_hsi_pca", "-device", "cpu", "-nc", 2, "-overwrite", *options, source, dst],
+                         folder)
+        after = contents(folder)
+        if source == "scene.tif" and result.code in REFUSED:
+            assert differences(before, after) == ""  # scene.vrt may be taken for the source's: nothing is lost
+            return
+        assert result.code == 0, result.err
+        gone = {name for name in before if name != dst and before[name] != after.get(name)}
+        assert not gone, f"{sorted(gone)} lost or changed"
+        assert gdal.Open(str(folder / dst)).RasterCount == 2
+
+
+def test_what_stands_beside_an_old_output_and_is_not_of_it_stays(material, tmp_path):
+    """GDAL lists metadata files of satellites as belonging to a GeoTIFF; a tool has not made them."""
+    folder = copy_of(material, tmp_path / "work")
+    shutil.copy(folder / "y.tif", folder / "o.tif")
+    (folder / "o_rpc.txt").write_text("LINE_OFF: 5\n")
+    (folder / "o.IMD").write_text('satId = "QB02";\nEND;\n')
+    (folder / "o.RPB").write_text('satId = "QB02";\nEND;\n')
+    before = contents(folder)
+    result = execute([BIN / "gdal_hsi_pca", "-nc", 2, "-overwrite", "s.img", "o.tif"], folder)
+    assert result.code == 0, result.err
+    assert differences(before, contents(folder)) == "changed: o.tif"
+
+
+def test_side_files_of_an_old_output_go_with_it(material, tmp_path):
+    """An ENVI output is replaced by one without statistics: what was its own must not be read for the new one's."""
+    folder = copy_of(material, tmp_path / "work")
+    command = [BIN / "gdal_hsi_pca", "-nc", 2, "-of", "ENVI", "-overwrite", "s.img", "o.img"]
+    assert execute(command, folder).code == 0
+    clean = contents(folder)
+    (folder / "o.img.aux.xml").write_text("<PAMDataset><Metadata><MDI key='OLD'>1</MDI></Metadata></PAMDataset>")
+    assert execute(command, folder).code == 0
+    assert contents(folder) == clean
+
+
+# --- closed descriptors ---------------------------------------------------------------------------------------------------
+
+def run_closed(command, folder, closed):
+    """Exit code of a run that starts without some of the descriptors 0, 1 and 2."""
+    def close():
+        prepare()
+        for descriptor in closed:
+            os.close(descriptor)
+
+    process = subprocess.Popen(list(map(str, command)), cwd=str(folder), env=ENVIRONMENT, preexec_fn=close,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        return process.wait(120)
+    finally:
+        process.kill()
+
+
+CLOSED = [tuple(d for d in range(3) if number >> d & 1) for number in range(8)]
+
+
+@pytest.mark.parametrize("job", JOBS, ids=lambda job: job.name)
+def test_closed_descriptors(job, material, tmp_path):
+    normal = copy_of(material, tmp_path / "normal")
+    assert execute(job.command(), normal).code == 0
+    clean = contents(normal)
+
+    def try_closed(closed):
+        label = f"{job.name} without {closed}"
+        folder = copy_of(material, tmp_path / ("closed" + "".join(map(str, closed))))
+        before = contents(folder)
+        code = run_closed(job.command(), folder, closed)
+        after = contents(folder)
+        if job.prints and 1 in closed:
+            # What such a tool is for is what it prints: nobody gets it. The report is the record of the failure.
+            after.pop("run.json", None)
+            change = differences(before, after)
+            return f"{label}: exit code {code}; {change}" if code != 1 or change else None
+        if code != 0:
+            return f"{label}: exit code {code}"
+        if set(after) != set(clean):
+            return f"{label}: {differences(clean, after)}"
+        wrong = [name for name in clean if clean[name][0] == "file" and not same_product(normal / name, folder / name)]
+        return f"{label}: {wrong} differ" if wrong else None
+
+    wrong = [line for line in in_parallel(try_closed, CLOSED) if line]
+    told(wrong, len(CLOSED))
+
+
+@pytest.mark.parametrize("closed", [c for c in CLOSED if 1 in c], ids=lambda c: "".join(map(str, c)))
+def test_an_image_for_the_standard_output_that_is_closed(closed, material, tmp_path):
+    folder = copy_of(material, tmp_path / "work")
+    before = contents(folder)
+    code = run_closed([BIN / "gdal_hsi_pca", "-nc", 2, "-of", "GTiff", "s.img", "/vsistdout/"], folder, closed)
+    assert code == 1
+    assert differences(before, contents(folder)) == ""
+
+
+# --- devices, FIFOs, links ------------------------------------------------------------------------------------------------
+
+TEXTS = [("pca", "model"), ("pca", "report"), ("svm_train", "model"), ("svm_train", "libsvm"), ("svm_train", "report"),
+         ("sahic", "model"), ("accuracy", "csv"), ("accuracy", "report"), ("synth", "truth"), ("vd", "report"),
+         ("atdca_texts", "spectra")]
+TEXT_IDS = [f"{name}-{slot}" for name, slot in TEXTS]
+RASTERS = [("pca", "dst"), ("spp", "alpha"), ("spp_envi", "dst"), ("atdca", "dst"), ("atdca", "map"),
+           ("pca_vrt", "dst"), ("synth", "labels")]
+RASTER_IDS = [f"{name}-{slot}" for name, slot in RASTERS]
+
+
+def named(job, slot, name):
+    """-spectra decides by the extension what it writes: a name there needs one."""
+    return name + ".csv" if slot == "spectra" else name
+
+
+def device_node(path, minor):
+    """A node of its own: a tool that replaces devices must not meet the machine's."""
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, minor))
+        with open(path, "wb"):
+            pass
+    except PermissionError:
+        path.unlink(missing_ok=True)
+        pytest.skip("device nodes cannot be made or opened here: only root may, where the file system lets it")
+
+
+@pytest.mark.parametrize("overwrite", [True, False], ids=["overwrite", "plain"])
+@pytest.mark.parametrize("name, slot", TEXTS, ids=TEXT_IDS)
+def test_text_into_the_null_device(name, slot, overwrite, material, tmp_path):
+    job = JOB[name]
+    folder = copy_of(material, tmp_path / "work")
+    place = named(job, slot, "null")
+    device_node(folder / place, 3)
+    clean = copy_of(material, tmp_path / "clean")
+    assert execute(job.command(), clean).code == 0
+    result = execute(job.command({slot: place}, overwrite), folder)
+    assert stat.S_ISCHR((folder / place).lstat().st_mode), "the device was replaced"
+    if not overwrite and result.code == 1:
+        assert "overwrite" in result.err  # a device holds nothing that could be lost; a tool may ask all the same
+        return
+    assert result.code == 0, result.err
+    expected = set(contents(clean)) - {job.outputs[slot]} | {place}
+    assert set(contents(folder)) == expected
+
+
+@pytest.mark.parametrize("name, slot", TEXTS, ids=TEXT_IDS)
+def test_text_onto_a_full_device(name, slot, material, tmp_path):
+    """Nothing fits: the run fails, and none of its other outputs is there."""
+    job = JOB[name]
+    folder = copy_of(material, tmp_path / "work")
+    place = named(job, slot, "full")
+    device_node(folder / place, 7)
+    before = contents(folder)
+    slots = set(job.outputs) - ({"report"} - {slot})
+    result = execute(job.command({slot: place}, True, slots), folder)
+    assert stat.S_ISCHR((folder / place).lstat().st_mode), "the device was replaced"
+    assert result.code == 1, result.err
+    assert differences(before, contents(folder)) == ""
+
+
+@pytest.mark.parametrize("name, slot", RASTERS, ids=RASTER_IDS)
+@pytest.mark.parametrize("kind", ["null", "full", "fifo", "folder"])
+def test_a_raster_in_a_place_that_is_no_file(kind, name, slot, material, tmp_path):
+    """Refused, and the place is what it was; nobody waits at a FIFO for a reader."""
+    job = JOB[name]
+    folder = copy_of(material, tmp_path / "work")
+    place = folder / ("place" + pathlib.Path(job.outputs[slot]).suffix)
+    if kind == "fifo":
+        os.mkfifo(place)
+    elif kind == "folder":
+        place.mkdir()
+        (place / "something").write_text("of somebody")
+    else:
+        device_node(place, {"null": 3, "full": 7}[kind])
+    before = contents(folder)
+    for overwrite in (True, False):
+        result = execute(job.command({slot: place}, overwrite, set(job.outputs) - {"report"}), folder, timeout=60)
+        assert differences(before, contents(folder)) == ""
+        assert result.code in REFUSED, result.err
+
+
+@pytest.mark.parametrize("name, slot", TEXTS, ids=TEXT_IDS)
+def test_text_into_a_fifo(name, slot, material, tmp_path):
+    job = JOB[name]
+    folder = copy_of(material, tmp_path / "work")
+    place = folder / named(job, slot, "fifo")
+    os.mkfifo(place)
+    got = []
+
+    def read():
+        with open(place, "rb") as stream:
+            got.append(stream.read())
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    try:
+        result = execute(job.command({slot: place}, True), folder, timeout=60)
+    finally:
+        if stat.S_ISFIFO(place.lstat().st_mode):  # a reader that still waits is let go
+            try:
+                os.close(os.open(place, os.O_WRONLY | os.O_NONBLOCK))
+            except OSError:
+                pass
+    assert stat.S_ISFIFO(place.lstat().st_mode), "the FIFO was replaced"
+    assert result.code == 0, result.err
+    reader.join(20)
+    assert not reader.is_alive()
+    clean = copy_of(material, tmp_path / "clean")
+    assert execute(job.command(), clean).code == 0
+    if slot == "report":
+        assert "error" not in json.loads(got[0])
+    else:
+        assert got[0] == (clean / job.outputs[slot]).read_bytes()
+
+
+@pytest.mark.parametrize("kind", ["file", "dangling", "relative chain"])
+@pytest.mark.parametrize("name, slot", TEXTS + RASTERS, ids=TEXT_IDS + RASTER_IDS)
+def test_output_through_a_link(name, slot, kind, material, tmp_path):
+    """The link stays, what it leads to is written: as a shell's > does it."""
+    job = JOB[name]
+    folder = copy_of(material, tmp_path / "work")
+    other = tmp_path / "other"
+    other.mkdir()
+    extension = pathlib.Path(job.outputs[slot]).suffix
+    target = other / ("target" + extension)
+    place = folder / ("place" + extension)
+    if kind == "file":
+        target.write_text("old")
+    if kind == "relative chain":
+        (folder / "second").symlink_to(pathlib.Path("..") / "other" / target.name)
+        place.symlink_to("second")
+    else:
+        place.symlink_to(target)
+    links = {path: os.readlink(path) for path in folder.iterdir() if path.is_symlink()}
+    clean = copy_of(material, tmp_path / "clean")
+    (clean / "other").mkdir()
+    assert execute(job.command({slot: "other/" + target.name}), clean).code == 0
+    result = execute(job.command({slot: place.name}, True), folder)
+    assert result.code == 0, result.err
+    for link, to in links.items():
+        assert link.is_symlink() and os.readlink(link) == to, f"{link.name} was replaced"
+    assert target.is_file() and not target.is_symlink()
+    if slot == "report":
+        assert "error" not in json.loads(target.read_text())
+    else:
+        wrong = [path.name for path in (clean / "other").iterdir()
+                 if path.suffix not in (".hdr", ".xml") and not same_values(path, other / path.name)]
+        assert not wrong
+    assert sorted(p.name for p in other.iterdir()) == sorted(p.name for p in (clean / "other").iterdir())
+    hidden = [n for n in os.listdir(folder) if n.startswith(".")]
+    assert not hidden
+
+
+@pytest.mark.parametrize("name, slot", TEXTS + RASTERS, ids=TEXT_IDS + RASTER_IDS)
+def test_output_through_a_loop_of_links(name, slot, material, tmp_path):
+    job = JOB[name]
+    folder = copy_of(material, tmp_path / "work")
+    extension = pathlib.Path(job.outputs[slot]).suffix
+    (folder / ("a" + extension)).symlink_to("b" + extension)
+    (folder / ("b" + extension)).symlink_to("a" + extension)
+    before = contents(folder)
+    for overwrite in (True, False):
+        result = execute(job.command({slot: "a" + extension}, overwrite, set(job.outputs) - ({"report"} - {slot})),
+                         folder)
+        assert result.code in REFUSED
+        assert differences(before, contents(folder)) == ""
+
+
+@pytest.mark.parametrize("name, slot", TEXTS, ids=TEXT_IDS)
+def test_temporary_names_cannot_be_aimed_at(name, slot, material, tmp_path):
+    """Somebody who may write to the folder lays links under the names that a text's temporary file had once: they
+    are neither followed nor in the way."""
+    job = JOB[name]
+    folder = copy_of(material, tmp_path / "work")
+    victim = tmp_path / "victim"
+    victim.write_text("of somebody else")
+
+    def lay():
+        prepare()
+        for end in (f".tmp-{os.getpid()}", ".part", ".tmp", "~"):
+            os.symlink(victim, folder / (job.outputs[slot] + end))
+
+    result = execute(job.command(), folder, preexec_fn=lay)
+    assert victim.read_text() == "of somebody else"
+    assert result.code == 0, result.err
+    assert (folder / job.outputs[slot]).is_file()
+    assert len([p for p in folder.iterdir() if p.is_symlink()]) == 5  # with the material's own
+
+
+# --- folders that cannot be listed or written -----------------------------------------------------------------------------
+
+@pytest.fixture
+def common_folder():
+    """A folder that other users reach, too: pytest's own are closed to them."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hsi-faults-"))
+    folder.chmod(0o755)
+    yield folder
+    for path in folder.rglob("*"):
+        if path.is_dir() and not path.is_symlink():
+            path.chmod(0o755)
+    shutil.rmtree(folder)
+
+
+def other_user():
+    """How to start a process that is not root."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": 65534, "group": 65534, "extra_groups": []}
+
+
+def reachable(user):
+    """Whether that user can run the tools at all."""
+    probe = subprocess.run([str(BIN / "gdal_hsi_spp"), "--version"], stdout=subprocess.DEVNULL,
+                           stderr=subprocess.DEVNULL, cwd="/", **user) if os.access(BIN, os.X_OK) else None
+    return probe is not None and probe.returncode == 0
+
+
+@pytest.mark.parametrize("job", [job for job in JOBS if job.name in (
+    "pca", "pca_vrt", "spp_envi", "atdca", "atdca_texts", "svm_train", "accuracy", "sample", "synth")],
+    ids=lambda job: job.name)
+@pytest.mark.parametrize("mode", [0o733, 0o555])
+def test_folder_that_cannot_be_listed_or_written(mode, job, material, common_folder):
+    """733: a drop box, files may be made and not be listed. Either all outputs are there and whole, or the run fails
+    and none is."""
+    user = other_user()
+    try:
+        usable = reachable(user)
+    except OSError:
+        usable = False
+    if not usable:
+        pytest.skip(f"the tools in {BIN} cannot be run as another user than root here")
+    folder = copy_of(material, common_folder / "work")
+    for path in [folder, *folder.rglob("*")]:
+        if not path.is_symlink():
+            path.chmod(0o755 if path.is_dir() else 0o644)
+    box = common_folder / "box"
+    box.mkdir()
+    if os.geteuid() != 0 and mode == 0o733:
+        pytest.skip("a folder of one's own is listed with mode 733: only root can try this with another user")
+    box.chmod(mode)
+    result = execute(job.command({slot: f"{box}/{name}" for slot, name in job.outputs.items()}), folder, **user)
+    box.chmod(0o755)
+    made = contents(box)
+    assert differences(contents(material), contents(folder)) == ""
+    if mode == 0o555:
+        assert result.code in REFUSED and not made
+    elif result.code == 0:
+        clean = copy_of(material, common_folder / "clean")
+        (clean / "box").mkdir()
+        assert execute(job.command({slot: f"box/{name}" for slot, name in job.outputs.items()}), clean).code == 0
+        assert set(made) == set(contents(clean / "box"))
+        assert not [n for n in made if not n.endswith((".xml", ".hdr")) and not same_values(clean / "box" / n, box / n)]
+    else:
+        assert result.code == 1 and not {n for n in made if n != "run.json"}, sorted(made)
+
+
+# --- two writers ----------------------------------------------------------------------------------------------------------
+
+def race(commands, folder):
+    """Exit codes of processes that start together."""
+    running = [subprocess.Popen(list(map(str, c)), cwd=str(folder), env=ENVIRONMENT, preexec_fn=prepare,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+               for c in commands]
+    return [process.wait(120) for process in running]
+
+
+WRITERS = {
+    "GTiff": ("gdal_hsi_pca", ["-nc"], "o.tif"),
+    "ENVI": ("gdal_hsi_pca", ["-of", "ENVI", "-nc"], "o.img"),
+    "VRT": ("gdal_hsi_pca", ["-nc"], "o.vrt"),
+    "GPKG": ("gdal_hsi_atdca", ["-t"], "o.gpkg"),
+    "GeoJSON": ("gdal_hsi_atdca", ["-t"], "o.geojson"),
+    "model": ("gdal_hsi_svm_train", ["-gamma", "1", "-C"], "o.json"),
+}
+
+
+def writer(kind, number, overwrite, dst=None):
+    tool, options, name = WRITERS[kind]
+    inputs = ["s.img", "labels.tif"] if kind == "model" else ["s.img"]
+    return [BIN / tool, *(["-overwrite"] if overwrite else []), *options, number, *inputs, dst or name]
+
+
+@pytest.mark.parametrize("overwrite", [True, False], ids=["overwrite", "plain"])
+@pytest.mark.parametrize("kind", WRITERS)
+def test_two_writers(kind, overwrite, material, tmp_path):
+    """Without -overwrite one of them succeeds; with it both may. What is there is the whole of one of them."""
+    whole = []
+    for number in (2, 3):
+        folder = copy_of(material, tmp_path / f"alone{number}")
+        assert execute(writer(kind, number, overwrite), folder).code == 0
+        whole.append({n: f for n, f in contents(folder).items() if n not in contents(material)})
+    wrong = []
+    folder = copy_of(material, tmp_path / "work")
+    start = contents(folder)
+    for attempt in range(20):
+        codes = race([writer(kind, 2, overwrite), writer(kind, 3, overwrite)], folder)
+        after = contents(folder)
+        made = {n: f for n, f in after.items() if n not in start}
+        if sorted(codes) != [0, 1] and not (overwrite and sorted(codes) == [0, 0]):
+            wrong.append(f"{attempt}: exit codes {codes}")
+        if set(made) != set(whole[0]):
+            wrong.append(f"{attempt}: {sorted(made)} are there")
+        elif not any(same_set(made, one, tmp_path) for one in whole):
+            wrong.append(f"{attempt}: what is there is of neither alone")
+        for name in made:
+            (folder / name).unlink()
+    told(wrong, 20)
+
+
+def same_set(a, b, tmp_path):
+    for name in a:
+        for k, facts in enumerate((a, b)):
+            (tmp_path / f"side{k}").mkdir(exist_ok=True)
+            (tmp_path / f"side{k}" / name).write_bytes(facts[name][1])
+        if not same_product(tmp_path / "side0" / name, tmp_path / "side1" / name):
+            return False
+    return True

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: MIT
+"""Signals at every phase of a run: before each call that makes, writes, renames or removes a file, and in the middle of
+the computing of a larger scene. A run that is told to end does so within two seconds and leaves nothing; one that is
+killed leaves at most what the next run to the same place removes."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+
+import test_faults
+from test_faults import is_hidden, judge
+from workloads import (ALL, BIN, ENVIRONMENT, JOB, OUTPUT_JOBS, Fault, contents, copy_of, cube, differences, execute,
+                       in_parallel, prepare, same_product, shim_log, shim_works, spread, write_scene)
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+BOUND = 2.0  # seconds from the signal to the end
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    reason = shim_works(tmp_path_factory.mktemp("shim"))
+    if reason:
+        pytest.skip(f"NO SIGNAL WAS TRIED: {reason}")
+
+
+def load_factor():
+    """How much slower than a quiet machine this one is just now: the time of a process that does next to nothing."""
+    begin = time.monotonic()
+    subprocess.run([str(BIN / "gdal_hsi_spp"), "--version"], stdout=subprocess.DEVNULL, env=ENVIRONMENT, check=True)
+    return max(1.0, (time.monotonic() - begin) / 0.1)
+
+
+def starts_of(job, material, tmp_path):
+    """{overwrite: (folder to start from, {output: what an undisturbed run makes})}."""
+    clean_at = copy_of(material, tmp_path / "clean")
+    before = contents(clean_at)
+    assert execute(job.command(), clean_at).code == 0
+    clean = {name: fact for name, fact in contents(clean_at).items() if name not in before}
+    test_faults._clean_folders[id(clean)] = clean_at
+    starts = {False: (material, clean)}
+    if job.overwrite:
+        old_at = copy_of(material, tmp_path / "old")
+        for name in clean:
+            (old_at / name).write_bytes((clean_at / name).read_bytes() + b"\n")
+        over_at = copy_of(old_at, tmp_path / "over")
+        assert execute(job.command(overwrite=True), over_at).code == 0
+        over = {name: fact for name, fact in contents(over_at).items() if name in clean}
+        test_faults._clean_folders[id(over)] = over_at
+        starts[True] = (old_at, over)
+    return starts
+
+
+def calls_of(job, starts, overwrite, tmp_path):
+    folder = copy_of(starts[overwrite][0], tmp_path / f"count{overwrite}")
+    log = tmp_path / f"count{overwrite}.log"
+    result = execute(job.command(overwrite=overwrite), folder, env=Fault().environment(folder, log))
+    assert result.code == 0, result.err
+    return shim_log(log)[0]
+
+
+@pytest.mark.parametrize("job", OUTPUT_JOBS, ids=lambda job: job.name)
+def test_ending_at_every_call(shim, job, material, tmp_path):
+    starts = starts_of(job, material, tmp_path)
+    cases = []
+    for k, overwrite in enumerate(starts):
+        for number in spread(calls_of(job, starts, overwrite, tmp_path), 9):
+            for which in (ENDING if ALL else [ENDING[(number + k) % 3]]):
+                cases.append((len(cases), overwrite, Fault("all", number, "raise", signal=int(which))))
+
+    def run(case):
+        number, overwrite, fault = case
+        start, expected = starts[overwrite]
+        folder = copy_of(start, tmp_path / f"run{number}")
+        log = tmp_path / f"log{number}"
+        before = contents(folder)
+        result = execute(job.command(overwrite=overwrite), folder, env=fault.environment(folder, log))
+        _, hit, what = shim_log(log)
+        if result.code == -fault.signal:  # ended by the signal itself: as good as an exit code, if nothing is left
+            result = result._replace(code=1)
+        if result.code != 0 and not result.err.startswith("ERROR: "):
+            result = result._replace(err="ERROR: " + result.err)
+        wrong = judge(job, result, fault, what, before, folder, expected) if hit else None
+        shutil.rmtree(folder)
+        name = signal.Signals(fault.signal).name
+        return hit, f"{name} at {what}{', -overwrite' if overwrite else ''}: {wrong}" if wrong else None
+
+    ends = in_parallel(run, cases)
+    tried = sum(1 for hit, _ in ends if hit)
+    print(f"{job.name}: {tried} signals")
+    wrong = [line for _, line in ends if line]
+    assert tried and not wrong, f"{len(wrong)} of {tried} signals:\n" + "\n".join(wrong)
+
+
+KILLED = ["pca", "spp_envi", "atdca", "atdca_texts", "svm_train", "sahic", "pca_vrt", "pca_cog", "svm_classify_png",
+          "sample", "accuracy"]
+
+
+@pytest.mark.parametrize("job", [job for job in OUTPUT_JOBS if job.name in KILLED], ids=lambda job: job.name)
+def test_killed_and_run_again(shim, job, material, tmp_path):
+    """What a killed run leaves is hidden, and the next run to the same place removes it."""
+    starts = starts_of(job, material, tmp_path)
+    total = calls_of(job, starts, False, tmp_path)
+
+    def run(number):
+        folder = copy_of(material, tmp_path / f"run{number}")
+        log = tmp_path / f"log{number}"
+        inputs = contents(folder)
+        fault = Fault("all", number, "raise", signal=int(signal.SIGKILL))
+        result = execute(job.command(), folder, env=fault.environment(folder, log))
+        _, hit, what = shim_log(log)
+        if not hit:
+            return hit, None
+        after = contents(folder)
+        clean = starts[False][1]
+        problems = []
+        if result.code != -signal.SIGKILL:
+            problems.append(f"exit code {result.code}")
+        if [name for name in inputs if inputs[name] != after.get(name)]:
+            problems.append("an input changed")
+        strange = [n for n in after if n not in inputs and n not in clean and not is_hidden(n)]
+        if strange:
+            problems.append(f"left {strange} in sight")
+        torn = [n for n in clean if n in after and not same_product(test_faults.clean_folder(clean) / n, folder / n)]
+        if torn:
+            problems.append(f"left parts of {torn} under their names")
+        again = execute(job.command(overwrite=True), folder)
+        expected = set(inputs) | set(clean)
+        if again.code != 0 or set(contents(folder)) != expected:
+            problems.append(f"then exit code {again.code} and {sorted(set(contents(folder)) ^ expected)}")
+        shutil.rmtree(folder)
+        return hit, f"killed at {what}: {'; '.join(problems)}" if problems else None
+
+    ends = in_parallel(run, spread(total, 8))
+    tried = sum(1 for hit, _ in ends if hit)
+    wrong = [line for _, line in ends if line]
+    print(f"{job.name}: {tried} kills")
+    assert tried and not wrong, f"{len(wrong)} of {tried} kills:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", ["pca", "spp_envi", "atdca", "svm_train"])
+def test_a_run_leaves_the_files_of_a_living_one(shim, name, material, tmp_path):
+    """While one run waits in the middle of its writing another one to the same place begins and ends."""
+    job = JOB[name]
+    starts = starts_of(job, material, tmp_path)
+    total = calls_of(job, starts, False, tmp_path)
+    clean = starts[True][1]
+    for number in spread(max(total - 2, 1), 3):
+        folder = copy_of(material, tmp_path / f"run{number}")
+        inputs = contents(folder)
+        log = tmp_path / f"log{number}"
+        seconds = 1.0 * load_factor()
+        fault = Fault("all", number, "sleep", seconds=seconds)
+        first = subprocess.Popen(job.command(overwrite=True), cwd=folder, env=fault.environment(folder, log),
+                                 preexec_fn=prepare, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.PIPE)
+        end = time.monotonic() + 60
+        while time.monotonic() < end and first.poll() is None:
+            if log.exists() and log.stat().st_size and shim_log(log)[1]:
+                break
+            time.sleep(0.01)
+        second = execute(job.command(overwrite=True), folder)
+        _, err = first.communicate(timeout=120)
+        assert (first.returncode, second.code) == (0, 0), err.decode() + second.err
+        after = contents(folder)
+        assert set(after) == set(inputs) | set(clean)
+        wrong = [n for n in clean if not same_product(test_faults.clean_folder(clean) / n, folder / n)]
+        assert not wrong
+
+
+# --- a larger scene -------------------------------------------------------------------------------------------------------
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory):
+    """A scene of some seconds' work, its labels and models."""
+    folder = tmp_path_factory.mktemp("large")
+    samples, lines, bands = 480, 400, 40
+    write_scene(folder / "s.img", cube(samples, lines, bands, seed=2).astype(np.float32),
+                wavelengths=[400 + 10 * b for b in range(bands)])
+    truth = (np.arange(lines)[:, None] // 7 + np.arange(samples)[None, :] // 5) % 5 + 1
+    few = np.where(np.random.default_rng(1).random(truth.shape) < 0.004, truth, 0)
+    write_scene(folder / "few.tif", few[None], driver="GTiff", dtype="u1", nodata=0)
+    write_scene(folder / "all.tif", truth[None], driver="GTiff", dtype="u1", nodata=0)
+    for command in (["gdal_hsi_svm_train", "-q", "-C", 8, "-gamma", 1, "-probability", "s.img", "few.tif", "svm.json"],):
+        assert execute([BIN / command[0], *command[1:]], folder).code == 0
+    return folder
+
+
+LONG_RUNS = {
+    "pca GTiff": ["gdal_hsi_pca", "-nc", 30, "-model", "new.json", "s.img", "o.tif"],
+    "pca ENVI": ["gdal_hsi_pca", "-nc", 30, "-of", "ENVI", "s.img", "o.img"],
+    "pca COG": ["gdal_hsi_pca", "-nc", 30, "-of", "COG", "s.img", "o.tif"],
+    "spp DEFLATE": ["gdal_hsi_spp", "-ws", 9, "-co", "COMPRESS=DEFLATE", "-alpha", "alpha.tif", "s.img", "o.tif"],
+    "eadp": ["gdal_hsi_eadp", "-nc", 4, "-c", 4, "s.img", "o.tif"],
+    "atdca": ["gdal_hsi_atdca", "-t", 20, "-map", "near.tif", "-scores", "scores.tif", "s.img", "o.gpkg"],
+    "vd": ["gdal_hsi_vd", "-report", "run.json", "s.img"],
+    "sample": ["gdal_hsi_sample", "-n", 500, "-min-distance", 3, "all.tif", "o.tif", "test.tif"],
+    "svm_train": ["gdal_hsi_svm_train", "s.img", "few.tif", "o.json"],
+    "svm_classify": ["gdal_hsi_svm_classify", "-probabilities", "p.tif", "s.img", "svm.json", "o.tif"],
+    "sahic": ["gdal_hsi_sahic", "-probabilities", "p.tif", "s.img", "few.tif", "o.tif"],
+    "compare": ["gdal_hsi_compare", "-map", "o.tif", "-metric", "nrmse,ssim", "s.img", "s.img"],
+    "accuracy": ["gdal_hsi_accuracy", "-csv", "o.csv", "all.tif", "all.tif"],
+    "synth": ["gdal_hsi_synth", "-size", 500, 500, 60, "-labels", "l.tif", "o.tif"],
+}
+
+
+@pytest.mark.parametrize("name", LONG_RUNS)
+def test_the_answer_to_a_signal_comes_in_time(name, large, tmp_path):
+    command = [BIN / LONG_RUNS[name][0], *LONG_RUNS[name][1:]]
+    folder = tmp_path / "work"
+    folder.mkdir()
+    for path in large.iterdir():
+        os.link(path, folder / path.name)
+    before = set(os.listdir(folder))
+    begin = time.monotonic()
+    assert execute(command, folder).code == 0
+    whole = time.monotonic() - begin
+    products = set(os.listdir(folder)) - before
+    for product in products:
+        (folder / product).unlink()
+    wrong = []
+    shares = np.linspace(0.05, 0.95, 19) if ALL else (0.1, 0.4, 0.65, 0.9)
+    for k, share in enumerate(shares):
+        process = subprocess.Popen(list(map(str, command)), cwd=folder, env=ENVIRONMENT, preexec_fn=prepare,
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(share * whole)
+        told = time.monotonic()
+        process.send_signal(ENDING[k % 3])
+        try:
+            code = process.wait(120)
+        finally:
+            process.kill()
+        seconds = time.monotonic() - told
+        left = set(os.listdir(folder)) - before
+        # A busy machine answers later: the bound grows with what a process that does nothing takes there and then.
+        bound = BOUND * load_factor()
+        if seconds > bound:
+            wrong.append(f"at {share:.0%} of {whole:.1f} s: the answer took {seconds:.1f} s (bound {bound:.1f})")
+        if code == 0:
+            if left != products:
+                wrong.append(f"at {share:.0%}: exit code 0 and {sorted(left ^ products)}")
+        elif {n for n in left if n != "run.json"}:
+            wrong.append(f"at {share:.0%}: exit code {code} and left {sorted(left)}")
+        for product in left:
+            path = folder / product
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,352 @@
+# SPDX-License-Identifier: MIT
+"""Every tool with every kind of output on a tiny scene, and what is needed to compare whole folders.
+
+A Job is one command line with named places for its outputs ("slots") and the list of all files it reads. The tests
+of this folder run jobs in a copy of one folder of material, with places, faults or signals in their way.
+
+HSI_FAULTS_ALL=1 takes every case instead of a sample of them.
+"""
+
+import concurrent.futures
+import dataclasses
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import signal
+import struct
+import subprocess
+
+import numpy as np
+from osgeo import gdal, ogr, osr
+
+_cli = pathlib.Path(__file__).resolve().parents[1] / "cli" / "conftest.py"
+_spec = importlib.util.spec_from_file_location("cli_support", _cli)
+cli_support = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(cli_support)
+BIN, Result, cube, snapshot, write_scene = (cli_support.BIN, cli_support.Result, cli_support.cube,
+                                            cli_support.snapshot, cli_support.write_scene)
+
+ogr.UseExceptions()
+ALL = os.environ.get("HSI_FAULTS_ALL", "") not in ("", "0")
+WORKERS = 2
+
+# The VRTs of the material hold pixel functions; two threads, so that runs are alike on every machine.
+ENVIRONMENT = dict(os.environ, GDAL_DRIVER_PATH=str(BIN.parent / "lib" / "gdalplugins"), OMP_NUM_THREADS="1",
+                   OPENBLAS_NUM_THREADS="1")
+ENVIRONMENT.pop("GDAL_PAM_PROXY_DIR", None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    name: str
+    tool: str
+    args: tuple  # texts; "{slot}" stands for an output; ("-option", "{slot}") belongs together
+    outputs: dict  # slot: the file it names
+    inputs: tuple = ()
+    overwrite: bool = True  # whether the tool has -overwrite
+    devices: bool = True  # whether the tool has -device
+    prints: bool = False  # whether its product is on the standard output
+    threads: bool = True
+
+    def command(self, names=None, overwrite=False, slots=None, extra=()):
+        """The arguments, with other names for some slots; slots: those that are given at all (default: all).
+        A place that is an argument and no option is always given."""
+        given = dict(self.outputs)
+        given.update(names or {})
+        args = [str(BIN / self.tool), *extra]
+        if self.devices:
+            args += ["-device", "cpu"]
+        if self.threads:
+            args += ["-threads", "2"]
+        if overwrite and self.overwrite:
+            args.append("-overwrite")
+        for part in self.args:
+            if isinstance(part, tuple):
+                slot = part[1][1:-1]
+                if slots is None or slot in slots:
+                    args += [part[0], str(given[slot])]
+            elif part.startswith("{"):
+                args.append(str(given[part[1:-1]]))
+            else:
+                args.append(part)
+        return args
+
+    def optional(self, slot):
+        return any(isinstance(part, tuple) and part[1] == "{" + slot + "}" for part in self.args)
+
+
+SCENE = ("s.img", "s.hdr", "s.img.aux.xml")
+LABELS = ("labels.tif", "labels.tif.aux.xml")
+SHAPES = ("fields.shp", "fields.shx", "fields.dbf", "fields.prj")
+REPORT = ("-report", "{report}")
+
+JOBS = [
+    Job("pca", "gdal_hsi_pca", ("-nc", "2", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
+        {"model": "new.json", "dst": "o.tif", "report": "run.json"}, SCENE),
+    Job("pca_apply", "gdal_hsi_pca", ("--optfile", "options.txt", REPORT, "s.img", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE + ("pca.json", "options.txt")),
+    Job("pca_vrt", "gdal_hsi_pca", ("-nc", "2", "-of", "VRT", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
+        {"model": "new.json", "dst": "o.vrt", "report": "run.json"}, SCENE),
+    Job("spp", "gdal_hsi_spp", ("-ws", "3", ("-alpha", "{alpha}"), ("-rho", "{rho}"), REPORT, "s.img", "{dst}"),
+        {"alpha": "alpha.tif", "rho": "rho.tif", "dst": "o.tif", "report": "run.json"}, SCENE),
+    Job("spp_envi", "gdal_hsi_spp", ("-ws", "3", "-of", "ENVI", ("-alpha", "{alpha}"), "layers.vrt", "{dst}"),
+        {"alpha": "alpha.dat", "dst": "o.dat"}, SCENE + ("layers.vrt",)),
+    Job("eadp", "gdal_hsi_eadp", ("-nc", "2", "-c", "2", REPORT, "layers.vrt", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE + ("layers.vrt",)),
+    Job("atdca", "gdal_hsi_atdca",
+        ("-t", "3", "-original", "s.img", ("-spectra", "{spectra}"), ("-map", "{map}"), ("-scores", "{scores}"),
+         "-reference", "library.sli", REPORT, "y.tif", "{dst}"),
+        {"spectra": "targets.sli", "map": "near.tif", "scores": "scores.tif", "dst": "o.gpkg", "report": "run.json"},
+        SCENE + ("y.tif", "library.sli", "library.hdr"), prints=True),
+    Job("atdca_texts", "gdal_hsi_atdca",
+        ("-t", "3", ("-spectra", "{spectra}"), ("-map", "{map}"), "-reference", "library.csv", "y.tif", "{dst}"),
+        {"spectra": "targets.csv", "map": "near.vrt", "dst": "o.geojson"}, ("y.tif", "library.csv"), prints=True),
+    Job("vd", "gdal_hsi_vd", (REPORT, "components.vrt"), {"report": "run.json"}, SCENE + ("components.vrt",),
+        overwrite=False, devices=False, prints=True),
+    Job("sample", "gdal_hsi_sample", ("-n", "5", "-like", "s.img", REPORT, "labels.tif", "{dst}", "{dst_test}"),
+        {"dst": "o.tif", "dst_test": "test.tif", "report": "run.json"}, SCENE + LABELS, devices=False, threads=False),
+    Job("svm_train", "gdal_hsi_svm_train",
+        ("-C", "8", "-gamma", "1", ("-libsvm", "{libsvm}"), REPORT, "-field", "class", "s.img", "fields.shp",
+         "{model}"),
+        {"libsvm": "new.svm", "model": "new.json", "report": "run.json"}, SCENE + SHAPES, devices=False),
+    Job("svm_classify", "gdal_hsi_svm_classify",
+        (("-probabilities", "{probabilities}"), ("-confidence", "{confidence}"), REPORT, "s.img", "svm.json",
+         "{dst}"),
+        {"probabilities": "p.tif", "confidence": "c.tif", "dst": "o.tif", "report": "run.json"},
+        SCENE + ("svm.json",)),
+    Job("svm_vrt", "gdal_hsi_svm_classify", (REPORT, "s.img", "svm.json", "{dst}"),
+        {"dst": "o.vrt", "report": "run.json"}, SCENE + ("svm.json",)),
+    Job("sahic", "gdal_hsi_sahic",
+        ("-iterations", "3", ("-probabilities", "{probabilities}"), ("-confidence", "{confidence}"),
+         ("-model", "{model}"), REPORT, "s.img", "labels.tif", "{dst}"),
+        {"probabilities": "p.tif", "confidence": "c.tif", "model": "new.json", "dst": "o.tif", "report": "run.json"},
+        SCENE + LABELS),
+    Job("sahic_apply", "gdal_hsi_sahic", ("-iterations", "3", "-apply", "mlr.json", REPORT, "s.img", "labels.tif",
+                                          "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE + LABELS + ("mlr.json",)),
+    Job("sahic_vrt", "gdal_hsi_sahic", ("-apply", "mlr.json", "-no-spatial", "s.img", "none", "{dst}"),
+        {"dst": "o.vrt"}, SCENE + ("mlr.json",)),
+    Job("accuracy", "gdal_hsi_accuracy", (("-csv", "{csv}"), "-mask", "mask.tif", REPORT, "map.tif", "labels.tif"),
+        {"csv": "new.csv", "report": "run.json"}, ("map.tif", "mask.tif") + LABELS, devices=False, prints=True,
+        threads=False),
+    Job("compare", "gdal_hsi_compare", (("-map", "{map}"), REPORT, "map.vrt", "map.tif"),
+        {"map": "o.tif", "report": "run.json"}, SCENE + ("map.vrt", "map.tif", "svm.json"), devices=False,
+        prints=True),
+    Job("synth", "gdal_hsi_synth", ("-size", "9", "8", "6", ("-labels", "{labels}"), ("-truth", "{truth}"), REPORT,
+                                    "{dst}"),
+        {"labels": "l.tif", "truth": "truth.json", "dst": "o.tif", "report": "run.json"}, devices=False),
+]
+JOB = {job.name: job for job in JOBS}
+
+
+def other_format(job, name, extra=(), **outputs):
+    """The job with other outputs: their extensions say the formats."""
+    return dataclasses.replace(job, name=name, args=tuple(extra) + job.args, outputs={**job.outputs, **outputs})
+
+
+# Every kind of output that the tools have: what is made by a driver's Create, by its CreateCopy, by our own writers.
+OUTPUT_JOBS = JOBS + [
+    other_format(JOB["pca"], "pca_envi", ("-of", "ENVI"), dst="o.img"),
+    other_format(JOB["pca"], "pca_cog", ("-of", "COG")),
+    other_format(JOB["pca"], "pca_deflate", ("-co", "COMPRESS=DEFLATE", "-co", "TILED=YES")),
+    other_format(JOB["svm_classify"], "svm_classify_png", dst="o.png"),
+    other_format(JOB["atdca_texts"], "atdca_csv", dst="o.csv"),
+    other_format(JOB["atdca_texts"], "atdca_shape", dst="o.shp", map="near.tif"),
+]
+
+
+def prepare():
+    """What a child of a test must not inherit: a background shell ignores SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def execute(command, folder, timeout=120, env=None, **kwargs):
+    """Runs one command line in the folder. Never through a shell, which would put its own file there."""
+    kwargs.setdefault("stdin", subprocess.DEVNULL)
+    kwargs.setdefault("stdout", subprocess.PIPE)
+    kwargs.setdefault("stderr", subprocess.PIPE)
+    kwargs.setdefault("preexec_fn", prepare)
+    process = subprocess.Popen(list(map(str, command)), cwd=str(folder), env=env or ENVIRONMENT, **kwargs)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+        process.wait()
+    return Result(process.returncode, (out or b"").decode(errors="replace"), (err or b"").decode(errors="replace"))
+
+
+def in_parallel(function, cases):
+    """[function(case)] with two at work; every function runs executables of its own in folders of its own."""
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        return list(pool.map(function, cases))
+
+
+def _tool(folder, tool, *args):
+    result = execute([BIN / tool, "-q", *args], folder)
+    assert result.code == 0, f"{tool} {args}: exit code {result.code}\n{result.out}{result.err}"
+
+
+def make_material(folder):
+    """The files that the jobs read."""
+    folder = pathlib.Path(folder)
+    bands, lines, samples = 6, 10, 12
+    data = cube(samples, lines, bands, seed=3)
+    nanometres = [450 + 40 * b for b in range(bands)]
+    write_scene(folder / "s.img", data, wavelengths=nanometres)
+    (folder / "s.img.aux.xml").write_text('<PAMDataset>\n  <Metadata>\n    <MDI key="PLACE">somewhere</MDI>\n'
+                                          '  </Metadata>\n</PAMDataset>\n')
+    write_scene(folder / "y.tif", data[:, ::-1], driver="GTiff", wavelengths=nanometres)
+    number = (np.arange(lines)[:, None] // 4 + np.arange(samples)[None, :] // 5) % 3 + 1
+    for name in ("labels.tif", "map.tif", "mask.tif"):
+        write_scene(folder / name, number[None], driver="GTiff", dtype="u1", nodata=0)
+    dataset = gdal.Open(str(folder / "labels.tif"), gdal.GA_Update)
+    dataset.GetRasterBand(1).SetCategoryNames(["", "meadow", "wood", "water"])
+    dataset = None
+    assert (folder / "labels.tif.aux.xml").exists()
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32616)
+    shapes = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(folder / "fields.shp"))
+    layer = shapes.CreateLayer("fields", srs, ogr.wkbPolygon)
+    layer.CreateField(ogr.FieldDefn("class", ogr.OFTInteger))
+    for k in range(3):
+        x0, x1 = 500000 + 80 * k, 500000 + 80 * k + 80
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature["class"] = k + 1
+        feature.SetGeometry(ogr.CreateGeometryFromWkt(
+            f"POLYGON(({x0} 4480000,{x1} 4480000,{x1} 4479800,{x0} 4479800,{x0} 4480000))"))
+        layer.CreateFeature(feature)
+    layer = shapes = None
+    gdal.Translate(str(folder / "layers.vrt"), str(folder / "s.img"), format="VRT")
+    _tool(folder, "gdal_hsi_pca", "-device", "cpu", "-nc", 2, "-model", "pca.json", "s.img", "scrap.tif")
+    _tool(folder, "gdal_hsi_svm_train", "-C", 8, "-gamma", 1, "-probability", "s.img", "labels.tif", "svm.json")
+    _tool(folder, "gdal_hsi_sahic", "-device", "cpu", "-iterations", 3, "-model", "mlr.json", "s.img", "labels.tif",
+          "scrap2.tif")
+    _tool(folder, "gdal_hsi_svm_classify", "-device", "cpu", "s.img", "svm.json", "map.vrt")
+    _tool(folder, "gdal_hsi_pca", "-device", "cpu", "-nc", 4, "-of", "VRT", "s.img", "components.vrt")
+    for name in ("library.sli", "library.csv"):
+        _tool(folder, "gdal_hsi_atdca", "-device", "cpu", "-t", 2, "-spectra", name, "s.img", name + ".gpkg")
+        (folder / (name + ".gpkg")).unlink()
+    (folder / "options.txt").write_text("-apply pca.json\n")
+    for path in folder.glob("scrap*"):
+        path.unlink()
+    (folder / "link").symlink_to(".", target_is_directory=True)
+    wanted = {name for job in JOBS for name in job.inputs}
+    assert not [name for name in wanted if not (folder / name).exists()]
+    return folder
+
+
+def copy_of(material, folder):
+    shutil.copytree(material, folder, symlinks=True)
+    return pathlib.Path(folder)
+
+
+# --- the shim -----------------------------------------------------------------------------------------------------------
+
+SHIM = os.environ.get("HSI_FAULT_SHIM", str(BIN.parent / "tests" / "faults" / "hsi_fault_shim.so"))
+
+
+@dataclasses.dataclass
+class Fault:
+    """What fault_shim.cpp shall do, and what it says that it did."""
+    calls: str = "all"
+    number: int = 0
+    kind: str = "EIO"
+    seconds: float = 0.0
+    signal: int = 0
+
+    def environment(self, folder, log):
+        return dict(ENVIRONMENT, LD_PRELOAD=SHIM, HSI_FAULT_FOLDER=os.path.realpath(folder), HSI_FAULT_LOG=str(log),
+                    HSI_FAULT_CALLS=self.calls, HSI_FAULT_NUMBER=str(self.number), HSI_FAULT_KIND=self.kind,
+                    HSI_FAULT_SECONDS=str(self.seconds), HSI_FAULT_SIGNAL=str(self.signal))
+
+
+def shim_log(log):
+    """(calls that counted, calls that were hit, the first of them in words)."""
+    raw = pathlib.Path(log).read_bytes()
+    _, calls, hit, _ = struct.unpack_from("=4Q", raw)
+    return calls, hit, raw[32:].split(b"\0")[0].decode(errors="replace")
+
+
+def shim_works(folder):
+    """None, or why no fault can be made here."""
+    if not os.path.exists(SHIM):
+        return f"the fault shim {SHIM} is not built"
+    log = pathlib.Path(folder) / "probe.log"
+    result = execute(["/bin/true"], folder, env=Fault().environment(folder, log))
+    return None if result.code == 0 else result.err.strip()
+
+
+def spread(total, most=5):
+    """Some of 1 .. total: all when they are few, else the ends and some between."""
+    if ALL or total <= most:
+        return list(range(1, total + 1))
+    return sorted({1 + round(k * (total - 1) / (most - 1)) for k in range(most)})
+
+
+# --- what a folder holds ------------------------------------------------------------------------------------------------
+
+def contents(folder):
+    """{name: what it is and holds}, without the times: every file, folder and link below the folder."""
+    facts = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        name = str(path.relative_to(folder))
+        if path.is_symlink():
+            facts[name] = ("link", os.readlink(path))
+        elif path.is_file():
+            facts[name] = ("file", path.read_bytes())
+        else:
+            facts[name] = ("other", path.stat().st_mode)
+    return facts
+
+
+def differences(old, new):
+    """In words, what came, went and changed; nothing: "". """
+    parts = []
+    for word, names in (("lost", sorted(set(old) - set(new))), ("came", sorted(set(new) - set(old))),
+                        ("changed", sorted(n for n in set(old) & set(new) if old[n] != new[n]))):
+        if names:
+            parts.append(f"{word}: {', '.join(names)}")
+    return "; ".join(parts)
+
+
+def vector_facts(path):
+    """The features of a vector file as texts: GeoPackages hold the time of their making."""
+    dataset = ogr.Open(str(path))
+    return [(layer.GetName(), [feature.ExportToJson() for feature in layer]) for layer in dataset]
+
+
+def same_product(a, b):
+    """True when both files hold the same: the same bytes; GeoPackages: the same features; reports: both whole."""
+    a, b = pathlib.Path(a), pathlib.Path(b)
+    if a.name.endswith(".gpkg"):
+        try:
+            return vector_facts(a) == vector_facts(b)
+        except RuntimeError:
+            return False
+    if a.name == "run.json":
+        try:
+            one, two = json.loads(a.read_text()), json.loads(b.read_text())
+        except ValueError:
+            return False
+        return set(one) == set(two) and "error" not in one
+    return a.read_bytes() == b.read_bytes()
+
+
+def same_values(a, b):
+    """same_product() for files that were made under other names: these stand in the history that a product holds."""
+    a, b = pathlib.Path(a), pathlib.Path(b)
+    if a.suffix in (".tif", ".dat", ".img"):
+        try:
+            one, two = gdal.Open(str(a)), gdal.Open(str(b))
+        except RuntimeError:
+            return False
+        return one.ReadAsArray().tobytes() == two.ReadAsArray().tobytes()
+    if a.suffix == ".json" and a.name != "run.json":
+        try:
+            one, two = json.loads(a.read_text()), json.loads(b.read_text())
+        except ValueError:
+            return False
+        return {**one, "command": 0, "history": 0} == {**two, "command": 0, "history": 0}
+    return a.suffix == ".vrt" or same_product(a, b)

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#include "raster/envi_header.h"
+#include "fuzz/fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    using namespace hsi;
+    using raster::EnviHeader;
+    const EnviHeader header = EnviHeader::parse({reinterpret_cast<const char*>(data), size});
+    for (const auto& field : header.fields()) {
+        fuzz::expect(header.find(field.key) != nullptr, "a field is found under its key");
+        const auto elements = raster::envi_list(field.value);
+        // Elements cannot hold braces or line ends of their own when they came from a list that was closed
+        // properly.
+        bool plain = true;
+        for (const auto& element : elements)
+            plain = plain && !element.empty() && element.find_first_of("{},\n") == std::string::npos;
+        if (plain)
+            fuzz::expect(raster::envi_list(raster::envi_list_text(elements)) == elements,
+                         "a list that is written and read is the same");
+    }
+    // A value that is an open list swallows what follows: only headers whose lists are closed come back.
+    const EnviHeader again = EnviHeader::parse(header.text());
+    bool closed = true;
+    for (const auto& field : header.fields()) {
+        const bool open =
+            !field.value.empty() && field.value.front() == '{' && field.value.find('}') == std::string::npos;
+        closed = closed && !open && field.key.front() != ';';
+    }
+    if (!closed) return 0;
+    fuzz::expect(again.fields().size() == header.fields().size(),
+                 "a header that is written keeps its fields");
+    for (size_t i = 0; i < header.fields().size(); ++i) {
+        fuzz::expect(again.fields()[i].key == header.fields()[i].key, "a key comes back");
+        fuzz::expect(again.fields()[i].value == header.fields()[i].value, "a value comes back");
+    }
+    return 0;
+}

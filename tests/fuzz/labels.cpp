@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Class texts of label files. The first byte says which kind: the side file (.aux.xml) of a small raster with
+// its category names, colour table and attribute table; the attributes of a vector file's features, one a
+// line.
+#include "raster/labels.h"
+#include "fuzz/fuzz.h"
+
+#include <cpl_conv.h>
+
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+namespace {
+
+using namespace hsi;
+
+void make_raster(const char* path) {
+    GDALDriverH driver = GDALGetDriverByName("GTiff");
+    GDALDatasetH dataset = GDALCreate(driver, path, 4, 4, 1, GDT_Byte, nullptr);
+    unsigned char values[16];
+    for (int i = 0; i < 16; ++i)
+        values[i] = static_cast<unsigned char>(i % 5);
+    if (GDALRasterIO(GDALGetRasterBand(dataset, 1), GF_Write, 0, 0, 4, 4, values, 4, 4, GDT_Byte, 0, 0) !=
+        CE_None)
+        std::abort();
+    GDALClose(dataset);
+}
+
+/// Features of a line each: the class, and after a tab its name.
+std::string geojson(const std::string& text) {
+    nlohmann::json features = nlohmann::json::array();
+    double x = 0;
+    for (const auto& line : fuzz::split(text, '\n')) {
+        const auto cells = fuzz::split(line, '\t');
+        nlohmann::json properties{{"class", cells[0]}};
+        if (cells.size() > 1) properties["class_name"] = cells[1];
+        features.push_back({{"type", "Feature"},
+                            {"properties", properties},
+                            {"geometry", {{"type", "Point"}, {"coordinates", {x + 0.5, -0.5}}}}});
+        x = x >= 3 ? 0 : x + 1;
+    }
+    return nlohmann::json{{"type", "FeatureCollection"}, {"features", features}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void check(const raster::LabelOptions& options, const raster::Grid* grid) {
+    const auto source = raster::LabelSource::open(options, grid);
+    std::set<int> seen;
+    for (const auto& one : source->legend()) {
+        fuzz::expect(one.value >= 1 && one.value <= raster::max_class, "a class is a number from 1 to 65535");
+        fuzz::expect(seen.insert(one.value).second, "a class stands in the legend once");
+    }
+    const auto all = raster::collect_labels(*source);
+    int64_t pixels = 0;
+    for (const auto& one : all.classes)
+        pixels += one.pixels;
+    fuzz::expect(pixels == static_cast<int64_t>(all.index.size()) && all.value.size() == all.index.size(),
+                 "every labelled pixel is counted once");
+    raster::OutputOptions output;
+    raster::OutputSpec spec;
+    raster::describe_class_map(all.classes, output, spec);
+    for (const auto& one : all.classes)
+        fuzz::expect(static_cast<size_t>(one.value) < spec.categories.size(),
+                     "a class has a place in the map's legend");
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    fuzz::quiet_gdal();
+    static const bool made = (make_raster("/vsimem/labels.tif"), true);
+    static_cast<void>(made);
+    if (size == 0) return 0;
+    const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
+    raster::LabelOptions options;
+    try {
+        if (data[0] % 2 == 0) {
+            const fuzz::MemoryFile side("/vsimem/labels.tif.aux.xml", text);
+            options.path = "/vsimem/labels.tif";
+            check(options, nullptr);
+        } else {
+            const fuzz::MemoryFile file("/vsimem/fields.geojson", geojson(text));
+            raster::Grid grid;
+            grid.samples = 4;
+            grid.lines = 1;
+            grid.geotransform = {0, 1, 0, 0, 0, -1};
+            options.path = file.path();
+            check(options, &grid);
+        }
+    } catch (const Error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+// An ENVI scene whose header is the input: opened, read and described as a tool does it.
+#include "fuzz/fuzz.h"
+#include "raster/raster_source.h"
+#include "raster/scene_metadata.h"
+
+#include <cmath>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    using namespace hsi;
+    fuzz::quiet_gdal();
+    const fuzz::MemoryFile pixels("/vsimem/scene.img", std::string(4096, '\x01'));
+    const fuzz::MemoryFile header("/vsimem/scene.hdr",
+                                  std::string(reinterpret_cast<const char*>(data), size));
+    try {
+        raster::OpenOptions options;
+        options.path = pixels.path();
+        options.drivers = {"ENVI"};
+        const auto source = raster::RasterSource::open(options);
+        const auto shape = source->shape();
+        fuzz::expect(shape.samples > 0 && shape.lines > 0 && shape.bands > 0, "a scene has pixels");
+        fuzz::expect(source->bands().size() == static_cast<size_t>(shape.bands), "a number a band");
+        const auto scene = source->metadata();
+        fuzz::expect(scene.bands.size() == static_cast<size_t>(shape.bands), "a description a band");
+    } catch (const Error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// The first byte says which kind; a header and the data of an ENVI library stand on both sides of a zero
+// byte.
+#include "raster/spectral_library.h"
+#include "fuzz/fuzz.h"
+
+#include <cmath>
+
+namespace {
+
+using namespace hsi;
+
+bool alike(double a, double b, double tolerance) {
+    return (std::isnan(a) && std::isnan(b)) || a == b || std::fabs(a - b) <= tolerance * std::fabs(a);
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    fuzz::quiet_gdal();
+    if (size == 0) return 0;
+    const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
+    const size_t zero = std::min(text.find('\0'), text.size());
+    const bool csv = data[0] % 2 == 0;
+    const fuzz::MemoryFile file(csv ? "/vsimem/in.csv" : "/vsimem/in.sli", csv ? text
+                                                                           : zero < text.size()
+                                                                               ? text.substr(zero + 1)
+                                                                               : std::string());
+    const fuzz::MemoryFile header("/vsimem/in.hdr", text.substr(0, zero));
+    try {
+        const auto library = raster::read_spectral_library(file.path());
+        fuzz::expect(library.names.size() == library.spectra.size(), "a name a spectrum");
+        for (const auto& spectrum : library.spectra)
+            fuzz::expect(spectrum.size() == library.bands(), "spectra are of one length");
+        fuzz::expect(library.wavelengths_nm.empty() || library.wavelengths_nm.size() == library.bands(),
+                     "a wavelength a band");
+        fuzz::expect(library.fwhm_nm.empty() || library.fwhm_nm.size() == library.bands(), "a width a band");
+        const auto at = raster::resampled(library, {400, 500.5, NAN});
+        fuzz::expect(at.bands() == 3 || library.wavelengths_nm.empty() || library.spectra.empty(),
+                     "resampled to three bands");
+        if (library.bands() == 0) return 0;
+        // Names are texts of people: what the formats cannot hold is not asked to come back. The values are.
+        const std::string out = "/vsimem/out.csv";
+        raster::write_spectral_library(out, library, "");
+        const auto back = raster::read_spectral_library(out);
+        VSIUnlink(out.c_str());
+        fuzz::expect(back.spectra.size() == library.spectra.size() && back.bands() == library.bands(),
+                     "a library that is written has its size when it is read");
+        for (size_t k = 0; k < library.spectra.size(); ++k)
+            for (size_t b = 0; b < library.bands(); ++b)
+                fuzz::expect(alike(library.spectra[k][b], back.spectra[k][b], 1e-5), "a value comes back");
+    } catch (const Error&) {
+    }
+    return 0;
+}

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: MIT
+// The files of a run: what it reads is never written, and its outputs come together or not at all.
+#include "support/raster_fixtures.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "raster/run_files.h"
+#include "raster/side_files.h"
+#include "raster/text_output.h"
+
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <thread>
+
+namespace hsi::test {
+namespace {
+
+using raster::AtomicFile;
+using raster::RunFiles;
+using raster::TextOutput;
+
+std::vector<std::string> with(const std::string& file) { return {file}; }
+
+void make_raster(const std::string& path, const char* driver, int bands) {
+    create_gdal(driver, path, 4, 3, bands, GDT_Float32);
+}
+
+std::unique_ptr<AtomicFile> complete(const std::string& path, const std::string& text, bool replace) {
+    auto file = std::make_unique<AtomicFile>(path, replace);
+    write_text(file->path(), text);
+    return file;
+}
+
+// --- names
+
+TEST(FilePath, OneFileHasManyNames) {
+    const TempFolder folder;
+    write_text(folder / "a.img", "x");
+    fs::create_directory(folder / "real");
+    fs::create_directory_symlink(folder / "real", folder / "linked");
+    fs::create_symlink("a.img", folder / "link.img");
+    fs::create_hard_link(folder / "a.img", folder / "hard.img");
+    EXPECT_TRUE(same_file(folder / "a.img", folder / "./a.img"));
+    EXPECT_TRUE(same_file(folder / "a.img", folder / "real/../a.img"));
+    EXPECT_TRUE(same_file(folder / "a.img", folder / "link.img"));
+    EXPECT_TRUE(same_file(folder / "a.img", folder / "hard.img"));
+    EXPECT_TRUE(same_file(folder / "real/new.tif", folder / "linked/new.tif")) << "not there yet";
+    EXPECT_TRUE(same_file(folder / "new.zarr", folder / "new.zarr/"));
+    EXPECT_FALSE(same_file(folder / "a.img", folder / "b.img"));
+    EXPECT_FALSE(same_file(folder / "real/new.tif", folder / "new.tif"));
+    EXPECT_TRUE(same_file("/vsimem/a//b.tif", "/vsimem/a/b.tif"));
+}
+
+TEST(FilePath, LinksAreFollowedToTheirEnd) {
+    const TempFolder folder;
+    fs::create_symlink("second", folder / "first");
+    fs::create_symlink("nowhere", folder / "second");
+    EXPECT_EQ(follow_links(folder / "first"), folder / "nowhere");
+    fs::create_symlink("round", folder / "about");
+    fs::create_symlink("about", folder / "round");
+    EXPECT_THROW(follow_links(folder / "round"), Error);
+}
+
+// --- one file
+
+TEST(AtomicFile, LeavesOtherFilesAloneUntilItIsPublished) {
+    const TempFolder folder;
+    write_text(folder / "out.tif", "old");
+    {
+        const auto file = complete(folder / "out.tif", "new", true);
+        EXPECT_EQ(read_text(folder / "out.tif"), "old");
+        struct stat info {};
+        ASSERT_EQ(::stat(folder_of(folder_of(file->path())).c_str(), &info), 0);
+        EXPECT_EQ(info.st_mode & 0777, 0700u) << "nobody else looks into it";
+    }
+    EXPECT_EQ(read_text(folder / "out.tif"), "old");
+    EXPECT_EQ(folder.files(), std::vector<std::string>{"out.tif"});
+}
+
+TEST(AtomicFile, WithoutReplacingTheFirstOfTwoWins) {
+    const TempFolder folder;
+    const auto first = complete(folder / "out.tif", "first", false);
+    auto second = complete(folder / "out.tif", "second", false);
+    first->commit();
+    EXPECT_THROW(second->publish(), Error);
+    second.reset();
+    EXPECT_EQ(read_text(folder / "out.tif"), "first");
+    EXPECT_EQ(folder.files(), std::vector<std::string>{"out.tif"});
+}
+
+TEST(AtomicFile, ASideFileThatWentFirstIsTakenBack) {
+    const TempFolder folder;
+    {
+        AtomicFile file(folder / "out.img", false);
+        write_text(file.path(), "data");
+        write_text(folder_of(file.path()) + "/out.hdr", "header");
+        write_text(folder / "out.img", "appeared meanwhile");
+        EXPECT_THROW(file.publish(), Error);
+    }
+    EXPECT_EQ(folder.files(), std::vector<std::string>{"out.img"});
+    EXPECT_EQ(read_text(folder / "out.img"), "appeared meanwhile");
+}
+
+TEST(AtomicFile, WithdrawingGivesBackFilesFoldersAndSideFiles) {
+    const TempFolder folder;
+    write_text(folder / "out.img", "old data");
+    write_text(folder / "out.hdr", "old header");
+    write_text(folder / "out.img.ovr", "old overview");
+    {
+        AtomicFile file(folder / "out.img");
+        write_text(file.path(), "new data");
+        write_text(folder_of(file.path()) + "/out.hdr", "new header");
+        file.set_stale({folder / "out.img.ovr", folder / "./out.hdr"});
+        file.publish();
+        EXPECT_EQ(read_text(folder / "out.img"), "new data");
+        EXPECT_EQ(read_text(folder / "out.hdr"), "new header") << "stale, but it has a successor";
+        EXPECT_FALSE(fs::exists(folder / "out.img.ovr"));
+        EXPECT_TRUE(file.withdraw());
+    }
+    EXPECT_EQ(read_text(folder / "out.img"), "old data");
+    EXPECT_EQ(read_text(folder / "out.hdr"), "old header");
+    EXPECT_EQ(read_text(folder / "out.img.ovr"), "old overview");
+    EXPECT_EQ(folder.files(), (std::vector<std::string>{"out.hdr", "out.img", "out.img.ovr"}));
+}
+
+TEST(AtomicFile, WhatAKilledProcessLeftGoesAndWhatALivingOneHasStays) {
+    const TempFolder folder;
+    const auto living = complete(folder / "out.tif", "of another run", true);
+    int ready[2];
+    ASSERT_EQ(pipe(ready), 0);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const auto file = complete(folder / "out.tif", "never finished", true);
+        if (write(ready[1], "x", 1) != 1) _exit(1);
+        pause();
+        _exit(0);
+    }
+    char c = 0;
+    ASSERT_EQ(read(ready[0], &c, 1), 1);
+    kill(child, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    close(ready[0]);
+    close(ready[1]);
+    ASSERT_EQ(folder.files().size(), 2u) << "one of the killed process, one of the living one";
+    const auto mine = complete(folder / "out.tif", "new", true);
+    EXPECT_EQ(folder.files().size(), 2u);
+    EXPECT_EQ(read_text(living->path()), "of another run");
+    mine->commit();
+    EXPECT_EQ(read_text(folder / "out.tif"), "new");
+}
+
+TEST(AtomicFile, ALinkStaysALink) {
+    const TempFolder folder;
+    fs::create_directory(folder / "far");
+    write_text(folder / "far/real.tif", "old");
+    fs::create_symlink("far/real.tif", folder / "out.tif");
+    fs::create_symlink("far/none.tif", folder / "dangling.tif");
+    complete(folder / "out.tif", "new", true)->commit();
+    complete(folder / "dangling.tif", "new, too", true)->commit();
+    EXPECT_TRUE(fs::is_symlink(folder / "out.tif"));
+    EXPECT_EQ(read_text(folder / "far/real.tif"), "new");
+    EXPECT_TRUE(fs::is_symlink(folder / "dangling.tif"));
+    EXPECT_EQ(read_text(folder / "far/none.tif"), "new, too");
+}
+
+// --- the register
+
+TEST(RunFiles, AnOutputNeverFallsOnWhatIsRead) {
+    const TempFolder folder;
+    for (const char* name : {"s.img", "s.hdr", "labels.tif"})
+        write_text(folder / name, name);
+    const auto refused = [&](const std::string& role, const std::string& path, const std::string& side = {}) {
+        RunFiles files;
+        files.reads("src", folder / "s.img", with(folder / "s.hdr"));
+        files.reads("labels", folder / "labels.tif", {});
+        try {
+            files.writes(role, path, side.empty() ? std::vector<std::string>() : with(side));
+        } catch (const UsageError& error) {
+            EXPECT_TRUE(files.clashes(role, side.empty() ? path : side));
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_NE(refused("dst", folder / "./s.img").find("would overwrite src"), std::string::npos);
+    EXPECT_NE(refused("-report", folder / "s.hdr").find("which belongs to src"), std::string::npos);
+    EXPECT_NE(refused("dst", folder / "s.dat", folder / "s.hdr").find("which belongs to src"),
+              std::string::npos);
+    EXPECT_NE(refused("-csv", folder / "labels.tif").find("would overwrite labels"), std::string::npos);
+    EXPECT_EQ(refused("dst", folder / "t.dat", folder / "t.hdr"), "");
+}
+
+TEST(RunFiles, TwoOutputsNeverShareAFile) {
+    const TempFolder folder;
+    RunFiles files;
+    files.writes("dst", folder / "a.img", with(folder / "a.hdr"));
+    files.writes("dst", folder / "a.img", with(folder / "a.hdr"));
+    EXPECT_THROW(files.writes("-alpha", folder / "./a.img", {}), UsageError);
+    EXPECT_THROW(files.writes("-rho", folder / "a.dat", with(folder / "a.hdr")), UsageError);
+}
+
+TEST(RunFiles, OutputsComeTogether) {
+    const TempFolder folder;
+    write_text(folder / "a.tif", "old a");
+    write_text(folder / "b.tif", "old b");
+    RunFiles files;
+    files.add(complete(folder / "a.tif", "new a", true));
+    files.add(complete(folder / "b.tif", "new b", true));
+    EXPECT_EQ(read_text(files.pending_path(folder / "./a.tif")), "new a");
+    EXPECT_EQ(files.pending_path(folder / "c.tif"), folder / "c.tif");
+    files.commit(nullptr);
+    EXPECT_EQ(read_text(folder / "a.tif"), "new a");
+    EXPECT_EQ(read_text(folder / "b.tif"), "new b");
+    EXPECT_EQ(folder.files(), (std::vector<std::string>{"a.tif", "b.tif"}));
+}
+
+TEST(RunFiles, OrNotAtAll) {
+    const TempFolder folder;
+    write_text(folder / "a.tif", "old a");
+    RunFiles files;
+    files.add(complete(folder / "a.tif", "new a", true));
+    files.add(complete(folder / "b.tif", "new b", false));
+    write_text(folder / "b.tif", "appeared meanwhile");
+    EXPECT_THROW(files.commit(nullptr), Error);
+    EXPECT_EQ(read_text(folder / "a.tif"), "old a");
+    EXPECT_EQ(read_text(folder / "b.tif"), "appeared meanwhile");
+    EXPECT_EQ(folder.files(), (std::vector<std::string>{"a.tif", "b.tif"}));
+    EXPECT_NO_THROW(files.commit(nullptr)) << "what failed is not tried again";
+    EXPECT_EQ(read_text(folder / "a.tif"), "old a");
+}
+
+TEST(RunFiles, ASignalBeforeTheEndLeavesEverything) {
+    const TempFolder folder;
+    CancelFlag cancel;
+    RunFiles files;
+    files.add(complete(folder / "a.tif", "a", false));
+    cancel.request();
+    EXPECT_THROW(files.commit(&cancel), Cancelled);
+    EXPECT_TRUE(folder.files().empty());
+}
+
+TEST(RunFiles, NamesThatADriverMadeUpAreJudgedToo) {
+    const TempFolder folder;
+    write_text(folder / "s.xyz", "a side file of the source");
+    RunFiles files;
+    files.reads("src", folder / "other.img", with(folder / "s.xyz"));
+    auto file = complete(folder / "s.img", "new", true);
+    write_text(folder_of(file->path()) + "/s.xyz", "made by the driver");
+    files.add(std::move(file));
+    EXPECT_THROW(files.commit(nullptr), Error);
+    EXPECT_EQ(read_text(folder / "s.xyz"), "a side file of the source");
+    EXPECT_EQ(folder.files(), std::vector<std::string>{"s.xyz"});
+}
+
+// --- which files belong together
+
+TEST(SideFiles, AVrtsSourcesAreReadButNeverItsSideFiles) {
+    const TempFolder folder;
+    make_raster(folder / "s.img", "ENVI", 2);
+    const auto vrt = [&](const std::string& name, const std::string& source) {
+        write_text(folder / name, "<VRTDataset rasterXSize=\"4\" rasterYSize=\"3\"><VRTRasterBand "
+                                  "dataType=\"Float32\" band=\"1\" subClass=\"VRTDerivedRasterBand\">"
+                                  "<PixelFunctionType>sum</PixelFunctionType><PixelFunctionArguments "
+                                  "model=\"model.json\"/><SimpleSource><SourceFilename relativeToVRT=\"1\">" +
+                                      source +
+                                      "</SourceFilename><SourceBand>1</SourceBand></SimpleSource>"
+                                      "</VRTRasterBand></VRTDataset>");
+    };
+    write_text(folder / "model.json", "{}");
+    vrt("s.vrt", "s.img");
+    vrt("top.vrt", "s.vrt");
+    const auto read = raster::files_read_with(folder / "top.vrt");
+    for (const char* name : {"top.vrt", "s.vrt", "s.img", "s.hdr", "model.json"})
+        EXPECT_TRUE(std::any_of(read.begin(), read.end(), [&](const std::string& file) {
+            return same_file(file, folder / name);
+        })) << name;
+    EXPECT_TRUE(raster::old_side_files(folder / "s.vrt").empty()) << "s.img and s.hdr are not the VRT's";
+    EXPECT_EQ(raster::old_side_files(folder / "s.img"), std::vector<std::string>{folder / "s.hdr"});
+}
+
+TEST(SideFiles, AHeaderOfTwoStaysForTheOther) {
+    const TempFolder folder;
+    make_raster(folder / "a.bsq", "ENVI", 2);
+    fs::copy(folder / "a.bsq", folder / "a.img");
+    EXPECT_TRUE(
+        same_file(raster::other_owner_of_header(folder / "a.hdr", folder / "a.img"), folder / "a.bsq"));
+    EXPECT_TRUE(raster::old_side_files(folder / "a.img").empty());
+    fs::remove(folder / "a.img");
+    EXPECT_EQ(raster::other_owner_of_header(folder / "a.hdr", folder / "a.bsq"), "");
+}
+
+// --- text
+
+TEST(TextOutput, ReplacesOnlyWhenTold) {
+    const TempFolder folder;
+    write_text(folder / "t.csv", "old");
+    EXPECT_THROW(raster::check_text_output({"-csv", folder / "t.csv", false, nullptr}), Error);
+    raster::check_text_output({"-csv", folder / "t.csv", true, nullptr});
+    EXPECT_THROW(raster::check_text_output({"-csv", folder / "no/t.csv", true, nullptr}), Error);
+    raster::write_text_output({"-csv", folder / "t.csv", true, nullptr}, "new");
+    EXPECT_EQ(read_text(folder / "t.csv"), "new");
+    EXPECT_EQ(folder.files(), std::vector<std::string>{"t.csv"});
+}
+
+TEST(TextOutput, DevicesAndFifosAreWrittenNotReplaced) {
+    const TempFolder folder;
+    ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
+    const TextOutput fifo{"-csv", folder / "fifo", false, nullptr};
+    raster::check_text_output(fifo);
+    std::string got;
+    std::thread reader([&] { got = read_text(folder / "fifo"); });
+    raster::write_text_output(fifo, std::string(300000, 'x'));
+    reader.join();
+    EXPECT_EQ(got.size(), 300000u);
+    EXPECT_TRUE(fs::is_fifo(folder / "fifo"));
+
+    raster::check_text_output({"-csv", "/dev/null", false, nullptr});
+    raster::write_text_output({"-csv", "/dev/null", false, nullptr}, "gone");
+    EXPECT_TRUE(fs::is_character_file("/dev/null"));
+    EXPECT_THROW(raster::write_text_output({"-csv", "/dev/full", false, nullptr}, "no room"), Error);
+}
+
+TEST(TextOutput, AFifoThatNobodyReadsDoesNotHoldUpASignal) {
+    const TempFolder folder;
+    ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
+    CancelFlag cancel;
+    RunFiles files;
+    files.add_stream(folder / "fifo", "text");
+    std::thread later([&] { cancel.request(); });
+    EXPECT_THROW(files.commit(&cancel), Cancelled);
+    later.join();
+}
+
+} // namespace
+} // namespace hsi::test
