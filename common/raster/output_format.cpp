@@ -369,6 +369,12 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
 
 bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
 
+bool takes_blocks(GDALDriver* driver) {
+    // COG has a Create from GDAL 3.13 on, which only collects the pixels and makes the file when it is
+    // closed, where errors have no way back; and what its blocks were given did not arrive.
+    return has_capability(driver, GDAL_DCAP_CREATE) && !is(driver, "COG");
+}
+
 GDALDriver* choose_driver(const OutputOptions& options) {
     check_is_file(options.path);
     if (!options.format.empty())
@@ -446,7 +452,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
     for (const std::string& item : options.creation_options)
         if (item.find('=') == std::string::npos || item.front() == '=')
             throw UsageError("-co " + item + ": NAME=VALUE is needed");
-    target.copies = !has_capability(target.driver, GDAL_DCAP_CREATE);
+    target.copies = !takes_blocks(target.driver);
     if (!lists_type(target.driver, target.type)) {
         if (!has_capability(target.driver, GDAL_DCAP_CREATECOPY))
             throw UsageError(holds_text(target.driver, spec, target.type), types_advice(target.driver));

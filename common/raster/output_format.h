@@ -21,6 +21,9 @@ inline constexpr const char* standard_output = "/vsistdout/";
 /// True when the driver has this name.
 bool is(GDALDriver* driver, const char* name);
 
+/// True for a driver that takes pixels block by block; others copy a dataset that is complete.
+bool takes_blocks(GDALDriver* driver);
+
 /// What makes the file of an output, and how.
 struct Target {
     GDALDriver* driver = nullptr;

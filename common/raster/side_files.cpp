@@ -56,7 +56,7 @@ class Collector {
         for (int i = 0; i < list.size(); ++i)
             if (there(list[i])) add_file(list[i]);
         if (!EQUAL(dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "", "VRT")) return;
-        char** const xml = dataset->GetMetadata("xml:VRT");
+        CSLConstList const xml = dataset->GetMetadata("xml:VRT");
         const std::unique_ptr<CPLXMLNode, void (*)(CPLXMLNode*)> root(
             xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr, CPLDestroyXMLNode);
         if (root) add_texts(root.get(), folder_of(path), depth);
