@@ -25,9 +25,10 @@ struct FileName {
 
 /// The way from the VRT's folder, so that a folder can be moved with all that is in it. Names that are no
 /// local files (/vsis3/..., NETCDF:...) stay as they are.
-FileName name_for_vrt(const std::string& path, const std::string& destination) {
+FileName name_for_vrt(const std::string& path, const std::string& destination, bool ours) {
     std::error_code ec;
-    if (!is_local(path) || !is_local(destination) || !fs::exists(path, ec)) return {path};
+    // An output of ours that still waits for its name is a file, too.
+    if (!is_local(path) || !is_local(destination) || !(ours || fs::exists(path, ec))) return {path};
     // Links in folders are followed, or ".." would lead elsewhere; the file itself may be a link.
     const fs::path file = fs::path(path), folder = fs::weakly_canonical(fs::absolute(file).parent_path(), ec);
     const fs::path from = fs::weakly_canonical(fs::absolute(folder_of(destination)), ec);
@@ -108,7 +109,7 @@ class Writer {
     void add_source(CPLXMLNode* node, const std::string& path, const std::string& band, const Rect& window,
                     bool scene) const {
         CPLXMLNode* const source = CPLCreateXMLNode(node, CXT_Element, "SimpleSource");
-        const FileName name = name_for_vrt(path, m_destination);
+        const FileName name = name_for_vrt(path, m_destination, !scene);
         CPLXMLNode* const file = CPLCreateXMLElementAndValue(source, "SourceFilename", name.text.c_str());
         add_attribute(file, "relativeToVRT", name.relative ? "1" : "0");
         if (scene && !m_source.options.open_options.empty()) {

@@ -198,6 +198,8 @@ struct Wrong {
     Words words;
     std::string first_line; ///< of stderr, after "ERROR: "
 };
+/// What the test's name shows: the bytes of the struct would differ from run to run.
+void PrintTo(const Wrong& wrong, std::ostream* out) { *out << wrong.first_line; }
 class WrongCommandLine : public testing::TestWithParam<Wrong> {};
 
 TEST_P(WrongCommandLine, EndsWithTwoAndNamesTheOption) {

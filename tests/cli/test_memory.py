@@ -136,7 +136,7 @@ def test_a_cog_is_interrupted_while_it_is_made(scenes, tmp_path):
                     "-co", "LEVEL=9", large / "raw.img", tmp_path / "o.tif")
     try:
         # Two files: the finished stage and the COG in the making.
-        assert wait_for(lambda: sum(p.stat().st_size > 1 << 20 for p in tmp_path.iterdir()) > 1 or process.poll() is not None, 120)
+        assert wait_for(lambda: sum(p.is_file() and p.stat().st_size > 1 << 20 for p in tmp_path.rglob("*")) > 1 or process.poll() is not None, 120)
         assert process.poll() is None
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)

@@ -166,8 +166,8 @@ def test_dry_run_prints_both_passes_and_makes_nothing(scene, tmp_path):
     (["-inverse"], 2, "-inverse"), (["-apply", "nowhere.json"], 1, "nowhere.json"),
     (["-apply", "{model}", "-scale"], 2, "-scale"), (["-apply", "{model}", "-whiten"], 2, "-whiten"),
     (["-apply", "{model}", "-model", "x.json"], 2, "-model"), (["-apply", "{model}", "-nc", 6], 2, "-nc: 6"),
-    (["-apply", "{model}", "-b", "1-19"], 1, "does not fit"), (["-apply", "{scene}"], 1, "no PCA model"),
-    (["-apply", "{model}", "-inverse"], 0, ""), (["-model", "{model}"], 1, "already exists")])
+    (["-apply", "{model}", "-b", "1-19"], 1, "does not fit"), (["-apply", "{scene}"], 1, "no usable PCA model"),
+    (["-apply", "{model}", "-inverse"], 0, ""), (["-model", "{model}"], 1, "exists already")])
 def test_bad_input_is_refused(options, code, text, scene, tmp_path):
     succeed(pca(scene, tmp_path / "made.tif", "-nc", 5, "-model", tmp_path / "m.json"))
     names = {"model": tmp_path / "m.json", "scene": scene}

@@ -82,7 +82,7 @@ def test_a_temporary_file_gives_what_memory_gives(larger, boundary):
     assert json.loads((larger / "r.json").read_text())["mrf"]["store"] == "memory"
     whole, labels = read(larger / "p.tif"), read(larger / "map.tif")
     before = {path.name for path in larger.iterdir()}
-    succeed(sahic(larger, *options, "-memory", "8MB", "-probabilities", larger / "p.tif", "-report", larger / "r.json",
+    succeed(sahic(larger, *options, "-memory", "5MB", "-probabilities", larger / "p.tif", "-report", larger / "r.json",
                   dst="map.tif"))
     report = json.loads((larger / "r.json").read_text())["mrf"]
     assert report["store"] == "file" and report["tiles"] > 4
