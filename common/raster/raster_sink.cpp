@@ -234,7 +234,7 @@ struct RasterSink::Impl {
 
     /// Sends a finished file to standard output.
     void stream(const std::string& path) const {
-        const auto close = [](VSILFILE* file) { VSIFCloseL(file); };
+        const auto close = [](VSILFILE* f) { VSIFCloseL(f); };
         std::unique_ptr<VSILFILE, decltype(close)> from(VSIFOpenL(path.c_str(), "rb"), close);
         std::unique_ptr<VSILFILE, decltype(close)> to(VSIFOpenL(standard_output, "wb"), close);
         if (!from || !to) throw failure(std::strerror(errno));
