@@ -527,7 +527,7 @@ void compare_scenes(cli::Run& run, Settings s) {
         run.print(result.dump(1));
     else
         print_text(run, f, a, b);
-    run.commit_outputs(); // the map is wanted all the more when a limit is exceeded
+    run.keep_outputs(); // the map is wanted all the more when a limit is exceeded
     apply_limits(s, f);
 }
 

@@ -17,6 +17,8 @@
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 namespace hsi::cli {
 namespace {
@@ -87,7 +89,14 @@ struct SignalGuard::Saved {
     struct sigaction action {};
 };
 
+namespace {
+std::vector<std::pair<int, struct sigaction>> g_ignored; ///< by ignore_from_now_on(): what they were before
+}
+
 SignalGuard::SignalGuard(CancelFlag& flag) {
+    for (const auto& [number, action] : g_ignored)
+        sigaction(number, &action, nullptr);
+    g_ignored.clear();
     g_flag.store(&flag);
     const auto install = [&](int number, void (*handler)(int)) {
         Saved saved{number, {}};
@@ -106,9 +115,19 @@ SignalGuard::SignalGuard(CancelFlag& flag) {
         install(number, SIG_IGN);
 }
 
+void SignalGuard::ignore_from_now_on() {
+    for (const Saved& saved : m_saved) {
+        if (std::find(cancelling.begin(), cancelling.end(), saved.number) == cancelling.end()) continue;
+        std::signal(saved.number, SIG_IGN);
+        g_ignored.emplace_back(saved.number, saved.action);
+    }
+}
+
 SignalGuard::~SignalGuard() {
     for (const Saved& saved : m_saved)
-        sigaction(saved.number, &saved.action, nullptr);
+        if (std::none_of(g_ignored.begin(), g_ignored.end(),
+                         [&](const auto& ignored) { return ignored.first == saved.number; }))
+            sigaction(saved.number, &saved.action, nullptr);
     g_flag.store(nullptr);
 }
 

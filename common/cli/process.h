@@ -23,6 +23,9 @@ class SignalGuard {
   public:
     explicit SignalGuard(CancelFlag& flag);
     ~SignalGuard();
+    /// The work is done and cannot be taken back: from now on, until the process ends or another guard
+    /// begins, the signals are ignored, so that the exit code tells what is on the disk.
+    void ignore_from_now_on();
     SignalGuard(const SignalGuard&) = delete;
     SignalGuard& operator=(const SignalGuard&) = delete;
 

@@ -247,6 +247,10 @@ void Run::Impl::commit() {
 }
 
 void Run::Impl::write_failure_report(const Failure& failure) {
+    if (outputs_are_good && !cancel.requested()) {
+        if (!options.report.empty()) raster::write_text_output(report_output(), make_report(&failure));
+        return files->commit(&cancel);
+    }
     if (options.report.empty()) return;
     // Outputs that were complete when the run failed wait in its register; the report goes alone.
     raster::TextOutput output = report_output();
@@ -373,9 +377,9 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
 
 const std::shared_ptr<raster::RunFiles>& Run::files() const { return m->files; }
 
-void Run::commit_outputs() {
+void Run::keep_outputs() {
     m->check_standard_output();
-    m->files->commit(&m->cancel);
+    m->outputs_are_good = true;
 }
 
 raster::TextOutput Run::text_output(const std::string& role, const std::string& path, bool overwrite) const {

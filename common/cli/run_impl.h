@@ -33,7 +33,8 @@ struct Run::Impl {
     uint64_t cache_wanted = 0;
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool stdout_is_output = false;
-    bool overwrite = false; ///< -overwrite, the frame's or the tool's own
+    bool outputs_are_good = false; ///< keep_outputs()
+    bool overwrite = false;        ///< -overwrite, the frame's or the tool's own
     bool printed = false;
 
     std::mutex mutex; ///< guards what follows: GDAL's warnings come from any thread
@@ -52,7 +53,7 @@ struct Run::Impl {
     void finish();                      ///< after a body that succeeded: completes the bar, checks stdout
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();
-    void write_failure_report(const Failure& failure);
+    void write_failure_report(const Failure& failure); ///< and the outputs that the body wants to keep
     /// Throws Error or UsageError when the report could not be written later.
     void check_report();
 

@@ -21,6 +21,7 @@
 #include <array>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -588,6 +589,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
     };
     GdalMessages messages(warn);
     bool report_possible = false;
+    std::optional<SignalGuard> signals; // ends before the run, whose flag it sets
     try {
         std::vector<std::string> words;
         for (int i = 1; i < argc; ++i)
@@ -623,6 +625,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         state->stdout_is_output = m->options.destination.path.rfind("/vsistdout", 0) == 0;
         state->start();
         run.reset(new Run(std::move(state)));
+        signals.emplace(run->m->cancel);
         for (const std::string& file : option_files)
             files->reads("--optfile", file, {});
         m->register_inputs(*files);
@@ -630,7 +633,6 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         report_possible = true;
         if (m->checker) m->checker(m->options);
 
-        const SignalGuard signals(run->m->cancel);
         GDALAllRegister();
         body(*run);
         run->m->finish();
@@ -638,6 +640,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
         for (const std::string& text : messages.failures())
             run->warn("GDAL: " + one_line(text));
         run->m->commit();
+        signals->ignore_from_now_on();
         return 0;
     } catch (...) {
         const Failure failure = describe_failure(m->name, run && run->cancel().requested());

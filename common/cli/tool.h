@@ -82,9 +82,9 @@ class Run {
     raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
     /// The register of the run's files. Outputs that are given to it appear together when the body has ended.
     const std::shared_ptr<raster::RunFiles>& files() const;
-    /// Gives the outputs so far their names now: for a body that may still end with exit code 1 although they
-    /// are good. Otherwise this happens when the body has ended.
-    void commit_outputs();
+    /// The outputs so far are good, whatever the body still throws: they get their names with the report of
+    /// the failure (limits that are exceeded, not work that failed).
+    void keep_outputs();
 
     void note(const std::string& text);  ///< stdout, unless -q
     void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report

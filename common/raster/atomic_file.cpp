@@ -175,7 +175,7 @@ class AtomicFile::PrivateFolder {
     PrivateFolder(const PrivateFolder&) = delete;
     PrivateFolder& operator=(const PrivateFolder&) = delete;
     ~PrivateFolder() {
-        if (!m_kept) remove_tree(m_path);
+        if (!m_kept) remove_private(m_path);
         if (m_lock >= 0) ::close(m_lock);
     }
 
@@ -192,6 +192,18 @@ class AtomicFile::PrivateFolder {
     void keep() { m_kept = true; }
 
   private:
+    /// The lock goes last: without it nobody could tell an abandoned folder from one in the making.
+    static void remove_private(const std::string& path) {
+        for (const std::string& name : {std::string(new_name), std::string(old_name)})
+            if (exists(join_path(path, name))) remove_tree(join_path(path, name));
+        if (is_local(path)) {
+            std::error_code ec;
+            for (fs::directory_iterator at(path, ec), end; !ec && at != end; at.increment(ec))
+                if (at->path().filename() != lock_name) remove_tree(at->path().string());
+        }
+        remove_tree(path);
+    }
+
     static bool make(const std::string& folder) {
         int result;
         do
@@ -228,9 +240,11 @@ class AtomicFile::PrivateFolder {
                 continue;
             }
             char host[256] = {};
-            const bool ours = ::read(file, host, sizeof host - 1) >= 0 && host_name() == host;
-            // The lock of a process that lives, here or in another container, is held.
-            if (ours && ::flock(file, LOCK_EX | LOCK_NB) == 0) remove_tree(path);
+            const ssize_t size = ::read(file, host, sizeof host - 1);
+            // The lock of a process that lives, here or in another container, is held. One without a name was
+            // left in the moment between making and writing it.
+            const bool ours = size == 0 || (size > 0 && host_name() == host);
+            if (ours && ::flock(file, LOCK_EX | LOCK_NB) == 0) remove_private(path);
             ::close(file);
         }
     }

@@ -16,6 +16,7 @@
 #include "raster/side_files.h"
 #include "raster/source_impl.h"
 #include "raster/store_convert.h"
+#include "raster/text_output.h"
 #include "raster/virtual_bands.h"
 
 #include <cpl_minixml.h>
@@ -247,6 +248,7 @@ struct RasterSink::Impl {
             if (VSIFWriteL(buffer.data(), 1, got, to.get()) != got) throw failure(std::strerror(errno));
             if (got < buffer.size()) break;
         }
+        if (std::fflush(stdout) != 0 || std::ferror(stdout)) throw failure(std::strerror(errno));
         VSIStatBufL facts;
         if (VSIStatL(path.c_str(), &facts) != 0 ||
             VSIFTellL(from.get()) != static_cast<vsi_l_offset>(facts.st_size))
@@ -419,8 +421,8 @@ struct RasterSink::Impl {
     /// The stage's pixels into the destination's format. Throws Error and Cancelled.
     void copy_stage(const GdalErrors& errors) {
         CPLStringList list = target.options;
-        // What the GTiff driver streams by itself is wrong from GDAL 3.10 on when the directory's texts end at
-        // an odd byte: the directory comes twice, and the pixels lie where nobody looks.
+        // What the GTiff driver streams by itself is wrong from GDAL 3.10 on when the directory's texts end
+        // at an odd byte: the directory comes twice, and the pixels lie where nobody looks.
         if (options.path == standard_output && (is(target.driver, "GTiff") || is(target.driver, "COG")))
             streamed = file->scratch_path("out.tif");
         const std::string path = streamed.empty() ? file->path() : streamed;
@@ -466,13 +468,16 @@ struct RasterSink::Impl {
                 node = next;
             }
         }
-        write_all(header, text);
-        if (changed) {
-            if (root->psChild == nullptr)
-                VSIUnlink(side.c_str());
-            else
-                CPLSerializeXMLTreeToFile(root, side.c_str());
+        replace_file(header, text);
+        if (!changed) return;
+        if (root->psChild == nullptr) {
+            VSIUnlink(side.c_str());
+            return;
         }
+        char* const serialised = CPLSerializeXMLTree(root);
+        const std::string xml = serialised;
+        CPLFree(serialised);
+        replace_file(side, xml);
     }
 
     /// The same description as any output's, in a VRT in memory, completed by the derived bands.
@@ -506,6 +511,21 @@ struct RasterSink::Impl {
             VSIUnlink(twin.c_str());
         }
         hand_over();
+    }
+
+    void replace_file(const std::string& path, const std::string& text) const {
+        VSIUnlink(path.c_str());
+        write_file({options.role, options.path, true, nullptr}, path, text);
+    }
+
+    /// GDAL writes its side file without looking whether it got to the disk.
+    void check_side_files() const {
+        const GdalErrors errors;
+        for (const std::string& path : file->made()) {
+            if (!EQUAL(CPLGetExtension(path.c_str()), "xml")) continue;
+            const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
+            if (!tree) throw failure("'" + name_of(path) + "' is incomplete after writing: " + errors.text());
+        }
     }
 
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
@@ -650,7 +670,10 @@ void RasterSink::commit() {
         s.finish_envi();
         check();
     }
-    if (!to_stdout) s.check_written(s.file->path());
+    if (!to_stdout) {
+        s.check_written(s.file->path());
+        s.check_side_files();
+    }
     try {
         s.hand_over();
     } catch (const Error& e) {

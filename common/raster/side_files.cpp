@@ -51,7 +51,13 @@ class Collector {
         add_containers(path);
         if (there(path)) add_file(path);
         const Dataset dataset = open(path);
-        if (!dataset) return;
+        if (!dataset) {
+            // A spectral library is no raster to GDAL, and has a header all the same.
+            for (const std::string& header :
+                 {path + ".hdr", std::string(CPLResetExtension(path.c_str(), "hdr"))})
+                if (depth == 0 && there(header)) add_file(header);
+            return;
+        }
         const CPLStringList list(dataset->GetFileList());
         for (int i = 0; i < list.size(); ++i)
             if (there(list[i])) add_file(list[i]);

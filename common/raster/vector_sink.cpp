@@ -181,12 +181,17 @@ void check_vector_output(const VectorOptions& options) {
 namespace {
 
 /// Formats of text are closed without an answer: what was written must open again, whole.
-void check_points(const std::string& path, const VectorOptions& options, size_t wanted) {
+void check_points(const std::string& path, const VectorOptions& options, const std::string& wkt,
+                  size_t wanted) {
     const GdalErrors errors;
     const std::unique_ptr<GDALDataset> dataset(
         GDALDataset::Open(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
     if (!dataset || dataset->GetLayerCount() == 0)
         throw Error("'" + options.path + "' does not open after writing: " + errors.text("it has no layer"),
+                    "Is the disk full?");
+    const bool located = dataset->GetLayer(0)->GetSpatialRef() != nullptr;
+    if (!wkt.empty() && EQUAL(dataset->GetDriverName(), "ESRI Shapefile") && !located)
+        throw Error("'" + options.path + "' has lost its coordinate system in writing (.prj)",
                     "Is the disk full?");
     size_t found = 0; // GPX and its kind have layers for other things, too
     for (int i = 0; i < dataset->GetLayerCount(); ++i) {
@@ -223,7 +228,7 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
         if (errors.any())
             throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
     }
-    if (opens_again(driver)) check_points(file->path(), options, layer.points.size());
+    if (opens_again(driver)) check_points(file->path(), options, layer.srs_wkt, layer.points.size());
     file->set_stale(old_side_files(file->destination()));
     if (options.run) {
         options.run->add(std::move(file));

@@ -486,6 +486,7 @@ TEST(History, IsTheCommandLine) {
 
 TEST(Signals, CancelAndLeaveTheOldHandlers) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        signal(number, SIG_DFL); // a run that succeeded before this one left them ignored
         struct sigaction before {};
         sigaction(number, nullptr, &before);
         const Outcome outcome = call({"a", "b"}, [&](ToolRun& run) {

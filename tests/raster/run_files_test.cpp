@@ -282,6 +282,14 @@ TEST(SideFiles, AVrtsSourcesAreReadButNeverItsSideFiles) {
     EXPECT_EQ(raster::old_side_files(folder / "s.img"), std::vector<std::string>{folder / "s.hdr"});
 }
 
+TEST(SideFiles, ASpectralLibraryIsReadWithItsHeader) {
+    const TempFolder folder;
+    write_text(folder / "minerals.sli", "0123");
+    write_text(folder / "minerals.hdr", "ENVI\nfile type = ENVI Spectral Library\n");
+    EXPECT_EQ(raster::files_read_with(folder / "minerals.sli"),
+              (std::vector<std::string>{folder / "minerals.sli", folder / "minerals.hdr"}));
+}
+
 TEST(SideFiles, AHeaderOfTwoStaysForTheOther) {
     const TempFolder folder;
     make_raster(folder / "a.bsq", "ENVI", 2);
