@@ -635,6 +635,7 @@ int Tool::run(int argc, char** argv, const std::function<void(Run&)>& body) {
 
         GDALAllRegister();
         body(*run);
+        run->m->outputs_are_good = false; // what fails from here on is not what the body foresaw
         run->m->finish();
         // The body went on after these: they are not the end of the work, but nothing may be lost silently.
         for (const std::string& text : messages.failures())

@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         if (library.bands() == 0) return 0;
         // Names are texts of people: what the formats cannot hold is not asked to come back. The values are.
         const std::string out = "/vsimem/out.csv";
-        raster::write_spectral_library(out, library, "");
+        raster::write_spectral_library({"-spectra", out, true, nullptr}, library, "");
         const auto back = raster::read_spectral_library(out);
         VSIUnlink(out.c_str());
         fuzz::expect(back.spectra.size() == library.spectra.size() && back.bands() == library.bands(),
