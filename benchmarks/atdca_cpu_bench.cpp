@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on the CPU from memory to memory: our search (scene kept, or streamed with an eighth of its size), beside the
-// serial algorithms of paper 002 as they are listed there.
+// ATDCA on the CPU from memory to memory: our search (scene kept, or streamed with an eighth of its size),
+// beside the serial algorithms of paper 002 as they are listed there.
 //
 //   atdca_cpu_bench --table_iii [N]
-// prints the serial rows of its Table III instead, OSP against GS: the paper's, the same algorithms on one core here, and
-// ours. The explicit projector takes minutes: it is timed on every Nth pixel (default 64), times N.
+// prints the serial rows of its Table III instead, OSP against GS: the paper's, the same algorithms on one
+// core here, and ours. The explicit projector takes minutes: it is timed on every Nth pixel (default 64),
+// times N.
 #include "atdca/atdca.h"
 #include "atdca_published.h"
 #include "support/memory_cube.h"
@@ -97,7 +98,8 @@ test::Cube thinned(const test::Cube& cube, int64_t n) {
     test::Cube thin(kept, 1, cube.shape.bands);
     for (int b = 0; b < cube.shape.bands; ++b)
         for (int64_t i = 0; i < kept; ++i)
-            thin.values[static_cast<size_t>(b * kept + i)] = cube.values[static_cast<size_t>(b * pixels + i * n)];
+            thin.values[static_cast<size_t>(b * kept + i)] =
+                cube.values[static_cast<size_t>(b * pixels + i * n)];
     return thin;
 }
 
@@ -112,7 +114,8 @@ void print_table(int64_t share) {
                         {"Cuprite", 350, 350, 188, 19, {87.9820, 1.5950}},
                         {"Pavia University", 340, 610, 103, 19, {20.2672, 0.6460}},
                         {"Forest Radiance", 64, 64, 169, 19, {2.2341, 0.0331}}};
-    std::printf("Table III, serial, seconds (made scenes of the paper's sizes; as published: OSP on every %lldth pixel, times "
+    std::printf("Table III, serial, seconds (made scenes of the paper's sizes; as published: OSP on every "
+                "%lldth pixel, times "
                 "%lld)\n",
                 static_cast<long long>(share), static_cast<long long>(share));
     std::printf("%-20s %-4s %12s %14s %14s %14s\n", "scene", "", "paper", "as published", "ours, 1 thread",
@@ -127,8 +130,8 @@ void print_table(int64_t share) {
         published_seconds[1] =
             seconds_of([&] { benchmark::DoNotOptimize(atdca::published::serial(cube, row.targets, true)); });
         for (const int gs : {0, 1})
-            std::printf("%-20s %-4s %12.4f %14.4f %14.4f %14.4f\n", gs ? "" : row.name, gs ? "GS" : "OSP", row.paper[gs],
-                        published_seconds[gs], ours(cube, row.targets, gs != 0, 1),
+            std::printf("%-20s %-4s %12.4f %14.4f %14.4f %14.4f\n", gs ? "" : row.name, gs ? "GS" : "OSP",
+                        row.paper[gs], published_seconds[gs], ours(cube, row.targets, gs != 0, 1),
                         ours(cube, row.targets, gs != 0, all_threads()));
         std::printf("%-20s %-4s %12.1f %14.1f\n", "", "OSP/GS", row.paper[0] / row.paper[1],
                     published_seconds[0] / published_seconds[1]);

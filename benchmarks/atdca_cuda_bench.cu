@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// ATDCA on one GPU with the cube in its memory: our search beside those of paper 002, OSP with its explicit projector and
-// GS, on made scenes of the sizes of its four; last, its Table III. All start from the same bands, one after the other;
-// ours first turns them into pixels and takes their norms (preparing). Times are medians of CUDA events around the
-// launches (the published ones: around all their steps, host work included, by the host's clock).
+// ATDCA on one GPU with the cube in its memory: our search beside those of paper 002, OSP with its explicit
+// projector and GS, on made scenes of the sizes of its four; last, its Table III. All start from the same
+// bands, one after the other; ours first turns them into pixels and takes their norms (preparing). Times are
+// medians of CUDA events around the launches (the published ones: around all their steps, host work included,
+// by the host's clock).
 //
 //   atdca_cuda_bench [-repeat N] [-published 0|1] [-dump FOLDER] [-raw FILE SAMPLES LINES BANDS TARGETS]
 // -raw: a band-sequential file of floats instead of the made scenes.
@@ -32,8 +33,8 @@ struct Scene {
     size_t pixels() const { return static_cast<size_t>(samples) * static_cast<size_t>(lines); }
 };
 
-/// Mixtures of smooth spectra that change over some eight pixels, unevenly lit, with noise of a half per cent, and rare
-/// materials in single pixels.
+/// Mixtures of smooth spectra that change over some eight pixels, unevenly lit, with noise of a half per
+/// cent, and rare materials in single pixels.
 void fill(Scene& s) {
     constexpr int materials = 20;
     std::mt19937 random(7);
@@ -60,9 +61,10 @@ void fill(Scene& s) {
         for (int i = 0; i < s.samples; ++i) {
             float share[materials], total = 0;
             for (int m = 0; m < materials; ++m) {
-                const float g = grid[(static_cast<size_t>(m) * static_cast<size_t>(gy) + static_cast<size_t>(l / 8)) *
-                                         static_cast<size_t>(gx) +
-                                     static_cast<size_t>(i / 8)];
+                const float g =
+                    grid[(static_cast<size_t>(m) * static_cast<size_t>(gy) + static_cast<size_t>(l / 8)) *
+                             static_cast<size_t>(gx) +
+                         static_cast<size_t>(i / 8)];
                 const float v = g * g * g * g + 0.02f * uniform(random);
                 total += share[m] = v * v;
             }
@@ -77,8 +79,9 @@ void fill(Scene& s) {
             }
             size_t at = random() & 0xfffff;
             for (int b = 0; b < s.bands; ++b, at = (at + 1) & 0xfffff)
-                s.cube[static_cast<size_t>(b) * s.pixels() + static_cast<size_t>(l) * static_cast<size_t>(s.samples) +
-                       static_cast<size_t>(i)] = x[static_cast<size_t>(b)] + noise[at];
+                s.cube[static_cast<size_t>(b) * s.pixels() +
+                       static_cast<size_t>(l) * static_cast<size_t>(s.samples) + static_cast<size_t>(i)] =
+                    x[static_cast<size_t>(b)] + noise[at];
         }
 }
 
@@ -103,7 +106,8 @@ Row measure(const Scene& scene, int repeat, bool published) {
     const auto pixels = static_cast<size_t>(shape.pitch()), groups = static_cast<size_t>(shape.groups()),
                targets = static_cast<size_t>(shape.targets), bands = static_cast<size_t>(shape.bands);
     DeviceBuffer<float> cube(pixels * bands), prepared(static_cast<size_t>(shape.cube_bytes() / 4));
-    DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands), found_score(targets);
+    DeviceBuffer<double> norm(pixels), score(pixels), greatest(groups), basis(targets * bands),
+        found_score(targets);
     DeviceBuffer<int> applied(pixels);
     DeviceBuffer<unsigned char> scratch(static_cast<size_t>(atdca::gpu::SearchWork::scratch_bytes(shape)));
     DeviceBuffer<int64_t> found(targets);
@@ -123,11 +127,11 @@ Row measure(const Scene& scene, int repeat, bool published) {
     work.found = found.data();
     work.found_score = found_score.data();
     work.result = result.data();
-    HSI_CUDA_CHECK(cudaMemcpy2DAsync(cube.data(), pixels * 4, scene.cube.data(), scene.pixels() * 4, scene.pixels() * 4,
-                                     bands, cudaMemcpyHostToDevice, stream.get()));
+    HSI_CUDA_CHECK(cudaMemcpy2DAsync(cube.data(), pixels * 4, scene.cube.data(), scene.pixels() * 4,
+                                     scene.pixels() * 4, bands, cudaMemcpyHostToDevice, stream.get()));
     stream.synchronize();
-    std::printf("%s: %dx%dx%d, t = %d, %.0f MB\n", scene.name.c_str(), scene.samples, scene.lines, scene.bands,
-                scene.targets, static_cast<double>(shape.cube_bytes()) / 1e6);
+    std::printf("%s: %dx%dx%d, t = %d, %.0f MB\n", scene.name.c_str(), scene.samples, scene.lines,
+                scene.bands, scene.targets, static_cast<double>(shape.cube_bytes()) / 1e6);
     for (const bool gs : {false, true}) {
         shape.gs = gs;
         std::vector<double> times, preparing;
@@ -152,27 +156,27 @@ Row measure(const Scene& scene, int repeat, bool published) {
         stream.synchronize();
         ours.resize(static_cast<size_t>(outcome.found));
         std::printf("  %-24s %10.3f ms (fastest %.3f; preparing %.3f of it), %d targets, %.2f scans\n",
-                    gs ? "GS, ours" : "OSP, ours", row.ours[gs], *std::min_element(times.begin(), times.end()),
-                    median(preparing), outcome.found,
+                    gs ? "GS, ours" : "OSP, ours", row.ours[gs],
+                    *std::min_element(times.begin(), times.end()), median(preparing), outcome.found,
                     1 + static_cast<double>(outcome.visits) / static_cast<double>(shape.pixels));
         if (!published) continue;
-        atdca::published::Search search(cube.data(), scene.bands, static_cast<int>(scene.pixels()), shape.pitch(),
-                                        stream.get());
+        atdca::published::Search search(cube.data(), scene.bands, static_cast<int>(scene.pixels()),
+                                        shape.pitch(), stream.get());
         std::vector<int64_t> theirs;
         times.clear();
         for (int i = 0; i < (gs ? 6 : 3); ++i) {
             const auto begin = std::chrono::steady_clock::now();
             theirs = search.run(scene.targets, gs);
             if (i > 0)
-                times.push_back(1e3 *
-                                std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
+                times.push_back(
+                    1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         }
         row.published[gs] = median(times);
         size_t same = 0;
         while (same < std::min(ours.size(), theirs.size()) && ours[same] == theirs[same])
             ++same;
-        std::printf("  %-24s %10.3f ms, the first %zu targets are ours\n", gs ? "GS, as published" : "OSP, as published",
-                    row.published[gs], same);
+        std::printf("  %-24s %10.3f ms, the first %zu targets are ours\n",
+                    gs ? "GS, as published" : "OSP, as published", row.published[gs], same);
     }
     return row;
 }
@@ -181,13 +185,16 @@ Row measure(const Scene& scene, int repeat, bool published) {
 void print_table(const std::vector<Scene>& scenes, const std::vector<Row>& rows, bool published) {
     const char* const names[] = {"WTC", "Cuprite", "Pavia University", "Forest Radiance"};
     const double paper[][2] = {{10.5747, 0.1554}, {1.9947, 0.0456}, {0.5834, 0.0308}, {0.1837, 0.0035}};
-    std::printf("\nTable III, seconds; the paper's times hold reading and transfers, the others start with the cube on the "
+    std::printf("\nTable III, seconds; the paper's times hold reading and transfers, the others start with "
+                "the cube on the "
                 "device\n");
-    std::printf("%-18s %-6s %18s %18s %12s %14s\n", "scene", "", "paper, GTX 580", "published, here", "ours", "OSP/GS, ours");
+    std::printf("%-18s %-6s %18s %18s %12s %14s\n", "scene", "", "paper, GTX 580", "published, here", "ours",
+                "OSP/GS, ours");
     for (size_t k = 0; k < scenes.size(); ++k)
         for (const int gs : {0, 1}) {
             std::printf("%-18s %-6s", gs ? "" : scenes[k].name.c_str(), gs ? "GS" : "OSP");
-            const auto known = std::find(std::begin(names), std::end(names), scenes[k].name) - std::begin(names);
+            const auto known =
+                std::find(std::begin(names), std::end(names), scenes[k].name) - std::begin(names);
             if (known < 4)
                 std::printf(" %18.4f", paper[known][gs]);
             else
@@ -210,7 +217,9 @@ int main(int argc, char** argv) {
     std::string dump;
     std::vector<Scene> scenes;
     for (int i = 1; i < argc; ++i) {
-        const auto is = [&](const char* name, int more) { return std::strcmp(argv[i], name) == 0 && i + more < argc; };
+        const auto is = [&](const char* name, int more) {
+            return std::strcmp(argv[i], name) == 0 && i + more < argc;
+        };
         if (is("-repeat", 1)) {
             repeat = std::max(1, std::atoi(argv[++i]));
         } else if (is("-published", 1)) {
@@ -218,11 +227,16 @@ int main(int argc, char** argv) {
         } else if (is("-dump", 1)) {
             dump = argv[++i];
         } else if (is("-raw", 5)) {
-            Scene s{argv[i + 1], std::atoi(argv[i + 2]), std::atoi(argv[i + 3]), std::atoi(argv[i + 4]),
-                    std::atoi(argv[i + 5]), {}};
+            Scene s{argv[i + 1],
+                    std::atoi(argv[i + 2]),
+                    std::atoi(argv[i + 3]),
+                    std::atoi(argv[i + 4]),
+                    std::atoi(argv[i + 5]),
+                    {}};
             s.cube.resize(s.pixels() * static_cast<size_t>(s.bands));
             std::ifstream file(argv[i + 1], std::ios::binary);
-            if (!file.read(reinterpret_cast<char*>(s.cube.data()), static_cast<std::streamsize>(s.cube.size() * 4))) {
+            if (!file.read(reinterpret_cast<char*>(s.cube.data()),
+                           static_cast<std::streamsize>(s.cube.size() * 4))) {
                 std::fprintf(stderr, "%s cannot be read\n", argv[i + 1]);
                 return 1;
             }
@@ -249,7 +263,8 @@ int main(int argc, char** argv) {
                 std::string path = dump + "/" + s.name + ".raw";
                 std::replace(path.begin() + static_cast<std::ptrdiff_t>(dump.size()), path.end(), ' ', '_');
                 std::ofstream file(path, std::ios::binary);
-                file.write(reinterpret_cast<const char*>(s.cube.data()), static_cast<std::streamsize>(s.cube.size() * 4));
+                file.write(reinterpret_cast<const char*>(s.cube.data()),
+                           static_cast<std::streamsize>(s.cube.size() * 4));
                 if (!file.flush()) throw Error("'" + path + "' cannot be written", "Choose another folder.");
             }
             rows.push_back(measure(s, repeat, published));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The GPU implementations that paper 002 measures (Table III), written from its text: a kernel a step, one thread a
-// pixel, the projection vector (or the projector's rows) in shared memory, a separate reduction, and the small
-// orthogonalisation on the host. Single precision as in the paper. For comparison only.
+// The GPU implementations that paper 002 measures (Table III), written from its text: a kernel a step, one
+// thread a pixel, the projection vector (or the projector's rows) in shared memory, a separate reduction, and
+// the small orthogonalisation on the host. Single precision as in the paper. For comparison only.
 #pragma once
 
 #include "cuda/check.h"
@@ -26,7 +26,8 @@ __global__ inline void norms(const float* cube, int bands, int pixels, int64_t p
 }
 
 /// value[i] = |p.x_i|: ATDCA-GS
-__global__ inline void project(const float* cube, int bands, int pixels, int64_t pitch, const float* p, float* value) {
+__global__ inline void project(const float* cube, int bands, int pixels, int64_t pitch, const float* p,
+                               float* value) {
     extern __shared__ float shared[];
     for (int b = static_cast<int>(threadIdx.x); b < bands; b += static_cast<int>(blockDim.x))
         shared[b] = p[b];
@@ -40,8 +41,8 @@ __global__ inline void project(const float* cube, int bands, int pixels, int64_t
 }
 
 /// value[i] = ||P x_i||^2 with the explicit projector, row by row: ATDCA-OSP
-__global__ inline void project_explicitly(const float* cube, int bands, int pixels, int64_t pitch, const float* projector,
-                                          float* value) {
+__global__ inline void project_explicitly(const float* cube, int bands, int pixels, int64_t pitch,
+                                          const float* projector, float* value) {
     extern __shared__ float row[];
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     float total = 0;
@@ -74,7 +75,8 @@ __global__ inline void best_of(const float* value, int pixels, Best* best) {
     shared[threadIdx.x] = mine;
     for (int half = threads / 2; half > 0; half /= 2) {
         __syncthreads();
-        if (threadIdx.x < static_cast<unsigned>(half) && shared[threadIdx.x + half].value > shared[threadIdx.x].value)
+        if (threadIdx.x < static_cast<unsigned>(half) &&
+            shared[threadIdx.x + half].value > shared[threadIdx.x].value)
             shared[threadIdx.x] = shared[threadIdx.x + half];
     }
     if (threadIdx.x == 0) best[blockIdx.x] = shared[0];
@@ -101,8 +103,8 @@ class Search {
                     remove(v, p);
                 const std::vector<float> single(p.begin(), p.end());
                 m_vector.upload(single.data(), n, m_stream);
-                project<<<grid, threads, n * 4, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch, m_vector.data(),
-                                                            m_value.data());
+                project<<<grid, threads, n * 4, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch,
+                                                            m_vector.data(), m_value.data());
                 HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
             } else {
                 std::vector<float> projector(n * n);
@@ -115,7 +117,7 @@ class Search {
                     }
                 m_vector.upload(projector.data(), n * n, m_stream);
                 project_explicitly<<<grid, threads, n * 4, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch,
-                                                                      m_vector.data(), m_value.data());
+                                                                       m_vector.data(), m_value.data());
                 HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
             }
             HSI_CUDA_LAUNCHED("a published kernel");
@@ -129,8 +131,9 @@ class Search {
                 if (b.value > top.value || (b.value == top.value && b.pixel < top.pixel)) top = b;
             found.push_back(top.pixel);
             std::vector<float> x(n);
-            HSI_CUDA_CHECK(cudaMemcpy2DAsync(x.data(), 4, m_cube + top.pixel, static_cast<size_t>(m_pitch) * 4, 4, n,
-                                             cudaMemcpyDeviceToHost, m_stream));
+            HSI_CUDA_CHECK(cudaMemcpy2DAsync(x.data(), 4, m_cube + top.pixel,
+                                             static_cast<size_t>(m_pitch) * 4, 4, n, cudaMemcpyDeviceToHost,
+                                             m_stream));
             HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
             std::vector<double> r(x.begin(), x.end());
             for (const auto& v : q)

@@ -99,7 +99,7 @@ double time_on(cudaStream_t stream, int repeat, const std::function<void()>& wor
 }
 
 /// Returns the seconds of a whole field, from host memory to host memory.
-double field(const Size& s, CudaBackend& backend, int repeat) {
+double field(const Size& s, Backend& backend, int repeat) {
     const Made made(s);
     MrfOptions o;
     o.lambda = s.lambda;
@@ -115,7 +115,7 @@ double field(const Size& s, CudaBackend& backend, int repeat) {
     std::vector<float> q(made.p.size());
     double seconds_whole = 0;
     {
-        const auto solver = backend.make_mrf_solver(cuda_devices()[0], o, limits);
+        const auto solver = backend.make_mrf_solver(o, limits);
         std::vector<double> whole, kernels;
         for (int i = 0; i < repeat + 2; ++i) {
             const double before = backend.kernel_seconds()[2];
@@ -199,14 +199,14 @@ struct SpectralScene {
 };
 
 /// Returns the seconds of training and probabilities.
-double spectral(const Size& s, CudaBackend& backend, int training, int repeat) {
+double spectral(const Size& s, Backend& backend, int training, int repeat) {
     const SpectralScene scene(s, training);
     LorsalOptions o;
     o.delta = s.delta;
     LorsalResult result;
     std::vector<double> times;
     for (int i = 0; i < std::min(repeat, 3) + 1; ++i) {
-        const double seconds = seconds_of([&] { result = backend.train(cuda_devices()[0], scene.set, o); });
+        const double seconds = seconds_of([&] { result = backend.train(scene.set, o); });
         if (i > 0) times.push_back(seconds);
     }
     std::printf("  training, %d pixels: %.3f s, objective %.6g, %lld active features\n", training,
@@ -220,7 +220,7 @@ double spectral(const Size& s, CudaBackend& backend, int training, int repeat) {
     for (int i = 0; i < std::min(repeat, 5) + 1; ++i) {
         const test::MemorySource source(scene.cube);
         test::MemorySink p(s.samples, s.lines, s.classes), a(s.samples, s.lines, 1);
-        const auto operation = backend.make_spectral_pass(cuda_devices(), model, options, s.samples, s.lines);
+        const auto operation = backend.make_spectral_pass(model, options, s.samples, s.lines);
         const double before = backend.kernel_seconds()[1];
         stream::PassOptions pass;
         pass.lanes = 2;
@@ -249,7 +249,8 @@ int main(int argc, char** argv) {
             std::printf("no GPU here: nothing was measured\n");
             return 1;
         }
-        auto& backend = *reinterpret_cast<CudaBackend* (*)()>(cuda_module_symbol("sahic", cuda_symbol))();
+        const auto made = make_cuda_backend<Backend>("sahic", {cuda_devices()[0]});
+        auto& backend = *made;
         std::printf("%s\n", cuda_devices()[0].name.c_str());
         for (const Size& s : sizes) {
             std::printf("%s, %dx%dx%d, %d classes\n", s.name, s.lines, s.samples, s.bands, s.classes);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SPP on the CPU from memory to memory: the backend's kernels without any file. Sizes are those of paper 004's scenes.
+// SPP on the CPU from memory to memory: the backend's kernels without any file. Sizes are those of paper
+// 004's scenes.
 #include "spp/spp.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
@@ -24,8 +25,9 @@ const test::Cube& scene(int64_t samples, int64_t lines, int bands) {
             for (int64_t l = 0; l < lines; ++l)
                 for (int64_t s = 0; s < samples; ++s) {
                     const auto hash = static_cast<uint32_t>((b * lines + l) * samples + s) * 2654435761u;
-                    cube.at(b, l, s) = 2.0f + std::sin(0.05f * static_cast<float>(b) + 0.01f * static_cast<float>(l + s)) +
-                                       0.05f * static_cast<float>(hash >> 8) / 16777216.0f;
+                    cube.at(b, l, s) =
+                        2.0f + std::sin(0.05f * static_cast<float>(b) + 0.01f * static_cast<float>(l + s)) +
+                        0.05f * static_cast<float>(hash >> 8) / 16777216.0f;
                 }
     }
     return cube;
@@ -57,7 +59,8 @@ void displacement(benchmark::State& state) {
     stream::PassOptions pass;
     pass.lanes = static_cast<int>(state.range(4));
     double compute = 0;
-    for (auto _ : state) compute += stream::run_pass(source, *operation, {&sink}, pass).compute_seconds;
+    for (auto _ : state)
+        compute += stream::run_pass(source, *operation, {&sink}, pass).compute_seconds;
     state.counters["compute_s_per_lane"] =
         benchmark::Counter(compute / static_cast<double>(pass.lanes), benchmark::Counter::kAvgIterations);
     state.SetBytesProcessed(state.iterations() * static_cast<int64_t>(cube.shape.float_bytes()));
@@ -66,7 +69,12 @@ void displacement(benchmark::State& state) {
 
 } // namespace
 
-BENCHMARK(centroid)->ArgName("threads")->Arg(1)->Arg(all_threads())->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(centroid)
+    ->ArgName("threads")
+    ->Arg(1)
+    ->Arg(all_threads())
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK(displacement)
     ->ArgNames({"ws", "samples", "lines", "bands", "threads"})
     ->ArgsProduct({{3, 5, 9, 15}, {350}, {350}, {188}, {1, all_threads()}})

@@ -16,9 +16,8 @@ namespace {
 
 using namespace hsi;
 
-svm::CudaBackend& backend() {
-    static auto* const made =
-        reinterpret_cast<svm::CudaBackend* (*)()>(cuda_module_symbol("svm", svm::cuda_symbol))();
+svm::Backend& backend() {
+    static const auto made = make_cuda_backend<svm::Backend>("svm", cuda_devices());
     return *made;
 }
 
@@ -65,8 +64,7 @@ void bench(const char* title, int64_t samples, int64_t lines, int bands, int cla
         std::vector<double> kernels, passes;
         for (int round = 0; round < rounds + 2; ++round) {
             const double before = backend().kernel_seconds();
-            auto run =
-                classify(*backend().make_classification(cuda_devices(), model, options), scene.cube, 1, true);
+            auto run = classify(*backend().make_classification(model, options), scene.cube, 1, true);
             if (round < 2) continue; // the device wakes up, buffers are pinned for the first time
             kernels.push_back(1e3 * (backend().kernel_seconds() - before));
             passes.push_back(1e3 * run.seconds);

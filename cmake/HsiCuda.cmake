@@ -8,9 +8,19 @@ if(HSI_CUDA)
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
-    # Machine code for current data-centre and desktop chips, PTX for newer ones. -DCMAKE_CUDA_ARCHITECTURES=90 builds faster.
+    # Each generation of GPUs costs the compiler a minute. Without a wish: that of the GPU in this machine, or, where there
+    # is none, machine code for one and PTX, from which drivers make code for newer ones. What is to be carried to other
+    # machines says -DCMAKE_CUDA_ARCHITECTURES="75-real;80-real;86-real;89-real;90" (scripts/gpu_bundle does).
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+      execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader OUTPUT_VARIABLE capability
+        ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+      string(REGEX MATCH "^[0-9]+\\.[0-9]" capability "${capability}")
+      string(REPLACE "." "" capability "${capability}")
+      if(capability)
+        set(CMAKE_CUDA_ARCHITECTURES ${capability})
+      else()
+        set(CMAKE_CUDA_ARCHITECTURES 80)
+      endif()
     endif()
     enable_language(CUDA)
     find_package(CUDAToolkit 12 REQUIRED)

@@ -1,8 +1,54 @@
 # SPDX-License-Identifier: MIT
-# hsi_tool(gdal_hsi_spp DEPENDS hsi_spp): the executable gdal_tools/gdal_hsi_spp.cpp.
-function(hsi_tool name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
-  add_executable(${name} ${name}.cpp)
-  target_link_libraries(${name} PRIVATE hsi_warnings hsi_cli ${ARG_DEPENDS})
-  install(TARGETS ${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+# hsi_tools(NAMES spp vd ... SOURCES more.cpp DEPENDS hsi_spp ...): one executable gdal_hsi that holds all tools, and for each tool a link
+# gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in bash.
+function(hsi_tools)
+  cmake_parse_arguments(ARG "" "" "NAMES;SOURCES;DEPENDS" ${ARGN})
+  list(TRANSFORM ARG_NAMES PREPEND gdal_hsi_ OUTPUT_VARIABLE links)
+  list(TRANSFORM links APPEND .cpp OUTPUT_VARIABLE sources)
+  # The catalogue is an object library: other hosts take it, too.
+  add_library(hsi_catalogue STATIC catalogue.cpp ${sources} ${ARG_SOURCES})
+  target_include_directories(hsi_catalogue PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(hsi_catalogue PUBLIC hsi_tool PRIVATE hsi_warnings ${ARG_DEPENDS})
+  add_executable(gdal_hsi gdal_hsi.cpp)
+  target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_host hsi_catalogue)
+  set(directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
+  foreach(link ${links})
+    add_custom_command(TARGET gdal_hsi POST_BUILD VERBATIM
+      COMMAND ${CMAKE_COMMAND} -E create_symlink gdal_hsi ${directory}/${link})
+  endforeach()
+  install(TARGETS gdal_hsi RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  foreach(link ${links})
+    install(FILES ${directory}/${link} DESTINATION ${CMAKE_INSTALL_BINDIR})
+  endforeach()
+  hsi_man_pages(gdal_hsi ${links})
+  hsi_bash_completion(${links})
+endfunction()
+
+# Manual pages in share/man/man1 of the build, where man finds them when bin is on PATH: what gdal_hsi prints of itself.
+function(hsi_man_pages)
+  if(CMAKE_CROSSCOMPILING AND NOT CMAKE_CROSSCOMPILING_EMULATOR)
+    return()
+  endif()
+  set(directory ${CMAKE_BINARY_DIR}/share/man/man1)
+  file(MAKE_DIRECTORY ${directory})
+  foreach(name ${ARGN})
+    add_custom_command(OUTPUT ${directory}/${name}.1 COMMAND gdal_hsi --man ${name} > ${directory}/${name}.1
+      DEPENDS gdal_hsi COMMENT "Writing the manual page ${name}(1)" VERBATIM)
+    list(APPEND pages ${directory}/${name}.1)
+  endforeach()
+  add_custom_target(hsi_man ALL DEPENDS ${pages})
+  install(FILES ${pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+endfunction()
+
+# One script for bash, under the name of every command: that is how bash-completion finds it.
+function(hsi_bash_completion)
+  set(links ${ARGN})
+  list(JOIN links " " links)
+  set(directory ${CMAKE_BINARY_DIR}/share/bash-completion/completions)
+  configure_file(completion.bash.in ${directory}/gdal_hsi @ONLY)
+  install(FILES ${directory}/gdal_hsi DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  foreach(link ${ARGN})
+    file(CREATE_LINK gdal_hsi ${directory}/${link} SYMBOLIC)
+    install(FILES ${directory}/${link} DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  endforeach()
 endfunction()

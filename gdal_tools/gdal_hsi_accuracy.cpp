@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_accuracy: a class map judged against reference labels.
 #include "accuracy/accuracy.h"
-#include "cli/tool.h"
+#include "catalogue.h"
 #include "core/error.h"
 #include "raster/labels.h"
+#include "tool/classification.h"
 
 #include <algorithm>
 #include <cmath>
 
+namespace hsi {
 namespace {
 
-using namespace hsi;
+using tool::Content;
 using Json = nlohmann::json;
 
 struct Settings {
@@ -54,14 +56,7 @@ Json to_json(const accuracy::Result& r) {
             {"confusion_matrix", matrix}};
 }
 
-std::vector<accuracy::Class> classes_of(const raster::LabelSource& source) {
-    std::vector<accuracy::Class> classes;
-    for (const auto& c : source.legend())
-        classes.push_back({c.value, c.name});
-    return classes;
-}
-
-void run_accuracy(cli::Run& run, const Settings& s) {
+void run_accuracy(tool::Run& run, const Settings& s) {
     if (s.json) run.only_print();
     const auto csv = run.text_output("-csv", s.csv, s.overwrite);
     raster::check_text_output(csv);
@@ -81,7 +76,7 @@ void run_accuracy(cli::Run& run, const Settings& s) {
         return;
     }
 
-    accuracy::Confusion confusion(classes_of(*map), classes_of(*reference));
+    accuracy::Confusion confusion(map->legend(), reference->legend());
     constexpr int64_t strip = 256;
     const auto size = static_cast<size_t>(strip * grid.samples);
     std::vector<uint16_t> of_map(size), of_reference(size), of_mask(mask ? size : 0);
@@ -103,51 +98,38 @@ void run_accuracy(cli::Run& run, const Settings& s) {
     run.print(s.json ? json.dump(2, ' ', false, Json::error_handler_t::replace) : accuracy::text(result));
 }
 
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    s.mask.mask = true;
+    call.input_argument("map", s.map.path, Content::raster, "The class map: a raster");
+    call.input_argument("reference", s.reference.path, Content::labels,
+                        "The reference labels: a raster or vector file, in any SRS and on any grid");
+    call.flag("json", s.json, "Print the result as JSON, and nothing else");
+    call.output("csv", s.csv, Content::text, "Also write the confusion matrix with accuracies to FILE (CSV)");
+    call.input("mask", s.mask.path, Content::labels,
+               "Judge only where the raster FILE is not 0, or inside the features of the vector FILE");
+    call.choice<std::string>("unclassified", s.unclassified, "Labelled pixels that have no class in the map",
+                             {{"ignore", "ignore", "leave them out of the accuracies"},
+                              {"error", "error", "count them as errors"}});
+    tool::add_label_options(call, s.reference);
+    call.overwrite(s.overwrite, "Replace the file of -csv when it is there; without this that is an error");
+    call.add_report();
+    call.body([&s](tool::Run& run) { run_accuracy(run, s); });
+}
+
 } // namespace
 
-int main(int argc, char** argv) {
-    cli::Tool tool(
-        "gdal_hsi_accuracy",
-        "Judges a class map against reference labels: confusion matrix, producer's and user's accuracy and "
-        "F1 "
-        "of each class, overall and average accuracy, kappa, with 95 % confidence intervals. Pixels without "
-        "a label are left out. Classes are matched by name where both files name them.",
-        "Examples:\n"
-        "  gdal_hsi_accuracy map.tif test.tif\n"
-        "  gdal_hsi_accuracy -csv accuracy.csv -field landcover map.tif ground_truth.gpkg\n"
-        "  gdal_hsi_accuracy -json -q map.tif test.tif | jq .overall_accuracy.value\n");
-    Settings s;
-    auto& app = tool.app();
-    app.add_option("map", s.map.path, "class map: a raster")->required();
-    app.add_option("reference", s.reference.path,
-                   "reference labels: raster or vector, in any SRS and on any grid")
-        ->required();
-    app.add_flag("--json", s.json, "Print the result as JSON, and nothing else");
-    app.add_option("--csv", s.csv, "Write the confusion matrix with accuracies to this file")
-        ->type_name("FILE");
-    app.add_option("--mask", s.mask.path,
-                   "Judge only where this raster is not 0, or inside the features of this vector file")
-        ->type_name("FILE");
-    app.add_option("--unclassified", s.unclassified,
-                   "Labelled pixels that have no class in the map: leave them out of the accuracies, or "
-                   "count them as errors")
-        ->type_name("ignore|error")
-        ->capture_default_str();
-    app.add_option("--field", s.reference.field, "Class field of a vector reference")->type_name("NAME");
-    app.add_option("--name-field", s.reference.name_field, "Class names beside a field of numbers")
-        ->type_name("NAME");
-    app.add_option("--layer", s.reference.layer, "Layer of a vector reference")->type_name("NAME");
-    app.add_flag("--all-touched", s.reference.all_touched, "Burn every pixel that a polygon touches");
-    app.add_flag("--overwrite", s.overwrite, "Replace the file of -csv when it is there");
-    tool.add_report();
-    tool.add_output("-csv", s.csv);
-    tool.add_input("map", s.map.path);
-    tool.add_input("reference", s.reference.path);
-    tool.add_input("-mask", s.mask.path);
-    s.mask.mask = true;
-    tool.check([&](const cli::CommonOptions&) {
-        if (s.unclassified != "ignore" && s.unclassified != "error")
-            throw UsageError("-unclassified: '" + s.unclassified + "' is neither ignore nor error");
-    });
-    return tool.run(argc, argv, [&](cli::Run& run) { run_accuracy(run, s); });
-}
+const tool::Definition tools::accuracy{
+    "accuracy",
+    "Accuracy of a class map",
+    "Judges a class map against reference labels: confusion matrix, producer's and user's accuracy "
+    "and F1 of each class, overall and average accuracy, kappa, with 95 % confidence intervals. "
+    "Pixels without a label are left out. Classes are matched by name where both files name them.",
+    {{"gdal_hsi_accuracy map.tif test.tif", "A map against the test pixels of gdal_hsi_sample"},
+     {"gdal_hsi_accuracy -csv accuracy.csv -field landcover map.tif ground_truth.gpkg",
+      "Against polygons, with a table for other programs"},
+     {"gdal_hsi_accuracy -json -q map.tif test.tif | jq .overall_accuracy.value", "One figure for a script"}},
+    "",
+    declare};
+
+} // namespace hsi

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_sample: labels, split into a training and a test raster; stratified and seeded.
-#include "cli/classification.h"
+#include "catalogue.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "sample/sample.h"
+#include "tool/classification.h"
 
 #include <algorithm>
 
+namespace hsi {
 namespace {
 
-using namespace hsi;
+using tool::Content;
 
 struct Settings {
     raster::LabelOptions labels;
@@ -35,7 +37,7 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
     }
 }
 
-void run_sample(cli::Run& run, Settings& settings) {
+void run_sample(tool::Run& run, Settings& settings) {
     raster::OpenOptions grid_file;
     grid_file.path = settings.like.empty() ? settings.labels.path : settings.like;
     std::unique_ptr<raster::LabelSource> source;
@@ -51,15 +53,12 @@ void run_sample(cli::Run& run, Settings& settings) {
     for (const auto& note : source->notes())
         run.warn(note);
     const auto all = raster::collect_labels(*source);
-    std::vector<sample::ClassSize> classes;
-    for (const auto& c : all.classes)
-        classes.push_back({c.value, c.name, c.pixels});
     for (const auto& text : settings.counts)
-        sample::apply_share(text, false, classes, settings.sample);
+        sample::apply_share(text, false, all.classes, settings.sample);
     for (const auto& text : settings.fractions)
-        sample::apply_share(text, true, classes, settings.sample);
+        sample::apply_share(text, true, all.classes, settings.sample);
     const auto split =
-        sample::split(all.index, all.value, all.grid.samples, all.grid.lines, classes, settings.sample);
+        sample::split(all.index, all.value, all.grid.samples, all.grid.lines, all.classes, settings.sample);
 
     auto& report = run.report();
     report["labels"] = {
@@ -110,58 +109,56 @@ void run_sample(cli::Run& run, Settings& settings) {
     test_sink->commit();
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-    cli::Tool tool(
-        "gdal_hsi_sample",
-        "Splits labels into training and test pixels, class by class: so many or such a share of each, drawn "
-        "with a seed. Labels are a raster, or any vector file with -like naming the scene.",
-        "Examples:\n"
-        "  gdal_hsi_sample -n 50 -n 15:1,7,9 -seed 3 labels.tif train.tif test.tif\n"
-        "  gdal_hsi_sample -fraction 0.1 -like scene.img -field landcover fields.gpkg train.tif test.tif\n"
-        "  gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif\n");
-    Settings s;
-    auto& app = tool.app();
-    app.add_option("labels", s.labels.path, "raster or vector file of class labels")->required();
-    tool.add_destination();
-    app.get_option("dst")->description("training labels");
-    app.add_option("dst_test", s.test_file, "test labels")->required();
-    app.add_option(
-           "-n", s.counts,
-           "Training pixels a class: 50; for some classes 15:1,7,9 (numbers or names); may be repeated [50]")
-        ->type_name("N[:CLASSES]");
-    app.add_option("--fraction", s.fractions,
-                   "Training share of a class: 0.1; for some classes 0.3:1,9; may be repeated")
-        ->type_name("F[:CLASSES]");
-    app.add_option("--seed", s.sample.seed, "Seed of the random draw: the same seed gives the same split")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option(
-           "--min-distance", s.sample.min_distance,
-           "Spatially disjoint split: training pixels form compact patches, and test pixels nearer than this "
-           "to one are left out")
-        ->type_name("PIXELS");
-    app.add_option("--patches", s.sample.patches, "Training patches a class, with -min-distance")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--like", s.like, "Put the labels on the grid of this raster (needed for vector labels)")
-        ->type_name("FILE");
-    cli::add_label_options(app, s.labels);
-    tool.add_output("dst_test", s.test_file);
-    tool.add_input("labels", s.labels.path);
-    tool.add_input("-like", s.like);
-    tool.add_report();
-    tool.check([&](const cli::CommonOptions&) {
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.input_argument("labels", s.labels.path, Content::labels,
+                        "The labels to split: a raster or vector file");
+    call.add_destination("The training labels; both outputs appear when they are complete");
+    call.output_argument("dst_test", s.test_file, Content::raster,
+                         "The test labels: the pixels that are not drawn");
+    call.option("n", s.counts, "Training pixels of each class: 50; of some, by number or name: 15:1,7,9")
+        .shown_as("N[:CLASSES]")
+        .defaults_to("50")
+        .also("count");
+    call.option("fraction", s.fractions, "Share of each class for training: 0.1; of some: 0.3:1,9")
+        .shown_as("F[:CLASSES]");
+    call.option("seed", s.sample.seed, "Seed of the random draw: the same seed gives the same split").from(0);
+    call.option("min-distance", s.sample.min_distance,
+                "Spatially disjoint split: training pixels form compact patches, and test pixels nearer than "
+                "this to one are left out")
+        .between(0, 10000)
+        .in_unit("pixels")
+        .shown_as("PIXELS");
+    call.option("patches", s.sample.patches, "With -min-distance: training patches of each class").from(1);
+    call.input("like", s.like, Content::raster,
+               "Put the labels on the grid of the raster FILE; vector labels need it");
+    tool::add_label_options(call, s.labels);
+    call.add_report();
+    call.check([&s, &call](const tool::CommonOptions&) {
         for (const auto& text : s.counts)
             sample::check_share(text, false);
         for (const auto& text : s.fractions)
             sample::check_share(text, true);
-        if (s.sample.min_distance < 0 || s.sample.min_distance > 10000)
-            throw UsageError("-min-distance is not between 0 and 10000 pixels");
-        if (s.sample.patches < 1) throw UsageError("-patches: at least 1 is needed");
-        if (app.count("--patches") && !(s.sample.min_distance > 0))
+        if (call.given("patches") && !(s.sample.min_distance > 0))
             throw UsageError("-patches means nothing without -min-distance");
     });
-    return tool.run(argc, argv, [&](cli::Run& run) { run_sample(run, s); });
+    call.body([&s](tool::Run& run) { run_sample(run, s); });
 }
+
+} // namespace
+
+const tool::Definition tools::sample{
+    "sample",
+    "Training and test labels",
+    "Splits labels into training and test pixels, class by class: so many or such a share of each, "
+    "drawn with a seed. Labels are a raster, or any vector file with -like naming the scene.",
+    {{"gdal_hsi_sample -n 50 -n 15:1,7,9 -seed 3 labels.tif train.tif test.tif",
+      "50 pixels of each class, 15 of three small ones"},
+     {"gdal_hsi_sample -fraction 0.1 -like scene.img -field landcover fields.gpkg train.tif test.tif",
+      "A tenth of each class, from polygons"},
+     {"gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif",
+      "Test pixels at least 5 pixels away from training pixels"}},
+    "",
+    declare};
+
+} // namespace hsi

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
 // labelled pixel.
-#include "cli/classification.h"
+#include "catalogue.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "svm/gather.h"
 #include "svm/svm_train.h"
+#include "tool/classification.h"
+#include "tool/devices.h"
+#include "tool/words.h"
 #include "training_pixels.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 
+namespace hsi {
 namespace {
 
-using namespace hsi;
+using tool::Content;
 using Json = nlohmann::json;
 
 struct Settings {
@@ -61,7 +65,7 @@ void set_weights(const Settings& s, std::vector<svm::ModelClass>& classes) {
 
 /// Reads the spectra of the labelled pixels. Bands without a single value there are left out of `scene`, with
 /// a warning: they would leave no pixel valid.
-svm::Gather read_spectra(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
+svm::Gather read_spectra(tool::Run& run, std::shared_ptr<raster::RasterSource>& scene,
                          const raster::LabelledPixels& labels) {
     const auto shape = scene->shape();
     const uint64_t bytes = tools::spectra_bytes(run, labels, shape.bands);
@@ -84,30 +88,28 @@ svm::Gather read_spectra(cli::Run& run, std::shared_ptr<raster::RasterSource>& s
         numbers.push_back(scene->bands()[b]);
     }
     if (empty.empty() || empty.size() == bands) return operation;
-    run.warn("no labelled pixel has a value in band " + cli::list_text(numbers) + ": left out");
+    run.warn("no labelled pixel has a value in band " + tool::list_text(numbers) + ": left out");
     run.report()["bands_without_values"] = numbers;
     scene = scene->without_bands(empty);
     return read_spectra(run, scene, labels);
 }
 
 /// The labelled pixels as a training set; pixels without a valid spectrum are left out and told.
-svm::TrainingSet gather(cli::Run& run, std::shared_ptr<raster::RasterSource>& scene,
+svm::TrainingSet gather(tool::Run& run, std::shared_ptr<raster::RasterSource>& scene,
                         const raster::LabelledPixels& labels) {
     const svm::Gather operation = read_spectra(run, scene, labels);
-    svm::TrainingSet set;
-    set.features = scene->shape().bands;
-    tools::fill_training_set(run, labels, operation, set);
-    return set;
+    return tools::training_set(run, labels, scene->shape().bands, operation.spectra(),
+                               [&](size_t i) { return operation.valid(i); });
 }
 
-void describe(cli::Run& run, const svm::TrainResult& result) {
+void describe(tool::Run& run, const svm::TrainResult& result) {
     const svm::Model& m = result.model;
     auto& report = run.report();
     Json classes = Json::array();
     for (size_t i = 0; i < m.classes.size(); ++i)
         classes.push_back({{"value", m.classes[i].value},
                            {"name", m.classes[i].name},
-                           {"samples", m.classes[i].samples},
+                           {"samples", m.classes[i].pixels},
                            {"weight", m.classes[i].weight},
                            {"support_vectors", m.support_count[i]}});
     report["classes"] = classes;
@@ -136,24 +138,19 @@ void describe(cli::Run& run, const svm::TrainResult& result) {
     run.note(text);
 }
 
-void run_train(cli::Run& run, const Settings& s) {
+void run_train(tool::Run& run, const Settings& s) {
     const auto model_output = run.text_output("model", s.model_file, s.overwrite);
     const auto libsvm_output = run.text_output("-libsvm", s.libsvm_file, s.overwrite);
     raster::check_text_output(model_output);
     raster::check_text_output(libsvm_output);
     auto scene = run.open_source();
-    const auto grid = raster::grid_of(*scene);
-    const auto source = raster::LabelSource::open(s.labels, &grid);
-    for (const auto& note : source->notes())
-        run.warn(note);
-    const auto labels = raster::collect_labels(*source);
-    run.report()["device"] = "CPU, " + std::to_string(run.options().threads) + " threads";
-    run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
+    const auto labels = tools::read_labels(run, s.labels, *scene);
+    run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     if (run.options().dry_run) {
-        std::string text =
-            "Training pixels: " + std::to_string(labels.index.size()) + " (" + source->description() + ")";
+        std::string text = "Training pixels: " + std::to_string(labels.index.size()) + " (" +
+                           run.report()["labels"]["how"].get<std::string>() + ")";
         for (const auto& c : labels.classes)
-            text += "\n  " + cli::class_text(c.value, c.name) + ": " + std::to_string(c.pixels);
+            text += "\n  " + tool::class_text(c.value, c.name) + ": " + std::to_string(c.pixels);
         run.print(text);
         return;
     }
@@ -177,7 +174,7 @@ void run_train(cli::Run& run, const Settings& s) {
                  std::to_string(result.folds) + " folds instead of " + std::to_string(s.folds));
 
     svm::Model& model = result.model;
-    cli::describe_bands(*scene, model);
+    tool::describe_bands(*scene, model);
     tools::describe_values(set, model);
     model.trained_on = s.labels.path.empty() ? std::string() : scene->path();
     model.labels = s.labels.path;
@@ -188,67 +185,62 @@ void run_train(cli::Run& run, const Settings& s) {
     if (!s.libsvm_file.empty()) raster::write_text_output(libsvm_output, svm::to_libsvm(model));
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-    cli::Tool tool(
-        "gdal_hsi_svm_train",
-        "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels of "
-        "a "
-        "scene. Features are scaled to [0, 1]; C and gamma are found by stratified cross-validation over a "
-        "grid, or given. The model is one readable file.",
-        "Examples:\n"
-        "  gdal_hsi_svm_train profile.tif train.tif model.json\n"
-        "  gdal_hsi_svm_train -field landcover -probability scene.img fields.gpkg model.json\n"
-        "  gdal_hsi_svm_train -C 128 -gamma 0.125 -class-weights balanced scene.img train.tif model.json\n");
-    Settings s;
-    auto& app = tool.app();
-    tool.add_source();
-    app.add_option("labels", s.labels.path,
-                   "training labels: a raster or vector file, in any SRS and on any grid")
-        ->required();
-    app.add_option("model", s.model_file, "the model file to write (JSON)")->required();
-    app.add_option("-C,--C", s.c, "Penalty C; repeated: candidates for the grid search [2^-5, 2^-3 .. 2^15]")
-        ->type_name("C");
-    app.add_option("--gamma", s.gamma,
-                   "Kernel width exp(-gamma |x-y|^2); repeated: candidates [2^-15, 2^-13 .. 2^3]")
-        ->type_name("G");
-    app.add_option("--cv", s.folds,
-                   "Folds of the cross-validation (fewer when a class has fewer training pixels)")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--seed", s.seed, "Seed of the folds")->type_name("N")->capture_default_str();
-    app.add_flag("--probability", s.probability,
-                 "Also estimate class probabilities (training takes several times longer)");
-    app.add_option("--class-weights", s.class_weights,
-                   "Factors of C: none, or balanced (each class counts alike, however many pixels it has)")
-        ->type_name("none|balanced")
-        ->capture_default_str();
-    app.add_option("--weight", s.weights,
-                   "Factor of C for one class (number or name): 3=2.5; may be repeated")
-        ->type_name("CLASS=W");
-    app.add_option("--libsvm", s.libsvm_file, "Also write the machine as a LIBSVM model file")
-        ->type_name("FILE");
-    cli::add_label_options(app, s.labels);
-    app.add_flag("--overwrite", s.overwrite, "Replace the model when it is there");
-    tool.add_compute(false);
-    tool.add_output("model", s.model_file);
-    tool.add_output("-libsvm", s.libsvm_file);
-    tool.add_input("labels", s.labels.path);
-    tool.check([&](const cli::CommonOptions&) {
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.input_argument("labels", s.labels.path, Content::labels,
+                        "Training labels: a raster or vector file, in any SRS and on any grid");
+    call.output_argument("model", s.model_file, Content::model,
+                         "The model (JSON); it appears when it is complete");
+    call.option("C", s.c, "Penalty C; several are candidates for the grid search")
+        .above(0)
+        .shown_as("C")
+        .defaults_to("2^-5, 2^-3 .. 2^15")
+        .also("cost");
+    call.option("gamma", s.gamma,
+                "Gamma of the kernel exp(-gamma |x-y|^2); several are candidates for the grid search")
+        .above(0)
+        .shown_as("G")
+        .defaults_to("2^-15, 2^-13 .. 2^3");
+    call.option("cv", s.folds, "Folds of the cross-validation; fewer when a class has fewer training pixels")
+        .between(2, 1000);
+    call.option("seed", s.seed, "Seed of the draw of the folds").from(0);
+    call.flag("probability", s.probability,
+              "Also estimate class probabilities; training takes several times longer");
+    call.choice<std::string>(
+        "class-weights", s.class_weights, "Factors of C",
+        {{"none", "none", "1 for all classes"},
+         {"balanced", "balanced", "each class counts alike, however many pixels it has"}});
+    call.option("weight", s.weights, "Factor of C for one class (number or name): 3=2.5").shown_as("CLASS=W");
+    call.output("libsvm", s.libsvm_file, Content::text, "Also write the machine to FILE as a LIBSVM model");
+    tool::add_label_options(call, s.labels);
+    call.overwrite(s.overwrite, "Replace the model when it is there; without this that is an error");
+    call.add_compute(false);
+    call.check([&s](const tool::CommonOptions&) {
         for (auto* list : {&s.c, &s.gamma}) {
-            for (const double v : *list)
-                if (!(v > 0) || !std::isfinite(v))
-                    throw UsageError(std::string(list == &s.c ? "-C" : "-gamma") +
-                                     ": values must be above 0");
             std::sort(list->begin(), list->end());
             list->erase(std::unique(list->begin(), list->end()), list->end());
         }
-        if (s.folds < 2 || s.folds > 1000) throw UsageError("-cv: from 2 to 1000 folds are possible");
-        if (s.class_weights != "none" && s.class_weights != "balanced")
-            throw UsageError("-class-weights: '" + s.class_weights + "' is neither none nor balanced");
         for (const auto& text : s.weights)
             parse_weight(text);
     });
-    return tool.run(argc, argv, [&](cli::Run& run) { run_train(run, s); });
+    call.body([&s](tool::Run& run) { run_train(run, s); });
 }
+
+} // namespace
+
+const tool::Definition tools::svm_train{
+    "svm_train",
+    "Training of a support vector machine (SVM)",
+    "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels "
+    "of a scene. Features are scaled to [0, 1]; C and gamma are found by stratified cross-validation "
+    "over a grid, or given. The model is one readable file.",
+    {{"gdal_hsi_svm_train profile.tif train.tif model.json", "C and gamma by cross-validation"},
+     {"gdal_hsi_svm_train -field landcover -probability scene.img fields.gpkg model.json",
+      "From polygons, with probabilities"},
+     {"gdal_hsi_svm_train -C 128 -gamma 0.125 -class-weights balanced scene.img train.tif model.json",
+      "C and gamma given, small classes as heavy as large ones"}},
+    "",
+    declare};
+
+} // namespace hsi

@@ -1,204 +1,39 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_synth: makes a scene with known truth, in one pass that writes the cube and its labels tile by
 // tile.
-#include "cli/tool.h"
-#include "core/byte_size.h"
+#include "catalogue.h"
 #include "core/error.h"
 #include "synth/synth.h"
+#include "synth_outputs.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
 
-#include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
-#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
 
+namespace hsi {
 namespace {
 
-using namespace hsi;
+using tool::Content;
+using Settings = tools::SynthSettings;
 
-constexpr double integer_scale = 10000;                             // reflectance 1 in integer files
-constexpr double metres_per_pixel = 30, degrees_per_pixel = 0.0003; // those of a spaceborne imager
-
-struct Settings {
-    synth::Options scene;
-    std::array<int64_t, 3> size{};
-    std::array<int64_t, 2> stripe{};
-    std::string interleave, labels, truth;
-    int epsg = 32633;
-    double rotation = 0;
-};
-
-std::string lower(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
-    return text;
-}
-
-std::string extension_of(const std::string& path) {
-    return lower(std::filesystem::path(path).extension().string());
-}
-
-bool is_integer(const std::string& type) {
-    return type.find("Int") != std::string::npos || type == "Byte" || type == "Int8";
-}
-
-/// The nodata value when the user names none: -9999 where the type holds it, else the type's largest value.
-double default_nodata(const std::string& type) {
-    if (type == "Byte") return 255;
-    if (type == "Int8") return -128;
-    if (type == "UInt16") return 65535;
-    if (type == "UInt32") return 4294967295.0;
-    if (type == "UInt64") return 65535; // far above any scaled reflectance, and exact in single precision
-    return -9999;
-}
-
-/// ENVI files go by many extensions; and -interleave is a word of ENVI's.
-void choose_format(raster::OutputOptions& out, std::string interleave) {
-    const std::string extension = extension_of(out.path);
-    for (const char* name : {"bsq", "bil", "bip"})
-        if (out.format.empty() && extension == std::string(".") + name) {
-            out.format = "ENVI";
-            if (interleave.empty()) interleave = name;
-        }
-    if (out.format.empty() && (extension == ".dat" || extension == ".raw" || extension == ".envi"))
-        out.format = "ENVI";
-    const bool tiff =
-        lower(out.format) == "gtiff" || (out.format.empty() && (extension == ".tif" || extension == ".tiff"));
-    if (interleave.empty()) return;
-    if (out.format.empty() && !tiff) out.format = "ENVI";
-    for (const auto& option : out.creation_options)
-        if (lower(option).rfind("interleave=", 0) == 0)
-            throw UsageError("-interleave and -co " + option + " contradict one another",
-                             "Give one of them.");
-    if (lower(out.format) == "envi") {
-        out.creation_options.push_back("INTERLEAVE=" + interleave);
-    } else if (tiff && interleave != "bil") {
-        out.creation_options.push_back(interleave == "bsq" ? "INTERLEAVE=BAND" : "INTERLEAVE=PIXEL");
-    } else {
-        throw UsageError("-interleave " + interleave + " is not possible in format " +
-                             (tiff ? "GTiff" : out.format),
-                         "ENVI has bsq, bil and bip; GTiff has bsq and bip.");
-    }
-}
-
-std::string number(double v) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", v);
-    return text;
-}
-
-template <class T>
-std::string envi_list(const std::vector<T>& values) {
-    std::string text = "{";
-    for (size_t i = 0; i < values.size(); ++i)
-        text += (i ? ", " : "") + number(static_cast<double>(values[i]));
-    return text + "}";
-}
-
-raster::OutputSpec frame(const Settings& s, int bands) {
-    raster::OutputSpec spec;
-    spec.shape = {s.scene.samples, s.scene.lines, bands};
-    spec.srs = "EPSG:" + std::to_string(s.epsg);
-    const bool degrees = raster::is_geographic(spec.srs);
-    const double pixel = degrees ? degrees_per_pixel : metres_per_pixel;
-    const double angle = s.rotation * 3.14159265358979323846 / 180;
-    // Counter-clockwise about the upper left corner.
-    spec.geotransform =
-        std::array<double, 6>{degrees ? 15.0 : 500000.0,  pixel * std::cos(angle), pixel * std::sin(angle),
-                              degrees ? 52.0 : 5800000.0, pixel * std::sin(angle), -pixel * std::cos(angle)};
-    if (s.rotation == 0) (*spec.geotransform)[2] = (*spec.geotransform)[4] = 0;
-    return spec;
-}
-
-raster::OutputSpec cube_spec(const Settings& s, const synth::Scene& scene) {
-    raster::OutputSpec spec = frame(s, s.scene.bands);
-    const auto bands = static_cast<size_t>(s.scene.bands);
-    std::vector<int> good(bands, 1);
-    for (int b : scene.bad_bands())
-        good[static_cast<size_t>(b)] = 0;
-    for (size_t b = 0; b < bands; ++b) {
-        raster::BandSpec band;
-        band.description = "Band " + std::to_string(b + 1);
-        band.metadata["wavelength"] = number(scene.wavelengths()[b]);
-        band.metadata["wavelength_units"] = "Nanometers";
-        band.metadata["fwhm"] = number(scene.fwhm()[b]);
-        if (!scene.bad_bands().empty()) band.metadata["bbl"] = std::to_string(good[b]);
-        spec.bands.push_back(std::move(band));
-    }
-    spec.envi["wavelength units"] = "Nanometers";
-    spec.envi["wavelength"] = envi_list(scene.wavelengths());
-    spec.envi["fwhm"] = envi_list(scene.fwhm());
-    if (!scene.bad_bands().empty()) spec.envi["bbl"] = envi_list(good);
-    spec.envi["default bands"] = envi_list(scene.default_bands());
-    if (s.scene.scale != 1) spec.envi["reflectance scale factor"] = number(s.scene.scale);
-    spec.keep_nan = true; // NaN pixels stay NaN beside a nodata value
-    if (s.scene.stripe_width > 0) spec.nodata = s.scene.nodata;
-    spec.metadata["HSI_SYNTH_SEED"] = std::to_string(s.scene.seed);
-    spec.metadata["HSI_SYNTH_SNR"] = number(s.scene.snr);
-    return spec;
-}
-
-raster::OutputSpec label_spec(const Settings& s, const synth::Scene& scene) {
-    raster::OutputSpec spec = frame(s, 1);
-    spec.type = "Byte";
-    spec.bands = {{"Dominant material", {}}};
-    spec.categories = scene.names();
-    spec.categories.insert(spec.categories.begin(), "Unclassified");
-    spec.colours = scene.colours();
-    spec.colours.insert(spec.colours.begin(), {0, 0, 0, 0});
-    return spec;
-}
-
-nlohmann::json truth(const Settings& s, const synth::Scene& scene) {
-    using Json = nlohmann::json;
-    Json endmembers = Json::array(), targets = Json::array(), holes = Json::array(), bad = Json::array();
-    const auto names = scene.names();
-    for (int k = 0; k < s.scene.endmembers; ++k)
-        endmembers.push_back(
-            {{"name", names[static_cast<size_t>(k)]}, {"label", k + 1}, {"spectrum", scene.spectrum(k)}});
-    for (const auto& t : scene.targets())
-        targets.push_back({{"line", t.line},
-                           {"sample", t.sample},
-                           {"endmember", t.endmember},
-                           {"name", names[static_cast<size_t>(t.endmember)]}});
-    for (const auto& [line, sample] : scene.nan_pixels())
-        holes.push_back({{"line", line}, {"sample", sample}});
-    for (int b : scene.bad_bands())
-        bad.push_back(b + 1);
-    Json root{{"size", {s.scene.samples, s.scene.lines, s.scene.bands}},
-              {"seed", s.scene.seed},
-              {"scale", s.scene.scale},
-              {"wavelengths_nm", scene.wavelengths()},
-              {"fwhm_nm", scene.fwhm()},
-              {"noise_sigma", scene.noise()},
-              {"bad_bands", bad},
-              {"endmembers", endmembers},
-              {"targets", targets},
-              {"nan_pixels", holes}};
-    root["snr_db"] = std::isinf(s.scene.snr) ? Json("inf") : Json(s.scene.snr);
-    if (s.scene.stripe_width > 0)
-        root["nodata_stripe"] = {{"first_sample", s.scene.stripe_first},
-                                 {"samples", s.scene.stripe_width},
-                                 {"value", s.scene.nodata}};
-    return root;
-}
-
-void make_scene(cli::Run& run, const Settings& settings) {
+void make_scene(tool::Run& run, Settings s) {
     const auto& options = run.options();
-    Settings s = settings;
     raster::OutputOptions cube_options = options.destination;
-    choose_format(cube_options, s.interleave);
+    tools::choose_format(cube_options, s.interleave);
     const std::string type = cube_options.type.empty() ? "Float32" : cube_options.type;
-    if (is_integer(type)) {
-        s.scene.scale = type == "Byte" || type == "Int8" ? 100 : integer_scale;
+    if (tools::is_integer(type)) {
+        s.scene.scale = type == "Byte" || type == "Int8" ? 100 : tools::integer_scale;
         if (s.scene.nan_pixels > 0)
             throw UsageError("-nan-pixels: type " + type + " holds no NaN",
                              "Use -ot Float32, or -nodata-stripe.");
     }
-    s.scene.nodata = cube_options.nodata.value_or(default_nodata(type));
+    s.scene.nodata = cube_options.nodata.value_or(tools::default_nodata(type));
     if (cube_options.nodata && type != "Float32" && !std::isnan(s.scene.nodata) &&
         double{static_cast<float>(s.scene.nodata)} != s.scene.nodata)
-        throw UsageError("-dstnodata " + number(s.scene.nodata) +
+        throw UsageError("-dstnodata " + tools::synth_number(s.scene.nodata) +
                              " is not exact in single precision, in which scenes are made",
                          "Use another value, for example -9999.");
     if (s.scene.stripe_width == 0 && cube_options.nodata)
@@ -206,7 +41,7 @@ void make_scene(cli::Run& run, const Settings& settings) {
                          "Leave it out, or give -nodata-stripe.");
 
     const auto scene = std::make_shared<const synth::Scene>(s.scene);
-    const raster::OutputSpec cube = cube_spec(s, *scene);
+    const raster::OutputSpec cube = tools::cube_spec(s, *scene);
     raster::RasterSink::check(cube_options, cube);
     const bool labels = !s.labels.empty();
     raster::OutputOptions label_options;
@@ -215,29 +50,16 @@ void make_scene(cli::Run& run, const Settings& settings) {
         label_options = run.side_output("-labels", s.labels);
         label_options.nodata.reset();
         label_options.creation_options.clear();
-        if (label_options.format.empty()) choose_format(label_options, "");
-        classes = label_spec(s, *scene);
+        if (label_options.format.empty()) tools::choose_format(label_options, "");
+        classes = tools::label_spec(s, *scene);
         raster::RasterSink::check(label_options, classes);
     }
     const auto truth_output = run.text_output("-truth", s.truth, options.destination.overwrite);
     raster::check_text_output(truth_output);
     const auto painter = synth::make_painter(scene, labels);
     const synth::Canvas canvas(scene->shape());
-    run.report()["device"] = "CPU, " + std::to_string(options.threads) +
-                             (options.threads == 1 ? " thread, " : " threads, ") + synth::simd_target();
-
-    if (options.dry_run) {
-        const auto plan = stream::plan_pass(canvas, *painter, run.pass("paint", 1));
-        const uint64_t bytes = stream::plan_bytes(canvas, *painter, plan);
-        run.print("Pass paint: " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers");
-        run.report()["plan"]["paint"] = {{"tiles", plan.size()},
-                                         {"tile_samples", plan.max_core_samples()},
-                                         {"tile_lines", plan.max_core_lines()},
-                                         {"halo", plan.halo()},
-                                         {"lanes", plan.lanes()},
-                                         {"buffer_bytes", bytes}};
-        return;
-    }
+    run.report()["device"] = tool::describe_devices(run, {}, synth::simd_target());
+    if (options.dry_run) return tool::print_plan(run, canvas, *painter, run.pass("paint", 1));
 
     std::vector<std::unique_ptr<raster::RasterSink>> made;
     made.push_back(raster::RasterSink::create(cube_options, cube, nullptr));
@@ -247,63 +69,58 @@ void make_scene(cli::Run& run, const Settings& settings) {
         run.reserve_cache(sink->cache_bytes());
         sinks.push_back(sink.get());
     }
-    run.add_pass(stream::run_pass(canvas, *painter, sinks, run.pass("paint", 1)));
+    auto pass = run.pass("paint", 1);
+    pass.output_layout = made.front()->layout();
+    run.add_pass(stream::run_pass(canvas, *painter, sinks, pass));
     for (const auto& sink : made)
         sink->commit();
-    if (!s.truth.empty()) raster::write_text_output(truth_output, truth(s, *scene).dump(1) + "\n");
+    if (!s.truth.empty())
+        raster::write_text_output(truth_output, tools::synth_truth(s, *scene).dump(1) + "\n");
 }
 
-} // namespace
-
-int main(int argc, char** argv) {
-    cli::Tool tool(
-        "gdal_hsi_synth",
-        "Makes a hyperspectral scene with known truth: fields, a river and roads of library materials, mixed "
-        "pixels, shading and noise, georeferenced, with wavelengths. The same options give the same values "
-        "on "
-        "every machine.",
-        "Examples:\n"
-        "  gdal_hsi_synth -size 614 512 224 -targets 8 -truth truth.json -labels labels.tif scene.tif\n"
-        "  gdal_hsi_synth -size 1000 100000 200 -interleave bil -ot Int16 flightline.dat\n"
-        "  gdal_hsi_synth -size 300 300 100 -nodata-stripe 40 5 -nan-pixels 20 -bad-bands 6 awkward.tif\n");
-    Settings s;
-    auto& app = tool.app();
-    app.add_option("--size", s.size, "Samples, lines and bands")->type_name("XSIZE YSIZE BANDS")->required();
-    app.add_option("--seed", s.scene.seed, "Seed: another number, another scene")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--endmembers", s.scene.endmembers, "Materials in the scene, 2 to 24")
-        ->capture_default_str();
-    app.add_option("--snr", s.scene.snr, "Signal to noise ratio of every band in decibels; inf: no noise")
-        ->capture_default_str();
-    app.add_option("--targets", s.scene.targets, "Pure pixels to plant, of one material after the other")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--labels", s.labels,
-                   "Also write the dominant material of every pixel, with class names and colours")
-        ->type_name("FILE");
-    app.add_option("--truth", s.truth, "Also write spectra, targets, noise and holes")
-        ->type_name("FILE.json");
-    app.add_option("--interleave", s.interleave, "Order of the values in an ENVI or GTiff file")
-        ->check(CLI::IsMember({"bsq", "bil", "bip"}));
-    app.add_option("--epsg", s.epsg, "Coordinate reference system")->type_name("CODE")->capture_default_str();
-    app.add_option("--rotate", s.rotation, "Rotate the georeference counter-clockwise")
-        ->type_name("DEGREES")
-        ->capture_default_str();
-    app.add_option("--nodata-stripe", s.stripe, "Samples XOFF to XOFF+WIDTH-1 of every line hold nodata")
-        ->type_name("XOFF WIDTH");
-    app.add_option("--nan-pixels", s.scene.nan_pixels,
-                   "Scatter pixels with NaN: every other one in all bands, the rest in one band")
-        ->type_name("N")
-        ->capture_default_str();
-    app.add_option("--bad-bands", s.scene.bad_bands,
-                   "Bands near 1400 and 1900 nm that hold noise alone and are marked in the bad-band list")
-        ->capture_default_str();
-    tool.add_destination();
-    tool.add_compute(false);
-    tool.add_output("-labels", s.labels);
-    tool.add_output("-truth", s.truth);
-    tool.check([&](const cli::CommonOptions&) {
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.option("size", s.size, "Size of the scene: samples, lines and bands")
+        .shown_as("XSIZE YSIZE BANDS")
+        .required = true;
+    call.option("seed", s.scene.seed, "Seed: another number, another scene").from(0);
+    call.option("endmembers", s.scene.endmembers, "Materials in the scene, 2 to 24");
+    call.option("snr", s.scene.snr, "Signal-to-noise ratio of every band; inf: no noise").in_unit("decibels");
+    call.option("targets", s.scene.targets,
+                "Pure pixels to plant at random places, of one material after the other");
+    call.output("labels", s.labels, Content::raster,
+                "Also write the dominant material of every pixel to FILE, with class names and colours; 0 "
+                "where a pixel has no "
+                "value");
+    call.output("truth", s.truth, Content::text,
+                "Also write the endmembers' spectra, targets, noise, bad bands and holes to FILE")
+        .shown_as("FILE.json");
+    call.choice<std::string>("interleave", s.interleave,
+                             "Order of the values; it means ENVI unless dst or -of says GTiff",
+                             {{"bsq", "bsq", "band by band"},
+                              {"bil", "bil", "line by line, ENVI only"},
+                              {"bip", "bip", "pixel by pixel"}})
+        .defaults_to("bsq, or what the extension of dst says");
+    call.option("epsg", s.epsg,
+                "EPSG code of the coordinate reference system; pixels are 30 m wide, or 0.0003 degrees in a "
+                "geographic one")
+        .shown_as("CODE");
+    call.option("rotate", s.rotation, "Turn the georeference counter-clockwise about the upper left corner")
+        .in_unit("degrees")
+        .shown_as("DEGREES");
+    call.option("nodata-stripe", s.stripe,
+                "Samples XOFF to XOFF+WIDTH-1 of every line hold nodata: -dstnodata, else -9999 or what the "
+                "type has "
+                "for it")
+        .shown_as("XOFF WIDTH");
+    call.option("nan-pixels", s.scene.nan_pixels,
+                "So many scattered pixels with NaN: every other one in all bands, the rest in one band");
+    call.option("bad-bands", s.scene.bad_bands,
+                "So many bands, the nearest to 1400 and 1900 nm, hold noise alone and are marked in the "
+                "bad-band list");
+    call.add_destination();
+    call.add_compute(false);
+    call.check([&s](const tool::CommonOptions&) {
         if (!std::isfinite(s.rotation)) throw UsageError("-rotate must be a number of degrees");
         if (s.size[2] < 1 || s.size[2] > 65535)
             throw UsageError("-size: " + std::to_string(s.size[2]) + " bands are outside 1..65535");
@@ -313,5 +130,24 @@ int main(int argc, char** argv) {
         s.scene.stripe_first = s.stripe[0];
         s.scene.stripe_width = s.stripe[1];
     });
-    return tool.run(argc, argv, [&](cli::Run& run) { make_scene(run, s); });
+    call.body([&s](tool::Run& run) { make_scene(run, s); });
 }
+
+} // namespace
+
+const tool::Definition tools::synth{
+    "synth",
+    "Synthetic scenes with known truth",
+    "Makes a hyperspectral scene with known truth: fields, a river and roads of library materials, "
+    "mixed pixels, shading and noise, georeferenced, with wavelengths. The same options give the "
+    "same values on every machine.",
+    {{"gdal_hsi_synth -size 614 512 224 -targets 8 -truth truth.json -labels labels.tif scene.tif",
+      "A scene like an AVIRIS one, with eight targets and what is true of it"},
+     {"gdal_hsi_synth -size 1000 100000 200 -interleave bil -ot Int16 flightline.dat",
+      "40 GB by lines, as a scanner delivers them"},
+     {"gdal_hsi_synth -size 300 300 100 -nodata-stripe 40 5 -nan-pixels 20 -bad-bands 6 awkward.tif",
+      "What makes scenes awkward"}},
+    "",
+    declare};
+
+} // namespace hsi

@@ -2,22 +2,26 @@
 // What tools that train a classifier share: labelled pixels and their spectra to a training set.
 #pragma once
 
-#include "cli/classification.h"
-#include "cli/model_values.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "model/training_set.h"
+#include "raster/labels.h"
+#include "tool/classification.h"
+#include "tool/model_values.h"
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi::tools {
 
 /// Bytes of the spectra of all labelled pixels. Throws Error when they are more than half of the buffer
 /// memory.
-inline uint64_t spectra_bytes(const cli::Run& run, const raster::LabelledPixels& labels, int bands) {
+inline uint64_t spectra_bytes(const tool::Run& run, const raster::LabelledPixels& labels, int bands) {
     const uint64_t bytes = labels.index.size() * static_cast<uint64_t>(bands) * sizeof(float);
     if (bytes > run.buffer_memory() / 2)
         throw Error(std::to_string(labels.index.size()) + " training pixels of " + std::to_string(bands) +
@@ -26,32 +30,40 @@ inline uint64_t spectra_bytes(const cli::Run& run, const raster::LabelledPixels&
     return bytes;
 }
 
-/// Fills set.values, label and classes with the labelled pixels that have a valid spectrum; set.features is
-/// known. Spectra: valid(i) and spectra() ([pixel][band]) in the order of `labels`. Pixels and classes
-/// without a spectrum are left out with a warning, and counted in the report; throws Error when nothing is
-/// left.
-template <class Set, class Spectra>
-void fill_training_set(cli::Run& run, const raster::LabelledPixels& labels, const Spectra& spectra,
-                       Set& set) {
+/// Labels on the scene's grid; what they are goes into the report.
+inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOptions& options,
+                                          const raster::RasterSource& scene) {
+    const auto grid = raster::grid_of(scene);
+    const auto source = raster::LabelSource::open(options, &grid);
+    for (const auto& note : source->notes())
+        run.warn(note);
+    run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
+    return raster::collect_labels(*source);
+}
+
+/// The training set of the labelled pixels that have a valid spectrum. `spectra`: [pixel][band] in the order
+/// of `labels`; valid(i) of each. Pixels and classes without a spectrum are left out with a warning, and
+/// counted in the report; throws Error when nothing is left.
+inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPixels& labels, int bands,
+                                       const std::vector<float>& spectra,
+                                       const std::function<bool(size_t)>& valid) {
+    model::TrainingSet set;
+    set.features = bands;
     int64_t invalid = 0;
     for (size_t i = 0; i < labels.index.size(); ++i) {
-        if (!spectra.valid(i)) {
+        if (!valid(i)) {
             ++invalid;
             continue;
         }
-        const auto row =
-            spectra.spectra().begin() + static_cast<ptrdiff_t>(i * static_cast<size_t>(set.features));
-        set.values.insert(set.values.end(), row, row + set.features);
+        const auto row = spectra.begin() + static_cast<ptrdiff_t>(i) * bands;
+        set.values.insert(set.values.end(), row, row + bands);
         set.label.push_back(labels.value[i]);
     }
     for (const auto& c : labels.classes) {
-        model::ModelClass one;
-        one.value = c.value;
-        one.name = c.name;
-        one.colour = c.colour;
-        one.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
-        if (one.samples == 0) {
-            run.warn("class " + cli::class_text(c.value, c.name) + ": none of its " +
+        LabelClass one = c;
+        one.pixels = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
+        if (one.pixels == 0) {
+            run.warn("class " + tool::class_text(c.value, c.name) + ": none of its " +
                      std::to_string(c.pixels) +
                      " labelled pixels has a valid spectrum; the class is left out");
             continue;
@@ -67,11 +79,11 @@ void fill_training_set(cli::Run& run, const raster::LabelledPixels& labels, cons
     if (set.label.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");
+    return set;
 }
 
 /// What a model keeps of its training pixels' values: minimum, maximum and mean of each band.
-template <class Set>
-void describe_values(const Set& set, model::ModelBands& model) {
+inline void describe_values(const model::TrainingSet& set, model::ModelBands& model) {
     const auto bands = static_cast<size_t>(set.features);
     const size_t pixels = set.values.size() / bands;
     model.minimum.assign(set.values.begin(), set.values.begin() + static_cast<ptrdiff_t>(bands));

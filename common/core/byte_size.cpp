@@ -54,7 +54,8 @@ std::string format_byte_size(uint64_t bytes) {
 }
 
 uint64_t peak_resident() {
-    // Not ru_maxrss, where it can be helped: Linux counts into it what the parent held when it forked this process.
+    // Not ru_maxrss, where it can be helped: Linux counts into it what the parent held when it forked this
+    // process.
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
         if (line.rfind("VmHWM:", 0) == 0) return std::strtoull(line.c_str() + 6, nullptr, 10) * 1024;

@@ -6,6 +6,7 @@
 #include "core/device_choice.h"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,18 @@ bool cuda_module_present(const std::string& algorithm);
 /// code is part of a library, beside that library and in ../hsi from there; in lib/hsi beside the
 /// executable's folder; in the installed place. Throws Error saying where it looked, or what the loader said.
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol);
+
+/// The backend of an algorithm on these devices (one at least), from its module: what the function
+/// hsi_cuda_<algorithm> there returns, an object of the interface Backend. Operations that it makes must not
+/// outlive it. \throws Error as cuda_module_symbol() does, or when the device does not start.
+template <class Backend>
+std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
+                                           const std::vector<CudaDevice>& devices) {
+    using Make = Backend* (*)(const std::vector<CudaDevice>&);
+    const std::string symbol = "hsi_cuda_" + algorithm;
+    return std::unique_ptr<Backend>(
+        reinterpret_cast<Make>(cuda_module_symbol(algorithm, symbol.c_str()))(devices));
+}
 
 /// Decides where to compute. cpu: none. cuda: the devices asked for (the first one by default); throws Error
 /// when there is no such GPU or no module. automatic: the first GPU when there is one, its module is there,

@@ -27,8 +27,9 @@ class PagedAllocator final : public HostAllocator {
 
 void keep_heap_small() noexcept {
 #ifdef __GLIBC__
-    // Blocks of GDAL's cache come and go in the order of their use: on the heap they would leave holes, several times the
-    // size of the cache (246 MB for one of 24 MB while overviews of 224 bands are made; 31 MB with a mapping for each).
+    // Blocks of GDAL's cache come and go in the order of their use: on the heap they would leave holes,
+    // several times the size of the cache (246 MB for one of 24 MB while overviews of 224 bands are made; 31
+    // MB with a mapping for each).
     mallopt(M_MMAP_THRESHOLD, 64 << 10);
     mallopt(M_TRIM_THRESHOLD, 2 << 20);
 #endif

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A few threads that share one piece of work after another: a tile, or an algorithm that cannot be cut into tiles.
+// A few threads that share one piece of work after another: a tile, or an algorithm that cannot be cut into
+// tiles.
 #pragma once
 
 #include <atomic>

@@ -119,7 +119,8 @@ TilePlan plan_tiles(const TileRequest& r) {
         const int64_t want_y = std::max(
             unit_y, std::min(round_up(std::max<int64_t>(1, 4 * r.halo), unit_y), round_up(r.lines, unit_y)));
         std::vector<int64_t> heights{want_y, unit_y};
-        // Part of a block's lines rather than many blocks side by side: each tile decodes all the blocks that it touches.
+        // Part of a block's lines rather than many blocks side by side: each tile decodes all the blocks that
+        // it touches.
         const int64_t low = std::max(min_y, round_up(16, r.align_lines));
         for (int64_t y = unit_y / 2; y > low; y /= 2)
             heights.push_back(round_up(y, r.align_lines));

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/cuda_module.h"
 #include "cuda/check.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 namespace hsi::cuda {
 
@@ -32,6 +35,14 @@ inline uint64_t free_memory(int ordinal) {
     size_t available = 0, total = 0;
     HSI_CUDA_CHECK(cudaMemGetInfo(&available, &total));
     return available;
+}
+
+/// Of the device that has least.
+inline uint64_t least_free_memory(const std::vector<CudaDevice>& devices) {
+    uint64_t least = UINT64_MAX;
+    for (const CudaDevice& device : devices)
+        least = std::min(least, free_memory(device.ordinal));
+    return least;
 }
 
 } // namespace hsi::cuda

@@ -4,8 +4,9 @@
 
 namespace hsi::cuda {
 
-/// exp(x) for x <= 0 to within two units in the last place, zero below -708; NaN stays NaN. CUDA's own branches on
-/// rare arguments, which keeps the compiler from interleaving several of them, and latency is all that they cost.
+/// exp(x) for x <= 0 to within two units in the last place, zero below -708; NaN stays NaN. CUDA's own
+/// branches on rare arguments, which keeps the compiler from interleaving several of them, and latency is all
+/// that they cost.
 __device__ __forceinline__ double exp_of_negative(double x) {
     const double magic = 6755399441055744.0; // 1.5 * 2^52: the sum's low word is the rounded number
     const double shifted = fma(x, 1.4426950408889634, magic);

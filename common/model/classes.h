@@ -2,6 +2,8 @@
 // What every trained classifier says about its classes and the features that it wants.
 #pragma once
 
+#include "core/label_class.h"
+
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -10,13 +12,7 @@
 
 namespace hsi::model {
 
-struct ModelClass {
-    int value = 0; ///< 1..65535, what the map holds
-    std::string name;
-    std::optional<std::array<uint8_t, 4>> colour;
-    int64_t samples = 0; ///< training pixels
-    double weight = 1;   ///< of its training pixels' errors, where the classifier weighs them
-};
+using ModelClass = hsi::LabelClass; ///< pixels: those that it was trained with
 
 /// The scene's bands behind the features, and what their numbers mean.
 struct ModelBands {

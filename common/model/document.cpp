@@ -36,7 +36,7 @@ std::string classes_text(const std::vector<ModelClass>& classes, bool weights) {
     std::string t = "\"classes\": [\n";
     for (size_t i = 0; i < classes.size(); ++i) {
         const ModelClass& c = classes[i];
-        Json one{{"value", c.value}, {"name", c.name}, {"samples", c.samples}};
+        Json one{{"value", c.value}, {"name", c.name}, {"samples", c.pixels}};
         if (weights) one["weight"] = c.weight;
         if (c.colour) one["colour"] = *c.colour;
         t += "  " + dump(one) + (i + 1 < classes.size() ? ",\n" : "\n");
@@ -228,7 +228,7 @@ std::vector<ModelClass> Reader::classes(const Json& root) const {
         c.value = static_cast<int>(whole(member(one, "value"), "value", 1, 65535));
         if (!all.empty() && c.value <= all.back().value) fail("its classes are not in order of their values");
         c.name = text(one, "name");
-        if (one.contains("samples")) c.samples = whole(one["samples"], "samples", 0, int64_t{1} << 50);
+        if (one.contains("samples")) c.pixels = whole(one["samples"], "samples", 0, int64_t{1} << 50);
         if (one.contains("weight")) c.weight = number(one["weight"], "weight");
         if (one.contains("colour")) {
             expect(one["colour"], "colour", 4);

@@ -29,8 +29,8 @@ BlockWriter::BlockWriter(GDALDataset& dataset, StoreRule rule, uint64_t memory)
     m_across = (m_samples + bx - 1) / bx;
     m_block_bytes = static_cast<size_t>(m_block_samples * m_block_lines) * m_rule.sample_bytes();
     const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
-    const bool apart = m_bands == 1 || (interleave != nullptr && EQUAL(interleave, "BAND"));
-    m_assemble = apart && dataset.GetDriver() != nullptr &&
+    m_apart = m_bands == 1 || (interleave != nullptr && EQUAL(interleave, "BAND"));
+    m_assemble = m_apart && dataset.GetDriver() != nullptr &&
                  EQUAL(dataset.GetDriver()->GetDescription(), "GTiff") && 2 * row_bytes() <= memory;
 }
 
@@ -38,7 +38,11 @@ uint64_t BlockWriter::row_bytes() const {
     return static_cast<uint64_t>(m_across) * static_cast<uint64_t>(m_bands) * m_block_bytes;
 }
 
-uint64_t BlockWriter::wanted_bytes() const { return std::min(2 * row_bytes(), m_memory); }
+uint64_t BlockWriter::wanted_bytes() const {
+    // Where a block holds all bands the dataset keeps one of its own, beside the cache.
+    const uint64_t own = m_apart ? 0 : static_cast<uint64_t>(m_bands) * m_block_bytes;
+    return std::min(2 * row_bytes(), m_memory) + own;
+}
 
 stream::BlockLayout BlockWriter::layout() const {
     if (m_assemble || m_block_samples >= m_samples) return {};

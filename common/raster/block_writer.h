@@ -29,8 +29,8 @@ class BlockWriter {
     bool assembles() const { return m_assemble; }
     /// Bytes of one row of blocks, all bands.
     uint64_t row_bytes() const;
-    /// What is held for blocks in the making (a tile may touch two rows of them), or what GDAL's block cache should
-    /// hold instead.
+    /// What is held for blocks in the making (a tile may touch two rows of them), or what GDAL's block cache
+    /// should hold instead.
     uint64_t wanted_bytes() const;
     /// Blocks that tiles should cover wholly when rows of them cannot be held.
     stream::BlockLayout layout() const;
@@ -52,6 +52,7 @@ class BlockWriter {
     int m_bands = 0;
     int64_t m_samples = 0, m_lines = 0, m_block_samples = 1, m_block_lines = 1, m_across = 1;
     size_t m_block_bytes = 0;
+    bool m_apart = true; ///< a block holds one band
     bool m_assemble = false;
     std::map<int64_t, BlockRow> m_rows;
     std::vector<std::vector<char>> m_spare; ///< buffers of rows that are done

@@ -2,10 +2,13 @@
 #include "raster/drivers.h"
 
 #include "core/error.h"
+#include "core/names.h"
 #include "raster/gdal_errors.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>
+
+#include <vector>
 
 namespace hsi::raster {
 
@@ -24,8 +27,15 @@ GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies,
                            const std::string& advice) {
     register_drivers();
     GDALDriver* driver = GetGDALDriverManager()->GetDriverByName(name.c_str());
-    if (driver == nullptr)
-        throw UsageError("-of " + name + ": GDAL has no such driver", "--formats lists the drivers.");
+    if (driver == nullptr) {
+        std::vector<std::string> names;
+        for (int i = 0; i < GetGDALDriverManager()->GetDriverCount(); ++i)
+            if (GDALDriver* const one = GetGDALDriverManager()->GetDriver(i); qualifies(one))
+                names.emplace_back(one->GetDescription());
+        const std::string near = did_you_mean(name, names);
+        throw UsageError("-of " + name + ": GDAL has no such driver",
+                         near + (near.empty() ? "" : " ") + "--formats lists the drivers.");
+    }
     if (!qualifies(driver)) throw UsageError("-of " + name + ": this driver cannot " + what, advice);
     return driver;
 }

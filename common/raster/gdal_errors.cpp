@@ -25,7 +25,9 @@ std::string join(const std::vector<std::string>& texts) {
 
 void register_drivers() {
     static std::once_flag once;
-    std::call_once(once, [] { GDALAllRegister(); });
+    std::call_once(once, [] {
+        if (GDALGetDriverCount() == 0) GDALAllRegister();
+    });
 }
 
 GdalErrors::GdalErrors() { CPLPushErrorHandlerEx(&GdalErrors::collect, this); }

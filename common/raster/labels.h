@@ -10,6 +10,7 @@
 // from a field of a vector file.
 #pragma once
 
+#include "core/label_class.h"
 #include "raster/raster_sink.h"
 #include "raster/raster_source.h"
 
@@ -23,14 +24,8 @@
 namespace hsi::raster {
 
 inline constexpr int max_class = 65535;
-using Colour = std::array<uint8_t, 4>; ///< red, green, blue, alpha
-
-struct LabelClass {
-    int value = 0;                ///< 1..max_class
-    std::string name;             ///< empty: the file has none
-    std::optional<Colour> colour; ///< empty: the file has none
-    int64_t pixels = 0;           ///< counted by collect_labels() and count_labels()
-};
+using hsi::Colour;
+using hsi::LabelClass; ///< pixels: counted by collect_labels() and count_labels()
 
 /// Where pixels lie. Two grids are the same when sizes, SRS and geotransform are (to a thousandth of a
 /// pixel).

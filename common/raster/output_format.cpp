@@ -365,6 +365,29 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
                 "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");
 }
 
+/// A GeoTIFF whose blocks hold all bands: the dataset keeps one, beside the block cache, which has a quarter
+/// of -memory. Another quarter is left for that, so that the tiles have half. Throws Error when it is not
+/// enough.
+void fit_geotiff(const OutputOptions& options, const CPLStringList& list, const stream::CubeShape& shape,
+                 GDALDataType type) {
+    const char* const interleave = list.FetchNameValue("INTERLEAVE");
+    const bool together = interleave == nullptr || EQUAL(interleave, "PIXEL"); // GDAL's default
+    if (options.memory == 0 || shape.bands == 1 || !together ||
+        !CPLTestBool(list.FetchNameValueDef("TILED", "NO")))
+        return;
+    const int w = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKXSIZE", "256")));
+    const int h = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKYSIZE", "256")));
+    const uint64_t block = static_cast<uint64_t>(w) * static_cast<uint64_t>(h) *
+                           static_cast<uint64_t>(shape.bands) *
+                           static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    if (block > options.memory) // which is a quarter of -memory
+        throw Error("a GeoTIFF with " + std::to_string(shape.bands) + " bands of " +
+                        GDALGetDataTypeName(type) + " together in blocks of " + std::to_string(w) + "x" +
+                        std::to_string(h) + " needs -memory " + format_byte_size(4 * block),
+                    "Use a larger -memory, smaller blocks (-co BLOCKXSIZE=128 -co BLOCKYSIZE=128), or "
+                    "-co INTERLEAVE=BAND.");
+}
+
 } // namespace
 
 bool is(GDALDriver* driver, const char* name) { return EQUAL(driver->GetDescription(), name); }
@@ -467,7 +490,10 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
             throw UsageError("-co: " + (errors.any() ? errors.text() : errors.warnings()));
     }
     if (is_virtual) return target;
-    if (is(target.driver, "GTiff")) add_geotiff_defaults(target.options, spec.shape, target.type);
+    if (is(target.driver, "GTiff")) {
+        add_geotiff_defaults(target.options, spec.shape, target.type);
+        fit_geotiff(options, target.options, spec.shape, target.type);
+    }
     if (is(target.driver, "COG")) {
         if (target.options.FetchNameValue("BLOCKSIZE") == nullptr)
             target.options.SetNameValue("BLOCKSIZE",

@@ -67,7 +67,7 @@ class RasterSource final : public stream::CubeSource {
     /// GDAL's scale, offset and unit of the bands; where there is no scale, the ENVI header's reflectance
     /// scale factor or data reflectance gain and offset values, and its data units.
     BandValues band_values() const;
-    std::optional<double> nodata() const;       ///< of the first kept band, or -srcnodata
+    std::optional<double> nodata() const; ///< of the first kept band, or -srcnodata
     bool has_srs() const;
     std::string srs_wkt() const;                     ///< empty when there is none
     bool geotransform(double (&gt)[6]) const;        ///< of the window; false when there is none

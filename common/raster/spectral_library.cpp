@@ -177,9 +177,15 @@ SpectralLibrary read_csv(const std::string& path) {
             columns[c].push_back(to_number(cells[static_cast<int>(c)]));
     }
     if (heads.empty() || columns.front().empty()) refuse(path, "holds no table");
+    // One column of each kind: a spectrum may be called "band" or "Wavelength", too.
+    bool numbered = false, placed = false;
     for (size_t c = 0; c < heads.size(); ++c) {
-        if (EQUAL(heads[c].c_str(), "band")) continue;
-        if (STARTS_WITH_CI(heads[c].c_str(), "wavelength")) {
+        if (!numbered && c < 2 && EQUAL(heads[c].c_str(), "band")) {
+            numbered = true;
+            continue;
+        }
+        if (!placed && STARTS_WITH_CI(heads[c].c_str(), "wavelength")) {
+            placed = true;
             double guess = 0;
             for (double v : columns[c])
                 if (v > guess) guess = v;
@@ -210,7 +216,9 @@ std::string envi_name(std::string name) {
     return name;
 }
 
-std::string csv_name(const std::string& name) {
+std::string csv_name(std::string name) {
+    for (char& c : name)
+        if (c == '\n' || c == '\r') c = ' ';
     if (name.find_first_of(",\"") == std::string::npos) return name;
     std::string quoted = "\"";
     for (char c : name) {

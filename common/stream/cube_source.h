@@ -62,8 +62,8 @@ class CubeSink {
     /// True: write() may be called from several threads at once, in any order. False: the pipeline calls it
     /// from one thread at a time, tiles in order.
     virtual bool concurrent() const = 0;
-    /// Blocks that tiles should be made of where memory allows: those of a file that cannot take parts of a block
-    /// cheaply. block_samples = 0: no wish.
+    /// Blocks that tiles should be made of where memory allows: those of a file that cannot take parts of a
+    /// block cheaply. block_samples = 0: no wish.
     virtual BlockLayout layout() const { return {}; }
     /// Writes the tile; `src` may be changed by the call (conversion in place). Throws Error (disk full ...).
     virtual void write(const Rect& core, const CubeView<float>& src) = 0;

@@ -34,8 +34,8 @@ struct PassOptions {
     int lanes = 1;                            ///< wanted
     uint64_t memory = uint64_t{1} << 30;      ///< host bytes for all lanes
     uint64_t device_memory = 0;               ///< device bytes for all lanes; 0: no limit
-    int64_t tile_samples = 0, tile_lines = 0;   ///< forced tile size, 0: choose
-    BlockLayout output_layout;                  ///< CubeSink::layout() of the largest output
+    int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
+    BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress;       ///< share of the tiles done, called by one thread at a time
     const std::vector<int64_t>* only = nullptr; ///< tiles to visit (indices of the plan); all when null

@@ -2,16 +2,15 @@
 // Confusion matrix of a class map against a reference, and what is derived from it.
 #pragma once
 
+#include "core/label_class.h"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace hsi::accuracy {
 
-struct Class {
-    int value = 0;
-    std::string name; ///< empty: none
-};
+using Class = hsi::LabelClass; ///< value and name count
 
 /// A share with its 95 % confidence interval; all NaN when there is nothing to divide by.
 struct Estimate {

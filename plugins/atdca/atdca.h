@@ -133,21 +133,21 @@ double spectral_angle(const double* a, const double* b, size_t n);
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// What hsi_cuda_atdca.so offers, through its symbol hsi_cuda_atdca (a function CudaBackend* (*)(), the
-/// object is static).
-class CudaBackend {
+/// The search on the CPU or on a device (hsi_cuda_atdca.so).
+class Backend {
   public:
+    virtual ~Backend() = default;
     /// True when the scene and what the search needs fit into device_memory bytes (0: 80 % of what is free).
-    virtual bool fits(const CudaDevice& device, uint64_t device_memory, const stream::CubeShape& scene,
-                      const Options& options) = 0;
-    /// As detect(), with the scene on the device, read once: the same targets in the same order, and the same
-    /// scores to the last bit. Throws Error when it does not fit.
-    virtual Detection detect(const CudaDevice& device, const stream::CubeSource& source,
-                             const Options& options, const stream::PassOptions& pass) = 0;
-
-  protected:
-    ~CudaBackend() = default;
+    virtual bool fits(uint64_t device_memory, const stream::CubeShape& scene,
+                      const Options& options) const = 0;
+    /// As atdca::detect(). On a device with the scene there, read once: the same targets in the same order,
+    /// and the same scores to the last bit. \throws Error when it does not fit.
+    virtual Detection detect(const stream::CubeSource& source, const Options& options,
+                             const stream::PassOptions& pass) = 0;
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
 };
-inline constexpr const char* cuda_symbol = "hsi_cuda_atdca";
+
+std::unique_ptr<Backend> make_cpu_backend();
 
 } // namespace hsi::atdca

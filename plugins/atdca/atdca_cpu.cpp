@@ -917,4 +917,19 @@ MemoryPlan plan_detection(const stream::CubeSource& source, const Options& optio
 
 const char* simd_target() { return simd_kernels().target; }
 
+namespace {
+
+class CpuBackend final : public Backend {
+  public:
+    bool fits(uint64_t, const stream::CubeShape&, const Options&) const override { return true; }
+    Detection detect(const stream::CubeSource& source, const Options& options,
+                     const stream::PassOptions& pass) override {
+        return atdca::detect(source, options, pass);
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
 } // namespace hsi::atdca

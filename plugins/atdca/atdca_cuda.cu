@@ -83,24 +83,26 @@ class Upload final : public stream::Operation {
     std::shared_ptr<HostAllocator> m_allocator;
 };
 
-class Backend final : public CudaBackend {
+class CudaBackend final : public Backend {
   public:
-    bool fits(const CudaDevice& device, uint64_t device_memory, const stream::CubeShape& scene,
-              const Options& options) override {
+    explicit CudaBackend(const std::vector<CudaDevice>& devices) : m_device(devices.at(0)) {}
+    bool fits(uint64_t device_memory, const stream::CubeShape& scene, const Options& options) const override {
         const auto shape = shape_of(scene, options);
-        const uint64_t free = cuda::free_memory(device.ordinal);
+        const uint64_t free = cuda::free_memory(m_device.ordinal);
         const uint64_t room = device_memory > 0 ? std::min(device_memory, free) : free / 5 * 4;
         // The lanes' tiles together are the scene at most, and seldom more than this.
         const uint64_t staging = std::min(shape.cube_bytes(), 32 * Upload::tile_bytes);
         return shape.cube_bytes() + gpu::SearchWork::state_bytes(shape) + staging <= room;
     }
 
-    Detection detect(const CudaDevice& device, const stream::CubeSource& source, const Options& options,
+    uint64_t free_memory() const override { return cuda::free_memory(m_device.ordinal); }
+
+    Detection detect(const stream::CubeSource& source, const Options& options,
                      const stream::PassOptions& pass) override {
         if (options.targets < 1)
             throw UsageError("-t: " + std::to_string(options.targets) + " is not a number of targets",
                              "Use 1 or more.");
-        const DeviceGuard guard(device.ordinal);
+        const DeviceGuard guard(m_device.ordinal);
         const auto scene = source.shape();
         gpu::SearchWork work;
         work.shape = shape_of(scene, options);
@@ -126,7 +128,7 @@ class Backend final : public CudaBackend {
         work.result = result.data();
 
         Detection d;
-        Upload upload(device.ordinal, work, scene.samples);
+        Upload upload(m_device.ordinal, work, scene.samples);
         auto reading = pass;
         reading.name = "read";
         reading.only = nullptr;
@@ -175,13 +177,15 @@ class Backend final : public CudaBackend {
         if (pass.progress) pass.progress(1.0);
         return d;
     }
-};
 
-Backend backend;
+  private:
+    const CudaDevice m_device;
+};
 
 } // namespace
 } // namespace hsi::atdca
 
-extern "C" __attribute__((visibility("default"))) hsi::atdca::CudaBackend* hsi_cuda_atdca() {
-    return &hsi::atdca::backend;
+extern "C" __attribute__((visibility("default"))) hsi::atdca::Backend*
+hsi_cuda_atdca(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::atdca::CudaBackend(devices);
 }

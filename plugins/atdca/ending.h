@@ -11,11 +11,12 @@ enum class Ending { complete, rank, nothing_positive, p_vanished };
 /// Detection::warning.
 inline std::string ending_text(Ending ending, size_t found, int wanted) {
     if (ending == Ending::complete) return {};
-    const char* why = ending == Ending::rank
-                          ? "what is left of the best other pixel is under 1e-6 of the first target's squared norm"
-                      : ending == Ending::nothing_positive
-                          ? "no other pixel projects to a positive value"
-                          : "the vector p has vanished: the vector of ones lies in the span of the targets";
+    const char* why =
+        ending == Ending::rank
+            ? "what is left of the best other pixel is under 1e-6 of the first target's squared norm"
+        : ending == Ending::nothing_positive
+            ? "no other pixel projects to a positive value"
+            : "the vector p has vanished: the vector of ones lies in the span of the targets";
     return "only " + std::to_string(found) + " of " + std::to_string(wanted) + " targets: " + why;
 }
 

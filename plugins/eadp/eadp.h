@@ -152,8 +152,4 @@ std::unique_ptr<Backend> make_cpu_backend();
 /// Where the CPU backend's SIMD code was dispatched to.
 const char* simd_target();
 
-/// What hsi_cuda_eadp.so offers through its symbol hsi_cuda_eadp: a function
-/// Backend* (*)(const std::vector<CudaDevice>&), whose object the caller owns.
-inline constexpr const char* cuda_symbol = "hsi_cuda_eadp";
-
 } // namespace hsi::eadp

@@ -2,7 +2,7 @@
 #include "eadp/profile.h"
 
 #include "eadp/gradient.h"
-#include "eadp/plane_store.h"
+#include "stream/plane_store.h"
 
 #include <algorithm>
 #include <limits>
@@ -41,9 +41,10 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
 }
 
 /// Ranges and contrasts of all planes of a source.
-std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Options& options, Backend& backend,
-                                     const ProfileRun& run, uint64_t memory, const DiffusionPlan& diffusion,
-                                     double share, int copy, ProfileFacts& facts) {
+std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Options& options,
+                                     Backend& backend, const ProfileRun& run, uint64_t memory,
+                                     const DiffusionPlan& diffusion, double share, int copy,
+                                     ProfileFacts& facts) {
     const auto shape = source.shape();
     const int components = shape.bands;
     const bool whole = diffusion.plan.size() == 1 && backend.wants_whole_scene();
@@ -124,13 +125,13 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
     ProfileFacts facts;
     // All planes of the profile, since a sink takes all bands of a tile at once.
     const stream::CubeShape all{shape.samples, shape.lines, profile_bands(options, n)};
-    std::unique_ptr<PlaneStore> store;
+    std::unique_ptr<stream::PlaneStore> store;
     uint64_t memory = run.memory;
     if (all.float_bytes() <= memory / 2) {
-        store = std::make_unique<PlaneStore>(all);
+        store = std::make_unique<stream::PlaneStore>(all);
         memory -= all.float_bytes();
     } else {
-        store = std::make_unique<PlaneStore>(all, run.folder);
+        store = std::make_unique<stream::PlaneStore>(all, run.folder);
     }
     const auto planes = [&](int copy) {
         std::vector<int> list;
@@ -193,6 +194,29 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     run.finished(stream::run_pass(components, *operation, {&open_sink(facts)}, plan.plan,
                                   options_of(run, "diffusion", 0.7, run.memory)));
     return facts;
+}
+
+namespace {
+
+/// What a shape alone says: for planning passes over planes that do not exist yet.
+class PlannedSource final : public stream::CubeSource {
+  public:
+    explicit PlannedSource(const stream::CubeShape& shape) : m_shape(shape) {}
+    stream::CubeShape shape() const override { return m_shape; }
+    stream::BlockLayout layout() const override { return {}; }
+    std::unique_ptr<stream::CubeReader> open_reader() const override {
+        throw Error("internal: nothing to read yet");
+    }
+
+  private:
+    const stream::CubeShape m_shape;
+};
+
+} // namespace
+
+DiffusionPlan plan_profile(const stream::CubeShape& components, const Options& options, Backend& backend,
+                           const ProfileRun& run) {
+    return plan_profile(PlannedSource(components), options, backend, run);
 }
 
 } // namespace hsi::eadp

@@ -48,6 +48,9 @@ struct DiffusionPlan {
 };
 DiffusionPlan plan_profile(const stream::CubeSource& components, const Options& options, Backend& backend,
                            const ProfileRun& run);
+/// The same for planes that do not exist yet.
+DiffusionPlan plan_profile(const stream::CubeShape& components, const Options& options, Backend& backend,
+                           const ProfileRun& run);
 
 /// Computes the profile. open_sink is called once, when the facts are known and before the first tile is
 /// written; its sink has profile_bands() bands.

@@ -5,10 +5,14 @@
 #include "core/error.h"
 #include "gdal/lanes.h"
 
+#include <map>
+#include <mutex>
+#include <string>
+
 namespace hsi::plugin {
 namespace {
 
-/// Support vectors times bands from which a GPU pays in `auto`: see docs/performance.md.
+/// Support vectors times bands from which a GPU pays in `auto`: see docs/measurements.md.
 constexpr double worth = 2e4;
 
 DeviceChoice choice_of(const DeviceWish& wish) {
@@ -44,9 +48,13 @@ std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const s
     try {
         const auto devices = choose_devices(choice_of(wish), "svm", UINT64_MAX);
         if (devices.empty()) throw Error("no CUDA device was found");
-        auto* const cuda =
-            reinterpret_cast<svm::CudaBackend* (*)()>(cuda_module_symbol("svm", svm::cuda_symbol))();
-        return cuda->make_classification(devices, model, options);
+        // Backends live as long as the process: operations on them may be kept anywhere.
+        static auto& backends = *new std::map<std::string, std::unique_ptr<svm::Backend>>;
+        static std::mutex guard;
+        const std::lock_guard lock(guard);
+        auto& backend = backends[wish.text];
+        if (!backend) backend = make_cuda_backend<svm::Backend>("svm", devices);
+        return backend->make_classification(model, options);
     } catch (const Error& e) {
         throw Error("GDAL_HSI_DEVICE=" + wish.text + ": " + e.what(), e.advice());
     }

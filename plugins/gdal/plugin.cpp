@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "gdal/apply.h"
+#include "gdal/commands.h"
 #include "gdal/function.h"
 #include "gdal/lanes.h"
 #include "gdal/processed.h"
@@ -94,10 +95,12 @@ void GDALRegister_HSI(void) {
     Dl_info caller;
     if (dladdr(__builtin_return_address(0), &caller) != 0 && caller.dli_fname != nullptr)
         gdal = dlopen(caller.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
-    // A wrong HSI_SIMD is an error, as it is to the tools: without functions nothing runs that was not asked for.
+    // A wrong HSI_SIMD is an error, as it is to the tools: without functions nothing runs that was not asked
+    // for.
     if (hsi::plugin::guarded("HSI", [] { hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); }) !=
         CE_None)
         return;
     hsi::plugin::register_all(std::make_index_sequence<hsi::plugin::most_functions>());
     hsi::plugin::register_steps(gdal);
+    hsi::plugin::load_commands();
 }

@@ -86,20 +86,16 @@ std::unique_ptr<stream::Operation> make_transform(Transform transform);
 /// Where the CPU backend's SIMD code was dispatched to.
 const char* simd_target();
 
-/// What hsi_cuda_pca.so offers, through its symbol hsi_cuda_pca (a function CudaBackend* (*)(), the object is
-/// static).
-class CudaBackend {
+/// The passes of PCA, on the CPU or on devices (hsi_cuda_pca.so).
+class Backend {
   public:
-    virtual std::unique_ptr<stream::CovarianceScan> make_covariance(const std::vector<CudaDevice>& devices,
-                                                                    int bands) = 0;
-    virtual std::unique_ptr<stream::Operation> make_transform(const std::vector<CudaDevice>& devices,
-                                                              Transform transform) = 0;
-    /// Free memory of the device in bytes.
-    virtual uint64_t free_memory(const CudaDevice& device) = 0;
-
-  protected:
-    ~CudaBackend() = default;
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<stream::CovarianceScan> make_covariance(int bands) = 0;
+    virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
 };
-inline constexpr const char* cuda_symbol = "hsi_cuda_pca";
+
+std::unique_ptr<Backend> make_cpu_backend();
 
 } // namespace hsi::pca

@@ -107,4 +107,20 @@ std::unique_ptr<stream::Operation> make_transform(Transform transform) {
 
 const char* simd_target() { return simd_kernels().target; }
 
+namespace {
+
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<stream::CovarianceScan> make_covariance(int bands) override {
+        return std::make_unique<stream::CovarianceScan>(bands);
+    }
+    std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
+        return pca::make_transform(std::move(transform));
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
 } // namespace hsi::pca

@@ -223,24 +223,25 @@ class CudaTransform final : public stream::Operation {
     const Transform m_transform;
 };
 
-class Backend final : public CudaBackend {
+class CudaBackend final : public Backend {
   public:
-    std::unique_ptr<stream::CovarianceScan> make_covariance(const std::vector<CudaDevice>& devices,
-                                                            int bands) override {
-        return std::make_unique<CudaCovariance>(devices, bands);
+    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    std::unique_ptr<stream::CovarianceScan> make_covariance(int bands) override {
+        return std::make_unique<CudaCovariance>(m_devices, bands);
     }
-    std::unique_ptr<stream::Operation> make_transform(const std::vector<CudaDevice>& devices,
-                                                      Transform transform) override {
-        return std::make_unique<CudaTransform>(devices, std::move(transform));
+    std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
+        return std::make_unique<CudaTransform>(m_devices, std::move(transform));
     }
-    uint64_t free_memory(const CudaDevice& device) override { return cuda::free_memory(device.ordinal); }
-};
+    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
 
-Backend backend;
+  private:
+    const std::vector<CudaDevice> m_devices;
+};
 
 } // namespace
 } // namespace hsi::pca
 
-extern "C" __attribute__((visibility("default"))) hsi::pca::CudaBackend* hsi_cuda_pca() {
-    return &hsi::pca::backend;
+extern "C" __attribute__((visibility("default"))) hsi::pca::Backend*
+hsi_cuda_pca(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::pca::CudaBackend(devices);
 }

@@ -3,6 +3,7 @@
 #include "sahic/lorsal.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_owner.h"
 #include "core/team.h"
 #include "sahic/lorsal_problem.h"
 
@@ -26,9 +27,11 @@ constexpr int64_t block_rows = 128;
 /// OpenBLAS picks its kernels by the processor, and those for AVX-512 add in another order than those for
 /// AVX2 (Haswell's, which Zen has, too). The latter are taken wherever they run: one training set, one model.
 /// It picks them when it is loaded, before anything here runs, so it is asked to do so again; where it was
-/// built for one processor it has no choice, and lacks these functions.
+/// built for one processor it has no choice, and lacks these functions. In another program's process its BLAS
+/// stays as it is: others may be computing with it at this moment, and reading the environment.
 void choose_blas_kernels() {
 #if defined(__x86_64__)
+    if (!process_is_ours()) return;
     static std::once_flag once;
     std::call_once(once, [] {
         if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
@@ -48,9 +51,22 @@ void choose_blas_kernels() {
 
 } // namespace
 
-SingleThreadedBlas::SingleThreadedBlas() : m_before(openblas_get_num_threads()) {
+namespace {
+std::mutex g_blas;      // guards what follows
+int g_blas_users = 0;   // trainings that run in this process
+int g_blas_threads = 0; // before the first of them
+} // namespace
+
+SingleThreadedBlas::SingleThreadedBlas() {
     choose_blas_kernels();
+    const std::lock_guard lock(g_blas);
+    if (g_blas_users++ == 0) g_blas_threads = openblas_get_num_threads();
     openblas_set_num_threads(1);
+}
+
+SingleThreadedBlas::~SingleThreadedBlas() {
+    const std::lock_guard lock(g_blas);
+    if (--g_blas_users == 0) openblas_set_num_threads(g_blas_threads);
 }
 
 void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,
@@ -267,7 +283,7 @@ LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double s
     model.spread = spread;
     model.classes = set.classes;
     for (auto& c : model.classes)
-        c.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
+        c.pixels = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
     model.bands.resize(bands);
     std::iota(model.bands.begin(), model.bands.end(), 1);
     std::vector<size_t> used;
@@ -332,5 +348,32 @@ LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
     result.model.gap = result.gap;
     return result;
 }
+
+namespace {
+
+class CpuBackend final : public Backend {
+  public:
+    explicit CpuBackend(int threads) : m_threads(threads) {}
+    LorsalResult train(const TrainingSet& set, const LorsalOptions& options) override {
+        return sahic::train(set, options);
+    }
+    std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel> model,
+                                                     const SpectralOptions& options, int64_t samples,
+                                                     int64_t lines) override {
+        return sahic::make_spectral_pass(std::move(model), options, samples, lines);
+    }
+    std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits) override {
+        return sahic::make_mrf_solver(options, limits, m_threads);
+    }
+    uint64_t mrf_host_bytes(const MrfLimits& limits) const override { return mrf_bytes(limits); }
+    uint64_t mrf_device_bytes(const MrfLimits&) const override { return 0; }
+
+  private:
+    const int m_threads;
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend(int threads) { return std::make_unique<CpuBackend>(threads); }
 
 } // namespace hsi::sahic

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "model/training_set.h"
 #include "sahic/sahic.h"
 
 #include <cstdint>
@@ -13,14 +14,7 @@
 
 namespace hsi::sahic {
 
-struct TrainingSet {
-    int features = 0;
-    double scale = 1;                ///< greatest absolute value of the scene, above 0
-    std::vector<float> values;       ///< [sample][feature], as read from the scene
-    std::vector<uint16_t> label;     ///< a sample each: class value
-    std::vector<ModelClass> classes; ///< the labels that occur, by value; samples are counted by train()
-    int64_t samples() const { return static_cast<int64_t>(label.size()); }
-};
+using model::TrainingSet;
 
 struct LorsalOptions {
     /// false: the paper's path, an exact number of steps; true: the optimum itself, to a proven gap.
@@ -62,5 +56,8 @@ double mean_square_distance(const TrainingSet& set);
 LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double spread,
                   const std::vector<double>& weights);
 } // namespace detail
+
+/// The CPU backend, whose solvers work with so many threads.
+std::unique_ptr<Backend> make_cpu_backend(int threads);
 
 } // namespace hsi::sahic

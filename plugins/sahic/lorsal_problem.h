@@ -24,10 +24,7 @@ class SingleThreadedBlas {
     SingleThreadedBlas();
     SingleThreadedBlas(const SingleThreadedBlas&) = delete;
     SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
-    ~SingleThreadedBlas() { openblas_set_num_threads(m_before); }
-
-  private:
-    int m_before;
+    ~SingleThreadedBlas();
 };
 
 /// Column-major matrices; c (rows x cols) = alpha op(a) (rows x inner) b (inner x cols).

@@ -10,7 +10,9 @@
 
 #include "core/cancel.h"
 #include "core/cuda_module.h"
+#include "core/host_memory.h"
 #include "model/classes.h"
+#include "model/training_set.h"
 #include "stream/operation.h"
 
 #include <array>
@@ -199,35 +201,32 @@ uint64_t mrf_bytes(const MrfLimits& limits);
 /// Projects q (count pixels, class planes `stride` apart) on the simplex, in place: non-negative, sum 1.
 void project_on_simplex(float* q, int classes, int64_t stride, int64_t count);
 
-// ---- CUDA ------------------------------------------------------------------------------------------------
+// ---- The backends
+// ------------------------------------------------------------------------------------------
 
-struct TrainingSet;
 struct LorsalOptions;
 struct LorsalResult;
 
-/// What hsi_cuda_sahic.so offers, through its symbol hsi_cuda_sahic (a function CudaBackend* (*)(), the
-/// object is static).
-class CudaBackend {
+/// All that is computed, on the CPU or on devices (hsi_cuda_sahic.so). make_cpu_backend() stands in
+/// sahic/lorsal.h, for training needs a BLAS.
+class Backend {
   public:
-    virtual LorsalResult train(const CudaDevice& device, const TrainingSet& set,
-                               const LorsalOptions& options) = 0;
-    virtual std::unique_ptr<SpectralPass> make_spectral_pass(const std::vector<CudaDevice>& devices,
-                                                             std::shared_ptr<const MlrModel> model,
+    virtual ~Backend() = default;
+    virtual LorsalResult train(const model::TrainingSet& set, const LorsalOptions& options) = 0;
+    virtual std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel> model,
                                                              const SpectralOptions& options, int64_t samples,
                                                              int64_t lines) = 0;
-    virtual std::unique_ptr<MrfSolver> make_mrf_solver(const CudaDevice& device, const MrfOptions& options,
+    virtual std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options,
                                                        const MrfLimits& limits) = 0;
-    virtual uint64_t mrf_bytes(const MrfLimits& limits) = 0; ///< device bytes of a solver
-    /// Free memory of the device in bytes.
-    virtual uint64_t free_memory(const CudaDevice& device) = 0;
-    /// Where host buffers that are copied to the device come from.
-    virtual std::shared_ptr<HostAllocator> allocator(const CudaDevice& device) = 0;
-    /// Seconds that kernels took since the module was loaded, copies left out: training, probabilities, MRF.
-    virtual std::array<double, 3> kernel_seconds() = 0;
-
-  protected:
-    ~CudaBackend() = default;
+    /// Host and device bytes of a solver.
+    virtual uint64_t mrf_host_bytes(const MrfLimits& limits) const = 0;
+    virtual uint64_t mrf_device_bytes(const MrfLimits& limits) const = 0;
+    /// Where host buffers come from that the solver reads and writes.
+    virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
+    /// Seconds that kernels took since the backend was made, copies left out: training, probabilities, MRF.
+    virtual std::array<double, 3> kernel_seconds() const { return {}; }
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
 };
-inline constexpr const char* cuda_symbol = "hsi_cuda_sahic";
 
 } // namespace hsi::sahic

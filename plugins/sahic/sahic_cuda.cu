@@ -552,41 +552,43 @@ class Trainer {
     DeviceBuffer<double> m_kernel, m_vectors, m_values;
 };
 
-class Backend final : public CudaBackend {
+class CudaBackend final : public Backend {
   public:
-    LorsalResult train(const CudaDevice& device, const TrainingSet& set,
-                       const LorsalOptions& options) override {
-        if (options.optimum) return sahic::train(set, options); // the CPU's on every device
-        const DeviceGuard guard(device.ordinal);
-        return Trainer(device.ordinal, set, options).run(m_kernel_seconds[0]);
+    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    LorsalResult train(const TrainingSet& set, const LorsalOptions& options) override {
+        // The optimum's working set is small and its steps are many: it is the CPU's on every device.
+        if (options.optimum) return sahic::train(set, options);
+        const DeviceGuard guard(first());
+        return Trainer(first(), set, options).run(m_kernel_seconds[0]);
     }
-    std::unique_ptr<SpectralPass> make_spectral_pass(const std::vector<CudaDevice>& devices,
-                                                     std::shared_ptr<const MlrModel> model,
+    std::unique_ptr<SpectralPass> make_spectral_pass(std::shared_ptr<const MlrModel> model,
                                                      const SpectralOptions& options, int64_t samples,
                                                      int64_t lines) override {
-        return std::make_unique<CudaSpectralPass>(devices, std::move(model), options, samples, lines,
+        return std::make_unique<CudaSpectralPass>(m_devices, std::move(model), options, samples, lines,
                                                   m_kernel_seconds[1]);
     }
-    std::unique_ptr<MrfSolver> make_mrf_solver(const CudaDevice& device, const MrfOptions& options,
-                                               const MrfLimits& limits) override {
-        const DeviceGuard guard(device.ordinal);
-        return std::make_unique<CudaMrfSolver>(device.ordinal, options, limits, m_kernel_seconds[2]);
+    std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits) override {
+        const DeviceGuard guard(first());
+        return std::make_unique<CudaMrfSolver>(first(), options, limits, m_kernel_seconds[2]);
     }
-    uint64_t mrf_bytes(const MrfLimits& limits) override { return gpu::Field::bytes(limits); }
-    uint64_t free_memory(const CudaDevice& device) override { return cuda::free_memory(device.ordinal); }
-    std::shared_ptr<HostAllocator> allocator(const CudaDevice& device) override {
-        return std::make_shared<cuda::PinnedAllocator>(device.ordinal);
+    uint64_t mrf_host_bytes(const MrfLimits&) const override { return 0; }
+    uint64_t mrf_device_bytes(const MrfLimits& limits) const override { return gpu::Field::bytes(limits); }
+    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(first());
     }
-    std::array<double, 3> kernel_seconds() override { return m_kernel_seconds; }
+    std::array<double, 3> kernel_seconds() const override { return m_kernel_seconds; }
 
   private:
+    int first() const { return m_devices.front().ordinal; } ///< training and the random field stay there
+    const std::vector<CudaDevice> m_devices;
     std::array<double, 3> m_kernel_seconds{};
 };
 
 } // namespace
 } // namespace hsi::sahic
 
-extern "C" __attribute__((visibility("default"))) hsi::sahic::CudaBackend* hsi_cuda_sahic() {
-    static hsi::sahic::Backend backend;
-    return &backend;
+extern "C" __attribute__((visibility("default"))) hsi::sahic::Backend*
+hsi_cuda_sahic(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::sahic::CudaBackend(devices);
 }

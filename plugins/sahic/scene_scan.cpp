@@ -9,7 +9,8 @@ namespace hsi::sahic {
 
 class SceneScan::ScanWorker final : public stream::Worker {
   public:
-    explicit ScanWorker(SceneScan& owner) : finite(static_cast<size_t>(owner.m_shape.bands), 0), m_owner(owner) {}
+    explicit ScanWorker(SceneScan& owner)
+        : finite(static_cast<size_t>(owner.m_shape.bands), 0), m_owner(owner) {}
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const auto w = static_cast<size_t>(in.samples);
         for (int64_t line = 0; line < in.lines; ++line) {
@@ -57,7 +58,8 @@ class SceneScan::ScanWorker final : public stream::Worker {
         if (!m_owner.m_border) return;
         for (int b = 0; b < in.bands; ++b) {
             if (tile.core.y == 0)
-                std::copy_n(in.row(b, 0), in.samples, m_owner.m_first_line.data() + b * samples + tile.core.x);
+                std::copy_n(in.row(b, 0), in.samples,
+                            m_owner.m_first_line.data() + b * samples + tile.core.x);
             if (tile.core.x == 0)
                 for (int64_t line = 0; line < in.lines; ++line)
                     m_owner.m_first_sample[static_cast<size_t>(b * lines + tile.core.y + line)] =

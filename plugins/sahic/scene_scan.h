@@ -23,6 +23,14 @@ class SceneScan final : public stream::Operation {
     /// known already.
     std::vector<int64_t> tiles(const TilePlan& plan) const;
 
+    struct Result {
+        int64_t valid_pixels = 0, invalid_pixels = 0;
+        std::vector<int> empty;
+        const std::vector<int>& empty_bands() const { return empty; }
+    };
+    /// Of a pass over all tiles.
+    Result result() const { return {m_shape.pixels() - m_invalid, m_invalid, empty_bands()}; }
+
     // Complete after the pass.
     float largest() const { return m_largest; } ///< of the valid pixels; 0 when there is none
     int64_t invalid() const { return m_invalid; }

@@ -28,11 +28,11 @@ std::mt19937_64 stream_of(uint64_t seed, int value) {
     return std::mt19937_64(mix);
 }
 
-std::string label(const ClassSize& c) {
+std::string label(const LabelClass& c) {
     return "class " + std::to_string(c.value) + (c.name.empty() ? "" : " (" + c.name + ")");
 }
 
-int64_t wanted(const ClassSize& c, const Options& options) {
+int64_t wanted(const LabelClass& c, const Options& options) {
     const auto own = options.by_class.find(c.value);
     const Share& share = own == options.by_class.end() ? options.share : own->second;
     const int64_t n =
@@ -138,12 +138,12 @@ ShareText parse_share(const std::string& text, bool fraction) {
 
 void check_share(const std::string& text, bool fraction) { parse_share(text, fraction); }
 
-void apply_share(const std::string& text, bool fraction, const std::vector<ClassSize>& classes,
+void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options) {
     const ShareText parsed = parse_share(text, fraction);
     if (parsed.classes.empty()) options.share = parsed.share;
     for (const auto& name : parsed.classes) {
-        const auto known = std::find_if(classes.begin(), classes.end(), [&](const ClassSize& c) {
+        const auto known = std::find_if(classes.begin(), classes.end(), [&](const LabelClass& c) {
             return name == c.name || name == std::to_string(c.value);
         });
         if (known == classes.end()) {
@@ -160,7 +160,7 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Class
 }
 
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
-            int64_t lines, const std::vector<ClassSize>& classes, const Options& options) {
+            int64_t lines, const std::vector<LabelClass>& classes, const Options& options) {
     Split result;
     result.part.assign(index.size(), Part::test);
     std::map<int, std::vector<size_t>> members;

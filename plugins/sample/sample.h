@@ -2,6 +2,8 @@
 // Stratified, seeded split of labelled pixels into a training and a test set.
 #pragma once
 
+#include "core/label_class.h"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -23,12 +25,7 @@ struct Options {
     int patches = 1;         ///< with min_distance: compact training patches a class
 };
 
-/// One class as the caller knows it: for messages, and to check counts.
-struct ClassSize {
-    int value = 0;
-    std::string name; ///< may be empty
-    int64_t pixels = 0;
-};
+using hsi::LabelClass; ///< pixels: with a label
 
 enum class Part : uint8_t { left_out = 0, train = 1, test = 2 };
 
@@ -46,12 +43,12 @@ struct Split {
 /// Error naming the class and its count when a class has fewer pixels than wanted, or when no test pixel is
 /// left at all.
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
-            int64_t lines, const std::vector<ClassSize>& classes, const Options& options);
+            int64_t lines, const std::vector<LabelClass>& classes, const Options& options);
 
 /// The stated option forms, "50" or "15:1,9,7" (the classes by value or by name): sets options.share or
 /// by_class. `fraction`: the numbers are shares between 0 and 1 (-fraction) rather than counts (-n). Throws
 /// UsageError. Names are resolved against `classes`.
-void apply_share(const std::string& text, bool fraction, const std::vector<ClassSize>& classes,
+void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options);
 
 /// Checks the form only, before any file is opened. Throws UsageError.

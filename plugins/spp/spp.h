@@ -36,9 +36,9 @@ inline constexpr double double_below = 2e-3;
 /// The CPU backend (SIMD chosen at run time). `centroid`: c, a value a band, in the data's unit.
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid);
 
-/// The displacement of one band whose alpha is known already: a scene of two bands, y and alpha in radians, gives one,
-/// y'. Invalid (NaN out) where a value is not finite or alpha is negative; y = 0 is a value. Equal to make_displacement()
-/// up to the rounding of alpha to single precision.
+/// The displacement of one band whose alpha is known already: a scene of two bands, y and alpha in radians,
+/// gives one, y'. Invalid (NaN out) where a value is not finite or alpha is negative; y = 0 is a value. Equal
+/// to make_displacement() up to the rounding of alpha to single precision.
 std::unique_ptr<stream::Operation> make_band_displacement(double centroid);
 
 /// About how many seconds one core computes on such a scene: for choosing between CPU and GPU.
@@ -47,21 +47,18 @@ double cpu_seconds(const stream::CubeShape& shape, int window);
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// What hsi_cuda_spp.so offers, through its symbol hsi_cuda_spp (a function CudaBackend* (*)(), the object is
-/// static).
-class CudaBackend {
+/// The passes of SPP, on the CPU or on devices (hsi_cuda_spp.so).
+class Backend {
   public:
-    virtual std::unique_ptr<stream::BandStatisticsScan>
-    make_statistics(const std::vector<CudaDevice>& devices, int bands) = 0;
-    virtual std::unique_ptr<stream::Operation> make_displacement(const std::vector<CudaDevice>& devices,
-                                                                 const Options& options,
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<stream::BandStatisticsScan> make_statistics(int bands) = 0;
+    /// As make_displacement(); an Options::window that is none is a UsageError.
+    virtual std::unique_ptr<stream::Operation> make_displacement(const Options& options,
                                                                  std::vector<double> centroid) = 0;
-    /// Free memory of the device in bytes.
-    virtual uint64_t free_memory(const CudaDevice& device) = 0;
-
-  protected:
-    ~CudaBackend() = default;
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
 };
-inline constexpr const char* cuda_symbol = "hsi_cuda_spp";
+
+std::unique_ptr<Backend> make_cpu_backend();
 
 } // namespace hsi::spp

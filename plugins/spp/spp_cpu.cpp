@@ -271,7 +271,7 @@ std::unique_ptr<stream::Operation> make_displacement(const Options& options, std
 }
 
 double cpu_seconds(const stream::CubeShape& shape, int window) {
-    // Measured with AVX2 at 2.4 GHz (docs/performance.md): nanoseconds for a value of the cube, and for each
+    // Measured with AVX2 at 2.4 GHz (docs/measurements.md): nanoseconds for a value of the cube, and for each
     // of the (ws^2 - 1)/2 angles that it takes part in.
     constexpr double value = 1.8e-9, angle = 0.09e-9;
     const double pairs = (static_cast<double>(window) * window - 1) / 2;
@@ -279,5 +279,22 @@ double cpu_seconds(const stream::CubeShape& shape, int window) {
 }
 
 const char* simd_target() { return simd_kernels().target; }
+
+namespace {
+
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<stream::BandStatisticsScan> make_statistics(int bands) override {
+        return std::make_unique<stream::BandStatisticsScan>(bands);
+    }
+    std::unique_ptr<stream::Operation> make_displacement(const Options& options,
+                                                         std::vector<double> centroid) override {
+        return spp::make_displacement(options, std::move(centroid));
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
 } // namespace hsi::spp

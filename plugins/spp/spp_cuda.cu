@@ -282,34 +282,31 @@ class Displacement final : public stream::Operation {
     std::vector<double> m_centroid;
 };
 
-class Backend final : public CudaBackend {
+class CudaBackend final : public Backend {
   public:
-    std::unique_ptr<stream::BandStatisticsScan> make_statistics(const std::vector<CudaDevice>& devices,
-                                                                int bands) override {
-        return std::make_unique<Statistics>(at_least_one(devices), bands);
+    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {
+        if (m_devices.empty()) throw Error("no CUDA device was chosen", "Use -device cpu.");
     }
-    std::unique_ptr<stream::Operation> make_displacement(const std::vector<CudaDevice>& devices,
-                                                         const Options& options,
+    std::unique_ptr<stream::BandStatisticsScan> make_statistics(int bands) override {
+        return std::make_unique<Statistics>(m_devices, bands);
+    }
+    std::unique_ptr<stream::Operation> make_displacement(const Options& options,
                                                          std::vector<double> centroid) override {
         if (options.window < min_window || options.window > max_window || options.window % 2 == 0)
             throw UsageError("-ws: " + std::to_string(options.window) + " is not a window size",
                              "Use an odd number from 3 to 63.");
-        return std::make_unique<Displacement>(at_least_one(devices), options, std::move(centroid));
+        return std::make_unique<Displacement>(m_devices, options, std::move(centroid));
     }
-    uint64_t free_memory(const CudaDevice& device) override { return cuda::free_memory(device.ordinal); }
+    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
 
   private:
-    static const std::vector<CudaDevice>& at_least_one(const std::vector<CudaDevice>& devices) {
-        if (devices.empty()) throw Error("no CUDA device was chosen", "Use -device cpu.");
-        return devices;
-    }
+    const std::vector<CudaDevice> m_devices;
 };
-
-Backend backend;
 
 } // namespace
 } // namespace hsi::spp
 
-extern "C" __attribute__((visibility("default"))) hsi::spp::CudaBackend* hsi_cuda_spp() {
-    return &hsi::spp::backend;
+extern "C" __attribute__((visibility("default"))) hsi::spp::Backend*
+hsi_cuda_spp(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::spp::CudaBackend(devices);
 }

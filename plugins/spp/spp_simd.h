@@ -45,7 +45,8 @@ struct SimdKernels {
     /// out = (in - c) * inverse_rho + c for every band; NaN in inverse_rho gives NaN.
     void (*displace_row)(const float* in, ptrdiff_t in_stride, const float* inverse_rho,
                          const float* centroid, int bands, int64_t count, float* out, ptrdiff_t out_stride);
-    /// inverse[i] = 1 / (1 + sqrt(alpha[i]))^2, in double precision; NaN where alpha is negative or not finite.
+    /// inverse[i] = 1 / (1 + sqrt(alpha[i]))^2, in double precision; NaN where alpha is negative or not
+    /// finite.
     void (*inverse_rho)(const float* alpha, int64_t count, float* inverse);
     /// alpha[i] in double precision for the pixels with alpha[i] < below; others, and NaN, are left alone.
     void (*exact_alpha)(const ExactWindow& window, int64_t count, double below, double* alpha);

@@ -115,22 +115,19 @@ std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model>
                                                     const ClassifyOptions& options);
 const char* simd_target();
 
-/// What hsi_cuda_svm.so offers, through its symbol hsi_cuda_svm (a function CudaBackend* (*)(), the object is
-/// static).
-class CudaBackend {
+/// Classification on the CPU or on devices (hsi_cuda_svm.so).
+class Backend {
   public:
-    virtual std::unique_ptr<Classification> make_classification(const std::vector<CudaDevice>& devices,
-                                                                std::shared_ptr<const Model> model,
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
                                                                 const ClassifyOptions& options) = 0;
-    /// Free memory of the device in bytes.
-    virtual uint64_t free_memory(const CudaDevice& device) = 0;
-    /// Seconds that kernels took since the module was loaded, copies left out, added over the lanes (which
-    /// slow one another when they share a device).
-    virtual double kernel_seconds() = 0;
-
-  protected:
-    ~CudaBackend() = default;
+    /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
+    /// slow one another when they share a device); 0 on the CPU.
+    virtual double kernel_seconds() const { return 0; }
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
 };
-inline constexpr const char* cuda_symbol = "hsi_cuda_svm";
+
+std::unique_ptr<Backend> make_cpu_backend();
 
 } // namespace hsi::svm

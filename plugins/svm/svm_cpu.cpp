@@ -266,4 +266,18 @@ std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model>
 
 const char* simd_target() { return math::rbf_kernels().target; }
 
+namespace {
+
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
+                                                        const ClassifyOptions& options) override {
+        return svm::make_classification(std::move(model), options);
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+
 } // namespace hsi::svm

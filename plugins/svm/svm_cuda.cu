@@ -635,24 +635,25 @@ class CudaClassification final : public Classification {
     double& m_kernel_seconds;
 };
 
-class Backend final : public CudaBackend {
+class CudaBackend final : public Backend {
   public:
-    std::unique_ptr<Classification> make_classification(const std::vector<CudaDevice>& devices,
-                                                        std::shared_ptr<const Model> model,
+    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
                                                         const ClassifyOptions& options) override {
-        return std::make_unique<CudaClassification>(devices, std::move(model), options, m_kernel_seconds);
+        return std::make_unique<CudaClassification>(m_devices, std::move(model), options, m_kernel_seconds);
     }
-    uint64_t free_memory(const CudaDevice& device) override { return cuda::free_memory(device.ordinal); }
-    double kernel_seconds() override { return m_kernel_seconds; }
+    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
+    double kernel_seconds() const override { return m_kernel_seconds; }
 
   private:
+    const std::vector<CudaDevice> m_devices;
     double m_kernel_seconds = 0;
 };
 
 } // namespace
 } // namespace hsi::svm
 
-extern "C" __attribute__((visibility("default"))) hsi::svm::CudaBackend* hsi_cuda_svm() {
-    static hsi::svm::Backend backend;
-    return &backend;
+extern "C" __attribute__((visibility("default"))) hsi::svm::Backend*
+hsi_cuda_svm(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::svm::CudaBackend(devices);
 }

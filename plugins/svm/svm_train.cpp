@@ -315,11 +315,11 @@ std::vector<int> stratified_folds(const std::vector<uint16_t>& label, int folds,
 std::vector<double> balanced_weights(const std::vector<ModelClass>& classes) {
     int64_t total = 0;
     for (const auto& c : classes)
-        total += c.samples;
+        total += c.pixels;
     std::vector<double> weights;
     for (const auto& c : classes)
         weights.push_back(static_cast<double>(total) /
-                          (static_cast<double>(classes.size()) * static_cast<double>(c.samples)));
+                          (static_cast<double>(classes.size()) * static_cast<double>(c.pixels)));
     return weights;
 }
 
@@ -328,21 +328,21 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
     Model& model = result.model;
     model.classes = set.classes;
     for (auto& c : model.classes)
-        c.samples = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
+        c.pixels = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
     if (model.classes.size() < 2)
         throw Error("the labels hold one class only" +
                         (set.classes.empty() ? std::string() : ": " + label(set.classes[0])),
                     "A classifier needs at least two classes.");
     int64_t smallest = INT64_MAX;
     for (const auto& c : model.classes) {
-        smallest = std::min(smallest, c.samples);
-        if (c.samples < 1) throw Error(label(c) + " has no training pixel");
+        smallest = std::min(smallest, c.pixels);
+        if (c.pixels < 1) throw Error(label(c) + " has no training pixel");
     }
     const bool search = options.c.size() * options.gamma.size() > 1 || options.always_validate;
     if (search && smallest < 2) {
         std::string list;
         for (const auto& c : model.classes)
-            if (c.samples < 2) list += (list.empty() ? "" : ", ") + label(c);
+            if (c.pixels < 2) list += (list.empty() ? "" : ", ") + label(c);
         throw Error(list + " has 1 training pixel: cross-validation needs at least 2 of each class",
                     "Label more pixels, leave the class out, or give -C and -gamma.");
     }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "model/training_set.h"
 #include "svm/svm.h"
 
 #include <cstdint>
@@ -17,12 +18,7 @@ namespace hsi::svm {
 std::vector<double> default_c();
 std::vector<double> default_gamma();
 
-struct TrainingSet {
-    int features = 0;
-    std::vector<float> values;       ///< [sample][feature], as read from the scene
-    std::vector<uint16_t> label;     ///< a sample each
-    std::vector<ModelClass> classes; ///< the labels that occur, by value; samples are counted by train()
-};
+using model::TrainingSet;
 
 struct TrainOptions {
     std::vector<double> c = default_c();         ///< candidates, ascending

@@ -6,11 +6,13 @@
     check_rules.py --self-test  shows that every rule catches its breach
 
 The rules, also told in docs/architecture.md:
-  core <- cuda, math, stream <- raster <- cli; an algorithm (plugins/a) sees core, math, stream and the public header
-  b/b.h of other algorithms; gdal_tools see cli, what is below it, and public headers of algorithms.
-  GDAL's headers: raster, cli, *_pixelfn.cpp, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
+  core <- cuda, math, stream <- raster <- tool <- host; an algorithm (plugins/a) sees core, math, stream and the public header
+  b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms. plugins/gdal/commands.cpp
+  makes commands of GDAL from the catalogue: it is a host, and sees tool, host and gdal_tools/catalogue.h.
+  GDAL's headers: raster, tool, host, *_pixelfn.cpp, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files. Every source starts with its licence; nothing is fetched while building. Every tool has a page
-  that the README leads to, and links between documents lead somewhere.
+  that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
+  characters (but for rows of tables, which Markdown cannot break).
 """
 import pathlib
 import re
@@ -25,7 +27,8 @@ COMMON = {  # room -> the rooms whose headers it may include
     "cuda": {"core", "cuda"},
     "stream": {"core", "math", "stream"},
     "raster": {"core", "math", "stream", "raster"},
-    "cli": {"core", "math", "model", "stream", "raster", "cli"},
+    "tool": {"core", "math", "model", "stream", "raster", "tool"},
+    "host": {"core", "math", "raster", "tool", "host"},
 }
 FOLDERS = ("common", "plugins", "gdal_tools", "tests", "benchmarks")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -47,15 +50,18 @@ def check_include(root, path, kind, name):
     for_tests = top in {"tests", "benchmarks"}
 
     if GDAL.match(name):
-        allowed = (for_tests or (top == "common" and room in {"raster", "cli"}) or (top == "plugins" and room == "gdal")
+        allowed = (for_tests or (top == "common" and room in {"raster", "tool", "host"}) or (top == "plugins" and room == "gdal")
                    or path.name.endswith("_pixelfn.cpp"))
-        return None if allowed else "GDAL's %s belongs to common/raster, common/cli, pixel functions and tests" % name
+        return None if allowed else "GDAL's %s belongs to common/raster, common/tool, common/host, pixel functions and tests" % name
     if kind == "<":
         if CUDA.match(name) and not (cuda_code or (top == "common" and room == "cuda")):
             return "CUDA's %s belongs to common/cuda and to .cu and .cuh files" % name
         return None
 
+    commands = path.as_posix() == "plugins/gdal/commands.cpp"
     if "/" not in name:
+        if commands and name == "catalogue.h":
+            return None
         if top in {"benchmarks", "gdal_tools"} and (root / path.parent / name).is_file():
             return None  # benchmarks and tools have no rooms
         return '"%s": headers are included with their room, "room/file.h"' % name
@@ -75,9 +81,13 @@ def check_include(root, path, kind, name):
             return None
         allowed = {"core", "math", "model", "stream"}
         if top == "gdal_tools":
-            allowed |= {"raster", "cli"}
+            allowed |= {"raster", "tool"}
+            if path.name == "gdal_hsi.cpp":
+                allowed.add("host")
         if top == "plugins" and room == "gdal":
             allowed |= {"raster"}
+        if commands:
+            allowed |= {"tool", "host"}
         return None if target in allowed else "%s may not include %s" % (top + ("/" + room if room else ""), target)
     if target == room or name == "%s/%s.h" % (target, target):
         return None
@@ -86,17 +96,56 @@ def check_include(root, path, kind, name):
     return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
 
 
-LINK = re.compile(r"\]\(([^)#:\s]+)(#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#:\s]*)(#[^)\s]*)?\)")
+DOCUMENT_WIDTH = 120
+
+
+def outside_code(lines):
+    """(number, line) of the lines that are not in a block of code."""
+    fenced = False
+    for number, line in enumerate(lines, 1):
+        if line.startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            yield number, line
+
+
+def anchors(lines):
+    """What headings are called in links, as GitHub and others make it: lower case, no punctuation, dashes for spaces."""
+    found = {}
+    for _, line in outside_code(lines):
+        match = re.match(r"#{1,6}\s+(.*?)\s*#*$", line)
+        if match:
+            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", match.group(1))
+            name = re.sub(r"[^\w\- ]", "", text.lower()).replace(" ", "-")
+            found[name] = found.get(name, -1) + 1
+    return {name + ("-%d" % i if i else "") for name, last in found.items() for i in range(last + 1)}
+
+
+def check_links(root, file, lines):
+    """Links of one document that lead nowhere."""
+    found = []
+    for number, line in outside_code(lines):
+        for path, anchor in LINK.findall(line):
+            target = file.parent / path if path else file
+            if not (path or anchor):
+                continue
+            if not target.exists():
+                found.append((file.relative_to(root), number, "%s does not exist" % path))
+            elif anchor and target.suffix == ".md" and anchor[1:] not in anchors(target.read_text(encoding="utf-8").splitlines()):
+                found.append((file.relative_to(root), number, "%s has no heading for %s" % (path or "the page", anchor)))
+    return found
 
 
 def check_documents(root):
-    """Links between documents that lead nowhere, and tools without a page or without a line in the README."""
+    """Links between documents that lead nowhere, long lines, and tools without a page or without a line in the README."""
     found = []
     for file in sorted(root.glob("*.md")) + sorted((root / "docs").glob("*.md")):
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-            for match in LINK.finditer(line):
-                if not (file.parent / match.group(1)).exists():
-                    found.append((file.relative_to(root), number, "%s does not exist" % match.group(1)))
+        lines = file.read_text(encoding="utf-8").splitlines()
+        found += check_links(root, file, lines)
+        for number, line in enumerate(lines, 1):
+            if len(line) > DOCUMENT_WIDTH and not line.startswith("|"):
+                found.append((file.relative_to(root), number, "%d characters, more than %d" % (len(line), DOCUMENT_WIDTH)))
     readme = root / "README.md"
     mentioned = readme.read_text(encoding="utf-8") if readme.exists() else ""
     for tool in sorted((root / "gdal_tools").glob("gdal_hsi_*.cpp")):
@@ -143,18 +192,23 @@ def self_test():
     good = {
         "CMakeLists.txt": "",
         "README.md": "[spp](docs/gdal_hsi_spp.md)\n",
-        "docs/gdal_hsi_spp.md": "see [the rest](../README.md#top)\n",
+        "docs/gdal_hsi_spp.md": "see [the rest](../README.md), [below](#a-heading-with-code), [there](b.md#twice-1)\n"
+                                "## A heading, with `code`\n",
+        "docs/b.md": "# Twice\n\n# Twice\n```sh\n# no heading\n[no](link.md)\n```\n| %s |\n" % ("wide " * 40),
         "common/core/rect.h": "#pragma once\n#include <vector>\n",
         "common/stream/pipeline.h": '#pragma once\n#include "core/rect.h"\n#include <cupid>\n',
         "common/cuda/buffer.h": "#pragma once\n#include <cuda_runtime.h>\n",
         "common/raster/source.cpp": '#include <gdal_priv.h>\n#include "stream/pipeline.h"\n',
-        "common/cli/tool.h": "#pragma once\n#include <cpl_error.h>\n",
+        "common/tool/run.h": "#pragma once\n#include <cpl_error.h>\n",
+        "common/host/terminal.h": '#pragma once\n#include "tool/run.h"\n',
         "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n',
+        "gdal_tools/catalogue.h": '#pragma once\n',
+        "plugins/gdal/commands.cpp": '#include "catalogue.h"\n#include "host/terminal.h"\n#include <gdalalgorithm.h>\n',
         "plugins/spp/spp_simd.h": '#pragma once\n',
         "plugins/spp/spp_cuda.cu": '#include "cuda/buffer.h"\n#include "spp/spp_simd.h"\n#include <cublas_v2.h>\n',
         "plugins/spp/spp_pixelfn.cpp": "#include <gdal.h>\n",
         "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n',
-        "gdal_tools/gdal_hsi_spp.cpp": '#include "cli/tool.h"\n#include "spp/spp.h"\n',
+        "gdal_tools/gdal_hsi_spp.cpp": '#include "tool/run.h"\n#include "spp/spp.h"\n',
         "benchmarks/peers.cuh": "#pragma once\n",
         "benchmarks/spp_bench.cu": '#include "peers.cuh"\n#include "spp/spp_simd.h"\n',
         "tests/support/cube.h": "#pragma once\n",
@@ -163,12 +217,17 @@ def self_test():
     bad = {  # each alone must be found
         "core sees stream": {"common/core/a.cpp": '#include "stream/pipeline.h"\n'},
         "stream sees raster": {"common/raster/x.h": "#pragma once\n", "common/stream/a.cpp": '#include "raster/x.h"\n'},
-        "raster sees cli": {"common/raster/a.cpp": '#include "cli/tool.h"\n'},
+        "raster sees tool": {"common/raster/a.cpp": '#include "tool/run.h"\n'},
+        "tool sees host": {"common/tool/a.cpp": '#include "host/terminal.h"\n'},
+        "a tool sees host": {"gdal_tools/a.cpp": '#include "host/terminal.h"\n'},
         "an algorithm sees raster": {"common/raster/x.h": "#pragma once\n", "plugins/pca/a.cpp": '#include "raster/x.h"\n'},
         "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_simd.h"\n'},
         "a tool without a page": {"gdal_tools/gdal_hsi_x.cpp": "\n", "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_x.md\n"},
         "a tool that the README forgets": {"gdal_tools/gdal_hsi_x.cpp": "\n", "docs/gdal_hsi_x.md": "\n"},
-        "a link that leads nowhere": {"docs/a.md": "[b](b.md)\n"},
+        "a link that leads nowhere": {"docs/a.md": "[c](c.md)\n"},
+        "a link to no heading": {"docs/a.md": "[b](b.md#no-heading)\n"},
+        "a link to no heading of its own page": {"docs/a.md": "[b](#twice)\n"},
+        "a long line of a document": {"docs/a.md": "word " * 30 + "\n"},
         "a tool sees private files": {"gdal_tools/a.cpp": '#include "spp/spp_simd.h"\n'},
         "GDAL in stream": {"common/stream/a.cpp": "#include <gdal.h>\n"},
         "GDAL in an algorithm": {"plugins/spp/a.cpp": "#include <ogr_spatialref.h>\n"},
@@ -176,6 +235,8 @@ def self_test():
         "CUDA in a .cpp": {"plugins/spp/a.cpp": "#include <cuda_runtime_api.h>\n"},
         "cuBLAS in a header": {"plugins/spp/a.h": "#pragma once\n#include <cublas_v2.h>\n"},
         "common/cuda in a .cpp": {"plugins/spp/a.cpp": '#include "cuda/buffer.h"\n'},
+        "the pixel functions see tool": {"plugins/gdal/apply.cpp": '#include "tool/run.h"\n'},
+        "the pixel functions see the catalogue": {"plugins/gdal/apply.cpp": '#include "catalogue.h"\n'},
         "a bare include": {"plugins/spp/a.cpp": '#include "spp_simd.h"\n'},
         "an unknown header": {"plugins/spp/a.cpp": '#include "spp/none.h"\n'},
         "test support in a tool": {"gdal_tools/a.cpp": '#include "support/cube.h"\n'},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """-memory is a ceiling: the peak resident memory of every tool that works through a scene, for every way in which files
 store one. What a process holds whatever it works on is measured here too, with the same tool on a scene of a few pixels, so
-that nothing depends on the machine."""
+that nothing depends on the machine. That scene is stored raw: of few pixels, too, a block of 256 x 256 in 128 bands is 33 MB."""
 
 import json
 import os
@@ -90,22 +90,33 @@ def remove(path):
 @pytest.mark.parametrize("tool", ["spp", "pca", "eadp", "atdca", "vd", "svm_classify", "svm_train", "sahic", "compare"])
 def test_sources(scenes, tmp_path, tool, kind):
     peaks = []
-    for folder in scenes:
+    for folder, stored in zip(scenes, (kind, "raw")):
         dst = destination(tool, tmp_path)
-        scene = folder / f"{kind}.{EXTENSION[STORED[kind][0]]}"
+        scene = folder / f"{stored}.{EXTENSION[STORED[stored][0]]}"
         peaks.append(peak(command(tool, folder, scene, dst), tmp_path / "run.json"))
         remove(dst)
     large, tiny = peaks
     assert large <= tiny + MEMORY + SLACK, f"{large:.0f} MB, {tiny:.0f} MB for a scene of a few pixels"
 
 
+@pytest.mark.parametrize("tool, memory", [("eadp", 128), ("vd", 192), ("spp", 256)])
+def test_more_memory_for_blocks_of_all_bands(scenes, tmp_path, tool, memory):
+    """Enough for one, two and three lanes with a block of 33 MB each."""
+    large, tiny = (peak(command(tool, folder, folder / scene, tmp_path / f"{scene}.tif"), tmp_path / "run.json", memory=memory)
+                   for folder, scene in zip(scenes, ("pixel.tif", "raw.img")))
+    assert large <= tiny + memory + SLACK, f"{large:.0f} MB, {tiny:.0f} MB for a scene of a few pixels"
+
+
 @pytest.mark.parametrize("kind", STORED)
 @pytest.mark.parametrize("tool", ["spp", "synth"])
 def test_outputs(scenes, tmp_path, tool, kind):
-    driver, options = STORED[kind]
-    options = [] if kind == "cog" else options  # what a user gets who says nothing
     peaks = []
-    for folder, (samples, lines) in zip(scenes, ((SAMPLES, LINES), (64, 48))):
+    for folder, (samples, lines), stored in zip(scenes, ((SAMPLES, LINES), (64, 48)), (kind, "raw")):
+        driver, options = STORED[stored]
+        if stored == "cog":
+            options = []  # what a user gets who says nothing
+        elif stored == "pixel":  # larger ones are refused
+            options = ["TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=128", "INTERLEAVE=PIXEL"]
         dst = tmp_path / f"out.{EXTENSION[driver]}"
         work = (["gdal_hsi_spp", "-device", "cpu", folder / "raw.img", dst] if tool == "spp" else
                 ["gdal_hsi_synth", "-size", samples, lines, BANDS, dst])
@@ -126,6 +137,11 @@ def test_what_cannot_fit_is_refused(scenes, tmp_path):
                  tmp_path / "o.tif")
     assert result.code == 1 and "512x512" in first_error(result) and "-memory" in first_error(result)
     assert "BLOCKSIZE=128" in result.err
+    for tool in (["gdal_hsi_spp", "-device", "cpu", large / "raw.img"], ["gdal_hsi_synth", "-size", SAMPLES, LINES, BANDS]):
+        result = run(*tool, tmp_path / "o.tif", "-memory", f"{MEMORY}MB", "-co", "BLOCKXSIZE=256", "-co", "BLOCKYSIZE=256", "-co",
+                     "INTERLEAVE=PIXEL")
+        assert result.code == 1 and "256x256" in first_error(result) and "-memory 128 MB" in first_error(result)
+        assert "INTERLEAVE=BAND" in result.err
     assert not os.listdir(tmp_path)
 
 

@@ -4,6 +4,10 @@ import pytest
 import workloads
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "sample: what every run of the tests takes; the rest is left to --slow")
+
+
 @pytest.fixture(scope="session")
 def material(tmp_path_factory):
     """The files that the jobs read; never written to: tests work in copies."""

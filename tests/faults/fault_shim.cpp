@@ -136,7 +136,9 @@ hsi_fault_after:
     ret
 )");
 constexpr uint32_t this_machine = AUDIT_ARCH_AARCH64;
-void give_result(ucontext_t* c, long value) { c->uc_mcontext.regs[0] = static_cast<unsigned long long>(value); }
+void give_result(ucontext_t* c, long value) {
+    c->uc_mcontext.regs[0] = static_cast<unsigned long long>(value);
+}
 long argument_of(const ucontext_t* c, int i) { return static_cast<long>(c->uc_mcontext.regs[i]); }
 #else
 #error "the fault shim knows the system calls of x86-64 and AArch64"
@@ -331,7 +333,8 @@ void on_call(int, siginfo_t* info, void* context) {
 }
 
 bool install_filter() {
-    // Allowed from this file's stub, whatever it is; what is not caught; everything of another machine.
+    // Lets pass: every call that comes out of this file's own assembly, every call that is not caught, and
+    // every call of another architecture's numbers.
     constexpr size_t count = sizeof caught / sizeof caught[0];
     static sock_filter program[count + 12];
     size_t n = 0;

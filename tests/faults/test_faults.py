@@ -13,7 +13,7 @@ import shutil
 import pytest
 
 from workloads import (ALL, OUTPUT_JOBS, Fault, contents, copy_of, differences, execute, in_parallel, same_product,
-                       shim_log, shim_works, spread)
+                       sampled, shim_log, shim_works, spread)
 
 FAULTS = [
     ("write", "ENOSPC"), ("write", "from:ENOSPC"), ("write", "EIO"), ("write", "EDQUOT"), ("write", "EINTR"),
@@ -94,7 +94,8 @@ def clean_folder(clean):
     return _clean_folders[id(clean)]
 
 
-@pytest.mark.parametrize("job", OUTPUT_JOBS, ids=lambda job: job.name)
+# The sample: a GeoPackage with text and rasters, a COG, a copy by a driver, a raw file.
+@pytest.mark.parametrize("job", sampled(OUTPUT_JOBS, "atdca", "pca_cog", "svm_classify_png", "spp_envi"))
 def test_every_call_may_fail(job, material, tmp_path):
     clean_at = copy_of(material, tmp_path / "clean")
     inputs = contents(clean_at)

@@ -19,6 +19,7 @@ import struct
 import subprocess
 
 import numpy as np
+import pytest
 from osgeo import gdal, ogr, osr
 
 _cli = pathlib.Path(__file__).resolve().parents[1] / "cli" / "conftest.py"
@@ -155,6 +156,14 @@ OUTPUT_JOBS = JOBS + [
     other_format(JOB["atdca_texts"], "atdca_csv", dst="o.csv"),
     other_format(JOB["atdca_texts"], "atdca_shape", dst="o.shp", map="near.tif"),
 ]
+
+
+def sampled(cases, *names):
+    """The cases as parameters of a test; those of these names carry the mark `sample`."""
+    named = {getattr(case, "name", case): case for case in cases}
+    assert set(names) <= set(named)
+    return [pytest.param(case, id=name, marks=[pytest.mark.sample] if name in names else [])
+            for name, case in named.items()]
 
 
 def prepare():

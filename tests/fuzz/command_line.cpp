@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: MIT
-// A word a line: configuration taken out, dashes put right, and the command quoted for the record.
-#include "cli/arguments.h"
+// A word a line: configuration taken out, options with their values told from arguments, and the command
+// quoted for the record.
+#include "host/command_line.h"
 #include "fuzz/fuzz.h"
+
+#include <algorithm>
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;
-    const std::vector<cli::KnownOption> known{{{"of"}, 1},        {{"b"}, 1},        {{"q", "quiet"}, 0},
-                                              {{"srcwin"}, 4},    {{"tile"}, 2},     {{"t", "targets"}, 1},
-                                              {{"overwrite"}, 0}, {{"dstnodata"}, 1}};
+    const std::vector<host::KnownOption> known{{{"of"}, 1},        {{"b"}, 1},        {{"q", "quiet"}, 0},
+                                               {{"srcwin"}, 4},    {{"tile"}, 2},     {{"t", "targets"}, 1},
+                                               {{"overwrite"}, 0}, {{"dstnodata"}, 1}};
     auto words = fuzz::split(std::string(reinterpret_cast<const char*>(data), size), '\n');
     for (auto& word : words)
         if (word == "--optfile") word = "--other"; // a file's name: the disk is none of this
-    fuzz::expect(!cli::quote_command("tool", words).empty(), "any command can be quoted");
+    fuzz::expect(!host::quote_command("tool", words).empty(), "any command can be quoted");
     try {
-        words = cli::expand_option_files(words);
+        words = host::expand_option_files(words);
         const size_t before = words.size();
-        const auto configuration = cli::take_configuration(words);
+        const auto configuration = host::take_configuration(words);
         fuzz::expect(words.size() + 3 * configuration.size() >= before && words.size() <= before,
                      "configuration takes its own words alone");
-        const auto once = cli::normalize(words, known);
-        const auto twice = cli::normalize(once.words, known);
-        fuzz::expect(!twice.help && twice.words == once.words, "what is normal stays as it is");
-        size_t values = 0;
-        for (const auto& word : once.words)
-            values += word.size() > 1 && word[0] == '-' ? 0 : 1;
-        fuzz::expect(values <= 2 * words.size(), "no word comes from nowhere");
+        const auto line = host::parse_words(words, known);
+        size_t found = line.arguments.size();
+        for (const auto& option : line.options) {
+            const auto named = [&](const host::KnownOption& one) {
+                return std::find(one.names.begin(), one.names.end(), option.name) != one.names.end();
+            };
+            const auto one = std::find_if(known.begin(), known.end(), named);
+            fuzz::expect(one != known.end(), "an option is one of those that are known");
+            fuzz::expect(option.values.size() == static_cast<size_t>(one->values), "it has all its values");
+            found += 1 + option.values.size();
+        }
+        fuzz::expect(found <= 2 * words.size(), "no word comes from nowhere");
     } catch (const Error&) {
     }
     return 0;

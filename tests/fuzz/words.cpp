@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The small readers of option values: band lists, sizes, devices, numbers. The first byte chooses.
-#include "cli/arguments.h"
-#include "cli/tool.h"
+#include "tool/words.h"
 #include "core/byte_size.h"
 #include "core/device_choice.h"
 #include "fuzz/fuzz.h"
@@ -17,14 +16,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     try {
         switch (data[0] % 6) {
         case 0: {
-            const auto bands = cli::parse_band_list(fuzz::split(text, '\n'));
+            const auto bands = tool::parse_band_list(fuzz::split(text, '\n'));
             std::string again;
             for (const int b : bands) {
                 fuzz::expect(b >= 1, "bands are counted from 1");
                 again += (again.empty() ? "" : ",") + std::to_string(b);
             }
             if (!bands.empty())
-                fuzz::expect(cli::parse_band_list({again}) == bands, "a list that is written is the same");
+                fuzz::expect(tool::parse_band_list({again}) == bands, "a list that is written is the same");
             break;
         }
         case 1: {
@@ -46,21 +45,21 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             break;
         }
         case 3:
-            if (const auto number = cli::parse_number(text)) {
+            if (const auto number = tool::parse_number(text)) {
                 char digits[64];
                 std::snprintf(digits, sizeof digits, "%.17g", *number);
-                const auto again = cli::parse_number(digits);
+                const auto again = tool::parse_number(digits);
                 fuzz::expect(again && (*again == *number || (std::isnan(*again) && std::isnan(*number))),
                              "a number that is written is the same");
             }
             break;
         case 4:
-            if (const auto number = cli::parse_integer(text))
-                fuzz::expect(cli::parse_integer(std::to_string(*number)) == number,
+            if (const auto number = tool::parse_integer(text))
+                fuzz::expect(tool::parse_integer(std::to_string(*number)) == number,
                              "a whole number comes back");
             break;
         default: {
-            std::vector<sample::ClassSize> classes{{1, "meadow", 20}, {2, "", 7}, {9, "wood, old", 1}};
+            std::vector<sample::LabelClass> classes{{1, "meadow", 20}, {2, "", 7}, {9, "wood, old", 1}};
             sample::Options options;
             sample::apply_share(text, false, classes, options);
             sample::apply_share(text, true, classes, options);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_atdca.so against the CPU backend: the same targets in the same order, the scores equal to the last bit.
+// hsi_cuda_atdca.so against the CPU backend: the same targets in the same order, the scores equal to the last
+// bit.
 #include "atdca/atdca.h"
 #include "core/cuda_module.h"
 #include "core/error.h"
@@ -15,9 +16,8 @@ using atdca::Method;
 using atdca::Options;
 using atdca::Score;
 
-atdca::CudaBackend& backend() {
-    static auto* const made =
-        reinterpret_cast<atdca::CudaBackend* (*)()>(cuda_module_symbol("atdca", atdca::cuda_symbol))();
+atdca::Backend& backend() {
+    static const auto made = make_cuda_backend<atdca::Backend>("atdca", cuda_devices());
     return *made;
 }
 
@@ -40,7 +40,7 @@ class AtdcaCuda : public testing::Test {
                                  const stream::PassOptions& pass = pass_of()) {
         const MemorySource source(scene);
         const Detection cpu = atdca::detect(source, options, pass_of());
-        const Detection gpu = backend().detect(cuda_devices()[0], source, options, pass);
+        const Detection gpu = backend().detect(source, options, pass);
         EXPECT_EQ(gpu.targets.size(), cpu.targets.size());
         for (size_t k = 0; k < std::min(gpu.targets.size(), cpu.targets.size()); ++k) {
             EXPECT_EQ(gpu.targets[k].line, cpu.targets[k].line) << "target " << k;
@@ -70,8 +70,9 @@ TEST_F(AtdcaCuda, FindsWhatTheCpuFinds) {
         for (double noise : {0.001, 0.05, 0.3}) {
             const Cube scene = random_scene(161, 147, 40, seed, noise);
             for (const Options& options : all_methods(30)) {
-                SCOPED_TRACE(testing::Message() << "seed " << seed << ", noise " << noise << ", method "
-                                                << static_cast<int>(options.method) << static_cast<int>(options.score));
+                SCOPED_TRACE(testing::Message()
+                             << "seed " << seed << ", noise " << noise << ", method "
+                             << static_cast<int>(options.method) << static_cast<int>(options.score));
                 expect_same(scene, options);
             }
         }
@@ -138,8 +139,8 @@ TEST_F(AtdcaCuda, LooksAtFewPixelsForOsp) {
     const Cube scene = random_scene(300, 300, 64, 21, 0.02);
     const Detection got = expect_same(scene, all_methods(30)[0]);
     EXPECT_LT(got.economy.scan_equivalents, 25);
-    EXPECT_FALSE(backend().fits(cuda_devices()[0], 1 << 20, scene.shape, all_methods(30)[0]));
-    EXPECT_TRUE(backend().fits(cuda_devices()[0], 0, scene.shape, all_methods(30)[0]));
+    EXPECT_FALSE(backend().fits(1 << 20, scene.shape, all_methods(30)[0]));
+    EXPECT_TRUE(backend().fits(0, scene.shape, all_methods(30)[0]));
 }
 
 TEST_F(AtdcaCuda, DecidesNearTiesInDouble) {

@@ -15,9 +15,7 @@ struct Cut {
 };
 
 std::unique_ptr<eadp::Backend> cuda_backend() {
-    using Make = eadp::Backend* (*)(const std::vector<CudaDevice>&);
-    return std::unique_ptr<eadp::Backend>(
-        reinterpret_cast<Make>(cuda_module_symbol("eadp", eadp::cuda_symbol))(cuda_devices()));
+    return make_cuda_backend<eadp::Backend>("eadp", cuda_devices());
 }
 
 struct Profile {
@@ -115,12 +113,14 @@ TEST_F(EadpCuda, AgreesWithTheCpuInEveryMode) {
                     o.diffusivity = g;
                     const auto cuda = run(planes, o, *m_cuda), cpu = run(planes, o, *m_cpu);
                     EXPECT_LT(difference(cpu.cube, cuda.cube, o.copies()), 1e-5);
-                    // The setup is the same to the bit; with -evolution cascade all but the first copy's starts
-                    // from values that are not.
+                    // The setup is the same to the bit; with -evolution cascade all but the first copy's
+                    // starts from values that are not.
                     for (size_t c = 0; c < 3; ++c) {
                         EXPECT_EQ(cuda.facts.components[c].k, cpu.facts.components[c].k) << "component " << c;
-                        EXPECT_EQ(cuda.facts.components[c].range.lowest, cpu.facts.components[c].range.lowest);
-                        EXPECT_EQ(cuda.facts.components[c].range.steepest, cpu.facts.components[c].range.steepest);
+                        EXPECT_EQ(cuda.facts.components[c].range.lowest,
+                                  cpu.facts.components[c].range.lowest);
+                        EXPECT_EQ(cuda.facts.components[c].range.steepest,
+                                  cpu.facts.components[c].range.steepest);
                         EXPECT_EQ(cuda.facts.components[c].range.valid, cpu.facts.components[c].range.valid);
                     }
                 }

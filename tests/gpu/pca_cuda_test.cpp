@@ -21,7 +21,7 @@ class PcaCuda : public testing::Test {
   protected:
     void SetUp() override {
         if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_pca.so was tested";
-        m_cuda = reinterpret_cast<pca::CudaBackend* (*)()>(cuda_module_symbol("pca", pca::cuda_symbol))();
+        m_cuda = make_cuda_backend<pca::Backend>("pca", cuda_devices());
     }
     static stream::PassOptions pass(Cut cut) {
         stream::PassOptions options;
@@ -49,7 +49,7 @@ class PcaCuda : public testing::Test {
             list.push_back(i);
         return list;
     }
-    pca::CudaBackend* m_cuda = nullptr;
+    std::unique_ptr<pca::Backend> m_cuda;
 };
 
 Cube holed_scene(int64_t samples, int64_t lines, int bands, uint32_t seed) {
@@ -66,7 +66,7 @@ TEST_F(PcaCuda, CovarianceAgreesWithTheCpu) {
     for (int bands : {2, 7, 100, 224}) {
         const Cube scene = holed_scene(301, 131, bands, 1);
         const auto cpu = scan(scene, std::make_unique<stream::CovarianceScan>(bands)),
-                   cuda = scan(scene, m_cuda->make_covariance(cuda_devices(), bands));
+                   cuda = scan(scene, m_cuda->make_covariance(bands));
         EXPECT_EQ(cpu.valid_pixels, cuda.valid_pixels);
         EXPECT_EQ(cpu.invalid_pixels, cuda.invalid_pixels);
         EXPECT_EQ(cpu.finite, cuda.finite);
@@ -87,7 +87,7 @@ TEST_F(PcaCuda, ComponentsAgreeWithTheCpu) {
     for (int nc : {1, 7, 30}) {
         const auto t = pca::projection(model, nc, all(60), 60);
         const Cube cpu = transform(scene, pca::make_transform(t)),
-                   cuda = transform(scene, m_cuda->make_transform(cuda_devices(), t));
+                   cuda = transform(scene, m_cuda->make_transform(t));
         for (size_t i = 0; i < cpu.values.size(); ++i) {
             EXPECT_EQ(std::isnan(cpu.values[i]), std::isnan(cuda.values[i]));
             if (!std::isnan(cpu.values[i])) {
@@ -99,14 +99,14 @@ TEST_F(PcaCuda, ComponentsAgreeWithTheCpu) {
 
 TEST_F(PcaCuda, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
     const Cube scene = holed_scene(300, 201, 40, 3);
-    const auto whole = scan(scene, m_cuda->make_covariance(cuda_devices(), 40));
+    const auto whole = scan(scene, m_cuda->make_covariance(40));
     const auto t = pca::projection(pca::fit(whole, {7, false, false}), 7, all(40), 40);
-    const Cube y = transform(scene, m_cuda->make_transform(cuda_devices(), t));
+    const Cube y = transform(scene, m_cuda->make_transform(t));
     for (const Cut& cut : {Cut{128, 64, 1}, Cut{300, 64, 3}, Cut{256, 128, 2}}) {
-        const auto tiled = scan(scene, m_cuda->make_covariance(cuda_devices(), 40), cut);
+        const auto tiled = scan(scene, m_cuda->make_covariance(40), cut);
         EXPECT_EQ(tiled.covariance, whole.covariance);
         EXPECT_EQ(tiled.mean, whole.mean);
-        EXPECT_TRUE(identical(transform(scene, m_cuda->make_transform(cuda_devices(), t), cut), y));
+        EXPECT_TRUE(identical(transform(scene, m_cuda->make_transform(t), cut), y));
     }
 }
 

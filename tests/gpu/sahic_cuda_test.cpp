@@ -21,9 +21,8 @@ using test::Cube;
 using test::MemorySink;
 using test::MemorySource;
 
-CudaBackend& backend() {
-    static auto* const made =
-        reinterpret_cast<CudaBackend* (*)()>(cuda_module_symbol("sahic", cuda_symbol))();
+Backend& backend() {
+    static const auto made = make_cuda_backend<Backend>("sahic", cuda_devices());
     return *made;
 }
 
@@ -55,7 +54,7 @@ class SahicCuda : public testing::Test {
         if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of hsi_cuda_sahic.so was tested";
     }
     static std::unique_ptr<MrfSolver> solver(const MrfOptions& o, const Scene& s) {
-        return backend().make_mrf_solver(cuda_devices()[0], o, {s.classes, s.lines, s.samples});
+        return backend().make_mrf_solver(o, {s.classes, s.lines, s.samples});
     }
 };
 
@@ -194,7 +193,7 @@ TEST_F(SahicCuda, TilesAgreeWithTheWhole) {
     const int64_t halo = *mrf_halo({});
     const auto whole = scene.solve(*solver({}, scene), false);
     MrfOptions o;
-    const auto tiled = backend().make_mrf_solver(cuda_devices()[0], o, {5, 90 + 2 * halo, 110 + 2 * halo});
+    const auto tiled = backend().make_mrf_solver(o, {5, 90 + 2 * halo, 110 + 2 * halo});
     double largest = 0;
     for (int64_t y = 0; y < scene.lines; y += 90)
         for (int64_t x = 0; x < scene.samples; x += 110) {
@@ -253,20 +252,20 @@ TEST_F(SahicCuda, CancelledBetweenIterations) {
 
 TEST_F(SahicCuda, MemoryIsWhatWasAnnounced) {
     const MrfLimits limits{9, 610, 340};
-    const auto& device = cuda_devices()[0];
     { // the libraries' own memory is taken by the first solver
         const Scene small(9, 12, 12, 1);
-        small.solve(*backend().make_mrf_solver(device, {}, {9, 12, 12}), false);
+        small.solve(*backend().make_mrf_solver({}, {9, 12, 12}), false);
     }
     const Scene scene(9, 610, 340, 2);
-    const uint64_t before = backend().free_memory(device);
-    const auto made = backend().make_mrf_solver(device, {}, limits);
+    const uint64_t before = backend().free_memory();
+    const auto made = backend().make_mrf_solver({}, limits);
     scene.solve(*made, false);
-    const uint64_t taken = before - std::min(before, backend().free_memory(device));
+    const uint64_t taken = before - std::min(before, backend().free_memory());
     std::printf("solver: %.1f MB announced, %.1f MB taken\n",
-                static_cast<double>(backend().mrf_bytes(limits)) / 1e6, static_cast<double>(taken) / 1e6);
-    EXPECT_LE(taken,
-              backend().mrf_bytes(limits) + (uint64_t{8} << 20)); // allocations are whole pages of 2 MB
+                static_cast<double>(backend().mrf_device_bytes(limits)) / 1e6,
+                static_cast<double>(taken) / 1e6);
+    EXPECT_LE(taken, backend().mrf_device_bytes(limits) +
+                         (uint64_t{8} << 20)); // allocations are whole pages of 2 MB
 }
 
 // ---- Class probabilities
@@ -355,9 +354,8 @@ SpectralOptions everything(const Cube& cube, bool periodic) {
 }
 
 Passed on_gpu(const MlrModel& model, const Cube& cube, bool periodic, Cut cut = {}) {
-    const auto operation =
-        backend().make_spectral_pass(cuda_devices(), std::make_shared<MlrModel>(model),
-                                     everything(cube, periodic), cube.shape.samples, cube.shape.lines);
+    const auto operation = backend().make_spectral_pass(
+        std::make_shared<MlrModel>(model), everything(cube, periodic), cube.shape.samples, cube.shape.lines);
     return pass_over(*operation, cube, model.class_count(), cut);
 }
 
@@ -439,7 +437,7 @@ TEST_F(SahicCuda, TrainingAgainstCpu) {
         const auto set = scene.training(c.samples_of_class, c.classes);
         LorsalOptions o;
         o.delta = c.delta;
-        const auto gpu = backend().train(cuda_devices()[0], set, o), cpu = train(set, o);
+        const auto gpu = backend().train(set, o), cpu = train(set, o);
         EXPECT_NEAR(gpu.objective, cpu.objective, 1e-6 * cpu.objective);
         ASSERT_EQ(gpu.history.size(), cpu.history.size());
         for (size_t i = 0; i < gpu.history.size(); ++i)
@@ -453,7 +451,7 @@ TEST_F(SahicCuda, TrainingAgainstCpu) {
                     gpu.objective, cpu.objective, largest_difference(a.probabilities, b.probabilities));
         EXPECT_LT(largest_difference(a.probabilities, b.probabilities), 1e-4);
         EXPECT_EQ(largest_difference(a.map, b.map), 0.0);
-        const auto again = backend().train(cuda_devices()[0], set, o);
+        const auto again = backend().train(set, o);
         EXPECT_EQ(again.model.weights, gpu.model.weights);
         EXPECT_EQ(again.model.anchors, gpu.model.anchors);
     }
@@ -466,10 +464,10 @@ TEST_F(SahicCuda, TrainingIsRefusedOrCancelled) {
     cancel.request();
     LorsalOptions o;
     o.cancel = &cancel;
-    EXPECT_THROW(backend().train(cuda_devices()[0], set, o), Cancelled);
+    EXPECT_THROW(backend().train(set, o), Cancelled);
     set.classes.resize(1);
     std::fill(set.label.begin(), set.label.end(), static_cast<uint16_t>(set.classes[0].value));
-    EXPECT_THROW(backend().train(cuda_devices()[0], set, {}), Error);
+    EXPECT_THROW(backend().train(set, {}), Error);
 }
 
 } // namespace

@@ -24,9 +24,8 @@ struct Result {
     Cube cube, alpha, rho;
 };
 
-spp::CudaBackend& backend() {
-    static auto* const made =
-        reinterpret_cast<spp::CudaBackend* (*)()>(cuda_module_symbol("spp", spp::cuda_symbol))();
+spp::Backend& backend() {
+    static const auto made = make_cuda_backend<spp::Backend>("spp", cuda_devices());
     return *made;
 }
 
@@ -37,22 +36,21 @@ class SppCuda : public testing::Test {
     }
 
     static Result run_spp(const Cube& scene, int ws, Cut cut = {}, std::vector<double> centroid = {}) {
-        const std::vector<CudaDevice>& devices = cuda_devices();
         const MemorySource source(scene);
         stream::PassOptions options;
         options.lanes = cut.lanes;
         options.tile_samples = cut.samples;
         options.tile_lines = cut.lines;
         options.memory = uint64_t{8} << 30;
-        const auto scan = backend().make_statistics(devices, scene.shape.bands);
+        const auto scan = backend().make_statistics(scene.shape.bands);
         stream::run_pass(source, *scan, {}, options);
         Result r;
         r.statistics = scan->result();
         spp::Options spp_options;
         spp_options.window = ws;
         spp_options.alpha = spp_options.rho = true;
-        const auto operation = backend().make_displacement(devices, spp_options,
-                                                           centroid.empty() ? r.statistics.mean : centroid);
+        const auto operation =
+            backend().make_displacement(spp_options, centroid.empty() ? r.statistics.mean : centroid);
         MemorySink cube(scene.shape.samples, scene.shape.lines, scene.shape.bands);
         MemorySink alpha(scene.shape.samples, scene.shape.lines, 1),
             rho(scene.shape.samples, scene.shape.lines, 1);
@@ -283,7 +281,7 @@ TEST_F(SppCuda, WritesOnlyTheOutputsAskedFor) {
         options.cube = mask & 1;
         options.alpha = mask & 2;
         options.rho = mask & 4;
-        const auto operation = backend().make_displacement(cuda_devices(), options, all.statistics.mean);
+        const auto operation = backend().make_displacement(options, all.statistics.mean);
         MemorySink cube(80, 40, 10), alpha(80, 40, 1), rho(80, 40, 1);
         std::vector<stream::CubeSink*> sinks;
         if (options.cube) sinks.push_back(&cube);
@@ -297,17 +295,16 @@ TEST_F(SppCuda, WritesOnlyTheOutputsAskedFor) {
 }
 
 TEST_F(SppCuda, AsksForNoMoreDeviceMemoryThanItSays) {
-    const CudaDevice& device = cuda_devices().front();
-    backend().free_memory(device); // the context's own memory is not a lane's
+    backend().free_memory(); // the context's own memory is not a lane's
     for (int ws : {5, 15, 63}) {
         spp::Options options;
         options.window = ws;
-        const auto operation = backend().make_displacement({device}, options, std::vector<double>(100, 1.0));
+        const auto operation = backend().make_displacement(options, std::vector<double>(100, 1.0));
         const stream::TileLimits limits{700, 500, 640, 440};
         auto first = operation->start(0, limits); // loads the module's code
-        const uint64_t before = backend().free_memory(device);
+        const uint64_t before = backend().free_memory();
         auto second = operation->start(1, limits);
-        const uint64_t after = backend().free_memory(device);
+        const uint64_t after = backend().free_memory();
         // Other programs may take memory meanwhile; the allocator rounds each buffer up to 2 MiB.
         EXPECT_LE(before - after, operation->device_bytes(limits) + (uint64_t{32} << 20)) << ws;
         EXPECT_GT(before - after, operation->device_bytes(limits) / 2) << ws;
@@ -315,15 +312,14 @@ TEST_F(SppCuda, AsksForNoMoreDeviceMemoryThanItSays) {
 }
 
 TEST_F(SppCuda, SaysWhatIsWrong) {
-    const CudaDevice& device = cuda_devices().front();
     spp::Options options;
     options.window = 4;
-    EXPECT_THROW(backend().make_displacement({device}, options, {1.0, 2.0}), UsageError);
+    EXPECT_THROW(backend().make_displacement(options, {1.0, 2.0}), UsageError);
     options.window = 65;
-    EXPECT_THROW(backend().make_displacement({device}, options, {1.0, 2.0}), UsageError);
+    EXPECT_THROW(backend().make_displacement(options, {1.0, 2.0}), UsageError);
     options.window = 5;
-    EXPECT_THROW(backend().make_displacement({}, options, {1.0, 2.0}), Error);
-    const auto huge = backend().make_displacement({device}, options, std::vector<double>(5000, 1.0));
+    EXPECT_THROW(make_cuda_backend<spp::Backend>("spp", {}), Error);
+    const auto huge = backend().make_displacement(options, std::vector<double>(5000, 1.0));
     try {
         huge->start(0, stream::TileLimits{30000, 30000, 29996, 29996});
         FAIL() << "18 terabytes fit on the GPU";
@@ -343,8 +339,7 @@ TEST_F(SppCuda, PassesErrorsOfOtherStagesOn) {
     stream::PassOptions options;
     options.lanes = 4;
     options.tile_samples = options.tile_lines = 16;
-    const auto operation =
-        backend().make_displacement(cuda_devices(), spp::Options{}, std::vector<double>(8, 1.0));
+    const auto operation = backend().make_displacement(spp::Options{}, std::vector<double>(8, 1.0));
     MemorySink sink(64, 64, 8);
     EXPECT_THROW(stream::run_pass(source, *operation, {&sink}, options), Error);
 }

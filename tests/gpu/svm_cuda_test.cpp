@@ -13,9 +13,8 @@
 namespace hsi::test {
 namespace {
 
-svm::CudaBackend& backend() {
-    static auto* const made =
-        reinterpret_cast<svm::CudaBackend* (*)()>(cuda_module_symbol("svm", svm::cuda_symbol))();
+svm::Backend& backend() {
+    static const auto made = make_cuda_backend<svm::Backend>("svm", cuda_devices());
     return *made;
 }
 
@@ -57,9 +56,7 @@ class SvmCuda : public testing::Test {
     static Maps on_gpu(const svm::Model& model, const Cube& cube, bool estimates, Cut cut = {}) {
         svm::ClassifyOptions o;
         o.probabilities = o.confidence = estimates;
-        return classify(
-            *backend().make_classification(cuda_devices(), std::make_shared<svm::Model>(model), o), cube,
-            cut);
+        return classify(*backend().make_classification(std::make_shared<svm::Model>(model), o), cube, cut);
     }
     static Maps on_cpu(const svm::Model& model, const Cube& cube, bool estimates) {
         svm::ClassifyOptions o;
@@ -153,8 +150,7 @@ TEST_F(SvmCuda, KernelTimeOfAScene) {
     for (int round = 0; round < 6; ++round) {
         options.probabilities = options.confidence = round >= 3;
         const double before = backend().kernel_seconds();
-        const auto operation =
-            backend().make_classification(cuda_devices(), std::make_shared<svm::Model>(model), options);
+        const auto operation = backend().make_classification(std::make_shared<svm::Model>(model), options);
         const auto maps = classify(*operation, scene.cube, {340, 610, 1}); // one tile
         const double seconds = backend().kernel_seconds() - before;
         (round < 3 ? best : with_estimates) = std::min(round < 3 ? best : with_estimates, seconds);

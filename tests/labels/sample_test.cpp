@@ -15,7 +15,7 @@ constexpr int64_t samples = 80, lines = 60;
 struct Scene {
     std::vector<int64_t> index;
     std::vector<uint16_t> value;
-    std::vector<ClassSize> classes;
+    std::vector<LabelClass> classes;
 };
 
 Scene scene() {

@@ -241,24 +241,24 @@ TEST(GdalSource, TiledAndCompressedFilesOfEveryType) {
 }
 
 TEST(GdalSource, LargeWindowsThatMustBeComparedBeforeTheyBecomeFloatsAreReadInPieces) {
-    constexpr int samples = 300, lines = 260, bands = 40; // 25 MB: more than the scratch
+    constexpr int wide = 300, high = 260, deep = 40; // 25 MB: more than the scratch
     for (const char* interleave : {"PIXEL", "BAND"}) {
         const TempFolder folder;
         const std::string path = folder / "cube.tif";
         {
             const Dataset d = create_gdal(
-                "GTiff", path, samples, lines, bands, GDT_Float64,
+                "GTiff", path, wide, high, deep, GDT_Float64,
                 {"TILED=YES", "BLOCKXSIZE=256", "BLOCKYSIZE=256", std::string("INTERLEAVE=") + interleave});
             d->GetRasterBand(1)->SetNoDataValue(7);
-            std::vector<double> values(static_cast<size_t>(samples) * lines * bands);
+            std::vector<double> values(static_cast<size_t>(wide) * high * deep);
             for (size_t i = 0; i < values.size(); ++i)
                 values[i] = static_cast<double>(i % 1021);
-            ASSERT_EQ(d->RasterIO(GF_Write, 0, 0, samples, lines, values.data(), samples, lines, GDT_Float64,
-                                  bands, nullptr, 0, 0, 0, nullptr),
+            ASSERT_EQ(d->RasterIO(GF_Write, 0, 0, wide, high, values.data(), wide, high, GDT_Float64, deep,
+                                  nullptr, 0, 0, 0, nullptr),
                       CE_None);
         }
         const auto source = open_source(path);
-        for (const Rect window : {Rect{0, 0, samples, lines}, Rect{11, 3, 280, 257}, Rect{250, 200, 20, 60}})
+        for (const Rect window : {Rect{0, 0, wide, high}, Rect{11, 3, 280, 257}, Rect{250, 200, 20, 60}})
             EXPECT_TRUE(
                 same_values(our_values(*source, window), with_nodata(gdal_values(path, window), true)))
                 << interleave << " at " << window.x;

@@ -313,8 +313,8 @@ TEST(Lorsal, ModelFileComesBackAndDamageIsTold) {
     const auto model = train(made_set(30, 5, 3), {}).model;
     const std::string text = to_json(model);
     EXPECT_EQ(to_json(from_json(text, "m")), text);
-    // Up to its last brace a document is not whole; what follows is a line's end, and no damage. How long the text is
-    // depends on the digits of the weights.
+    // Up to its last brace a document is not whole; what follows is a line's end, and no damage. How long the
+    // text is depends on the digits of the weights.
     const size_t whole = text.find_last_of('}') + 1;
     for (size_t cut = 0; cut < whole; cut += whole / 37)
         EXPECT_THROW(from_json(text.substr(0, cut), "m"), Error) << cut << " of " << whole;

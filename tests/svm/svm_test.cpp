@@ -365,8 +365,8 @@ TEST(SvmTrain, WeightsShiftTheDecision) {
     const auto weighted = classify(svm::train(set, options).model, scene.cube, false);
     EXPECT_GT(weighted.by_class[0], plain.by_class[0] + 20);
     svm::ModelClass a, b;
-    a.samples = 10;
-    b.samples = 30;
+    a.pixels = 10;
+    b.pixels = 30;
     EXPECT_EQ(svm::balanced_weights({a, b}), (std::vector<double>{2.0, 40.0 / 60}));
 }
 

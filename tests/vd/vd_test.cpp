@@ -24,14 +24,16 @@ stream::SceneCovariance covariance_of(const Cube& cube, int lanes = 1, int64_t t
 }
 
 /// Independent bands: band b has mean mean[b] and standard deviation deviation[b].
-Cube independent(const std::vector<double>& mean, const std::vector<double>& deviation, int64_t samples, int64_t lines) {
+Cube independent(const std::vector<double>& mean, const std::vector<double>& deviation, int64_t samples,
+                 int64_t lines) {
     std::mt19937 random(3);
     std::normal_distribution<double> normal;
     Cube cube(samples, lines, static_cast<int>(mean.size()));
     for (int64_t l = 0; l < lines; ++l)
         for (int64_t s = 0; s < samples; ++s)
             for (size_t b = 0; b < mean.size(); ++b)
-                cube.at(static_cast<int>(b), l, s) = static_cast<float>(mean[b] + deviation[b] * normal(random));
+                cube.at(static_cast<int>(b), l, s) =
+                    static_cast<float>(mean[b] + deviation[b] * normal(random));
     return cube;
 }
 
@@ -44,15 +46,17 @@ TEST(Vd, KnowsTheNormalQuantile) {
 }
 
 TEST(Vd, CountsTheMeanOfWhiteNoiseAsOneSignal) {
-    const auto result = vd::estimate(covariance_of(independent({5, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1}, 100, 80)),
-                                     vd::Method::hfc, 1e-4);
+    const auto result = vd::estimate(
+        covariance_of(independent({5, 0, 0, 0, 0, 0}, {1, 1, 1, 1, 1, 1}, 100, 80)), vd::Method::hfc, 1e-4);
     EXPECT_EQ(result.number, 1);
     ASSERT_EQ(result.test.size(), 6u);
     EXPECT_TRUE(result.test[0].signal);
     EXPECT_EQ(result.pixels, 8000);
     for (size_t i = 0; i < 6; ++i) {
         const auto& e = result.test[i];
-        EXPECT_NEAR(e.sigma, std::sqrt(2 * (e.correlation * e.correlation + e.covariance * e.covariance) / 8000), 1e-12);
+        EXPECT_NEAR(e.sigma,
+                    std::sqrt(2 * (e.correlation * e.correlation + e.covariance * e.covariance) / 8000),
+                    1e-12);
         EXPECT_NEAR(e.threshold, vd::upper_quantile(1e-4) * e.sigma, 1e-12);
         EXPECT_EQ(e.signal, e.correlation - e.covariance > e.threshold);
         if (i > 0) {

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "host/process.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <utility>
+#include <vector>
+
+namespace hsi::host {
+namespace {
+
+constexpr size_t max_kept_messages = 100; // a damaged file can fail at every block
+
+std::atomic<CancelFlag*> g_flag{nullptr};
+static_assert(std::atomic<CancelFlag*>::is_always_lock_free, "the signal handler must not lock");
+constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP};
+
+extern "C" void hsi_cancel(int) {
+    if (CancelFlag* flag = g_flag.load()) flag->request();
+    for (const int number : cancelling) {
+        struct sigaction plain {};
+        plain.sa_handler = SIG_DFL;
+        sigaction(number, &plain, nullptr);
+    }
+}
+
+std::atomic<GdalMessages*> g_messages{nullptr};
+
+extern "C" void hsi_gdal_message(CPLErr severity, CPLErrorNum number, const char* text) {
+    GdalMessages* messages = g_messages.load();
+    const bool debugging = CPLTestBool(CPLGetConfigOption("CPL_DEBUG", "NO"));
+    if (severity == CE_Debug || severity == CE_Fatal || !messages || debugging)
+        CPLDefaultErrorHandler(severity, number, text);
+    if (messages && (severity == CE_Failure || severity == CE_Warning))
+        messages->receive(severity == CE_Failure, text);
+}
+
+// libtiff's own type of a handler; its headers are not among what a build against GDAL needs.
+using TiffHandler = void (*)(const char* module, const char* format, va_list values);
+
+template <CPLErr severity>
+void hsi_tiff_message(const char* module, const char* format, va_list values) {
+    char text[1024];
+    std::vsnprintf(text, sizeof text, format, values);
+    CPLError(severity, CPLE_AppDefined, "%s: %s", module ? module : "libtiff", text);
+}
+
+/// From 3.10 on GDAL gives libtiff a handler a file, which some of GDAL's own callbacks pass by: what they
+/// report goes to libtiff's handler of the process, and that one writes to descriptor 2. It is led to GDAL's,
+/// as older GDALs do. Found by name, for the libtiff is GDAL's business; a GDAL with a libtiff of its own
+/// calls it gdal_TIFF...
+void lead_tiff_to_gdal() {
+    const auto set = [](const char* name, TiffHandler handler) {
+        for (const std::string prefix : {"", "gdal_"})
+            if (void* const symbol = dlsym(RTLD_DEFAULT, (prefix + name).c_str()))
+                reinterpret_cast<TiffHandler (*)(TiffHandler)>(symbol)(handler);
+    };
+    set("TIFFSetErrorHandler", hsi_tiff_message<CE_Failure>);
+    set("TIFFSetWarningHandler", hsi_tiff_message<CE_Warning>);
+}
+
+} // namespace
+
+void open_standard_descriptors() {
+    for (int number = 0; number <= 2; ++number) {
+        if (::fcntl(number, F_GETFD) != -1 || errno != EBADF) continue;
+        // The lowest free number is this one: those before it are open.
+        const int file = ::open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
+        if (file > number) ::close(file);
+    }
+}
+
+struct SignalGuard::Saved {
+    int number = 0;
+    struct sigaction action {};
+};
+
+namespace {
+std::vector<std::pair<int, struct sigaction>> g_ignored; ///< by ignore_from_now_on(): what they were before
+}
+
+SignalGuard::SignalGuard(CancelFlag& flag) {
+    for (const auto& [number, action] : g_ignored)
+        sigaction(number, &action, nullptr);
+    g_ignored.clear();
+    g_flag.store(&flag);
+    const auto install = [&](int number, void (*handler)(int)) {
+        Saved saved{number, {}};
+        sigaction(number, nullptr, &saved.action);
+        if (saved.action.sa_handler == SIG_IGN) return;
+        struct sigaction action {};
+        action.sa_handler = handler;
+        action.sa_flags = SA_RESTART; // a read in progress goes on; the flag is seen after the tile
+        sigemptyset(&action.sa_mask);
+        sigaction(number, &action, nullptr);
+        m_saved.push_back(saved);
+    };
+    for (const int number : cancelling)
+        install(number, hsi_cancel);
+    for (const int number : {SIGPIPE, SIGXFSZ})
+        install(number, SIG_IGN);
+}
+
+void SignalGuard::ignore_from_now_on() {
+    for (const Saved& saved : m_saved) {
+        if (std::find(cancelling.begin(), cancelling.end(), saved.number) == cancelling.end()) continue;
+        std::signal(saved.number, SIG_IGN);
+        g_ignored.emplace_back(saved.number, saved.action);
+    }
+}
+
+SignalGuard::~SignalGuard() {
+    for (const Saved& saved : m_saved)
+        if (std::none_of(g_ignored.begin(), g_ignored.end(),
+                         [&](const auto& ignored) { return ignored.first == saved.number; }))
+            sigaction(saved.number, &saved.action, nullptr);
+    g_flag.store(nullptr);
+}
+
+GdalMessages::GdalMessages(std::function<void(const std::string&)> on_warning)
+    : m_on_warning(std::move(on_warning)) {
+    g_messages.store(this);
+    CPLSetErrorHandler(hsi_gdal_message);
+    lead_tiff_to_gdal();
+}
+
+GdalMessages::~GdalMessages() {
+    CPLSetErrorHandler(CPLDefaultErrorHandler);
+    g_messages.store(nullptr);
+}
+
+std::vector<std::string> GdalMessages::failures() const {
+    const std::lock_guard lock(m_mutex);
+    return m_failures;
+}
+
+void GdalMessages::receive(bool failure, const std::string& text) {
+    {
+        const std::lock_guard lock(m_mutex);
+        auto& list = failure ? m_failures : m_warnings;
+        if (list.size() >= max_kept_messages || std::find(list.begin(), list.end(), text) != list.end())
+            return;
+        list.push_back(text);
+    }
+    if (!failure) m_on_warning(text);
+}
+
+} // namespace hsi::host

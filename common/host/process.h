@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What a tool sets up in its process while it works, and takes down afterwards: signals, GDAL's messages.
+#pragma once
+
+#include "core/cancel.h"
+
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace hsi::host {
+
+/// Opens those of the descriptors 0 to 2 that are closed, so that no file of the run gets their numbers, and
+/// with them what is printed. Reading and writing them still fails, as it should.
+void open_standard_descriptors();
+
+/// While it lives, SIGINT, SIGTERM and SIGHUP set the flag, so that the run unwinds and removes what it made;
+/// a second signal ends the process at once. Signals that were ignored stay ignored (nohup, jobs in the
+/// background). A broken pipe and a file that grows over its limit come back as errors of the write, not as
+/// signals.
+class SignalGuard {
+  public:
+    explicit SignalGuard(CancelFlag& flag);
+    ~SignalGuard();
+    /// The work is done and cannot be taken back: from now on, until the process ends or another guard
+    /// begins, the signals are ignored, so that the exit code tells what is on the disk.
+    void ignore_from_now_on();
+    SignalGuard(const SignalGuard&) = delete;
+    SignalGuard& operator=(const SignalGuard&) = delete;
+
+  private:
+    struct Saved;
+    std::vector<Saved> m_saved;
+};
+
+/// While it lives, GDAL's warnings go to `on_warning` (each text once), failures are kept, and only debug
+/// output is left to GDAL: the first line on stderr is then the tool's own. One at a time in a process.
+class GdalMessages {
+  public:
+    explicit GdalMessages(std::function<void(const std::string&)> on_warning);
+    ~GdalMessages();
+    GdalMessages(const GdalMessages&) = delete;
+    GdalMessages& operator=(const GdalMessages&) = delete;
+
+    /// Texts of the failures so far, each once.
+    std::vector<std::string> failures() const;
+
+    /// GDAL's callback: a failure or a warning of any thread.
+    void receive(bool failure, const std::string& text);
+
+  private:
+    std::function<void(const std::string&)> m_on_warning;
+    mutable std::mutex m_mutex; ///< guards the lists
+    std::vector<std::string> m_warnings, m_failures;
+};
+
+} // namespace hsi::host

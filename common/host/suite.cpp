@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "host/suite.h"
+
+#include "core/names.h"
+#include "host/help.h"
+#include "host/man_page.h"
+#include "host/process.h"
+#include "host/terminal.h"
+#include "host/usage_json.h"
+#include "tool/execute.h"
+
+#include <nlohmann/json.hpp>
+
+#include <gdal.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+namespace hsi::host {
+namespace {
+
+using Tools = std::vector<const tool::Definition*>;
+
+const tool::Definition* tool_named(const Tools& tools, const std::string& name) {
+    const auto found = std::find_if(tools.begin(), tools.end(), [&](const tool::Definition* one) {
+        return one->name == name || one->executable() == name;
+    });
+    return found == tools.end() ? nullptr : *found;
+}
+
+std::string suite_help(const Tools& tools) {
+    std::string text =
+        "Usage: gdal_hsi TOOL [options] arguments\n\nHyperspectral image processing on georeferenced "
+        "cubes of any size. Each tool is\nalso a command of its own, gdal_hsi_TOOL.\n\nTools:\n";
+    for (const tool::Definition* one : tools)
+        text += "  " + one->name +
+                std::string(std::max<size_t>(16, one->name.size() + 2) - one->name.size(), ' ') + one->title +
+                "\n";
+    return text +
+           "\n'gdal_hsi TOOL --help' tells a tool's options; --version, --json-usage: about all of them.\n";
+}
+
+std::string suite_json(const Tools& tools) {
+    auto all = nlohmann::ordered_json::array();
+    for (const tool::Definition* one : tools)
+        all.push_back(nlohmann::ordered_json::parse(usage_json(tool::Call(*one))));
+    const nlohmann::ordered_json json{
+        {"schema", usage_schema}, {"name", "gdal_hsi"}, {"version", tool::project_version()}, {"tools", all}};
+    return json.dump(2) + "\n";
+}
+
+int unknown(const std::string& word, const Tools& tools) {
+    std::vector<std::string> names;
+    for (const tool::Definition* one : tools)
+        names.push_back(one->name);
+    const std::string near = did_you_mean(word, names);
+    std::fprintf(stderr, "ERROR: there is no tool '%s'\n%s%sRun 'gdal_hsi --help' for all tools.\n",
+                 word.c_str(), near.c_str(), near.empty() ? "" : " ");
+    return 2;
+}
+
+int print(const std::string& text) {
+    std::fputs(text.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+/// "--man spp", "--option-table spp"
+int print_about(const std::string& what, const std::string& name, const Tools& tools) {
+    if (what == "--man" && name == "gdal_hsi") return print(suite_man_page(tools));
+    if (what == "--option-table" && name == "shared") return print(shared_option_table());
+    const tool::Definition* one = tool_named(tools, name);
+    if (one == nullptr) return unknown(name, tools);
+    const tool::Call call(*one);
+    return print(what == "--man" ? man_page(call) : option_table(call));
+}
+
+} // namespace
+
+int run_suite(const Tools& tools, int argc, char** argv) {
+    open_standard_descriptors();
+    std::string name = argc > 0 ? argv[0] : "";
+    name.erase(0, name.rfind('/') + 1);
+    if (const tool::Definition* called = tool_named(tools, name)) return run_in_terminal(*called, argc, argv);
+
+    const std::string word = argc > 1 ? argv[1] : "--help";
+    if (word == "--help" || word == "-h") return print(suite_help(tools));
+    if (word == "--version")
+        return print("gdal_hsi " + std::string(tool::project_version()) + ", GDAL " +
+                     GDALVersionInfo("RELEASE_NAME") + "\n");
+    if (word == "--json-usage") return print(suite_json(tools));
+    if ((word == "--man" || word == "--option-table") && argc > 2) return print_about(word, argv[2], tools);
+    if (word == "--complete") {
+        if (argc > 3 && std::string(argv[2]) == "--man") {
+            argv[2] = argv[3]; // a tool's name
+            argc = 3;
+        }
+        if (argc > 3) {
+            const tool::Definition* one = tool_named(tools, argv[2]);
+            if (one == nullptr) return 0;
+            argv[2] = argv[1]; // the tool completes what follows its name
+            return run_in_terminal(*one, argc - 1, argv + 1);
+        }
+        const std::string begin = argc > 2 ? argv[2] : "";
+        std::string names;
+        for (const tool::Definition* one : tools)
+            if (one->name.rfind(begin, 0) == 0) names += one->name + "\n";
+        for (const char* const option : {"--help", "--version", "--json-usage", "--man"})
+            if (begin[0] == '-' && std::string(option).rfind(begin, 0) == 0)
+                names.append(option).append("\n");
+        return print(names);
+    }
+    if (const tool::Definition* one = tool_named(tools, word))
+        return run_in_terminal(*one, argc - 1, argv + 1);
+    return unknown(word, tools);
+}
+
+} // namespace hsi::host

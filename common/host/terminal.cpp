@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+#include "host/terminal.h"
+
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "core/names.h"
+#include "host/command_line.h"
+#include "host/completion.h"
+#include "host/help.h"
+#include "host/process.h"
+#include "host/usage_json.h"
+#include "math/simd_target.h"
+#include "tool/execute.h"
+#include "tool/words.h"
+
+#include <cpl_conv.h>
+#include <cpl_progress.h>
+#include <cpl_string.h>
+#include <gdal.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace hsi::host {
+namespace {
+
+class Terminal final : public tool::Host {
+  public:
+    void begin(const tool::CommonOptions& options, Warn warn) override {
+        m_warn = std::move(warn);
+        m_stdout_is_output = options.destination.path.rfind("/vsistdout", 0) == 0;
+        keep_heap_small();
+        m_signals.emplace(m_cancel);
+    }
+    void progress(double done) override {
+        if (m_stdout_is_output) return;
+        const std::lock_guard lock(m_mutex);
+        m_bar_open = done < 1;
+        GDALTermProgress(done, nullptr, nullptr);
+    }
+    void note(const std::string& text) override {
+        if (m_stdout_is_output) return;
+        end_bar();
+        std::printf("%s\n", text.c_str());
+        std::fflush(stdout);
+    }
+    void warn(const std::string& text) override {
+        end_bar();
+        const std::lock_guard lock(m_mutex);
+        std::fprintf(stderr, "Warning: %s\n", text.c_str());
+    }
+    void print(const std::string& text) override {
+        end_bar();
+        m_printed = true;
+        std::FILE* stream = m_stdout_is_output ? stderr : stdout;
+        std::fputs(text.c_str(), stream);
+        if (text.empty() || text.back() != '\n') std::fputc('\n', stream);
+    }
+    void check_printed() override {
+        if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && m_printed)
+            throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
+    }
+    CancelFlag& cancel() override { return m_cancel; }
+    void limit_cache(uint64_t bytes) override { GDALSetCacheMax64(static_cast<GIntBig>(bytes)); }
+    std::vector<std::string> library_failures() const override { return m_messages.failures(); }
+    void committed() override { m_signals->ignore_from_now_on(); }
+    void end() override {
+        m_warn = nullptr;
+        m_signals.reset();
+    }
+
+    /// Ends the bar's line where it is.
+    void end_bar() {
+        const std::lock_guard lock(m_mutex);
+        if (!m_bar_open) return;
+        std::fputc('\n', stdout);
+        std::fflush(stdout);
+        m_bar_open = false;
+    }
+    void print_failure(const tool::Outcome& failure, const std::string& executable) {
+        end_bar();
+        std::fflush(stdout);
+        std::string advice = failure.advice;
+        if (failure.code == 2)
+            advice += (advice.empty() ? "" : " ") + ("Run '" + executable + " --help' for all options.");
+        std::fprintf(stderr, "ERROR: %s\n", failure.what.c_str());
+        if (!advice.empty()) std::fprintf(stderr, "%s\n", advice.c_str());
+        for (const std::string& text : m_messages.failures()) {
+            const std::string line = tool::one_line(text);
+            if (failure.what.find(line) == std::string::npos &&
+                failure.advice.find(line) == std::string::npos)
+                std::fprintf(stderr, "GDAL: %s\n", line.c_str());
+        }
+    }
+
+  private:
+    /// A warning of GDAL's: the run's own while there is one, so that the report has it.
+    void library_warning(const std::string& text) { m_warn ? m_warn(text) : warn(text); }
+
+    CancelFlag m_cancel;
+    Warn m_warn;
+    GdalMessages m_messages{[this](const std::string& text) { library_warning(tool::one_line(text)); }};
+    std::optional<SignalGuard> m_signals;
+    std::mutex m_mutex; ///< guards the bar and stderr
+    bool m_bar_open = false;
+    bool m_stdout_is_output = false, m_printed = false;
+};
+
+std::vector<KnownOption> known_options(const tool::Call& call) {
+    std::vector<KnownOption> known;
+    for (const tool::Argument& argument : call.arguments()) {
+        if (argument.positional) continue;
+        KnownOption one{{argument.name}, argument.values};
+        one.names.insert(one.names.end(), argument.aliases.begin(), argument.aliases.end());
+        known.push_back(std::move(one));
+    }
+    return known;
+}
+
+/// Serves --version, --formats and the like; true when that was all that was asked for.
+bool serve_general_options(const std::string& name, std::vector<std::string>& words) {
+    const auto end = std::find(words.begin(), words.end(), "--");
+    const auto has = [&](const char* word) {
+        return std::any_of(words.begin(), end, [&](const std::string& w) { return equal_names(w, word); });
+    };
+    if (has("--version")) {
+        std::printf("%s %s, GDAL %s\n", name.c_str(), tool::project_version(),
+                    GDALVersionInfo("RELEASE_NAME"));
+        return true;
+    }
+    const bool drivers = has("--formats") || has("--format") || has("--mempreload");
+    if (!drivers && !has("--help-general") && !has("--license") && !has("--build") && !has("--pause") &&
+        !has("--locale"))
+        return false;
+    if (drivers) GDALAllRegister();
+    CPLStringList given;
+    given.AddString(name.c_str());
+    for (const std::string& word : words)
+        given.AddString(word.c_str());
+    char** processed = given.List(); // replaced by a list of its own
+    CPLErrorReset();
+    const int left = GDALGeneralCmdLineProcessor(given.Count(), &processed, 0);
+    if (left < 0) {
+        const std::string reason = tool::one_line(CPLGetLastErrorMsg());
+        throw UsageError(reason.empty() ? "a general option is wrong" : reason);
+    }
+    if (left == 0) return true;
+    const CPLStringList rest(processed);
+    words.clear();
+    for (int i = 1; i < left; ++i)
+        words.emplace_back(rest[i]);
+    return false;
+}
+
+/// Hands the words to the call's arguments.
+void give_words(tool::Call& call, const CommandLine& line) {
+    for (const GivenOption& option : line.options)
+        call.give(option.name, option.values);
+    auto next = line.arguments.begin();
+    for (const tool::Argument& argument : call.arguments())
+        if (argument.positional && next != line.arguments.end()) call.give(argument.name, {*next++});
+    if (next != line.arguments.end())
+        throw UsageError("unexpected argument: " +
+                         joined(std::vector<std::string>(next, line.arguments.end()), " "));
+}
+
+} // namespace
+
+int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
+    open_standard_descriptors();
+    Terminal terminal;
+    const std::string name = definition.executable();
+    tool::Outcome outcome;
+    try {
+        tool::Call call(definition);
+        std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+        if (!words.empty() && words.front() == "--complete") {
+            std::fputs(completions(call, {words.begin() + 1, words.end()}).c_str(), stdout);
+            return 0;
+        }
+        std::vector<std::string> option_files;
+        words = expand_option_files(std::move(words), &option_files);
+        const std::string command = quote_command(name, words);
+        for (const auto& [key, value] : take_configuration(words))
+            CPLSetConfigOption(key.c_str(), value.c_str());
+        if (serve_general_options(name, words)) return 0;
+        math::select_simd(CPLGetConfigOption("HSI_SIMD", ""));
+        const CommandLine line = parse_words(words, known_options(call));
+        if (line.help || line.json_usage) {
+            std::fputs((line.help ? help_text(call) : usage_json(call)).c_str(), stdout);
+            return 0;
+        }
+        give_words(call, line);
+        outcome = tool::execute(call, terminal, command, option_files);
+    } catch (...) {
+        outcome = tool::current_failure(false);
+    }
+    if (outcome.code != 0) terminal.print_failure(outcome, name);
+    return outcome.code;
+}
+
+} // namespace hsi::host

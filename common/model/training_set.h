@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What a classifier is trained with: spectra of labelled pixels.
+#pragma once
+
+#include "core/label_class.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace hsi::model {
+
+struct TrainingSet {
+    int features = 0;
+    std::vector<float> values;       ///< [pixel][feature], as read from the scene
+    std::vector<uint16_t> label;     ///< a pixel each: the value of its class
+    std::vector<LabelClass> classes; ///< the labels that occur, by value; training counts their pixels
+    /// Greatest absolute value of the scene, above 0: for classifiers that scale by it.
+    double scale = 1;
+    int64_t samples() const { return static_cast<int64_t>(label.size()); }
+};
+
+} // namespace hsi::model

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "stream/plane_store.h"
+
+#include "core/error.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+namespace hsi::stream {
+namespace {
+
+CubeShape with_bands(CubeShape shape, size_t bands) {
+    shape.bands = static_cast<int>(bands);
+    return shape;
+}
+
+[[noreturn]] void fail(const std::string& what) {
+    throw Error("cannot " + what + " the temporary file of planes: " + std::strerror(errno),
+                "Make room in the folder of the output, or give more -memory, so that they fit there.");
+}
+
+} // namespace
+
+class PlaneStore::Source final : public CubeSource {
+  public:
+    Source(const PlaneStore& store, std::vector<int> planes) : m_store(store), m_planes(std::move(planes)) {}
+    CubeShape shape() const override { return with_bands(m_store.m_shape, m_planes.size()); }
+    stream::BlockLayout layout() const override { return {}; }
+    std::unique_ptr<CubeReader> open_reader() const override { return std::make_unique<Reader>(*this); }
+    uint64_t stored_bytes_per_pixel() const override { return m_store.in_memory() ? 0 : m_planes.size() * 4; }
+
+  private:
+    class Reader final : public CubeReader {
+      public:
+        explicit Reader(const Source& source) : m_source(source) {}
+        void read(const Rect& window, const CubeView<float>& dst) override {
+            for (int b = 0; b < dst.bands; ++b)
+                for (int64_t y = 0; y < window.h; ++y)
+                    m_source.m_store.read_row(m_source.m_planes[static_cast<size_t>(b)], window.y + y,
+                                              window.x, window.w, dst.row(b, y));
+        }
+
+      private:
+        const Source& m_source;
+    };
+    const PlaneStore& m_store;
+    const std::vector<int> m_planes;
+};
+
+class PlaneStore::Sink final : public CubeSink {
+  public:
+    Sink(PlaneStore& store, std::vector<int> planes) : m_store(store), m_planes(std::move(planes)) {}
+    CubeShape shape() const override { return with_bands(m_store.m_shape, m_planes.size()); }
+    bool concurrent() const override { return true; }
+    void write(const Rect& core, const CubeView<float>& src) override {
+        for (int b = 0; b < src.bands; ++b)
+            for (int64_t y = 0; y < core.h; ++y)
+                m_store.write_row(m_planes[static_cast<size_t>(b)], core.y + y, core.x, core.w,
+                                  src.row(b, y));
+    }
+    uint64_t stored_bytes_per_pixel() const override { return m_store.in_memory() ? 0 : m_planes.size() * 4; }
+
+  private:
+    PlaneStore& m_store;
+    const std::vector<int> m_planes;
+};
+
+PlaneStore::PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> allocator)
+    : m_shape(shape),
+      m_memory(std::move(allocator), static_cast<size_t>(shape.pixels()) * static_cast<size_t>(shape.bands)) {
+}
+
+PlaneStore::PlaneStore(const CubeShape& shape, const std::string& folder) : m_shape(shape) {
+    std::string name = (folder.empty() ? std::string(".") : folder) + "/.hsi_planes_XXXXXX";
+    m_file = ::mkostemp(name.data(), O_CLOEXEC);
+    if (m_file < 0) fail("make");
+    ::unlink(name.c_str());
+}
+
+PlaneStore::~PlaneStore() {
+    if (m_file >= 0) ::close(m_file);
+}
+
+void PlaneStore::read_row(int plane, int64_t line, int64_t sample, int64_t count, float* to) const {
+    const int64_t at = position(plane, line, sample);
+    if (in_memory()) {
+        std::copy_n(m_memory.data() + at, count, to);
+        return;
+    }
+    auto* bytes = reinterpret_cast<char*>(to);
+    for (int64_t left = count * 4, offset = at * 4; left > 0;) {
+        const ssize_t n = ::pread(m_file, bytes, static_cast<size_t>(left), offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n == 0) errno = EIO; // it is shorter than what was written
+        if (n <= 0) fail("read");
+        bytes += n;
+        offset += n;
+        left -= n;
+    }
+}
+
+void PlaneStore::write_row(int plane, int64_t line, int64_t sample, int64_t count, const float* from) {
+    const int64_t at = position(plane, line, sample);
+    if (in_memory()) {
+        std::copy_n(from, count, m_memory.data() + at);
+        return;
+    }
+    const auto* bytes = reinterpret_cast<const char*>(from);
+    for (int64_t left = count * 4, offset = at * 4; left > 0;) {
+        const ssize_t n = ::pwrite(m_file, bytes, static_cast<size_t>(left), offset);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) fail("write");
+        bytes += n;
+        offset += n;
+        left -= n;
+    }
+}
+
+void PlaneStore::read(const Rect& window, float* to) const {
+    const auto wrap = [](int64_t i, int64_t size) { return ((i % size) + size) % size; };
+    for (int plane = 0; plane < m_shape.bands; ++plane)
+        for (int64_t y = 0; y < window.h; ++y) {
+            const int64_t line = wrap(window.y + y, m_shape.lines);
+            for (int64_t x = 0; x < window.w;) {
+                const int64_t sample = wrap(window.x + x, m_shape.samples);
+                const int64_t count = std::min(window.w - x, m_shape.samples - sample);
+                read_row(plane, line, sample, count, to + x);
+                x += count;
+            }
+            to += window.w;
+        }
+}
+
+std::unique_ptr<CubeSource> PlaneStore::source(std::vector<int> planes) {
+    return std::make_unique<Source>(*this, std::move(planes));
+}
+std::unique_ptr<CubeSink> PlaneStore::sink(std::vector<int> planes) {
+    return std::make_unique<Sink>(*this, std::move(planes));
+}
+
+std::string folder_beside(const std::string& output) {
+    const auto folder = std::filesystem::path(output).parent_path();
+    std::error_code ignored;
+    if (folder.empty()) return ".";
+    if (std::filesystem::is_directory(folder, ignored)) return folder.string();
+    return std::filesystem::temp_directory_path(ignored).string();
+}
+
+} // namespace hsi::stream

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// Planes between two passes (components, class probabilities): in memory when they fit, else in a temporary
+// file that has no name.
+#pragma once
+
+#include "core/host_memory.h"
+#include "stream/cube_source.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::stream {
+
+class PlaneStore {
+  public:
+    /// In memory from `allocator`.
+    explicit PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> allocator = paged_allocator());
+    /// In a file in `folder` that is removed as soon as it is open: nothing stays behind, however the process
+    /// ends. \throws Error when it cannot be made.
+    PlaneStore(const CubeShape& shape, const std::string& folder);
+    ~PlaneStore();
+    PlaneStore(const PlaneStore&) = delete;
+    PlaneStore& operator=(const PlaneStore&) = delete;
+
+    bool in_memory() const { return m_file < 0; }
+    const CubeShape& shape() const { return m_shape; }
+    /// All planes, packed; null when they are in a file.
+    const float* data() const { return m_memory.data(); }
+    /// Some of the planes, in this order. Both live no longer than the store.
+    std::unique_ptr<CubeSource> source(std::vector<int> planes);
+    std::unique_ptr<CubeSink> sink(std::vector<int> planes);
+    /// All planes of a window into `to`, packed. The window may leave the scene on every side: lines and
+    /// samples there are those of a scene that wraps round. \throws Error when the file cannot be read.
+    void read(const Rect& window, float* to) const;
+
+  private:
+    class Source;
+    class Sink;
+    void read_row(int plane, int64_t line, int64_t sample, int64_t count, float* to) const;
+    void write_row(int plane, int64_t line, int64_t sample, int64_t count, const float* from);
+    int64_t position(int plane, int64_t line, int64_t sample) const {
+        return (plane * m_shape.lines + line) * m_shape.samples + sample;
+    }
+
+    const CubeShape m_shape;
+    HostBuffer<float> m_memory;
+    int m_file = -1;
+};
+
+/// The folder for a file beside an output: the output's own, or that of temporary files when the output is no
+/// ordinary file (/vsimem/x.tif).
+std::string folder_beside(const std::string& output);
+
+} // namespace hsi::stream

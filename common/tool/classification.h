@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What tools that classify with a model share: the scene's bands that the model was made for, and the rasters
+// of a class map with its probabilities; and the options of tools that read labels.
+#pragma once
+
+#include "model/classes.h"
+#include "raster/labels.h"
+#include "raster/output_set.h"
+#include "tool/definition.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tool {
+
+/// "3" or "3 corn": a class in a message.
+std::string class_text(int value, const std::string& name);
+
+/// -field, -name-field, -layer, -all-touched: how vector labels are read.
+void add_label_options(Call& call, raster::LabelOptions& labels);
+
+/// The source, with the model's bands. When the scene keeps as many bands as the model has features these are
+/// taken as they are; else, without -b, the model's own band numbers are looked up among the scene's. Throws
+/// Error, naming the model's `file`, when they do not fit: another number of bands, or, unless
+/// any_wavelengths, a wavelength (nm) that differs by more than 2.
+std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
+                                                      const model::ModelBands& model, bool any_wavelengths);
+
+/// The rasters of a classification, in this order: the class map (dst), with names and colours; then, where a
+/// path is given, a band of probabilities a class, and the confidence. `metadata` goes to all of them. What
+/// can be refused is refused here: throws Error or UsageError, also for a class number that -ot does not
+/// hold.
+raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,
+                                      const std::vector<raster::LabelClass>& classes,
+                                      const std::string& probabilities, const std::string& confidence,
+                                      const std::map<std::string, std::string>& metadata);
+
+} // namespace hsi::tool

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+#include "tool/definition.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "core/process_limits.h"
+#include "raster/sample_convert.h"
+#include "tool/words.h"
+
+#include <gdal.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace hsi::tool {
+namespace {
+
+constexpr int max_threads = 1024;
+constexpr const char* input_group = "Input";
+constexpr const char* output_group = "Output";
+constexpr const char* compute_group = "Computing";
+
+double number_of(const std::string& text, const std::string& option, const std::string& allowed) {
+    const auto value = parse_number(text);
+    if (!value) throw UsageError(option + ": '" + text + "' is not a number", allowed);
+    return *value;
+}
+
+int64_t integer_of(const std::string& text, const std::string& option, int64_t least, int64_t greatest,
+                   const std::string& allowed) {
+    const auto value = parse_integer(text);
+    if (!value || *value < least || *value > greatest)
+        throw UsageError(option + ": '" + text + "' is not " + allowed);
+    return *value;
+}
+
+void check_pairs(const std::vector<std::string>& pairs, const std::string& option) {
+    for (const std::string& pair : pairs)
+        if (const size_t equal = pair.find('='); equal == std::string::npos || equal == 0)
+            throw UsageError(option + ": '" + pair + "' is not NAME=VALUE");
+}
+
+/// GDAL's name of a real pixel type, whatever the case it was written in.
+std::string pixel_type(const std::string& text) {
+    if (text.empty()) return text;
+    const auto real = pixel_types();
+    for (const std::string& name : real)
+        if (equal_names(name, text)) return name;
+    throw UsageError("-ot: '" + text + "' is not a pixel type for real numbers",
+                     "Use one of " + joined(real, ", ") + ".");
+}
+
+/// While it lives, what is declared is shared by tools.
+class SharedArguments {
+  public:
+    explicit SharedArguments(bool& shared) : m_shared(shared), m_before(std::exchange(shared, true)) {}
+    ~SharedArguments() { m_shared = m_before; }
+    SharedArguments(const SharedArguments&) = delete;
+    SharedArguments& operator=(const SharedArguments&) = delete;
+
+  private:
+    bool& m_shared;
+    bool m_before;
+};
+
+} // namespace
+
+std::vector<std::string> pixel_types() {
+    std::vector<std::string> real;
+    for (int t = GDT_Byte; t < GDT_TypeCount; ++t) {
+        const auto type = static_cast<GDALDataType>(t);
+        // Neither complex numbers nor what newer GDALs have and readers and writers here do not: Float16.
+        if (const char* name = GDALGetDataTypeName(type); name != nullptr && raster::convertible(type))
+            real.emplace_back(name);
+    }
+    return real;
+}
+
+namespace detail {
+
+std::vector<std::string> split_lists(const std::vector<std::string>& words) {
+    std::vector<std::string> parts;
+    for (const std::string& word : words) {
+        std::istringstream list(word + ",");
+        for (std::string part; std::getline(list, part, ',');)
+            parts.push_back(part);
+    }
+    return parts;
+}
+
+} // namespace detail
+
+/// The shared options as they stand on the command line; resolve() reads them.
+struct Call::Raw {
+    std::vector<std::string> bands;
+    std::array<std::string, 4> window;
+    std::array<std::string, 2> tile;
+    bool use_bad_band_list = true;
+    std::string source_nodata, nodata;
+    std::string device = "auto", memory = "25%", device_memory, threads = "ALL_CPUS";
+};
+
+Call::Call(const Definition& definition) : m_definition(definition), m_raw(std::make_unique<Raw>()) {
+    definition.declare(*this);
+}
+Call::~Call() = default;
+
+// --- Declaring
+// -----------------------------------------------------------------------------------------------------------
+
+Argument& Call::add(const std::string& name, const std::string& summary, Type type, int values) {
+    Argument& argument = m_arguments.emplace_back();
+    argument.name = name;
+    argument.summary = summary;
+    argument.type = type;
+    argument.values = values;
+    argument.shared = m_shared;
+    if (values > 0) argument.value_name = type == Type::integer ? "N" : type == Type::number ? "V" : "TEXT";
+    return argument;
+}
+
+Argument& Call::flag(const std::string& name, bool& variable, const std::string& summary) {
+    Argument& argument = add(name, summary, Type::flag, 0);
+    argument.assign = [&variable](const Argument&) { variable = true; };
+    return argument;
+}
+
+Argument& Call::choose(const std::string& name, const std::string& summary, std::vector<Choice> choices,
+                       size_t preset, std::function<void(size_t)> take) {
+    Argument& argument = add(name, summary, Type::text, 1);
+    argument.choices = std::move(choices);
+    if (preset < argument.choices.size()) argument.default_value = argument.choices[preset].name;
+    std::vector<std::string> names;
+    for (const Choice& choice : argument.choices)
+        names.push_back(choice.name);
+    argument.value_name = joined(names, "|");
+    argument.assign = [take = std::move(take)](const Argument& given) {
+        take(choice_in(given, given.words.front()));
+    };
+    return argument;
+}
+
+Argument& Call::file(const std::string& name, std::string& path, Role role, Content content,
+                     const std::string& summary, bool positional) {
+    Argument& argument = option(name, path, summary);
+    argument.role = role;
+    argument.content = content;
+    argument.positional = argument.required = positional;
+    argument.value_name = "FILE";
+    if (positional) argument.group = "Arguments";
+    return argument;
+}
+
+Argument& Call::input(const std::string& name, std::string& path, Content content,
+                      const std::string& summary) {
+    return file(name, path, Role::input, content, summary, false);
+}
+Argument& Call::output(const std::string& name, std::string& path, Content content,
+                       const std::string& summary) {
+    return file(name, path, Role::output, content, summary, false);
+}
+Argument& Call::input_argument(const std::string& name, std::string& path, Content content,
+                               const std::string& summary) {
+    return file(name, path, Role::input, content, summary, true);
+}
+Argument& Call::output_argument(const std::string& name, std::string& path, Content content,
+                                const std::string& summary) {
+    return file(name, path, Role::output, content, summary, true);
+}
+
+void Call::add_source() {
+    const SharedArguments shared(m_shared);
+    m_has_source = true;
+    auto& o = m_options.source;
+    file("src", o.path, Role::source, Content::raster, "The scene: anything that GDAL opens", true);
+    option("b", m_raw->bands, "Bands, counted from 1: -b 1-30,45")
+        .shown_as("LIST")
+        .defaults_to("all that the bad-band list does not mark")
+        .under(input_group);
+    choice<bool>("bbl", m_raw->use_bad_band_list, "Bands that the file's bad-band list marks",
+                 {{"use", true, "leave them out"}, {"ignore", false, "take all bands"}})
+        .under(input_group);
+    option("srcwin", m_raw->window, "Window of the scene; statistics are those of the window")
+        .shown_as("XOFF YOFF XSIZE YSIZE")
+        .in_unit("pixels")
+        .defaults_to("the whole scene")
+        .under(input_group);
+    option("srcnodata", m_raw->source_nodata, "Number that means no data in src; NaN means it always")
+        .shown_as("V")
+        .defaults_to("the file's")
+        .under(input_group);
+    option("if", o.drivers, "Let only this driver open src")
+        .shown_as("FORMAT")
+        .speaks(Vocabulary::raster_drivers)
+        .under(input_group);
+    option("oo", o.open_options, "Open option of the driver").shown_as("NAME=VALUE").under(input_group);
+}
+
+void Call::add_destination(const std::string& summary) {
+    const SharedArguments shared(m_shared);
+    m_has_destination = true;
+    auto& o = m_options.destination;
+    file("dst", o.path, Role::destination, Content::raster, summary, true);
+    option("of", o.format, "Output format")
+        .shown_as("FORMAT")
+        .defaults_to("from the extension of dst, else GTiff")
+        .speaks(Vocabulary::raster_drivers)
+        .under(output_group);
+    option("co", o.creation_options, "Creation option")
+        .shown_as("NAME=VALUE")
+        .defaults_to("for GTiff: TILED=YES, BIGTIFF=IF_SAFER")
+        .under(output_group);
+    option("ot", o.type, "Pixel type of dst: Byte, Int16, Float32 ...; values are rounded and clamped to it")
+        .shown_as("TYPE")
+        .defaults_to("the tool's own")
+        .speaks(Vocabulary::pixel_types)
+        .under(output_group);
+    option("dstnodata", m_raw->nodata, "Number that is written for no data, or nan")
+        .shown_as("V")
+        .defaults_to("the source's, else nan")
+        .under(output_group);
+    overwrite(o.overwrite, "Replace dst when it is there; without this that is an error");
+}
+
+Argument& Call::overwrite(bool& variable, const std::string& summary) {
+    return flag("overwrite", variable, summary).under(output_group);
+}
+
+void Call::add_compute(bool device) {
+    const SharedArguments shared(m_shared);
+    m_has_compute = true;
+    if (device)
+        option("device", m_raw->device,
+               "Where to compute; auto: on a GPU where there is one and the scene is worth starting it")
+            .shown_as("auto|cpu|cuda[:I[,J..]]")
+            .under(compute_group);
+    option("memory", m_raw->memory,
+           "Ceiling on host memory for buffers and GDAL's block cache: 2GB, 500MB, 25% (of the RAM)")
+        .shown_as("SIZE")
+        .under(compute_group);
+    if (device)
+        option("device-memory", m_raw->device_memory, "Ceiling on device memory: 8GB")
+            .shown_as("SIZE")
+            .defaults_to("80 % of what is free")
+            .under(compute_group);
+    option("threads", m_raw->threads, "Threads, each of which reads, computes and writes")
+        .shown_as("N|ALL_CPUS")
+        .defaults_to("GDAL_NUM_THREADS, else ALL_CPUS")
+        .under(compute_group);
+    option("tile", m_raw->tile, "Work in tiles of this size")
+        .shown_as("XSIZE YSIZE")
+        .in_unit("pixels")
+        .defaults_to("chosen from memory, file layout and halo")
+        .under(compute_group);
+    add_report();
+}
+
+void Call::add_report() {
+    const SharedArguments shared(m_shared);
+    auto& o = m_options;
+    const char* const group = m_has_compute ? compute_group : "Running";
+    // An output, but not one of the body's: execute() registers and writes it.
+    Argument& report =
+        option("report", o.report,
+               "Write a record of the run: versions, options, device, passes with bytes and seconds");
+    report.shown_as("FILE.json").under(group);
+    report.content = Content::text;
+    flag("dry-run", o.dry_run, "Check everything, print the plan, make no output but -report").under(group);
+    flag("q", o.quiet, "No progress, no notes").also("quiet").under(group);
+}
+
+void Call::exclusive(const std::string& one, const std::string& other) {
+    m_exclusions.emplace_back(one, other);
+}
+void Call::check(std::function<void(const CommonOptions&)> checker) {
+    m_checks.push_back(std::move(checker));
+}
+void Call::body(std::function<void(Run&)> work) { m_body = std::move(work); }
+
+// --- Being called
+// -----------------------------------------------------------------------------------------------------------
+
+const Argument* Call::find(const std::string& name) const {
+    const auto has_name = [&](const Argument& a) {
+        return a.name == name || std::find(a.aliases.begin(), a.aliases.end(), name) != a.aliases.end();
+    };
+    const auto found = std::find_if(m_arguments.begin(), m_arguments.end(), has_name);
+    return found == m_arguments.end() ? nullptr : &*found;
+}
+
+bool Call::given(const std::string& name) const {
+    const Argument* argument = find(name);
+    return argument != nullptr && argument->count > 0;
+}
+
+void Call::give(const std::string& name, const std::vector<std::string>& words) {
+    auto* argument = const_cast<Argument*>(find(name)); // one of m_arguments, which are not const here
+    if (argument == nullptr) throw UsageError("there is no argument '" + name + "'");
+    if (static_cast<int>(words.size()) != argument->values)
+        throw UsageError(argument->spelling() + ": " + std::to_string(argument->values) +
+                         " values are needed, " + std::to_string(words.size()) + " were given");
+    ++argument->count;
+    argument->words.insert(argument->words.end(), words.begin(), words.end());
+}
+
+void Call::finish() {
+    for (const Argument& argument : m_arguments) {
+        if (argument.count > 1 && !argument.repeatable && argument.type != Type::flag)
+            throw UsageError(argument.spelling() + " is given " + std::to_string(argument.count) + " times");
+        if (argument.required && argument.count == 0) throw UsageError(argument.spelling() + " is missing");
+    }
+    for (const Argument& argument : m_arguments) {
+        if (argument.count > 0) argument.assign(argument);
+        if (argument.required && argument.content != Content::none && argument.words.front().empty())
+            throw UsageError(argument.spelling() + " is empty");
+    }
+    for (const auto& [one, other] : m_exclusions)
+        if (given(one) && given(other))
+            throw UsageError("-" + one + " and -" + other + " exclude one another", "Leave one of them out.");
+    resolve();
+}
+
+void Call::run_checks() const {
+    for (const auto& checker : m_checks)
+        checker(m_options);
+}
+
+void Call::resolve() {
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    CommonOptions& o = m_options;
+    Raw& raw = *m_raw;
+    check_pairs(o.source.open_options, "-oo");
+    o.source.bands = parse_band_list(raw.bands);
+    o.source.use_bbl = raw.use_bad_band_list;
+    if (given("srcwin")) {
+        int64_t v[4];
+        for (size_t i = 0; i < 4; ++i)
+            v[i] = integer_of(raw.window[i], "-srcwin", i < 2 ? 0 : 1, most,
+                              i < 2 ? "an offset: a whole number from 0 on"
+                                    : "a size: a whole number from 1 on");
+        o.source.window = Rect{v[0], v[1], v[2], v[3]};
+    }
+    if (given("srcnodata"))
+        o.source.nodata = number_of(raw.source_nodata, "-srcnodata", "Give a number or nan.");
+    check_pairs(o.destination.creation_options, "-co");
+    o.destination.type = pixel_type(o.destination.type);
+    if (given("dstnodata"))
+        o.destination.nodata = number_of(raw.nodata, "-dstnodata", "Give a number or nan.");
+    o.device = parse_device(raw.device);
+    o.memory = parse_byte_size(raw.memory, usable_ram(), "-memory");
+    if (!raw.device_memory.empty()) {
+        if (raw.device_memory.find('%') != std::string::npos)
+            throw UsageError(
+                "-device-memory: '" + raw.device_memory + "' is not a memory size",
+                "Give a size such as 8GB; without the option 80 % of the free device memory is used.");
+        o.device_memory = parse_byte_size(raw.device_memory, 0, "-device-memory");
+    }
+    if (m_has_compute && !given("threads"))
+        o.threads = default_threads(max_threads);
+    else if (equal_names(raw.threads, "ALL_CPUS"))
+        o.threads = std::min(usable_processors(), max_threads);
+    else
+        o.threads = static_cast<int>(
+            integer_of(raw.threads, "-threads", 1, max_threads,
+                       "ALL_CPUS or a whole number from 1 to " + std::to_string(max_threads)));
+    if (given("tile")) {
+        const std::string allowed = "a tile size: a whole number from 1 on";
+        o.tile_samples = integer_of(raw.tile[0], "-tile", 1, most, allowed);
+        o.tile_lines = integer_of(raw.tile[1], "-tile", 1, most, allowed);
+    }
+    if (o.report.rfind("/dev/stdout", 0) == 0 && o.destination.path.rfind("/vsistdout", 0) == 0)
+        throw UsageError("-report and dst both name standard output", "Name a file for one of them.");
+}
+
+} // namespace hsi::tool

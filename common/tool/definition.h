@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// A tool as a value. Everything that a user sees of it (options, help, man page, completion, forms, commands
+// of GDAL) comes from its Definition, and whoever runs it (a host) fills a Call and hands it to execute().
+//
+//   void declare(tool::Call& call) {
+//       auto& s = call.settings<Settings>();
+//       call.add_source();
+//       call.add_destination();
+//       call.add_compute();
+//       call.option("ws", s.window, "Window size").between(3, 63).in_unit("pixels");
+//       call.output("alpha", s.alpha, Content::raster, "Also write alpha to this file");
+//       call.check([&s](const tool::CommonOptions&) { ... throw UsageError(...) ... });
+//       call.body([&s](tool::Run& run) { ... });
+//   }
+//   const tool::Definition spp{"spp", "Spatial preprocessing ...", {"gdal_hsi_spp scene.img y.tif"},
+//   declare};
+#pragma once
+
+#include "tool/argument.h"
+#include "tool/run.h"
+
+#include <algorithm>
+#include <array>
+#include <climits>
+#include <deque>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hsi::tool {
+
+class Call;
+
+/// GDAL's names of the pixel types that -ot takes: those of real numbers.
+std::vector<std::string> pixel_types();
+
+/// A line that shows how the tool is used, and in a few words what for.
+struct Example {
+    std::string command, purpose;
+};
+
+struct Definition {
+    std::string name;        ///< "spp": the executable is gdal_hsi_spp, GDAL's command hsi spp
+    std::string title;       ///< a few words: "Spatial preprocessing (SPP)"
+    std::string description; ///< what it does, whole sentences
+    std::vector<Example> examples;
+    std::string notes; ///< further lines of the help; may be empty
+    std::function<void(Call& call)> declare;
+
+    std::string executable() const { return "gdal_hsi_" + name; }
+};
+
+/// A value of an enumeration (or a text) with its name on the command line.
+template <class T>
+struct Named {
+    const char* name;
+    T value;
+    const char* summary = "";
+};
+
+/// One call of a tool: its settings, and the arguments bound to them. Made by a host, used once. Calls know
+/// nothing of one another: several may run in one process.
+class Call {
+  public:
+    explicit Call(const Definition& definition);
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    // --- What a definition's declare() uses
+    /// The tool's own settings, made here and kept as long as the call. Once a call.
+    template <class Settings>
+    Settings& settings() {
+        auto made = std::make_shared<Settings>();
+        m_settings = made;
+        return *made;
+    }
+    Argument& flag(const std::string& name, bool& variable, const std::string& summary);
+    /// An option with a value: a number, a text, so many of them (std::array) or any number (std::vector;
+    /// given several times, and numbers also as a list with commas). The variable's value is the default.
+    template <class T>
+    Argument& option(const std::string& name, T& variable, const std::string& summary);
+    /// An option whose value is one of a few names, whatever their case.
+    template <class T>
+    Argument& choice(const std::string& name, T& variable, const std::string& summary,
+                     std::initializer_list<Named<T>> choices);
+    /// An option that names a file that is read ("-original FILE"), or written ("-alpha FILE"): part of the
+    /// run's register of files.
+    Argument& input(const std::string& name, std::string& path, Content content, const std::string& summary);
+    Argument& output(const std::string& name, std::string& path, Content content, const std::string& summary);
+    /// The same as an argument without a name, required, in the order of the declarations.
+    Argument& input_argument(const std::string& name, std::string& path, Content content,
+                             const std::string& summary);
+    Argument& output_argument(const std::string& name, std::string& path, Content content,
+                              const std::string& summary);
+
+    void add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
+    /// dst, -of, -co, -ot, -dstnodata, -overwrite
+    void add_destination(const std::string& summary = "The output; it appears when it is complete");
+    /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that
+    /// computes on the CPU alone has no -device and no -device-memory.
+    void add_compute(bool device = true);
+    void add_report(); ///< -report, -dry-run, -q alone: for a tool that does not work through a scene
+    /// -overwrite of a tool without add_destination().
+    Argument& overwrite(bool& variable, const std::string& summary);
+
+    /// Two options that are not given together.
+    void exclusive(const std::string& one, const std::string& other);
+    /// Called when all arguments are known and before any file is opened: throw UsageError when they
+    /// contradict one another. Checks run in the order in which they were added.
+    void check(std::function<void(const CommonOptions&)> checker);
+    void body(std::function<void(Run&)> work);
+    bool given(const std::string& name) const; ///< the argument stands in this call
+
+    // --- What hosts use
+    const Definition& definition() const { return m_definition; }
+    const std::deque<Argument>& arguments() const { return m_arguments; }
+    /// The argument of this name or alias; null when there is none.
+    const Argument* find(const std::string& name) const;
+    /// Pairs of options that exclude one another.
+    const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
+    bool has_source() const { return m_has_source; }
+    bool has_destination() const { return m_has_destination; }
+    bool has_compute() const { return m_has_compute; }
+    /// One more occurrence of an argument, with its words (none for a flag). \throws UsageError when there is
+    /// no such argument or the number of words is wrong.
+    void give(const std::string& name, const std::vector<std::string>& words);
+    /// All arguments are given: converts and checks them, fills options(). \throws UsageError.
+    void finish();
+    /// The shared options; complete after finish(). The host adds history, cancellation and register.
+    CommonOptions& options() { return m_options; }
+    const CommonOptions& options() const { return m_options; }
+    void run_checks() const;
+    const std::function<void(Run&)>& work() const { return m_body; }
+
+  private:
+    struct Raw;
+    Argument& add(const std::string& name, const std::string& summary, Type type, int values);
+    Argument& file(const std::string& name, std::string& path, Role role, Content content,
+                   const std::string& summary, bool positional);
+    Argument& choose(const std::string& name, const std::string& summary, std::vector<Choice> choices,
+                     size_t preset, std::function<void(size_t)> take);
+    void resolve();
+
+    const Definition& m_definition;
+    std::deque<Argument> m_arguments; ///< references to them stay valid
+    std::vector<std::pair<std::string, std::string>> m_exclusions;
+    std::vector<std::function<void(const CommonOptions&)>> m_checks;
+    std::function<void(Run&)> m_body;
+    std::shared_ptr<void> m_settings;
+    std::unique_ptr<Raw> m_raw; ///< shared options as they were given
+    CommonOptions m_options;
+    bool m_has_source = false, m_has_destination = false, m_has_compute = false;
+    bool m_shared = false; ///< what is declared now is one of the shared arguments
+};
+
+namespace detail {
+
+template <class T>
+struct Shape { // of a single value
+    using Element = T;
+    static constexpr int values = 1;
+    static constexpr bool list = false;
+};
+template <class T, size_t n>
+struct Shape<std::array<T, n>> {
+    using Element = T;
+    static constexpr int values = static_cast<int>(n);
+    static constexpr bool list = false;
+};
+template <class T>
+struct Shape<std::vector<T>> {
+    using Element = T;
+    static constexpr int values = 1;
+    static constexpr bool list = true;
+};
+template <class T>
+struct Shape<std::optional<T>> {
+    using Element = T;
+    static constexpr int values = 1;
+    static constexpr bool list = false;
+};
+
+template <class T>
+constexpr Type type_of() {
+    if constexpr (std::is_integral_v<T>) return Type::integer;
+    if constexpr (std::is_floating_point_v<T>) return Type::number;
+    return Type::text;
+}
+
+template <class T>
+T value_in(const Argument& argument, const std::string& text) {
+    if constexpr (std::is_integral_v<T>)
+        return static_cast<T>(integer_in(
+            argument, text, std::numeric_limits<T>::min(),
+            static_cast<long long>(std::min<unsigned long long>(std::numeric_limits<T>::max(), LLONG_MAX))));
+    else if constexpr (std::is_floating_point_v<T>)
+        return static_cast<T>(number_in(argument, text));
+    else
+        return text;
+}
+
+/// "1,2", "3" -> "1", "2", "3"
+std::vector<std::string> split_lists(const std::vector<std::string>& words);
+
+template <class T>
+std::string text_of(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>)
+        return std::is_integral_v<T> ? std::to_string(value) : number_text(static_cast<double>(value));
+    else
+        return value;
+}
+
+} // namespace detail
+
+template <class T>
+Argument& Call::option(const std::string& name, T& variable, const std::string& summary) {
+    using Shape = detail::Shape<T>;
+    using Element = typename Shape::Element;
+    Argument& argument = add(name, summary, detail::type_of<Element>(), Shape::values);
+    if constexpr (std::is_same_v<T, Element>) argument.default_value = detail::text_of(variable);
+    argument.repeatable = Shape::list;
+    argument.assign = [&variable](const Argument& given) {
+        if constexpr (Shape::list) {
+            variable.clear();
+            for (const auto& word :
+                 std::is_arithmetic_v<Element> ? detail::split_lists(given.words) : given.words)
+                variable.push_back(detail::value_in<Element>(given, word));
+        } else if constexpr (Shape::values > 1) {
+            for (size_t i = 0; i < variable.size(); ++i)
+                variable[i] = detail::value_in<Element>(given, given.words[i]);
+        } else {
+            variable = detail::value_in<Element>(given, given.words.front());
+        }
+    };
+    return argument;
+}
+
+template <class T>
+Argument& Call::choice(const std::string& name, T& variable, const std::string& summary,
+                       std::initializer_list<Named<T>> choices) {
+    std::vector<Choice> names;
+    std::vector<T> values;
+    size_t preset = choices.size();
+    for (const Named<T>& one : choices) {
+        if (one.value == variable) preset = values.size();
+        names.push_back({one.name, one.summary});
+        values.push_back(one.value);
+    }
+    return choose(name, summary, std::move(names), preset,
+                  [&variable, values](size_t chosen) { variable = values[chosen]; });
+}
+
+} // namespace hsi::tool

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "tool/execute.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "raster/side_files.h"
+#include "tool/run_impl.h"
+#include "tool/words.h"
+
+#include <gdal.h>
+
+#include <unistd.h>
+
+#include <new>
+
+namespace hsi::tool {
+namespace {
+
+/// Files that arguments name, before anything can be written, a report of failure among it.
+void register_files(const Call& call, raster::RunFiles& files) {
+    const CommonOptions& options = call.options();
+    const auto each = [&](Role role, const auto& visit) {
+        for (const Argument& argument : call.arguments())
+            if (argument.role == role && argument.count > 0 && !argument.words.front().empty())
+                visit(argument.spelling(), argument.words.front());
+    };
+    each(Role::input, [&](const std::string& role, const std::string& path) {
+        files.reads(role, path, raster::files_read_with(path));
+    });
+    if (call.has_destination() && is_local(options.destination.path))
+        files.writes("dst", options.destination.path, {});
+    each(Role::output,
+         [&](const std::string& role, const std::string& path) { files.writes(role, path, {}); });
+    if (!call.has_source()) return;
+    // Run::open_source() tells all of its files, and opens it once; a report that would replace a file cannot
+    // wait for that.
+    const std::string& source = options.source.path;
+    const bool all = !options.report.empty() && ::access(options.report.c_str(), F_OK) == 0;
+    files.reads("src", source, all ? raster::files_read_with(source) : std::vector<std::string>());
+}
+
+/// The tool's own arguments as they were given, for the report.
+nlohmann::json own_options(const Call& call) {
+    nlohmann::json own = nlohmann::json::object();
+    for (const Argument& argument : call.arguments()) {
+        if (argument.shared) continue;
+        auto& value = own[argument.name];
+        if (argument.type == Type::flag)
+            value = argument.count > 0;
+        else if (argument.words.size() > 1)
+            value = argument.words;
+        else if (argument.words.size() == 1)
+            value = argument.words.front();
+        else if (!argument.default_value.empty())
+            value = argument.default_value;
+    }
+    return own;
+}
+
+struct HostEnding {
+    Host* host = nullptr;
+    ~HostEnding() {
+        if (host != nullptr) host->end();
+    }
+};
+
+} // namespace
+
+const char* project_version() { return HSI_PROJECT_VERSION; }
+
+Outcome current_failure(bool cancelled) {
+    Outcome failure;
+    try {
+        throw;
+    } catch (const UsageError& error) {
+        failure = {2, error.what(), error.advice()};
+    } catch (const Error& error) {
+        failure = {1, error.what(), error.advice()};
+    } catch (const std::bad_alloc&) {
+        failure = {1, "out of memory", "Give a smaller -memory, or fewer -threads."};
+    } catch (const std::exception& error) {
+        failure = {1, error.what(), ""};
+    } catch (...) {
+        failure = {1, "an unknown error", ""};
+    }
+    // Once the user has had enough, whatever error follows is its echo.
+    if (cancelled && failure.code == 1) failure = {1, Cancelled().what(), Cancelled().advice()};
+    failure.what = one_line(failure.what);
+    return failure;
+}
+
+Outcome execute(Call& call, Host& host, const std::string& command, const std::vector<std::string>& read) {
+    std::unique_ptr<Run> run;
+    HostEnding ending; // before the run, which the host may still speak to
+    bool report_possible = false;
+    try {
+        call.finish();
+        CommonOptions& options = call.options();
+        const auto files = std::make_shared<raster::RunFiles>();
+        options.destination.history = command;
+        options.destination.memory = options.memory / 4;
+        options.destination.run = files;
+        options.destination.cancel = &host.cancel();
+
+        auto made = std::make_unique<RunAccess::State>(host, call.definition().executable(), command);
+        RunAccess::State& state = *made;
+        state.files = files;
+        state.overwrite = call.given("overwrite");
+        state.options = options;
+        state.own_options = own_options(call);
+        run = RunAccess::make(std::move(made));
+        host.begin(options, [&state](const std::string& text) { state.warn(text); });
+        ending.host = &host;
+        state.start();
+        for (const std::string& file : read)
+            files->reads("--optfile", file, {});
+        register_files(call, *files);
+        state.check_report();
+        report_possible = true;
+        call.run_checks();
+
+        // Not where that was done: a program that has loaded us may have left drivers out since.
+        if (GDALGetDriverCount() == 0) GDALAllRegister();
+        call.work()(*run);
+        state.outputs_are_good = false; // what fails from here on is not what the body foresaw
+        state.finish();
+        // The body went on after these: they are not the end of the work, but nothing may be lost silently.
+        for (const std::string& text : host.library_failures())
+            run->warn("GDAL: " + one_line(text));
+        state.commit();
+        host.committed();
+        return {};
+    } catch (...) {
+        Outcome failure = current_failure(host.cancel().requested());
+        if (report_possible && !run->files()->clashes("-report", call.options().report)) {
+            try {
+                RunAccess::state(*run).write_failure_report(failure);
+            } catch (const std::exception& error) {
+                failure.advice += (failure.advice.empty() ? "" : "\n") + std::string(error.what());
+            }
+        }
+        return failure;
+    }
+}
+
+} // namespace hsi::tool

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// Who runs a tool: the terminal, GDAL's command line, a test. A run says through it what the user shall see,
+// and asks it whether to go on.
+#pragma once
+
+#include "core/cancel.h"
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hsi::tool {
+
+struct CommonOptions;
+
+class Host {
+  public:
+    virtual ~Host() = default;
+    using Warn = std::function<void(const std::string&)>;
+    /// The options are known; nothing was opened yet. Until end(), what GDAL warns of goes to `warn`, which
+    /// the run remembers for its report before it comes back to warn() below.
+    virtual void begin(const CommonOptions& options, Warn warn) = 0;
+    /// Done so far, 0 to 1, never less than before. From any thread, one at a time.
+    virtual void progress(double done) = 0;
+    /// What goes on, for people; not called with -q.
+    virtual void note(const std::string& text) = 0;
+    /// What the user has to know. From any thread.
+    virtual void warn(const std::string& text) = 0;
+    /// A result that the user asked for.
+    virtual void print(const std::string& text) = 0;
+    /// \throws Error when something that was printed did not get there.
+    virtual void check_printed() = 0;
+    /// Polled between tiles; the host sets it when the user has had enough.
+    virtual CancelFlag& cancel() = 0;
+    /// What GDAL's block cache may take. A process that is not ours has its own setting.
+    virtual void limit_cache(uint64_t bytes) = 0;
+    /// Failures that GDAL has reported so far, each text once, where the host keeps them.
+    virtual std::vector<std::string> library_failures() const = 0;
+    /// The outputs have their names: from now on nothing can be taken back.
+    virtual void committed() = 0;
+    /// The run is over, however it went; called once after begin().
+    virtual void end() = 0;
+};
+
+} // namespace hsi::tool

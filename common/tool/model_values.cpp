@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "tool/model_values.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace hsi::tool {
+namespace {
+
+/// A model's ranges in the order of the scene's bands.
+stream::ValueRange range_of(const model::ModelBands& model, const std::vector<int>& matched) {
+    stream::ValueRange range;
+    if (model.minimum.empty()) return range; // an old file
+    range = {model.minimum, model.maximum, model.mean};
+    for (size_t b = 0; b < matched.size(); ++b) {
+        const auto place = static_cast<size_t>(matched[b]);
+        range.minimum[place] = model.minimum[b];
+        range.maximum[place] = model.maximum[b];
+        if (!model.mean.empty()) range.mean[place] = model.mean[b];
+    }
+    return range;
+}
+
+template <class T>
+nlohmann::json extremes(const std::vector<T>& low, const std::vector<T>& high) {
+    return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
+}
+
+std::string number_text(const nlohmann::json& v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.5g", v.get<double>());
+    return text;
+}
+
+} // namespace
+
+void describe_bands(const raster::RasterSource& scene, model::ModelBands& model) {
+    model.bands = scene.bands();
+    model.band_names = scene.band_names();
+    model.wavelengths_nm = scene.wavelengths_nm();
+    const auto values = value_scale(scene);
+    model.value_scale = values.scale;
+    model.value_offset = values.offset;
+    model.value_unit = values.unit;
+}
+
+void add_any_scale(Call& call, bool& any_scale, const char* with) {
+    call.flag("any-scale", any_scale,
+              std::string(with) + (*with != 0 ? "do" : "Do") +
+                  " not compare the scene's scale and offset with the model's: take the numbers as they are");
+}
+
+model::ValueScale value_scale(const raster::RasterSource& scene, const std::vector<int>& matched) {
+    const auto values = scene.band_values();
+    model::ValueScale scale{values.scale, values.offset, values.unit};
+    if (!values.scale.empty())
+        for (size_t b = 0; b < matched.size(); ++b) {
+            scale.scale[b] = values.scale[static_cast<size_t>(matched[b])];
+            scale.offset[b] = values.offset[static_cast<size_t>(matched[b])];
+        }
+    return scale;
+}
+
+model::Rescaling compare_scales(Run& run, const std::string& file, const model::ModelBands& model,
+                                const model::ValueScale& scene, bool any_scale) {
+    const model::ValueScale of_model{model.value_scale, model.value_offset, model.value_unit};
+    auto& report = run.report()["value_scale"];
+    report = {
+        {"scene", model::scale_text(scene)}, {"model", model::scale_text(of_model)}, {"converted", false}};
+    if (any_scale) {
+        report["compared"] = false;
+        return {};
+    }
+    auto by = model::rescaling(file, model, scene);
+    if (!by.none()) {
+        report["converted"] = true;
+        run.note("Values: the scene's have " + model::scale_text(scene) + ", the model's " +
+                 model::scale_text(of_model) + "; they are converted");
+    } else if (!scene.unit.empty() && !model.value_unit.empty() && scene.unit != model.value_unit) {
+        run.warn("the scene's unit is '" + scene.unit + "', '" + file + "' was made for '" +
+                 model.value_unit + "'");
+    }
+    return by;
+}
+
+RangeCheck::RangeCheck(const stream::CubeSource& cube, const model::ModelBands& model,
+                       const std::vector<int>& matched)
+    : m_model(model), m_watch(cube, range_of(model, matched)) {}
+
+void RangeCheck::tell(Run& run) const {
+    if (m_model.minimum.empty() || m_watch.valid() == 0) return;
+    const double share = static_cast<double>(m_watch.far_outside()) / static_cast<double>(m_watch.valid());
+    const auto scene = extremes(m_watch.minimum(), m_watch.maximum());
+    const auto training = extremes(m_model.minimum, m_model.maximum);
+    run.report()["value_range"] = {{"pixels_looked_at", m_watch.valid()},
+                                   {"far_outside", m_watch.far_outside()},
+                                   {"far_outside_share", share},
+                                   {"scene", scene},
+                                   {"training", training}};
+    if (share < 0.01) return;
+    char percent[32];
+    std::snprintf(percent, sizeof percent, "%.*f %%", share < 0.1 ? 1 : 0, 100 * share);
+    run.warn(std::string(percent) +
+             " of the pixels lie far outside of the range that the model was made from (band values " +
+             number_text(scene[0]) + ".." + number_text(scene[1]) + ", training " + number_text(training[0]) +
+             ".." + number_text(training[1]) + "): is the scale the same?");
+}
+
+} // namespace hsi::tool

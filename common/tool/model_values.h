@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// What tools that make or apply models share: what a scene says about its bands, and whether its numbers are
+// those that a model was made for.
+#pragma once
+
+#include "model/classes.h"
+#include "stream/value_range.h"
+#include "tool/definition.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tool {
+
+/// Band numbers, names, wavelengths, scale, offset and unit of the scene into a model that is made from it.
+void describe_bands(const raster::RasterSource& scene, model::ModelBands& model);
+
+/// -any-scale
+void add_any_scale(Call& call, bool& any_scale, const char* with = "");
+
+/// Scale, offset and unit of the scene, for each band of a model: `matched` holds the scene's band (0-based)
+/// behind each; empty: band by band.
+model::ValueScale value_scale(const raster::RasterSource& scene, const std::vector<int>& matched = {});
+
+/// What leads from the scene's numbers to those that the model in `file` was made for; a note says so, and
+/// the report. Not compared, with a word in the report, when any_scale. Different units of equal scales are a
+/// warning. Throws Error when the two contradict and cannot be converted.
+model::Rescaling compare_scales(Run& run, const std::string& file, const model::ModelBands& model,
+                                const model::ValueScale& scene, bool any_scale);
+
+/// Watches, beside the one pass that applies a model, whether the scene's values are such as the model was
+/// made from.
+class RangeCheck {
+  public:
+    /// `model` speaks of the scene's numbers already (rescaled). `cube` must outlive this.
+    RangeCheck(const stream::CubeSource& cube, const model::ModelBands& model,
+               const std::vector<int>& matched = {});
+    /// What the pass shall read.
+    const stream::CubeSource& source() const { return m_watch; }
+    /// After the pass: the share of pixels far outside of the model's range into the report; a warning from 1
+    /// % on.
+    void tell(Run& run) const;
+
+  private:
+    model::ModelBands m_model;
+    stream::RangeWatch m_watch;
+};
+
+} // namespace hsi::tool

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+#include "tool/run_impl.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "core/text_file.h"
+#include "math/simd_target.h"
+#include "raster/side_files.h"
+#include "tool/words.h"
+
+#include <cpl_conv.h>
+#include <gdal.h>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+
+namespace hsi::tool {
+namespace {
+
+using Json = nlohmann::json;
+
+// Enough for GDAL's own bookkeeping and for one row of blocks of an ordinary file.
+constexpr uint64_t least_cache = uint64_t{16} << 20;
+// Less than this holds no line of any scene worth a pass.
+constexpr uint64_t least_buffers = uint64_t{64} << 10;
+
+std::string utc_now() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    gmtime_r(&now, &parts);
+    char text[32];
+    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    return text;
+}
+
+/// JSON has no NaN and no infinities: these become strings, so that they are not lost.
+Json number_or_text(const std::optional<double>& value) {
+    if (!value) return nullptr;
+    if (std::isnan(*value)) return "nan";
+    if (std::isinf(*value)) return *value > 0 ? "inf" : "-inf";
+    return *value;
+}
+
+std::string device_text(const DeviceChoice& choice) {
+    if (choice.kind == DeviceChoice::Kind::automatic) return "auto";
+    if (choice.kind == DeviceChoice::Kind::cpu) return "cpu";
+    std::string text = "cuda";
+    for (size_t i = 0; i < choice.devices.size(); ++i)
+        text += (i ? "," : ":") + std::to_string(choice.devices[i]);
+    return text;
+}
+
+Json describe(const CommonOptions& o) {
+    const auto& w = o.source.window;
+    return Json{
+        {"oo", o.source.open_options},
+        {"if", o.source.drivers},
+        {"b", o.source.bands},
+        {"bbl", o.source.use_bbl ? "use" : "ignore"},
+        {"srcwin", w ? Json{w->x, w->y, w->w, w->h} : Json()},
+        {"srcnodata", number_or_text(o.source.nodata)},
+        {"of", o.destination.format},
+        {"co", o.destination.creation_options},
+        {"ot", o.destination.type},
+        {"dstnodata", number_or_text(o.destination.nodata)},
+        {"overwrite", o.destination.overwrite},
+        {"device", device_text(o.device)},
+        {"memory", o.memory},
+        {"device_memory", o.device_memory ? Json(o.device_memory) : Json()},
+        {"threads", o.threads},
+        {"tile", o.tile_samples ? Json{o.tile_samples, o.tile_lines} : Json()},
+        {"report", o.report},
+        {"dry_run", o.dry_run},
+        {"quiet", o.quiet},
+    };
+}
+
+Json describe(const stream::PassReport& p) {
+    return Json{
+        {"name", p.name},
+        {"tiles", p.tiles},
+        {"tile_samples", p.tile_samples},
+        {"tile_lines", p.tile_lines},
+        {"halo", p.halo},
+        {"lanes", p.lanes},
+        {"bytes_read", p.bytes_read},
+        {"bytes_written", p.bytes_written},
+        {"buffer_bytes", p.buffer_bytes},
+        {"seconds", p.seconds},
+        {"read_seconds", p.read_seconds},
+        {"compute_seconds", p.compute_seconds},
+        {"write_seconds", p.write_seconds},
+    };
+}
+
+/// A report of an earlier run, or an empty file: -report replaces these without -overwrite.
+bool is_report(const std::string& path) {
+    constexpr uint64_t largest = uint64_t{16} << 20;
+    try {
+        const std::string text = read_text_file(path, largest);
+        if (text.empty()) return true;
+        const Json json = Json::parse(text, nullptr, false);
+        return json.is_object() && json.contains("tool") && json.contains("version") &&
+               json.contains("passes");
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+/// "1-3,7" for messages about bands.
+std::string band_ranges(const std::vector<int>& bands) {
+    std::string text;
+    for (size_t i = 0; i < bands.size();) {
+        size_t last = i;
+        while (last + 1 < bands.size() && bands[last + 1] == bands[last] + 1)
+            ++last;
+        if (!text.empty()) text += ',';
+        text += std::to_string(bands[i]);
+        if (last > i) text += '-' + std::to_string(bands[last]);
+        i = last + 1;
+    }
+    return text;
+}
+
+} // namespace
+
+// --- Run::Impl
+// -------------------------------------------------------------------------------------------------------
+
+void Run::Impl::start() {
+    begin = std::chrono::steady_clock::now();
+    started = utc_now();
+    set_cache();
+}
+
+uint64_t Run::Impl::cache() const {
+    return std::min(std::max(cache_wanted, least_cache), options.memory / 4);
+}
+
+void Run::Impl::set_cache() { host.limit_cache(cache()); }
+
+void Run::Impl::progress(double done) {
+    if (options.quiet || options.dry_run) return;
+    const std::lock_guard lock(mutex);
+    bar_position =
+        done > 1 - 1e-9 ? 1.0 : std::max(done, bar_position); // shares that were added up are rarely 1
+    host.progress(bar_position);
+}
+
+void Run::Impl::warn(const std::string& text) {
+    {
+        const std::lock_guard lock(mutex);
+        warnings.push_back(text);
+    }
+    host.warn(text);
+}
+
+void Run::Impl::finish() {
+    if (bar_position > 0 && bar_position < 1) progress(1.0);
+    host.check_printed();
+}
+
+std::string Run::Impl::make_report(const Outcome* failure) {
+    Json root = report;
+    root["tool"] = tool;
+    root["version"] = project_version();
+    root["gdal"] = GDALVersionInfo("RELEASE_NAME");
+    root["command"] = command;
+    root["started"] = started;
+    root["options"] = describe(options);
+    root["options"].update(own_options);
+    if (!root.contains("device")) root["device"] = nullptr;
+    root["simd"] = math::simd_target();
+    root["source"] = source;
+    if (!options.destination.path.empty()) root["destination"] = options.destination.path;
+    Json list = Json::array();
+    stream::PassReport total;
+    for (const auto& pass : passes) {
+        list.push_back(describe(pass));
+        total.bytes_read += pass.bytes_read;
+        total.bytes_written += pass.bytes_written;
+        total.buffer_bytes = std::max(total.buffer_bytes, pass.buffer_bytes);
+        total.seconds += pass.seconds;
+        total.read_seconds += pass.read_seconds;
+        total.compute_seconds += pass.compute_seconds;
+        total.write_seconds += pass.write_seconds;
+    }
+    root["passes"] = std::move(list);
+    root["totals"] = Json{{"passes", passes.size()},
+                          {"bytes_read", total.bytes_read},
+                          {"bytes_written", total.bytes_written},
+                          {"buffer_bytes", total.buffer_bytes},
+                          {"pass_seconds", total.seconds},
+                          {"read_seconds", total.read_seconds},
+                          {"compute_seconds", total.compute_seconds},
+                          {"write_seconds", total.write_seconds}};
+    root["block_cache_bytes"] = cache();
+    root["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    root["peak_resident_bytes"] = peak_resident();
+    {
+        const std::lock_guard lock(mutex);
+        root["warnings"] = warnings;
+    }
+    if (failure)
+        root["error"] =
+            Json{{"message", failure->what}, {"advice", failure->advice}, {"exit_code", failure->code}};
+    return root.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
+}
+
+raster::TextOutput Run::Impl::report_output() const { return {"-report", options.report, true, files}; }
+
+void Run::Impl::check_report() {
+    raster::TextOutput output = report_output();
+    struct stat facts {};
+    if (!overwrite && stat(options.report.c_str(), &facts) == 0 && S_ISREG(facts.st_mode))
+        output.overwrite = is_report(options.report);
+    raster::check_text_output(output);
+}
+
+void Run::Impl::commit() {
+    if (!options.report.empty()) raster::write_text_output(report_output(), make_report(nullptr));
+    files->commit(&host.cancel());
+}
+
+void Run::Impl::write_failure_report(const Outcome& failure) {
+    if (outputs_are_good && !host.cancel().requested()) {
+        if (!options.report.empty()) raster::write_text_output(report_output(), make_report(&failure));
+        return files->commit(&host.cancel());
+    }
+    if (options.report.empty()) return;
+    // Outputs that were complete when the run failed wait in its register; the report goes alone.
+    raster::TextOutput output = report_output();
+    output.run.reset();
+    raster::write_text_output(output, make_report(&failure));
+}
+
+// --- Run
+// -------------------------------------------------------------------------------------------------------------
+
+Run::Run(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
+Run::~Run() = default;
+
+const CommonOptions& Run::options() const { return m->options; }
+nlohmann::json& Run::report() { return m->report; }
+const CancelFlag& Run::cancel() const { return m->host.cancel(); }
+void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
+void Run::warn(const std::string& text) { m->warn(text); }
+
+std::shared_ptr<raster::RasterSource> Run::open_source() {
+    const auto source = raster::RasterSource::open(m->options.source);
+    m->files->reads("src", source->path(), raster::files_read_with(source->path()));
+    // Passes get half of -memory at least: with that one lane can always work.
+    if (const uint64_t held = source->reader_bytes(); held > m->options.memory / 2)
+        throw Error("a reader of " + source->path() + " holds " + format_byte_size(held) +
+                        " of decoded blocks, more than half of -memory " +
+                        format_byte_size(m->options.memory),
+                    "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
+                    "band apart (gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
+    // What readers hold beside the cache is in the plan of each pass; the cache itself never gets more than a
+    // quarter.
+    reserve_cache(std::min(source->cache_bytes(), m->options.memory / 4));
+    if (m->source.is_null()) {
+        const auto shape = source->shape();
+        m->source = Json{
+            {"path", source->path()},
+            {"driver", source->driver()},
+            {"samples", shape.samples},
+            {"lines", shape.lines},
+            {"bands", shape.bands},
+            {"band_numbers", source->bands()},
+            {"bad_bands", source->bad_bands()},
+            {"type", source->type_name()},
+            {"access", source->raw_access() ? "raw" : "gdal"},
+            {"nodata", number_or_text(source->nodata())},
+        };
+        if (const auto bad = source->bad_bands(); !bad.empty())
+            note("Bands " + band_ranges(bad) +
+                 " are marked bad in the file and left out (-bbl ignore takes them, too).");
+    }
+    return source;
+}
+
+void Run::reserve_cache(uint64_t bytes) {
+    m->cache_wanted += bytes;
+    m->set_cache();
+}
+
+bool Run::leave_out_empty_bands(std::shared_ptr<raster::RasterSource>& source,
+                                const std::vector<int>& empty) {
+    if (empty.empty() || static_cast<int>(empty.size()) == source->shape().bands) return false;
+    std::vector<int> numbers;
+    for (int b : empty)
+        numbers.push_back(source->bands()[static_cast<size_t>(b)]);
+    warn("no valid value in band " + list_text(numbers) + ": left out");
+    report()["bands_without_values"] = numbers;
+    source = source->without_bands(empty);
+    return true;
+}
+
+Error no_valid_pixel(const raster::RasterSource& source) {
+    return Error(source.path() +
+                     ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
+                     "bands are zero)",
+                 "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+}
+
+std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source) {
+    m->kept.reset();
+    if (source->raw_access() || source->shape().float_bytes() > buffer_memory() / 2) return source;
+    const auto kept = std::make_shared<stream::ResidentSource>(source);
+    m->kept = kept;
+    return kept;
+}
+
+void Run::seal(stream::CubeSource& source) {
+    if (auto* kept = dynamic_cast<stream::ResidentSource*>(&source)) kept->seal();
+}
+
+uint64_t Run::buffer_memory() const {
+    // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making. It is
+    // left free for that, up to half of the whole; a scene that is kept took at most half of the rest.
+    const uint64_t reserved = std::clamp(m->cache_wanted, m->cache(), m->options.memory / 2);
+    const auto kept = m->kept.lock();
+    const uint64_t left = m->options.memory - reserved - (kept ? kept->shape().float_bytes() : 0);
+    if (left < least_buffers)
+        throw Error("-memory: " + format_byte_size(m->options.memory) + " leaves no room for tile buffers",
+                    "Give more, for example -memory 64MB.");
+    return left;
+}
+
+stream::PassOptions Run::pass(const std::string& name, double share) {
+    stream::PassOptions pass;
+    pass.name = name;
+    pass.lanes = m->options.threads;
+    pass.memory = buffer_memory();
+    pass.device_memory = m->options.device_memory;
+    pass.tile_samples = m->options.tile_samples;
+    pass.tile_lines = m->options.tile_lines;
+    pass.cancel = &m->host.cancel();
+    const double from = m->share_done;
+    share = std::min(share, 1 - from); // a pass that had to be repeated takes from the last ones
+    m->share_done += share;
+    pass.progress = [state = m.get(), from, share](double done) { state->progress(from + share * done); };
+    return pass;
+}
+
+const std::shared_ptr<raster::RunFiles>& Run::files() const { return m->files; }
+
+void Run::keep_outputs() {
+    m->host.check_printed();
+    m->outputs_are_good = true;
+}
+
+raster::TextOutput Run::text_output(const std::string& role, const std::string& path, bool overwrite) const {
+    return {role, path, overwrite, m->files};
+}
+
+raster::OutputOptions Run::side_output(const std::string& role, const std::string& path) const {
+    const raster::OutputOptions& main = m->options.destination;
+    raster::OutputOptions side;
+    side.path = path;
+    side.role = role;
+    side.run = m->files;
+    side.nodata = main.nodata;
+    side.overwrite = main.overwrite;
+    side.memory = main.memory;
+    side.cancel = main.cancel;
+    side.history = main.history;
+    // An extension of its own says the format; one like the destination's, or none, means "as there".
+    const std::string extension = CPLGetExtension(path.c_str());
+    const bool alike = EQUAL(extension.c_str(), CPLGetExtension(main.path.c_str()));
+    if (alike || extension.empty()) {
+        side.format = main.format;
+        if (alike || !main.format.empty()) side.creation_options = main.creation_options;
+    }
+    return side;
+}
+
+void Run::only_print() { m->options.quiet = true; }
+
+void Run::note(const std::string& text) {
+    if (!m->options.quiet) m->host.note(text);
+}
+
+void Run::print(const std::string& text) { m->host.print(text); }
+
+} // namespace hsi::tool

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+// What the body of a tool works with: the shared options, the scene, passes and their progress, outputs,
+// words to the user, the report.
+#pragma once
+
+#include "core/cancel.h"
+#include "core/device_choice.h"
+#include "core/error.h"
+#include "raster/raster_sink.h"
+#include "raster/raster_source.h"
+#include "raster/text_output.h"
+#include "stream/pipeline.h"
+
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tool {
+
+/// The shared options, parsed and checked; no file was opened yet.
+struct CommonOptions {
+    raster::OpenOptions source;
+    raster::OutputOptions destination;
+    DeviceChoice device;
+    uint64_t memory = 0;        ///< -memory in bytes: ceiling for buffers, GDAL's block cache counted in
+    uint64_t device_memory = 0; ///< -device-memory in bytes; 0: 80 % of free device memory
+    int threads = 1;
+    int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: choose
+    std::string report;                       ///< -report FILE.json
+    bool dry_run = false;
+    bool quiet = false;
+};
+
+/// What the body of a tool works with.
+class Run {
+  public:
+    ~Run();
+    const CommonOptions& options() const;
+
+    /// Opens src; gives GDAL's block cache its share of -memory.
+    std::shared_ptr<raster::RasterSource> open_source();
+    /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
+    /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
+    /// source.
+    void reserve_cache(uint64_t bytes);
+    /// The source itself, or one that keeps what its first pass reads: when reading it again would cost
+    /// (compressed, tiled, remote) and it fits in half of the memory that is left. Call seal() after the
+    /// pass.
+    std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source);
+    /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
+    static void seal(stream::CubeSource& source);
+    /// For a scene without a valid pixel whose scan found `empty` bands (indices into source's) without a
+    /// single value, which spoil every pixel. Replaces the source by one without them, warns, puts
+    /// bands_without_values into the report and returns true: scan again. Returns false when there is no such
+    /// band, or no other.
+    bool leave_out_empty_bands(std::shared_ptr<raster::RasterSource>& source, const std::vector<int>& empty);
+    /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
+    /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
+    stream::PassOptions pass(const std::string& name, double share);
+    /// Memory for tile buffers: -memory less what was reserved, at least half of it.
+    uint64_t buffer_memory() const;
+    /// OutputOptions for a further output (`role`: "-alpha", "-map" ...): the destination's -overwrite and
+    /// -dstnodata; its -of and -co when the file's extension is the destination's or missing, else the
+    /// extension says the format; the type is the output's own.
+    raster::OutputOptions side_output(const std::string& role, const std::string& path) const;
+    /// An output that is text ("-csv"), for raster/text_output.h: one of this run's files.
+    raster::TextOutput text_output(const std::string& role, const std::string& path, bool overwrite) const;
+    /// The register of the run's files. Outputs that are given to it appear together when the body has ended.
+    const std::shared_ptr<raster::RunFiles>& files() const;
+    /// The outputs so far are good, whatever the body still throws: they get their names with the report of
+    /// the failure (limits that are exceeded, not work that failed).
+    void keep_outputs();
+
+    void note(const std::string& text);  ///< stdout, unless -q
+    void warn(const std::string& text);  ///< stderr, "Warning: ..."; also in the report
+    void print(const std::string& text); ///< a result that the user asked for: stdout, also with -q
+    /// From now on stdout carries print() alone, as -q has it: for results that another program reads.
+    void only_print();
+    void add_pass(const stream::PassReport& pass);
+    nlohmann::json& report(); ///< the tool's own entries
+    const CancelFlag& cancel() const;
+
+  private:
+    friend struct RunAccess;
+    struct Impl;
+    explicit Run(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> m;
+};
+
+/// What to throw when not a single pixel of the scene can be used.
+Error no_valid_pixel(const raster::RasterSource& source);
+
+} // namespace hsi::tool

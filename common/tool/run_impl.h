@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// The state of one run, shared by execute() (which makes it) and Run (which the tool's body sees).
+#pragma once
+
+#include "raster/run_files.h"
+#include "stream/resident_source.h"
+#include "tool/definition.h"
+#include "tool/execute.h"
+#include "tool/host.h"
+#include "tool/run.h"
+
+#include <chrono>
+#include <mutex>
+
+namespace hsi::tool {
+
+struct Run::Impl {
+    Impl(Host& h, std::string name, std::string line)
+        : host(h), tool(std::move(name)), command(std::move(line)) {}
+
+    Host& host;
+    std::string tool;
+    std::string command; ///< shell-quoted, for the report
+    CommonOptions options;
+    std::shared_ptr<raster::RunFiles> files;               ///< what the run reads and writes
+    nlohmann::json own_options = nlohmann::json::object(); ///< the tool's own options, for the report
+    nlohmann::json report = nlohmann::json::object();      ///< the tool's entries
+    nlohmann::json source;                                 ///< facts of the first source
+    std::vector<stream::PassReport> passes;
+    std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
+    std::string started; ///< UTC, ISO 8601
+    uint64_t cache_wanted = 0;
+    std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
+    bool outputs_are_good = false;              ///< keep_outputs()
+    bool overwrite = false;                     ///< -overwrite, the frame's or the tool's own
+
+    std::mutex mutex; ///< guards what follows: GDAL's warnings come from any thread
+    std::vector<std::string> warnings;
+    double share_done = 0; ///< of the bar, all passes begun so far
+    double bar_position = 0;
+
+    void start();               ///< clock, cache
+    void set_cache();           ///< GDAL's block cache for cache_wanted
+    uint64_t cache() const;     ///< bytes of the block cache: at most a quarter of -memory
+    void progress(double done); ///< of the whole bar
+    void warn(const std::string& text);
+    void finish(); ///< after a body that succeeded: completes the bar, checks what was printed
+    /// After a body that succeeded: all outputs and the report get their names, together.
+    void commit();
+    void write_failure_report(const Outcome& failure); ///< and the outputs that the body wants to keep
+    /// \throws Error or UsageError when the report could not be written later.
+    void check_report();
+
+  private:
+    raster::TextOutput report_output() const;
+    std::string make_report(const Outcome* failure);
+};
+
+/// What execute() may do with a Run.
+struct RunAccess {
+    using State = Run::Impl;
+    static std::unique_ptr<Run> make(std::unique_ptr<Run::Impl> state) {
+        return std::unique_ptr<Run>(new Run(std::move(state)));
+    }
+    static Run::Impl& state(Run& run) { return *run.m; }
+};
+
+} // namespace hsi::tool

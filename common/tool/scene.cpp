@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "tool/scene.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+
+namespace hsi::tool {
+
+void check_spectrum(const raster::RasterSource& source, const std::string& what) {
+    if (source.shape().bands >= 2) return;
+    throw UsageError("-b: " + std::to_string(source.shape().bands) + " band of " + source.path() +
+                         " is no spectrum: " + what + " needs at least 2 bands",
+                     "Give more bands with -b, or keep bad ones with -bbl ignore.");
+}
+
+void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
+                const stream::PassOptions& pass) {
+    const auto plan = stream::plan_pass(source, operation, pass);
+    const uint64_t bytes = stream::plan_bytes(source, operation, plan);
+    run.print("Pass " + pass.name + ": " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers");
+    run.report()["plan"][pass.name] = {{"tiles", plan.size()},
+                                       {"tile_samples", plan.max_core_samples()},
+                                       {"tile_lines", plan.max_core_lines()},
+                                       {"halo", plan.halo()},
+                                       {"lanes", plan.lanes()},
+                                       {"buffer_bytes", bytes}};
+}
+
+void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
+    run.report()["valid_pixels"] = valid;
+    run.report()["invalid_pixels"] = invalid;
+    if (invalid > 0)
+        run.note(std::to_string(invalid) + " of " + std::to_string(valid + invalid) +
+                 " pixels are invalid (nodata, masked, NaN or all zero) " + fate);
+}
+
+Scene::Scene(Run& run, std::string what) : Scene(run, run.open_source(), std::move(what)) {}
+
+Scene::Scene(Run& run, std::shared_ptr<raster::RasterSource> source, std::string what)
+    : m_run(run), m_what(std::move(what)), m_raster(std::move(source)), m_cube(m_raster) {
+    if (!m_what.empty()) check_spectrum(*m_raster, m_what);
+}
+
+bool Scene::leave_out(const std::vector<int>& empty) {
+    if (!m_run.leave_out_empty_bands(m_raster, empty)) return false;
+    m_cube = m_raster;
+    if (!m_what.empty()) check_spectrum(*m_raster, m_what);
+    return true;
+}
+
+} // namespace hsi::tool

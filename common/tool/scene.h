@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+// The first stage of a tool that works through a scene: opened, checked, scanned, told to the user. Bands
+// without a value, which would leave no pixel valid, are left out; what is slow to read is kept in memory.
+#pragma once
+
+#include "raster/raster_source.h"
+#include "stream/pipeline.h"
+#include "stream/value_range.h"
+#include "tool/run.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::tool {
+
+/// Throws UsageError for a scene of one band: `what` ("SPP", "PCA") needs spectra.
+void check_spectrum(const raster::RasterSource& source, const std::string& what);
+
+/// -dry-run: one pass of the plan, printed and reported.
+void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
+                const stream::PassOptions& pass);
+
+/// Pixels without a value, into the report and, when there are any, to the user: "... and stay without a
+/// value".
+void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and stay without a value");
+
+class Scene {
+  public:
+    /// Opens src. `what` needs a spectrum (check_spectrum()); empty: any number of bands will do.
+    Scene(Run& run, std::string what);
+    /// A source that is open already.
+    Scene(Run& run, std::shared_ptr<raster::RasterSource> source, std::string what);
+
+    Run& run() const { return m_run; }
+    stream::CubeShape shape() const { return m_raster->shape(); }
+    /// The bands that are left.
+    const std::shared_ptr<raster::RasterSource>& raster() const { return m_raster; }
+    /// What to read from: the file, or its copy in memory after the first scan().
+    const stream::CubeSource& cube() const { return *m_cube; }
+    /// A copy in memory is needed no more.
+    void release() { m_cube = m_raster; }
+    /// From now on a scan looks at the bands' extremes, too (of pixels on a grid: stream::RangeWatch).
+    void watch_values() { m_watching = true; }
+    const std::vector<float>& minimum() const { return m_minimum; } ///< a band each
+    const std::vector<float>& maximum() const { return m_maximum; }
+
+    /// One pass over the whole scene that finds which pixels are valid. make() makes its operation for
+    /// shape(): a unique_ptr to one whose result() tells valid_pixels, invalid_pixels and empty_bands(). When
+    /// no pixel is valid and some bands hold no value, these are left out and the scan is repeated. `options`
+    /// is the run's pass. Returns the result. \throws Error when no pixel is valid.
+    template <class Make, class Pass>
+    auto scan(Make make, Pass pass) {
+        for (bool again = false;; again = true) {
+            m_cube = m_read_once ? m_raster : m_run.keep_if_slow(m_raster);
+            const auto operation = make();
+            auto options = pass(again);
+            if (m_watching) {
+                const stream::RangeWatch watch(*m_cube);
+                m_run.add_pass(stream::run_pass(watch, *operation, {}, options));
+                m_minimum = watch.minimum();
+                m_maximum = watch.maximum();
+            } else {
+                m_run.add_pass(stream::run_pass(*m_cube, *operation, {}, options));
+            }
+            Run::seal(*m_cube);
+            auto result = operation->result();
+            if (result.valid_pixels > 0) {
+                if (m_fate != nullptr)
+                    tell_invalid(m_run, result.valid_pixels, result.invalid_pixels, m_fate);
+                return result;
+            }
+            m_cube.reset();
+            if (!leave_out(result.empty_bands())) throw no_valid_pixel(*m_raster);
+        }
+    }
+    /// The same with a pass of the run's own: `name`, and its share of the progress.
+    template <class Make>
+    auto scan(const std::string& name, double share, Make make) {
+        return scan(std::move(make), [&](bool again) { return m_run.pass(name, again ? 0.0 : share); });
+    }
+    /// The scan is all: nothing is kept in memory for a second pass.
+    void read_once() { m_read_once = true; }
+    /// What becomes of invalid pixels, for tell_invalid(); null: that is told later.
+    void set_fate(const char* fate) { m_fate = fate; }
+
+    /// Leaves out `empty` bands (indices), with a warning; false when there is none or no other. \throws
+    /// UsageError when what is left is no spectrum.
+    bool leave_out(const std::vector<int>& empty);
+
+  private:
+    Run& m_run;
+    std::string m_what;
+    std::shared_ptr<raster::RasterSource> m_raster;
+    std::shared_ptr<stream::CubeSource> m_cube; ///< null while a scan is repeated
+    const char* m_fate = "and stay without a value";
+    bool m_watching = false, m_read_once = false;
+    std::vector<float> m_minimum, m_maximum;
+};
+
+} // namespace hsi::tool

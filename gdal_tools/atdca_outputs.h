@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// What gdal_hsi_atdca writes beside the search: maps and scores of all pixels, spectra, points, and the
+// comparison with a library.
+#pragma once
+
+#include "atdca/atdca.h"
+#include "raster/output_set.h"
+#include "raster/spectral_library.h"
+#include "raster/vector_sink.h"
+#include "tool/run.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::tools {
+
+struct AtdcaSettings {
+    raster::VectorOptions targets;
+    std::string count = "auto", method = "osp", score = "abs", vd_method = "hfc", score_kind = "abundance";
+    std::string original, spectra, map, scores, reference;
+    std::vector<std::string> creation_options;
+    double false_alarm = 1e-3, max_angle = 180;
+    int number = 0; ///< of -t; 0: auto
+};
+
+/// The rasters that classify: a label map, scores by target.
+class TargetRasters {
+  public:
+    /// A map whose name ends in .vrt has no pixels: `like`, the cube that it classifies, is named in it.
+    TargetRasters(const tool::Run& run, const AtdcaSettings& s, const stream::CubeShape& shape, int targets,
+                  const raster::RasterSource& like);
+    /// Those that hold pixels: the map, then the scores.
+    raster::OutputSet& outputs() { return m_outputs; }
+    bool virtual_map() const { return m_virtual; }
+    void write_virtual_map(const std::vector<std::vector<float>>& spectra, double max_angle,
+                           const raster::RasterSource& like) const;
+
+  private:
+    raster::OutputSet m_outputs;
+    bool m_virtual = false;
+    std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< when it is virtual
+};
+
+/// The targets' spectra in another cube of the same size.
+std::vector<std::vector<float>> spectra_at(std::shared_ptr<raster::RasterSource>& cube, tool::Run& run,
+                                           const std::vector<atdca::Target>& targets);
+
+/// Their names say rank and place; wavelengths are those of the cube that they were read in.
+raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectra,
+                                   const std::vector<atdca::Target>& targets,
+                                   const raster::RasterSource& cube);
+
+/// Table I of the paper: for every reference the target that is most similar.
+void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
+                             const raster::SpectralLibrary& targets, const std::string& path);
+
+/// One point a target, with rank, line, sample, score, longitude and latitude.
+raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
+                            const std::string& path);
+
+/// The cube that src was made from, of the same size; null when `path` is empty.
+std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,
+                                                    const raster::RasterSource& source);
+
+/// How much of the scene the search looked at.
+void tell_economy(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system);
+
+/// The list of targets, for the user and for the report.
+void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets);
+
+} // namespace hsi::tools

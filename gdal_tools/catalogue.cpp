@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+#include "catalogue.h"
+
+namespace hsi::tools {
+
+const std::vector<const tool::Definition*>& catalogue() {
+    static const std::vector<const tool::Definition*> all{&accuracy,  &atdca, &compare, &eadp, &info,
+                                                          &pca,       &sahic, &sample,  &spp,  &svm_classify,
+                                                          &svm_train, &synth, &vd};
+    return all;
+}
+
+} // namespace hsi::tools

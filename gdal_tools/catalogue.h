@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// All tools of the suite.
+#pragma once
+
+#include "tool/definition.h"
+
+#include <vector>
+
+namespace hsi::tools {
+
+extern const tool::Definition accuracy, atdca, compare, eadp, info, pca, sahic, sample, spp, svm_classify,
+    svm_train, synth, vd;
+
+/// In alphabetical order.
+const std::vector<const tool::Definition*>& catalogue();
+
+} // namespace hsi::tools

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// The two scenes of gdal_hsi_compare: opened, band by band beside one another, without bands that hold no
+// value.
+#pragma once
+
+#include "raster/raster_source.h"
+#include "tool/run.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+struct ComparedScene {
+    std::shared_ptr<raster::RasterSource> file;
+    std::shared_ptr<const stream::CubeSource> cube;
+    std::vector<int> bands; ///< file bands behind the cube's
+};
+
+/// wanted: 1-based bands of -band, some perhaps twice; empty: all that the source has.
+ComparedScene open_one(raster::OpenOptions options, const std::vector<int>& wanted);
+
+/// For scenes without a common valid pixel: leaves bands without a single value in either out of both, as
+/// Run::leave_out_empty_bands() does for one scene. False when there is none, or no other.
+bool leave_out_empty_bands(tool::Run& run, ComparedScene& a, ComparedScene& b);
+
+void check_alike(tool::Run& run, const ComparedScene& a, const ComparedScene& b);
+
+} // namespace hsi::tools

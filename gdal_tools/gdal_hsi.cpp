@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: MIT
+// One executable for all tools: called as gdal_hsi_spp (a link) it is that tool, called as gdal_hsi the
+// suite.
+#include "catalogue.h"
+#include "host/suite.h"
+
+int main(int argc, char** argv) { return hsi::host::run_suite(hsi::tools::catalogue(), argc, argv); }

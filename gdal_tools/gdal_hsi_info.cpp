@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_info: what the suite sees in a file, and what its tools would make of it here.
+#include "catalogue.h"
+#include "core/byte_size.h"
+#include "info_plans.h"
+#include "stream/band_statistics.h"
+#include "tool/scene.h"
+#include "tool/words.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Settings {
+    bool count = false, plans = false, json = false;
+};
+
+/// A line for people, and the same for programs.
+class Facts {
+  public:
+    void add(const std::string& key, const std::string& label, const Json& value, const std::string& text) {
+        m_json[key] = value;
+        m_text +=
+            label + std::string(std::max<size_t>(16, label.size() + 1) - label.size(), ' ') + text + "\n";
+    }
+    Json& json() { return m_json; }
+    const std::string& text() const { return m_text; }
+
+  private:
+    Json m_json = Json::object();
+    std::string m_text;
+};
+
+std::string short_number(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", value);
+    return text;
+}
+
+/// NaN, which JSON does not have, as null.
+Json numbers_or_null(const std::vector<double>& values) {
+    Json list = Json::array();
+    for (const double v : values)
+        list.push_back(std::isfinite(v) ? Json(v) : Json());
+    return list;
+}
+
+void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
+    const auto nm = source.wavelengths_nm();
+    double least = INFINITY, most = -INFINITY;
+    size_t known = 0;
+    for (const double v : nm)
+        if (std::isfinite(v)) {
+            least = std::min(least, v);
+            most = std::max(most, v);
+            ++known;
+        }
+    facts.add("wavelengths_nm", "Wavelengths:", numbers_or_null(nm),
+              known == 0 ? "unknown"
+                         : short_number(least) + " to " + short_number(most) + " nm" +
+                               (known < nm.size() ? ", of " + std::to_string(known) + " bands" : ""));
+    facts.json()["fwhm_nm"] = numbers_or_null(source.fwhm_nm());
+}
+
+void add_values(Facts& facts, const raster::RasterSource& source) {
+    const auto values = source.band_values();
+    std::string text = source.type_name();
+    if (!values.scale.empty()) {
+        const auto [low, high] = std::minmax_element(values.scale.begin(), values.scale.end());
+        text += ", times " + short_number(*low) + (*low < *high ? " to " + short_number(*high) : "");
+        if (std::any_of(values.offset.begin(), values.offset.end(), [](double v) { return v != 0; }))
+            text += ", with offsets";
+    }
+    if (!values.unit.empty()) text += ", " + values.unit;
+    facts.add("type", "Values:", source.type_name(), text);
+    facts.json()["scale"] = values.scale;
+    facts.json()["offset"] = values.offset;
+    facts.json()["unit"] = values.unit;
+    const auto nodata = source.nodata();
+    const std::string shown = nodata ? short_number(*nodata) : "none";
+    facts.add("nodata", "Nodata:",
+              !nodata                  ? Json()
+              : std::isfinite(*nodata) ? Json(*nodata)
+                                       : Json(shown),
+              shown);
+}
+
+void add_place(Facts& facts, const raster::RasterSource& source) {
+    double gt[6];
+    const bool placed = source.geotransform(gt);
+    std::string text = source.has_srs() ? "an SRS" : "no SRS";
+    if (placed)
+        text += ", pixels of " + short_number(std::hypot(gt[1], gt[4])) + " x " +
+                short_number(std::hypot(gt[2], gt[5])) + (gt[2] != 0 || gt[4] != 0 ? ", rotated" : "");
+    else
+        text += ", no geotransform";
+    facts.add("geotransform", "Georeference:", placed ? Json(std::vector<double>(gt, gt + 6)) : Json(), text);
+    facts.json()["srs_wkt"] = source.srs_wkt();
+}
+
+Facts describe(const raster::RasterSource& source) {
+    Facts facts;
+    const auto shape = source.shape();
+    const auto layout = source.layout();
+    facts.add("path", "File:", source.path(), source.path());
+    facts.add("driver", "Driver:", source.driver(), source.driver());
+    facts.add("size", "Size:", {shape.samples, shape.lines, shape.bands},
+              std::to_string(shape.samples) + " samples, " + std::to_string(shape.lines) + " lines, " +
+                  std::to_string(shape.bands) + " bands; " + format_byte_size(shape.float_bytes()) +
+                  " as floats");
+    const auto bad = source.bad_bands();
+    facts.add("bad_bands", "Bad bands:", bad,
+              bad.empty() ? "none marked"
+                          : tool::list_text(bad) + " (left out; -bbl ignore takes them, too)");
+    facts.json()["bands"] = source.bands();
+    facts.json()["band_names"] = source.band_names();
+    add_wavelengths(facts, source);
+    add_values(facts, source);
+    const std::string blocks = layout.block_samples == 0
+                                   ? "lines"
+                                   : "blocks of " + std::to_string(layout.block_samples) + " x " +
+                                         std::to_string(layout.block_lines);
+    facts.add("access", "Access:", source.raw_access() ? "raw" : "gdal",
+              (source.raw_access() ? "raw, past GDAL's block cache" : "through GDAL, in " + blocks) +
+                  (source.held_by_system() ? "; the system holds the file in memory" : ""));
+    facts.json()["block"] = {layout.block_samples, layout.block_lines};
+    add_place(facts, source);
+    return facts;
+}
+
+void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source) {
+    auto& json = facts.json()["plans"];
+    for (const tools::PlanLine& line : tools::plans_of(run, source)) {
+        const std::string text = line.tiles == 0 ? line.what
+                                                 : line.what + ": " + std::to_string(line.tiles) +
+                                                       (line.tiles == 1 ? " tile, " : " tiles, ") +
+                                                       format_byte_size(line.bytes) + " of buffers";
+        facts.add("plan of " + line.tool, line.tool + ":", Json(), text);
+        facts.json().erase("plan of " + line.tool);
+        json[line.tool] = {{"what", line.what}, {"tiles", line.tiles}, {"buffer_bytes", line.bytes}};
+    }
+}
+
+void add_counts(Facts& facts, tool::Scene& scene) {
+    scene.read_once();
+    scene.set_fate(nullptr);
+    const auto statistics = scene.scan(
+        "statistics", 1, [&] { return std::make_unique<stream::BandStatisticsScan>(scene.shape().bands); });
+    facts.add("valid_pixels", "Valid pixels:", statistics.valid_pixels,
+              std::to_string(statistics.valid_pixels) + " of " + std::to_string(scene.shape().pixels()));
+    facts.json()["mean"] = numbers_or_null(statistics.mean);
+}
+
+void run_info(tool::Run& run, const Settings& s) {
+    if (s.json) run.only_print();
+    tool::Scene scene(run, "");
+    Facts facts = describe(*scene.raster());
+    if (s.count && !run.options().dry_run) add_counts(facts, scene);
+    if (s.plans) add_plans(run, facts, *scene.raster());
+    run.report()["info"] = facts.json();
+    run.print(s.json ? facts.json().dump(2) : facts.text());
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.flag("count", s.count, "Count the valid pixels, which reads the scene once");
+    call.flag("plan", s.plans,
+              "Tell the tiles and the memory that each tool would take here, with its defaults");
+    call.flag("json", s.json, "Print the result as JSON, and nothing else");
+    call.add_compute(false);
+    call.body([&s](tool::Run& run) { run_info(run, s); });
+}
+
+} // namespace
+
+const tool::Definition tools::info{
+    "info",
+    "What the suite sees in a file",
+    "Tells what the suite sees in a file: bands and which of them are bad, wavelengths, scale, nodata, "
+    "georeference, and "
+    "how the file is read; on request the number of valid pixels, and the tiles and the memory that each "
+    "tool would take.",
+    {{"gdal_hsi_info scene.img", "What is in a file"},
+     {"gdal_hsi_info -count -plan -memory 512MB flightline.dat", "And what a ceiling on memory means for it"},
+     {"gdal_hsi_info -json scene.img | python3 -m json.tool", "For another program"}},
+    "",
+    declare};
+
+} // namespace hsi

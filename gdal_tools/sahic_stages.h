@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// The stages of gdal_hsi_sahic: scan and training, class probabilities, the random field.
+#pragma once
+
+#include "raster/labels.h"
+#include "raster/output_set.h"
+#include "sahic/field.h"
+#include "sahic/lorsal.h"
+#include "sahic/scene_scan.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+struct SahicSettings {
+    raster::LabelOptions labels;
+    sahic::LorsalOptions lorsal;
+    sahic::MrfOptions mrf;
+    std::string model_file, apply, probabilities, confidence;
+    bool periodic = false; ///< -boundary
+    bool no_spatial = false, any_wavelengths = false, any_scale = false;
+    bool no_labels() const { return !apply.empty() && labels.path == "none"; }
+};
+
+using SahicComputing = tool::Computing<sahic::Backend>;
+
+/// What training has to know of the scene.
+std::shared_ptr<const sahic::SceneScan> scan(tool::Scene& scene, const raster::LabelledPixels& labels,
+                                             bool border);
+
+/// The model of the labelled pixels; what came out goes into the report.
+sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
+                      const raster::RasterSource& scene, const sahic::SceneScan& found,
+                      const raster::LabelledPixels& labels);
+
+/// First line and sample of the scene, which a wrapping border needs, without training's scan.
+void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral);
+
+/// What the way through the random field depends on.
+sahic::FieldRequest field_of(const tool::Run& run, SahicComputing& computing, const SahicSettings& s,
+                             const stream::CubeShape& shape, int classes);
+
+/// What the map came to.
+struct SahicResult {
+    std::vector<int64_t> by_class;
+    int64_t invalid = 0;
+};
+
+/// Class probabilities alone, straight into the outputs.
+SahicResult classify_spectra(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
+                             const std::shared_ptr<const sahic::MlrModel>& model,
+                             const stream::CubeSource& cube, const raster::OutputSet& outputs);
+
+/// Class probabilities and weights into planes, which the random field smooths. release() is called when the
+/// cube has been read.
+SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
+                                const std::shared_ptr<const sahic::MlrModel>& model,
+                                const stream::CubeSource& cube, sahic::SpectralOptions spectral,
+                                const sahic::FieldRequest& field, const sahic::FieldPlan& plan,
+                                const raster::LabelledPixels& labels, const raster::OutputSet& outputs,
+                                const std::function<void()>& release);
+
+/// -dry-run.
+void print_field_plan(tool::Run& run, const SahicSettings& s, const stream::CubeShape& shape,
+                      const sahic::FieldPlan& plan);
+
+/// The map as a VRT, the model in it: a class is computed when a pixel is read, from its spectrum alone.
+void write_virtual_map(tool::Run& run, const SahicSettings& s, const raster::RasterSource& scene,
+                       const sahic::MlrModel* model);
+
+/// What the map came to, for the user and for the report.
+void tell_classes(tool::Run& run, SahicComputing& computing, const sahic::MlrModel& model,
+                  const SahicResult& result, int64_t pixels);
+
+} // namespace hsi::tools

@@ -1,0 +1,553 @@
+// SPDX-License-Identifier: MIT
+// The tools as commands of GDAL (3.11 and newer). Everything that GDAL shows of a command comes from the
+// tool's definition; what is said here is how GDAL's users name things, and how a run speaks with a program
+// that is not ours: it changes nothing that the program shares with others, and says everything through GDAL.
+#include "gdal/commands.h"
+
+#include "catalogue.h"
+#include "core/error.h"
+#include "core/process_owner.h"
+#include "host/command_line.h"
+#include "math/simd_target.h"
+#include "tool/execute.h"
+#include "tool/words.h"
+
+#include <cpl_conv.h>
+#include <cpl_error.h>
+#include <cpl_string.h>
+#include <gdal.h>
+#include <gdalalgorithm.h>
+
+#include <locale.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <condition_variable>
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <variant>
+
+namespace hsi::plugin {
+namespace {
+
+using tool::Argument;
+using tool::Content;
+using tool::Type;
+
+// --- Names
+// -------------------------------------------------------------------------------------------------------
+
+/// GDAL's own name of what several tools have, and its letter.
+struct GdalName {
+    const char* name;
+    char letter;
+};
+
+const std::map<std::string, GdalName>& gdal_names() {
+    static const std::map<std::string, GdalName> names{
+        {"src", {"input", 'i'}},
+        {"dst", {"output", 'o'}},
+        {"dst_test", {"output-test", 0}},
+        {"of", {"output-format", 'f'}},
+        {"ot", {"output-data-type", 0}},
+        {"if", {"input-format", 0}},
+        {"lco", {"layer-creation-option", 0}},
+        {"srcnodata", {"src-nodata", 0}},
+        {"dstnodata", {"dst-nodata", 0}},
+        {"threads", {"num-threads", 'j'}},
+        {"b", {"bands", 'b'}}, // GDAL's --band is taken by a tool
+    };
+    return names;
+}
+
+/// How GDAL's users call a tool's argument. GDAL wants two letters at least; a name of one is the short form
+/// of an alias. And Python wants none of its own words: from the commands GDAL makes functions with their
+/// arguments' names, all of them at once, so that a single wrong one would leave none.
+struct Naming {
+    std::string name;
+    char letter = 0;
+    std::vector<std::string> aliases;
+};
+
+bool is_word_of_python(const std::string& name) {
+    static const std::set<std::string> words{
+        "and",    "as",   "assert", "async",  "await",  "break",   "class",    "continue",
+        "def",    "del",  "elif",   "else",   "except", "finally", "for",      "from",
+        "global", "if",   "import", "in",     "is",     "lambda",  "nonlocal", "not",
+        "or",     "pass", "raise",  "return", "try",    "while",   "with",     "yield"};
+    return words.count(name) > 0;
+}
+
+Naming naming_of(const Argument& argument) {
+    std::vector<std::string> names;
+    Naming naming;
+    if (const auto own = gdal_names().find(argument.name); own != gdal_names().end()) {
+        names.emplace_back(own->second.name);
+        naming.letter = own->second.letter;
+    }
+    names.push_back(argument.name);
+    names.insert(names.end(), argument.aliases.begin(), argument.aliases.end());
+    for (std::string& name : names) {
+        // Python's keywords have underscores for GDAL's dashes.
+        std::replace(name.begin(), name.end(), '_', '-');
+        if (name.size() == 1)
+            naming.letter = name.front();
+        else if (naming.name.empty() && !is_word_of_python(name))
+            naming.name = name;
+        else
+            naming.aliases.push_back(name);
+    }
+    if (naming.name.empty()) naming.name = "option-" + argument.name;
+    return naming;
+}
+
+/// The word that begins at `at`; letters, digits, dashes and underscores.
+size_t word_end(const std::string& text, size_t at) {
+    while (at < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[at])) || text[at] == '-' || text[at] == '_'))
+        ++at;
+    return at;
+}
+
+/// A text of a tool in the words of GDAL's command line: "-overwrite" is --overwrite there, and dst is
+/// output. Words alone: a name in quotes, or a part of a path, is the user's.
+std::string in_words_of_gdal(const tool::Call& call, const std::string& text) {
+    std::string told;
+    for (size_t at = 0; at < text.size();) {
+        const char before = at == 0 ? ' ' : text[at - 1];
+        const size_t end = word_end(text, at);
+        if (end == at || (before != ' ' && before != '(' && before != '[')) {
+            told.append(text, at, std::max<size_t>(end - at, 1));
+            at = std::max(end, at + 1);
+            continue;
+        }
+        const std::string word = text.substr(at, end - at);
+        const char after = end < text.size() ? text[end] : ' ';
+        const bool ends = after != '/' && (after != '.' || end + 1 == text.size() || text[end + 1] == ' ');
+        const size_t dash = word.front() == '-' ? 1 : 0;
+        const Argument* const argument = ends ? call.find(word.substr(dash)) : nullptr;
+        if (argument != nullptr && dash == 1)
+            told += word.size() > 2 ? "-" + word : word;
+        else if (argument != nullptr && (word == "src" || word == "dst"))
+            told += naming_of(*argument).name;
+        else
+            told += word;
+        at = end;
+    }
+    return told;
+}
+
+std::string description_of(const tool::Call& call, const Argument& argument) {
+    std::string text = argument.summary;
+    // GDAL says so by itself.
+    if (const size_t at = text.find("; may be repeated"); at != std::string::npos) text.erase(at);
+    if (!argument.unit.empty()) text += ", in " + argument.unit;
+    if (const std::string limits = argument.limits(); !limits.empty()) text += ", " + limits;
+    std::string meanings;
+    for (const tool::Choice& choice : argument.choices)
+        if (!choice.summary.empty())
+            meanings += (meanings.empty() ? "" : "; ") + choice.name + ": " + choice.summary;
+    if (!meanings.empty()) text += " (" + meanings + ")";
+    if (!argument.default_note.empty()) text += " (default: " + argument.default_note + ")";
+    text = in_words_of_gdal(call, text);
+    if (!text.empty())
+        text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+    return text;
+}
+
+// --- Values
+// ------------------------------------------------------------------------------------------------------
+
+/// Where GDAL puts a value.
+using Value = std::variant<bool, int, double, std::string, std::vector<int>, std::vector<double>,
+                           std::vector<std::string>>;
+
+Value value_for(const Argument& argument) {
+    const bool list = argument.repeatable || argument.values > 1;
+    switch (argument.type) {
+    case Type::flag:
+        return false;
+    case Type::integer:
+        return list ? Value(std::vector<int>()) : Value(0);
+    case Type::number:
+        return list ? Value(std::vector<double>()) : Value(0.0);
+    case Type::text:
+        break;
+    }
+    return list ? Value(std::vector<std::string>()) : Value(std::string());
+}
+
+std::string text_of(int value) { return std::to_string(value); }
+std::string text_of(const std::string& value) { return value; }
+/// The shortest text that means this number.
+std::string text_of(double value) {
+    char text[40];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+/// The words that stand for a value on a command line.
+std::vector<std::string> words_of(const Value& value) {
+    std::vector<std::string> words;
+    const auto add = [&](const auto& held) {
+        using Held = std::decay_t<decltype(held)>;
+        if constexpr (std::is_same_v<Held, bool>)
+            return;
+        else if constexpr (std::is_same_v<Held, int> || std::is_same_v<Held, double> ||
+                           std::is_same_v<Held, std::string>)
+            words.push_back(text_of(held));
+        else
+            for (const auto& one : held)
+                words.push_back(text_of(one));
+    };
+    std::visit(add, value);
+    return words;
+}
+
+// --- A run
+// -------------------------------------------------------------------------------------------------------
+
+/// Numbers are written and read with a point on this thread while it lives, whatever the program's locale.
+class PlainNumbers {
+  public:
+    PlainNumbers() : m_plain(newlocale(LC_ALL_MASK, "C", nullptr)) {
+        if (m_plain) m_before = uselocale(m_plain);
+    }
+    ~PlainNumbers() {
+        if (!m_plain) return;
+        uselocale(m_before);
+        freelocale(m_plain);
+    }
+    PlainNumbers(const PlainNumbers&) = delete;
+    PlainNumbers& operator=(const PlainNumbers&) = delete;
+
+  private:
+    locale_t m_plain, m_before = nullptr;
+};
+
+/// A program that has called GDAL, as a host. The run has a thread of its own; what it says is handed over to
+/// the thread that has called, which alone speaks with the program: error handlers belong to a thread, and a
+/// progress function may draw.
+class GdalHost final : public tool::Host {
+  public:
+    void begin(const tool::CommonOptions&, Warn warn) override { m_warn = std::move(warn); }
+    void progress(double done) override {
+        const std::lock_guard lock(m_mutex);
+        m_done = done;
+        m_changed.notify_one();
+    }
+    void note(const std::string& text) override { CPLDebug("HSI", "%s", text.c_str()); }
+    void warn(const std::string& text) override {
+        const std::lock_guard lock(m_mutex);
+        m_warnings.push_back(text);
+        m_changed.notify_one();
+    }
+    void print(const std::string& text) override {
+        m_printed += text;
+        if (text.empty() || text.back() != '\n') m_printed += '\n';
+    }
+    void check_printed() override {}
+    CancelFlag& cancel() override { return m_cancel; }
+    void limit_cache(uint64_t) override {} // the block cache is the program's
+    std::vector<std::string> library_failures() const override { return m_failures; }
+    void committed() override {}
+    void end() override { m_warn = nullptr; }
+
+    /// The run, to its end, on a thread of its own.
+    tool::Outcome run(tool::Call& call, const std::string& command, GDALProgressFunc on_progress, void* data,
+                      const std::function<void(const std::string&)>& on_warning) {
+        tool::Outcome outcome;
+        const CPLStringList options(CPLGetThreadLocalConfigOptions());
+        std::thread worker([&] {
+            const PlainNumbers plain;
+            CPLSetThreadLocalConfigOptions(options.List());
+            CPLPushErrorHandlerEx(&GdalHost::receive, this);
+            CPLSetCurrentErrorHandlerCatchDebug(FALSE);
+            outcome = tool::execute(call, *this, command);
+            CPLPopErrorHandler();
+            const std::lock_guard lock(m_mutex);
+            m_ended = true;
+            m_changed.notify_one();
+        });
+        serve(on_progress, data, on_warning);
+        worker.join();
+        return outcome;
+    }
+    const std::string& printed() const { return m_printed; }
+
+  private:
+    /// Hands on what the run says until it has ended.
+    void serve(GDALProgressFunc on_progress, void* data,
+               const std::function<void(const std::string&)>& on_warning) {
+        double told = -1;
+        std::unique_lock lock(m_mutex);
+        for (bool ended = false; !ended;) {
+            m_changed.wait(lock, [&] { return m_ended || !m_warnings.empty() || m_done > told; });
+            ended = m_ended;
+            const double done = m_done;
+            const auto warnings = std::exchange(m_warnings, {});
+            lock.unlock();
+            for (const std::string& text : warnings)
+                on_warning(text);
+            if (done > told && on_progress != nullptr && !on_progress(done, "", data)) m_cancel.request();
+            told = std::max(told, done);
+            lock.lock();
+        }
+    }
+    /// What GDAL says on the run's thread: a warning goes into the run's report and comes back as the run's
+    /// own.
+    static void CPL_STDCALL receive(CPLErr severity, CPLErrorNum number, const char* text) {
+        auto* const self = static_cast<GdalHost*>(CPLGetErrorHandlerUserData());
+        constexpr size_t most = 100; // a damaged file can fail at every block
+        auto& seen = severity == CE_Failure ? self->m_failures : self->m_gdal_warnings;
+        if (severity != CE_Failure && severity != CE_Warning)
+            return CPLDefaultErrorHandler(severity, number, text);
+        if (seen.size() >= most || std::find(seen.begin(), seen.end(), text) != seen.end()) return;
+        seen.emplace_back(text);
+        if (severity == CE_Warning) self->m_warn ? self->m_warn(tool::one_line(text)) : self->warn(text);
+    }
+
+    CancelFlag m_cancel;
+    // Of the run's thread:
+    Warn m_warn;
+    std::string m_printed;
+    std::vector<std::string> m_failures, m_gdal_warnings; ///< GDAL's, each text once
+    // Of both threads:
+    std::mutex m_mutex; ///< guards what follows
+    std::condition_variable m_changed;
+    std::deque<std::string> m_warnings;
+    double m_done = -1;
+    bool m_ended = false;
+};
+
+// --- Commands
+// ----------------------------------------------------------------------------------------------------
+
+/// "svm-classify": GDAL's commands have dashes.
+std::string command_name(const tool::Definition& definition) {
+    std::string name = definition.name;
+    std::replace(name.begin(), name.end(), '_', '-');
+    return name;
+}
+
+class Group final : public GDALContainerAlgorithm {
+  public:
+    Group() : GDALContainerAlgorithm("hsi", "Hyperspectral image processing") {}
+};
+
+/// One call of one tool.
+class Command final : public GDALAlgorithm {
+  public:
+    explicit Command(const tool::Definition& definition)
+        : GDALAlgorithm(command_name(definition), definition.title, ""), m_call(definition) {
+        m_longDescription = definition.description;
+        AddProgressArg();
+        AddOutputStringArg(&m_printed);
+        for (const Argument& argument : m_call.arguments())
+            if (argument.name != "q" || GetArg("quiet") == nullptr) add(argument); // GDAL's own from 3.12 on
+        for (const auto& pair : m_call.exclusions())
+            exclude(pair);
+    }
+
+  private:
+    struct Bound {
+        const Argument* argument = nullptr;
+        Value value;
+        GDALInConstructionAlgorithmArg* arg = nullptr;
+    };
+
+    void add(const Argument& argument) {
+        Bound& bound = m_bound.emplace_back();
+        bound.argument = &argument;
+        bound.value = value_for(argument);
+        const std::string text = description_of(m_call, argument);
+        Naming naming = naming_of(argument);
+        // These two GDAL completes from what it knows of the driver.
+        auto* const texts = std::get_if<std::vector<std::string>>(&bound.value);
+        if (texts != nullptr && (argument.name == "co" || argument.name == "oo")) {
+            auto& arg = argument.name == "co" ? AddCreationOptionsArg(texts, text.c_str())
+                                              : AddOpenOptionsArg(texts, text.c_str());
+            bound.arg = &arg;
+            arg.SetCategory(category_of(argument));
+            return;
+        }
+        auto& arg = std::visit(
+            [&](auto& held) -> GDALInConstructionAlgorithmArg& {
+                return AddArg(naming.name, naming.letter, text, &held);
+            },
+            bound.value);
+        bound.arg = &arg;
+        for (const std::string& alias : naming.aliases)
+            arg.AddAlias(alias);
+        if (argument.name == "of") arg.AddAlias("format");
+        arg.SetCategory(category_of(argument));
+        if (argument.positional) arg.SetPositional();
+        if (argument.required) arg.SetRequired();
+        describe_value(arg, argument);
+        complete(arg, argument);
+    }
+
+    static std::string category_of(const Argument& argument) {
+        return argument.group == "Options" || argument.group == "Arguments" ? GAAC_BASE : argument.group;
+    }
+
+    void describe_value(GDALInConstructionAlgorithmArg& arg, const Argument& argument) {
+        if (argument.values > 1) {
+            arg.SetMinCount(argument.values).SetMaxCount(argument.values);
+            arg.SetDisplayHintAboutRepetition(false);
+        } else if (argument.repeatable && argument.type == Type::text) {
+            arg.SetPackedValuesAllowed(false); // its commas are the tool's
+        }
+        if (argument.minimum)
+            argument.above_minimum ? arg.SetMinValueExcluded(*argument.minimum)
+                                   : arg.SetMinValueIncluded(*argument.minimum);
+        if (argument.maximum) arg.SetMaxValueIncluded(*argument.maximum);
+        std::vector<std::string> choices;
+        for (const tool::Choice& choice : argument.choices)
+            choices.push_back(choice.name);
+        if (argument.vocabulary == tool::Vocabulary::pixel_types) {
+            choices = tool::pixel_types();
+            arg.AddMetadataItem("type", {"GDALDataType"}); // Python may say gdal.GDT_Float32
+        }
+        if (!choices.empty()) arg.SetChoices(choices);
+        if (choices.empty() && argument.values > 0 && !argument.positional) {
+            std::string shown = argument.value_name;
+            std::replace(shown.begin(), shown.end(), ' ', ','); // how GDAL writes several numbers
+            arg.SetMetaVar(shown);
+        }
+        if (const std::string& preset = argument.default_value; !preset.empty()) {
+            if (argument.repeatable || argument.values > 1) return;
+            if (argument.type == Type::text) arg.SetDefault(preset);
+            if (argument.type == Type::number) arg.SetDefault(tool::parse_number(preset).value_or(0));
+            if (argument.type == Type::integer)
+                arg.SetDefault(static_cast<int>(tool::parse_integer(preset).value_or(0)));
+        }
+    }
+
+    void complete(GDALInConstructionAlgorithmArg& arg, const Argument& argument) {
+        if (argument.vocabulary == tool::Vocabulary::raster_drivers)
+            complete_drivers(arg, GDAL_DCAP_RASTER);
+        else if (argument.vocabulary == tool::Vocabulary::vector_drivers)
+            complete_drivers(arg, GDAL_DCAP_VECTOR);
+        else if (argument.content == Content::raster)
+            SetAutoCompleteFunctionForFilename(arg, GDAL_OF_RASTER);
+        else if (argument.content == Content::vector)
+            SetAutoCompleteFunctionForFilename(arg, GDAL_OF_VECTOR);
+        else if (argument.content != Content::none)
+            SetAutoCompleteFunctionForFilename(arg, 0);
+    }
+
+    static void complete_drivers(GDALInConstructionAlgorithmArg& arg, const char* kind) {
+        arg.SetAutoCompleteFunction([kind](const std::string&) {
+            std::vector<std::string> names;
+            for (int i = 0; i < GDALGetDriverCount(); ++i)
+                if (const GDALDriverH driver = GDALGetDriver(i);
+                    GDALGetMetadataItem(driver, kind, nullptr) != nullptr)
+                    names.emplace_back(GDALGetDescription(driver));
+            return names;
+        });
+    }
+
+    /// GDAL knows groups of which one is given, not pairs: what overlaps is left to the call's own check.
+    void exclude(const std::pair<std::string, std::string>& pair) {
+        const auto uses = [&](const std::string& name) {
+            return std::count_if(m_call.exclusions().begin(), m_call.exclusions().end(),
+                                 [&](const auto& p) { return p.first == name || p.second == name; });
+        };
+        if (uses(pair.first) > 1 || uses(pair.second) > 1) return;
+        for (const Bound& bound : m_bound)
+            if (bound.argument->name == pair.first || bound.argument->name == pair.second)
+                bound.arg->SetMutualExclusionGroup(pair.first + "-or-" + pair.second);
+    }
+
+    /// Hands the values to the call, and returns them as the words of the executable, as one would write
+    /// them: the tool's own options, those of all tools, arguments.
+    std::vector<std::string> give_values() {
+        std::vector<std::string> own, shared, arguments;
+        const auto give = [&](const Argument& argument, const std::vector<std::string>& words) {
+            m_call.give(argument.name, words);
+            auto& all = argument.positional ? arguments : argument.shared ? shared : own;
+            if (!argument.positional) all.push_back("-" + argument.name);
+            all.insert(all.end(), words.begin(), words.end());
+        };
+        for (const Bound& bound : m_bound) {
+            if (!bound.arg->IsExplicitlySet()) continue;
+            if (const bool* const on = std::get_if<bool>(&bound.value); on != nullptr && !*on) continue;
+            const std::vector<std::string> words = words_of(bound.value);
+            if (!bound.argument->repeatable) give(*bound.argument, words);
+            for (size_t i = 0; bound.argument->repeatable && i < words.size(); ++i)
+                give(*bound.argument, {words[i]});
+        }
+        own.insert(own.end(), shared.begin(), shared.end());
+        own.insert(own.end(), arguments.begin(), arguments.end());
+        return own;
+    }
+
+    bool quiet() const {
+        const GDALAlgorithmArg* const arg = GetArg("quiet");
+        return arg != nullptr && arg->GetType() == GAAT_BOOLEAN && arg->Get<bool>();
+    }
+
+    bool RunImpl(GDALProgressFunc progress, void* data) override {
+        tool::Outcome outcome;
+        GdalHost host;
+        try {
+            // A .gdalg.json file is opened like any raster: that may write nothing.
+            if (m_executionForStreamOutput)
+                throw UsageError("this command writes files, so it cannot stand in a .gdalg.json file");
+            // What the record says can be repeated with the executable, whoever has called.
+            const std::string command = host::quote_command(m_call.definition().executable(), give_values());
+            const auto on_warning = [&](const std::string& text) {
+                if (!quiet())
+                    CPLError(CE_Warning, CPLE_AppDefined, "%s", in_words_of_gdal(m_call, text).c_str());
+            };
+            outcome = host.run(m_call, command, progress, data, on_warning);
+        } catch (...) {
+            outcome = tool::current_failure(false);
+        }
+        m_printed = host.printed();
+        if (outcome.code == 0) return true;
+        tell_failure(outcome, host);
+        return false;
+    }
+
+    void tell_failure(const tool::Outcome& outcome, GdalHost& host) const {
+        for (const std::string& text : host.library_failures()) {
+            const std::string line = tool::one_line(text);
+            if (outcome.what.find(line) == std::string::npos &&
+                outcome.advice.find(line) == std::string::npos)
+                CPLError(CE_Failure, CPLE_AppDefined, "%s", line.c_str());
+        }
+        const CPLErrorNum number = host.cancel().requested() ? CPLE_UserInterrupt
+                                   : outcome.code == 2       ? CPLE_IllegalArg
+                                                             : CPLE_AppDefined;
+        std::string text = outcome.what;
+        if (!outcome.advice.empty()) text += (text.back() == '.' ? " " : ". ") + outcome.advice;
+        CPLError(CE_Failure, number, "%s", in_words_of_gdal(m_call, text).c_str());
+    }
+
+    tool::Call m_call;
+    std::deque<Bound> m_bound; ///< GDAL holds their addresses
+    std::string m_printed;
+};
+
+} // namespace
+} // namespace hsi::plugin
+
+extern "C" __attribute__((visibility("default"))) void hsi_declare_commands() {
+    hsi::share_process();
+    hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); // gdal_HSI.so has found it good
+    auto& registry = GDALGlobalAlgorithmRegistry::GetSingleton();
+    registry.DeclareAlgorithm({"hsi"}, [] { return std::make_unique<hsi::plugin::Group>(); });
+    for (const hsi::tool::Definition* definition : hsi::tools::catalogue())
+        registry.DeclareAlgorithm({"hsi", hsi::plugin::command_name(*definition)}, [definition] {
+            return std::make_unique<hsi::plugin::Command>(*definition);
+        });
+}

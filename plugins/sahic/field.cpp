@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#include "sahic/field.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+namespace hsi::sahic {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Sets the tile size for which the fewest pixels are computed twice; leaves it open when no tile fits.
+void choose_tile(TileRequest& request, int64_t halo) {
+    int64_t least = 0;
+    for (int64_t columns = 1; columns <= (request.samples + 15) / 16; ++columns) {
+        const int64_t w = (request.samples + columns - 1) / columns,
+                      window_w = std::min(w + 2 * halo, request.samples);
+        const auto fits = [&](int64_t h) {
+            return request.lane_bytes(std::min(w + 2 * request.halo, request.samples),
+                                      std::min(h + 2 * request.halo, request.lines), w, h) <= request.budget;
+        };
+        if (!fits(1)) continue;
+        int64_t low = 1, high = request.lines; // the most lines that fit
+        while (low < high) {
+            const int64_t middle = low + (high - low + 1) / 2;
+            (fits(middle) ? low : high) = fits(middle) ? middle : middle - 1;
+        }
+        const int64_t rows = (request.lines + low - 1) / low, h = (request.lines + rows - 1) / rows;
+        const int64_t computed = columns * rows * window_w * std::min(h + 2 * halo, request.lines);
+        if (least == 0 || computed < least) {
+            least = computed;
+            request.forced_samples = w;
+            request.forced_lines = h;
+        }
+    }
+}
+
+/// Marks training pixels of a window (scene coordinates, wrapping round).
+void mark_fixed(const FixedPixels& labels, const std::vector<uint16_t>& class_of,
+                const stream::CubeShape& shape, const Rect& window, uint16_t* fixed) {
+    std::fill_n(fixed, window.area(), uint16_t{0});
+    for (int64_t y = 0; y < window.h; ++y) {
+        const int64_t line = (((window.y + y) % shape.lines) + shape.lines) % shape.lines;
+        auto it = std::lower_bound(labels.index.begin(), labels.index.end(), line * shape.samples);
+        for (; it != labels.index.end() && *it < (line + 1) * shape.samples; ++it) {
+            const int64_t sample = *it - line * shape.samples;
+            const uint16_t value = class_of[labels.value[static_cast<size_t>(it - labels.index.begin())]];
+            int64_t x = (((sample - window.x) % shape.samples) + shape.samples) % shape.samples;
+            for (; x < window.w; x += shape.samples)
+                fixed[y * window.w + x] = value;
+        }
+    }
+}
+
+/// Turns q of a tile's core into the outputs, strip by strip.
+class Writer {
+  public:
+    Writer(const FieldOutputs& outputs, const std::vector<ModelClass>& classes)
+        : m_outputs(outputs), m_classes(classes), m_by_class(classes.size(), 0) {}
+    /// q: [class][line][sample] of `window`; p0: the first plane of the probabilities, NaN where invalid.
+    void write(const Rect& core, const Rect& window, float* q, const float* p0) {
+        constexpr int64_t strip = 256; // blocks of tiled files
+        const auto classes = static_cast<int>(m_classes.size());
+        for (int64_t y = core.y; y < core.bottom();) {
+            const int64_t lines = std::min(strip - y % strip, core.bottom() - y);
+            const auto pixels = static_cast<size_t>(core.w * lines);
+            m_map.resize(pixels);
+            m_best.resize(pixels);
+            m_p.resize(pixels * static_cast<size_t>(classes));
+            for (int64_t l = 0; l < lines; ++l) {
+                const int64_t from = (y + l - window.y) * window.w + core.x - window.x;
+                line(q + from, p0 + from, window.area(), core.w, static_cast<size_t>(l * core.w), pixels);
+            }
+            const Rect part{core.x, y, core.w, lines};
+            size_t next = 0;
+            m_outputs.sinks[next++]->write(part, CubeView<float>::packed(m_map.data(), 1, lines, core.w));
+            if (m_outputs.probabilities)
+                m_outputs.sinks[next++]->write(part,
+                                               CubeView<float>::packed(m_p.data(), classes, lines, core.w));
+            if (m_outputs.confidence)
+                m_outputs.sinks[next++]->write(part,
+                                               CubeView<float>::packed(m_best.data(), 1, lines, core.w));
+            y += lines;
+        }
+    }
+    const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
+
+  private:
+    void line(float* q, const float* p0, int64_t plane, int64_t count, size_t to, size_t pixels) {
+        const size_t classes = m_classes.size();
+        const bool projected = m_outputs.probabilities || m_outputs.confidence;
+        for (int64_t i = 0; i < count; ++i) {
+            const size_t at = to + static_cast<size_t>(i);
+            if (std::isnan(p0[i])) {
+                m_map[at] = m_best[at] = std::nanf("");
+                for (size_t k = 0; k < classes; ++k)
+                    m_p[k * pixels + at] = std::nanf("");
+                continue;
+            }
+            size_t best = 0;
+            for (size_t k = 1; k < classes; ++k)
+                if (q[static_cast<int64_t>(k) * plane + i] > q[static_cast<int64_t>(best) * plane + i])
+                    best = k;
+            ++m_by_class[best];
+            m_map[at] = static_cast<float>(m_classes[best].value);
+            if (!projected) continue;
+            project_on_simplex(q + i, static_cast<int>(classes), plane, 1);
+            m_best[at] = q[static_cast<int64_t>(best) * plane + i];
+            for (size_t k = 0; k < classes; ++k)
+                m_p[k * pixels + at] = q[static_cast<int64_t>(k) * plane + i];
+        }
+    }
+    const FieldOutputs& m_outputs;
+    const std::vector<ModelClass>& m_classes;
+    std::vector<float> m_map, m_best, m_p;
+    std::vector<int64_t> m_by_class;
+};
+
+} // namespace
+
+FieldPlan plan_field(const FieldRequest& field) {
+    const auto& shape = field.shape;
+    const int classes = field.classes;
+    const auto k = static_cast<uint64_t>(classes);
+    // A window needs p and the weights, the training pixels, and q beside the solver.
+    const auto window_bytes = [&](int64_t w, int64_t h) {
+        const auto pixels = static_cast<uint64_t>(w) * static_cast<uint64_t>(h);
+        return pixels * (4 * (2 * k + 1) + 2) + field.host_bytes({classes, h, w});
+    };
+    const auto device_fits = [&](int64_t w, int64_t h) {
+        return field.device_memory == 0 || field.device_bytes({classes, h, w}) <= field.device_memory;
+    };
+    FieldPlan plan;
+    const uint64_t store = static_cast<uint64_t>(shape.pixels()) * 4 * (k + 1);
+    const bool forced =
+        field.tile_samples > 0 && (field.tile_samples < shape.samples || field.tile_lines < shape.lines);
+    plan.limits = {classes, shape.lines, shape.samples};
+    plan.tiles = TilePlan(shape.samples, shape.lines, shape.samples, shape.lines, 0, 1);
+    plan.host_bytes = window_bytes(shape.samples, shape.lines);
+    if (!forced && plan.host_bytes <= field.memory && device_fits(shape.samples, shape.lines)) return plan;
+
+    plan.whole = false;
+    const auto halo = mrf_halo(field.mrf);
+    if (!halo) {
+        char text[100];
+        std::snprintf(text, sizeof text, "-mu %g with %d iterations reaches too far for tiles", field.mrf.mu,
+                      field.mrf.iterations);
+        std::string what = text;
+        if (!forced)
+            what += ", and the whole scene of " + std::to_string(shape.samples) + "x" +
+                    std::to_string(shape.lines) + " pixels needs " + format_byte_size(plan.host_bytes);
+        throw Error(
+            what,
+            "Leave -tile out, give more -memory or -device-memory, or use -mu 0.05 or less and at most 200 "
+            "-iterations.");
+    }
+    plan.halo = *halo;
+    plan.store_in_memory = store <= field.memory / 4; // larger tiles are worth more
+    const uint64_t budget = plan.store_in_memory ? field.memory - store : field.memory;
+    TileRequest request;
+    request.samples = shape.samples;
+    request.lines = shape.lines;
+    request.halo = field.periodic ? 0 : *halo;
+    request.budget = budget;
+    request.forced_samples = field.tile_samples;
+    request.forced_lines = field.tile_lines;
+    const int64_t around = field.periodic ? 2 * *halo : 0;
+    request.lane_bytes = [&](int64_t w, int64_t h, int64_t, int64_t) {
+        return device_fits(w + around, h + around) ? window_bytes(w + around, h + around) : budget + 1;
+    };
+    if (!forced) choose_tile(request, *halo);
+    plan.tiles = plan_tiles(request);
+    plan.limits = {classes, plan.tiles.max_window_lines() + around, plan.tiles.max_window_samples() + around};
+    plan.host_bytes =
+        window_bytes(plan.limits.samples, plan.limits.lines) + (plan.store_in_memory ? store : 0);
+    return plan;
+}
+
+FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, MrfSolver& solver,
+                         const stream::PlaneStore& planes, const FixedPixels& fixed,
+                         const std::vector<ModelClass>& classes, const FieldOutputs& outputs,
+                         const std::shared_ptr<HostAllocator>& allocator, const stream::PassOptions& pass) {
+    const size_t k = classes.size();
+    std::vector<uint16_t> class_of(65536, 0); // by any value that a label may have
+    for (size_t c = 0; c < k; ++c)
+        class_of[static_cast<size_t>(classes[c].value)] = static_cast<uint16_t>(c + 1);
+    const auto most = static_cast<size_t>(plan.limits.lines * plan.limits.samples);
+    const bool direct = plan.whole && planes.in_memory();
+    HostBuffer<float> window_data(allocator, direct ? 0 : most * (k + 1));
+    HostBuffer<float> q(allocator, most * k);
+    std::vector<uint16_t> marks(most);
+    Writer writer(outputs, classes);
+    FieldResult result;
+    auto& report = result.report;
+    report.name = pass.name;
+    report.tiles = plan.tiles.size();
+    report.tile_samples = plan.tiles.max_core_samples();
+    report.tile_lines = plan.tiles.max_core_lines();
+    report.halo = plan.halo;
+    report.lanes = 1;
+    report.buffer_bytes = plan.host_bytes;
+    const auto begin = Clock::now();
+    for (int64_t t = 0; t < plan.tiles.size(); ++t) {
+        const Tile tile = plan.tiles.tile(t);
+        const bool wraps = request.periodic && !plan.whole;
+        const Rect window = wraps ? grow(tile.core, plan.halo) : tile.window;
+        auto now = Clock::now();
+        const float* p = planes.data();
+        if (!direct) {
+            planes.read(window, window_data.data());
+            p = window_data.data();
+        }
+        mark_fixed(fixed, class_of, request.shape, window, marks.data());
+        report.read_seconds += seconds_since(now);
+        MrfProblem problem;
+        problem.classes = static_cast<int>(k);
+        problem.lines = window.h;
+        problem.samples = window.w;
+        problem.p = p;
+        problem.weight = p + k * static_cast<size_t>(window.area());
+        problem.fixed = marks.data();
+        problem.periodic = request.periodic && plan.whole;
+        problem.core = {tile.core.x - window.x, tile.core.y - window.y, tile.core.w, tile.core.h};
+        solver.progress = [&](double share) {
+            if (pass.progress)
+                pass.progress((static_cast<double>(t) + share) / static_cast<double>(plan.tiles.size()));
+        };
+        now = Clock::now();
+        result.residuals += solver.solve(problem, q.data(), pass.cancel);
+        report.compute_seconds += seconds_since(now);
+        now = Clock::now();
+        writer.write(tile.core, window, q.data(), p);
+        report.write_seconds += seconds_since(now);
+    }
+    report.seconds = seconds_since(begin);
+    result.pixels_by_class = writer.pixels_by_class();
+    return result;
+}
+
+} // namespace hsi::sahic

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// The Markov random field over a scene of any size: at once where memory holds it, else in tiles with a halo.
+#pragma once
+
+#include "core/host_memory.h"
+#include "core/tile_plan.h"
+#include "sahic/sahic.h"
+#include "stream/pipeline.h"
+#include "stream/plane_store.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace hsi::sahic {
+
+/// What the way through the field depends on.
+struct FieldRequest {
+    stream::CubeShape shape; ///< of the scene; its bands do not matter
+    int classes = 0;
+    MrfOptions mrf;
+    bool periodic = false; ///< the scene's border touches its opposite
+    uint64_t memory = 0;   ///< host bytes for everything
+    uint64_t device_memory = 0;
+    int64_t tile_samples = 0, tile_lines = 0; ///< forced size of the tiles; 0: choose
+    /// What a solver for windows of this size takes.
+    std::function<uint64_t(const MrfLimits&)> host_bytes, device_bytes;
+};
+
+struct FieldPlan {
+    bool whole = true, store_in_memory = true;
+    int64_t halo = 0;
+    TilePlan tiles; ///< cores; windows are theirs, or wrap round
+    MrfLimits limits;
+    uint64_t host_bytes = 0;
+};
+
+/// The whole scene when it fits, else tiles of the size for which the fewest pixels are computed twice.
+/// \throws Error when no halo is wide enough for these options, or not even the smallest tile fits.
+FieldPlan plan_field(const FieldRequest& request);
+
+/// Pixels whose class is known: the field keeps it.
+struct FixedPixels {
+    std::vector<int64_t> index;  ///< line * samples + sample, ascending
+    std::vector<uint16_t> value; ///< of the class, each
+};
+
+/// Where the result goes: the class map, then probabilities and confidence where these are wanted.
+struct FieldOutputs {
+    std::vector<stream::CubeSink*> sinks;
+    bool probabilities = false, confidence = false;
+};
+
+struct FieldResult {
+    MrfResiduals residuals;
+    stream::PassReport report;
+    std::vector<int64_t> pixels_by_class; ///< in the order of the classes
+};
+
+/// Smooths the probabilities (a plane a class, then the weight: what SpectralPass gives) and writes the
+/// outputs tile by tile. `solver` was made for plan.limits; buffers come from `allocator`. `pass` gives
+/// progress and cancellation. \throws Cancelled.
+FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, MrfSolver& solver,
+                         const stream::PlaneStore& planes, const FixedPixels& fixed,
+                         const std::vector<ModelClass>& classes, const FieldOutputs& outputs,
+                         const std::shared_ptr<HostAllocator>& allocator, const stream::PassOptions& pass);
+
+} // namespace hsi::sahic

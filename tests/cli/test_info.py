@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""gdal_hsi_info: what it tells of a scene is what the scene is made of, and its plans are the tools' own."""
+
+import json
+
+import numpy as np
+import pytest
+
+from conftest import cube, first_error, real_scene, run, succeed, write_scene
+
+
+def info(*args):
+    return json.loads(succeed(run("gdal_hsi_info", "-json", *args)).out)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """30 x 20 pixels and 12 bands, three of them bad, five pixels without a value."""
+    path = tmp_path / "scene.img"
+    succeed(run("gdal_hsi_synth", "-q", "-size", 30, 20, 12, "-bad-bands", 3, "-nodata-stripe", 4, 1, "-of", "ENVI", path))
+    return path
+
+
+def test_tells_what_the_scene_is_made_of(scene):
+    facts = info("-count", scene)
+    assert facts["size"] == [30, 20, 9] and facts["driver"] == "ENVI"
+    assert len(facts["bad_bands"]) == 3 and len(facts["bands"]) == 9
+    assert not set(facts["bands"]) & set(facts["bad_bands"])
+    assert len(facts["wavelengths_nm"]) == 9 and all(300 < w < 2600 for w in facts["wavelengths_nm"])
+    assert facts["valid_pixels"] == 29 * 20
+    assert len(facts["mean"]) == 9
+    assert facts["access"] == "raw" and "UTM" in facts["srs_wkt"]
+    assert info("-bbl", "ignore", scene)["size"] == [30, 20, 12]
+    assert info("-b", "2-4", "-srcwin", 1, 2, 5, 6, scene)["size"] == [5, 6, 3]
+
+
+def test_a_scene_without_anything_is_told_plainly(tmp_path):
+    path = tmp_path / "bare.tif"
+    write_scene(path, cube(10, 8, 2))
+    facts = info(path)
+    assert facts["nodata"] is None and facts["bad_bands"] == []
+    assert facts["size"] == [10, 8, 2]
+    text = succeed(run("gdal_hsi_info", path)).out
+    assert "Wavelengths:    unknown" in text and "Nodata:         none" in text
+
+
+def test_the_plans_are_the_tools_own(scene, tmp_path):
+    common = ("-memory", "24MB", "-threads", 2)
+    plans = info("-plan", *common, scene)["plans"]
+    assert set(plans) == {"spp", "pca", "vd", "eadp", "atdca", "sahic"}
+    for tool, name, more in (("spp", "displacement", ()), ("vd", "covariance", ())):
+        report = tmp_path / (tool + ".json")
+        outputs = [] if tool == "vd" else [tmp_path / "y.tif"]
+        succeed(run("gdal_hsi_" + tool, "-q", "-dry-run", "-device" if tool != "vd" else "-q",
+                    *(["cpu"] if tool != "vd" else []), "-report", report, *common, *more, scene, *outputs))
+        plan = json.loads(report.read_text())["plan"][name]
+        assert plans[tool]["tiles"] == plan["tiles"]
+        assert plans[tool]["buffer_bytes"] == plan["buffer_bytes"]
+
+
+def test_what_does_not_fit_is_said(scene):
+    plans = info("-plan", "-memory", "300kB", scene)["plans"]
+    assert all(p["tiles"] > 0 or "memory" in p["what"] for p in plans.values()), plans
+
+
+def test_bad_input(tmp_path):
+    result = run("gdal_hsi_info", tmp_path / "none.img")
+    assert result.code == 1 and "none.img" in first_error(result)
+    assert run("gdal_hsi_info").code == 2
+
+
+def test_a_real_scene():
+    facts = info("-count", real_scene("jasper_ridge/jasper_ridge.img"))
+    assert facts["size"][2] >= 100 and facts["valid_pixels"] > 0
+    assert np.isfinite([m for m in facts["mean"] if m is not None]).all()

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""The README's blocks of shell, run as a reader would: in order, in one folder that looks like a fresh build.
+
+A block is left out where the line above it says so: `<!-- test: skip, WHY -->`, or `<!-- test: needs FOLDER -->` where the
+folder of real scenes (HSI_TEST_DATA) has no such scene.
+"""
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import BIN, DATA, ROOT
+
+TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"(?:^<!-- test: (\w+),? ?(.*?) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = [{"mark": mark, "what": what, "code": code} for mark, what, code in BLOCK.findall(TEXT)]
+
+
+@pytest.fixture(scope="module")
+def reader(tmp_path_factory):
+    """Runs blocks one after the other; the next one begins where the last one has ended: folder and variables."""
+    root = tmp_path_factory.mktemp("clone") / "gdal-hsi"
+    (root / "build" / "release").mkdir(parents=True)
+    (root / "build" / "release" / "bin").symlink_to(BIN)
+    (root / "scripts").symlink_to(ROOT / "scripts")
+    state = root / "state"
+
+    def run(code):
+        script = f"set -euo pipefail\n[ ! -e '{state}' ] || . '{state}'\n{code}\n" \
+                 f"{{ declare -p PATH; printf 'cd %q\\n' \"$PWD\"; }} > '{state}'\n"
+        result = subprocess.run(["bash", "-c", script], cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True, timeout=900,
+                                env={**os.environ, "PATH": f"{BIN}:{os.environ['PATH']}"})
+        assert result.returncode == 0, f"{code}\n{result.stdout}"
+        return result.stdout
+
+    return run
+
+
+def test_every_block_is_seen():
+    assert len(BLOCKS) == TEXT.count("\n```sh\n")
+    assert all(block["mark"] in ("", "skip", "needs") for block in BLOCKS)
+    assert all(block["what"] for block in BLOCKS if block["mark"])  # says why, or what
+    assert sum(not block["mark"] for block in BLOCKS) >= 4
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=[f"{i}-{b['code'].split()[0]}" for i, b in enumerate(BLOCKS)])
+def test_block(block, reader):
+    code = block["code"]
+    if block["mark"] == "skip":
+        pytest.skip(block["what"])
+    if block["mark"] == "needs":
+        if not (DATA / block["what"]).exists():
+            pytest.skip(f"the real scene {block['what']} is absent (HSI_TEST_DATA is {DATA})")
+        assert "../../../shared/data" in code
+        code = code.replace("../../../shared/data", str(DATA))
+    shown = reader(code)
+    for figure in re.findall(r"# (OA .*)", code):  # what the README says that is printed
+        for name, value in re.findall(r"(OA|AA|kappa) ([0-9.]+)", figure):
+            label = {"OA": r"\(OA\)", "AA": r"\(AA\)", "kappa": "Kappa"}[name]
+            assert re.search(rf"{label}: {re.escape(value)}\b", shown), f"{name} {value} is not in\n{shown}"

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// What a shell is told that can stand next.
+#include "host/completion.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+namespace hsi::host {
+namespace {
+
+using Words = std::vector<std::string>;
+
+struct Settings {
+    int window = 5;
+    std::string method = "osp", alpha, labels;
+    std::vector<std::string> layer_options;
+    bool whiten = false;
+};
+
+Words lines(const std::string& text) {
+    std::istringstream stream(text);
+    Words all;
+    for (std::string line; std::getline(stream, line);)
+        all.push_back(line);
+    return all;
+}
+
+/// A tool that reads a scene and writes a raster.
+Words next(const Words& words) {
+    const tool::Definition definition{
+        "frame", "A frame", "It frames.", {}, "", [](tool::Call& call) {
+            auto& s = call.settings<Settings>();
+            call.add_source();
+            call.add_destination();
+            call.add_compute();
+            call.option("ws", s.window, "Window size");
+            call.choice<std::string>("method", s.method, "Method", {{"osp", "osp"}, {"gs", "gs"}});
+            call.output("alpha", s.alpha, tool::Content::raster, "Alpha");
+            call.flag("whiten", s.whiten, "Whiten");
+        }};
+    const tool::Call call(definition);
+    return lines(completions(call, words));
+}
+
+/// A tool that writes points.
+Words next_of_points(const Words& words) {
+    const tool::Definition definition{
+        "points", "Points", "It writes points.", {}, "", [](tool::Call& call) {
+            auto& s = call.settings<Settings>();
+            call.add_source();
+            call.output_argument("dst", s.labels, tool::Content::vector, "Points");
+            call.output("alpha", s.alpha, tool::Content::raster, "Alpha");
+            call.option("of", s.method, "Format").speaks(tool::Vocabulary::vector_drivers);
+            call.option("lco", s.layer_options, "Layer creation option");
+            call.option("co", s.layer_options, "Creation option of -alpha");
+        }};
+    const tool::Call call(definition);
+    return lines(completions(call, words));
+}
+
+bool has(const Words& words, const std::string& word) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+const Words files{"FILES"};
+
+TEST(Completion, OffersFilesForArguments) {
+    EXPECT_EQ(next({}), files);
+    EXPECT_EQ(next({""}), files);
+    EXPECT_EQ(next({"scene.img", ""}), files);
+    EXPECT_EQ(next({"-whiten", "a file with spac"}), files);
+    EXPECT_EQ(next({"-ws", "5", "sce"}), files);
+}
+
+TEST(Completion, OffersFilesForOptionsThatNameThem) {
+    EXPECT_EQ(next({"-alpha", ""}), files);
+    EXPECT_EQ(next({"--alpha", "al"}), files);
+    EXPECT_EQ(next({"-report", "-"}), files);
+    EXPECT_EQ(next({"--optfile", ""}), files);
+}
+
+TEST(Completion, OffersOptionsAsTheyBegin) {
+    EXPECT_EQ(next({"-w"}), (Words{"-whiten", "-ws"}));
+    EXPECT_EQ(next({"--w"}), (Words{"--whiten", "--ws"}));
+    EXPECT_EQ(next({"-srcn"}), (Words{"-srcnodata"}));
+    EXPECT_EQ(next({"--json"}), (Words{"--json-usage"}));
+    EXPECT_TRUE(has(next({"-"}), "-memory"));
+    EXPECT_TRUE(has(next({"-"}), "--help"));
+}
+
+TEST(Completion, OffersAnOptionAgainOnlyWhereItMayBeRepeated) {
+    EXPECT_EQ(next({"-ws", "5", "-w"}), (Words{"-whiten"}));
+    EXPECT_EQ(next({"-whiten", "-w"}), (Words{"-ws"}));
+    EXPECT_TRUE(has(next({"-co", "TILED=YES", "-c"}), "-co"));
+}
+
+TEST(Completion, OffersChoicesWhateverTheirCase) {
+    EXPECT_EQ(next({"-method", ""}), (Words{"osp", "gs"}));
+    EXPECT_EQ(next({"-method", "G"}), (Words{"gs"}));
+    EXPECT_EQ(next({"-bbl", "u"}), (Words{"use"}));
+    EXPECT_EQ(next({"-device", "c"}), (Words{"cpu", "cuda", "cuda:0"}));
+}
+
+TEST(Completion, OffersNothingWhereAnyNumberMayStand) {
+    EXPECT_EQ(next({"-ws", ""}), Words{});
+    EXPECT_EQ(next({"-srcwin", "0", "0", ""}), Words{});
+    EXPECT_EQ(next({"--config", "GDAL_NUM_THREADS", ""}), Words{});
+    EXPECT_EQ(next({"-srcwin", "0", "0", "9", "9", ""}), files); // all four are there
+}
+
+TEST(Completion, KnowsNoOptionsBehindTwoDashes) {
+    EXPECT_EQ(next({"--", "-w"}), files);
+    EXPECT_EQ(next({"-q", "--", "-of", "-w"}), files);
+}
+
+TEST(Completion, OffersNamesThatGdalKnows) {
+    EXPECT_EQ(next({"-of", "gtif"}), (Words{"GTiff"}));
+    EXPECT_EQ(next({"-ot", "float"}), (Words{"Float32", "Float64"}));
+    EXPECT_TRUE(has(next({"-if", ""}), "ENVI"));
+    EXPECT_TRUE(has(next_of_points({"-of", "g"}), "GPKG"));
+    EXPECT_FALSE(has(next_of_points({"-of", "g"}), "GTiff"));
+    EXPECT_EQ(next({"--format", "gtif"}), (Words{"GTiff"}));
+}
+
+TEST(Completion, OffersCreationOptionsOfTheFormatThatIsNamed) {
+    EXPECT_EQ(next({"-of", "ENVI", "-co", "inter"}), (Words{"INTERLEAVE="}));
+    EXPECT_TRUE(has(next({"-of", "GTiff", "-co", ""}), "TILED="));
+    EXPECT_FALSE(has(next({"-of", "ENVI", "-co", ""}), "TILED="));
+    EXPECT_EQ(next({"-of", "NoSuchFormat", "-co", ""}), Words{});
+}
+
+TEST(Completion, OffersCreationOptionsOfTheFormatThatTheExtensionMeans) {
+    EXPECT_FALSE(has(next({"src.img", "dst.dat", "-co", ""}), "TILED="));
+    EXPECT_TRUE(has(next({"src.dat", "dst.tif", "-co", ""}), "TILED="));
+    EXPECT_TRUE(has(next({"-alpha", "a.tif", "-co", ""}), "TILED="));
+    EXPECT_TRUE(has(next({"-co", "T"}), "TILED=")); // what dst would be without an extension
+}
+
+TEST(Completion, OffersValuesOfACreationOption) {
+    EXPECT_EQ(next({"-of", "GTiff", "-co", "TILED="}), (Words{"TILED=NO", "TILED=YES"}));
+    EXPECT_EQ(next({"-of", "GTiff", "-co", "tiled=y"}), (Words{"TILED=YES"}));
+    EXPECT_TRUE(has(next({"-of", "ENVI", "-co", "INTERLEAVE=b"}), "INTERLEAVE=BSQ"));
+    EXPECT_EQ(next({"-of", "GTiff", "-co", "NO_SUCH="}), Words{});
+}
+
+TEST(Completion, KnowsWhichOutputAnOptionIsAbout) {
+    EXPECT_TRUE(has(next_of_points({"-of", "GPKG", "-lco", "GEOM"}), "GEOMETRY_NAME="));
+    EXPECT_TRUE(has(next_of_points({"a.img", "b.gpkg", "-lco", "GEOM"}), "GEOMETRY_NAME="));
+    EXPECT_TRUE(has(next_of_points({"a.img", "b.csv", "-lco", "GEOM"}), "GEOMETRY="));
+    // -of is about the points, -co about the raster
+    EXPECT_FALSE(has(next_of_points({"-of", "GPKG", "-alpha", "a.dat", "-co", ""}), "TILED="));
+    EXPECT_TRUE(has(next_of_points({"-of", "GPKG", "-alpha", "a.tif", "-co", ""}), "TILED="));
+}
+
+TEST(Completion, OffersOpenOptionsOfTheDriverThatIsNamed) {
+    EXPECT_TRUE(has(next({"-if", "GTiff", "-oo", "NUM"}), "NUM_THREADS="));
+    EXPECT_EQ(next({"-oo", ""}), Words{});
+}
+
+} // namespace
+} // namespace hsi::host

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// Help, tables and manual pages say what the definition says.
+#include "host/help.h"
+#include "host/man_page.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+namespace hsi::host {
+namespace {
+
+struct Settings {
+    int window = 5;
+    double limit = 0.5, angle = 180;
+    std::vector<double> list;
+    std::array<int64_t, 2> size{0, 0};
+    std::string kind = "fed", method = "osp";
+    bool plain = false;
+    std::string file;
+};
+
+const tool::Definition definition{
+    "frame",
+    "A frame (FR)",
+    "Frames a scene, with -plain without ornament.",
+    {{"gdal_hsi_frame a.img b.tif", ""}, {"gdal_hsi_frame -plain a.img b.tif", "Without ornament"}},
+    ".a note that begins with a dot",
+    [](tool::Call& call) {
+        auto& s = call.settings<Settings>();
+        call.add_source();
+        call.add_destination();
+        call.option("ws", s.window, "Window size").between(3, 63).in_unit("pixels");
+        call.option("limit", s.limit, "Limit of |p.x| without -plain").above(0);
+        call.option("max-angle", s.angle, "Greatest angle").in_unit("degrees").shown_as("DEGREES");
+        call.option("list", s.list, "Numbers").in_unit("metres");
+        call.option("size", s.size, "Size").shown_as("X Y").required = true;
+        call.choice<std::string>("kind", s.kind, "Kind",
+                                 {{"fed", "fed", "fast"}, {"exact", "exact", "slow, like -limit 0"}});
+        call.choice<std::string>("method", s.method, "Method", {{"osp", "osp"}, {"gs", "gs"}});
+        call.flag("plain", s.plain, "Without ornament");
+        call.output("map", s.file, tool::Content::raster, "Also write a map to FILE");
+        call.exclusive("plain", "kind");
+        call.exclusive("limit", "plain");
+    }};
+
+std::string description(const std::string& option) {
+    const tool::Call call(definition);
+    return option_description(call, *call.find(option));
+}
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+TEST(OptionDescription, TellsWhatTheDefinitionKnows) {
+    EXPECT_EQ(description("ws"), "Window size (3 to 63 pixels) [5]");
+    EXPECT_EQ(description("limit"), "Limit of |p.x| without -plain (above 0; not with -plain) [0.5]");
+    EXPECT_EQ(description("max-angle"), "Greatest angle [180]"); // DEGREES says the unit
+    EXPECT_EQ(description("list"), "Numbers (in metres; may be repeated)");
+    EXPECT_EQ(description("size"), "Size (required)");
+    EXPECT_EQ(description("kind"), "Kind. fed: fast; exact: slow, like -limit 0 (not with -plain) [fed]");
+    EXPECT_EQ(description("method"), "Method [osp]");
+    EXPECT_EQ(description("plain"), "Without ornament (not with -kind or -limit)");
+}
+
+TEST(OptionTable, IsMarkdown) {
+    const tool::Call call(definition);
+    const std::string table = option_table(call);
+    EXPECT_TRUE(holds(table, "| `src` | The scene: anything that GDAL opens |\n")) << table;
+    EXPECT_TRUE(holds(table, "| `-ws N` | Window size (3 to 63 pixels) | 5 |\n")) << table;
+    EXPECT_TRUE(holds(
+        table, "| `-limit V` | Limit of \\|p.x\\| without `-plain` (above 0; not with `-plain`) | 0.5 |\n"))
+        << table;
+    EXPECT_TRUE(holds(table, "| `-method osp\\|gs` | Method | osp |\n")) << table;
+    EXPECT_TRUE(holds(table, "| `-plain` | Without ornament (not with `-kind` or `-limit`) | |\n")) << table;
+    EXPECT_TRUE(holds(table, "[shared options](options.md): `-b`, ")) << table;
+    EXPECT_FALSE(holds(table, "| `-srcwin")) << table;
+}
+
+TEST(OptionTable, OfSharedOptionsHasThemAll) {
+    const std::string table = shared_option_table();
+    for (const char* const part :
+         {"### Input\n", "### Output\n", "### Computing\n", "### General\n", "| `-b LIST` |",
+          "| `-of FORMAT` |", "| `-memory SIZE` |", "| `-q, -quiet` |", "| `--version` |"})
+        EXPECT_TRUE(holds(table, part)) << part;
+}
+
+TEST(Help, ShowsExamplesWithTheirPurpose) {
+    const tool::Call call(definition);
+    EXPECT_TRUE(holds(help_text(call), "Examples:\n  gdal_hsi_frame a.img b.tif\n  # Without ornament\n"
+                                       "  gdal_hsi_frame -plain a.img b.tif\n"))
+        << help_text(call);
+}
+
+TEST(ManPage, MarksOptionsAndListsChoices) {
+    const tool::Call call(definition);
+    const std::string page = man_page(call);
+    EXPECT_TRUE(holds(page, ".SH NAME\ngdal_hsi_frame \\- A frame (FR)\n")) << page;
+    EXPECT_TRUE(holds(page, "Frames a scene, with \\fB\\-plain\\fR without ornament.\n")) << page;
+    EXPECT_TRUE(holds(page, "\n\\&.a note that begins with a dot\n")) << page;
+    EXPECT_TRUE(
+        holds(page, ".TP\n\\fB\\-kind\\fR \\fBfed\\fR|\\fBexact\\fR\nKind (not with \\fB\\-plain\\fR) [fed]\n"
+                    ".RS\n.TP\n\\fBfed\\fR\nfast\n"))
+        << page;
+    EXPECT_TRUE(holds(page, "\\fB\\-map\\fR \\fIFILE\\fR\n")) << page;
+}
+
+TEST(ManPage, OfTheSuiteNamesTheTools) {
+    const std::string page = suite_man_page({&definition});
+    EXPECT_TRUE(holds(page, ".BR gdal_hsi_frame (1)\nA frame (FR)\n")) << page;
+}
+
+} // namespace
+} // namespace hsi::host

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// The random field over a scene: whole or in tiles, planes in memory or in a file, one border or the other.
+#include "sahic/field.h"
+
+#include "core/error.h"
+#include "sahic/sahic_scene.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+namespace hsi::sahic {
+namespace {
+
+/// A scene's probabilities, weights and labels as the field takes them.
+struct Case {
+    explicit Case(const Scene& s) : scene(s) {
+        for (int c = 0; c < s.classes; ++c) {
+            LabelClass one;
+            one.value = 10 * (c + 1); // values are no indices
+            one.name = "class " + std::to_string(c);
+            classes.push_back(one);
+        }
+        for (int64_t i = 0; i < s.lines * s.samples; ++i)
+            if (const int fixed_class = s.fixed[static_cast<size_t>(i)]; fixed_class > 0) {
+                fixed.index.push_back(i);
+                fixed.value.push_back(static_cast<uint16_t>(10 * fixed_class));
+            }
+        request.shape = {s.samples, s.lines, s.classes};
+        request.classes = s.classes;
+        request.mrf.iterations = 40;
+        request.memory = uint64_t{1} << 30;
+        request.host_bytes = [](const MrfLimits& limits) { return mrf_bytes(limits); };
+        request.device_bytes = [](const MrfLimits&) { return uint64_t{0}; };
+    }
+    std::unique_ptr<stream::PlaneStore> planes(bool in_memory) const {
+        const stream::CubeShape shape{scene.samples, scene.lines, scene.classes + 1};
+        auto store = in_memory ? std::make_unique<stream::PlaneStore>(shape)
+                               : std::make_unique<stream::PlaneStore>(shape, testing::TempDir());
+        std::vector<int> all(static_cast<size_t>(scene.classes));
+        std::iota(all.begin(), all.end(), 0);
+        const Rect whole{0, 0, scene.samples, scene.lines};
+        auto p = scene.p, weight = scene.weight;
+        store->sink(all)->write(whole,
+                                CubeView<float>::packed(p.data(), scene.classes, scene.lines, scene.samples));
+        store->sink({scene.classes})
+            ->write(whole, CubeView<float>::packed(weight.data(), 1, scene.lines, scene.samples));
+        return store;
+    }
+
+    const Scene& scene;
+    std::vector<LabelClass> classes;
+    FixedPixels fixed;
+    FieldRequest request;
+};
+
+struct Maps {
+    test::Cube map, probabilities, confidence;
+    FieldResult result;
+    FieldPlan plan;
+};
+
+Maps smooth(const Case& c, bool in_memory) {
+    Maps maps;
+    maps.plan = plan_field(c.request);
+    const auto solver = make_mrf_solver(c.request.mrf, maps.plan.limits, 2);
+    const auto& shape = c.request.shape;
+    test::MemorySink map(shape.samples, shape.lines, 1),
+        probabilities(shape.samples, shape.lines, c.scene.classes), confidence(shape.samples, shape.lines, 1);
+    stream::PassOptions pass;
+    pass.name = "mrf";
+    maps.result = smooth_field(c.request, maps.plan, *solver, *c.planes(in_memory), c.fixed, c.classes,
+                               {{&map, &probabilities, &confidence}, true, true}, paged_allocator(), pass);
+    maps.map = map.cube;
+    maps.probabilities = probabilities.cube;
+    maps.confidence = confidence.cube;
+    return maps;
+}
+
+TEST(Field, WritesWhatTheSolverFinds) {
+    const Scene scene(4, 60, 70, 3);
+    const Case c(scene);
+    const Maps maps = smooth(c, true);
+    EXPECT_TRUE(maps.plan.whole);
+    EXPECT_EQ(maps.result.report.name, "mrf");
+    auto q = scene.solve(c.request.mrf, false);
+    const auto pixels = static_cast<size_t>(scene.lines * scene.samples);
+    std::vector<int64_t> counted(4, 0);
+    for (size_t i = 0; i < pixels; ++i) {
+        if (std::isnan(scene.p[i])) {
+            EXPECT_TRUE(std::isnan(maps.map.values[i]) && std::isnan(maps.confidence.values[i]));
+            continue;
+        }
+        size_t best = 0;
+        for (size_t k = 1; k < 4; ++k)
+            if (q[k * pixels + i] > q[best * pixels + i]) best = k;
+        ++counted[best];
+        EXPECT_EQ(maps.map.values[i], static_cast<float>(10 * (best + 1)));
+        project_on_simplex(q.data() + i, 4, static_cast<int64_t>(pixels), 1);
+        EXPECT_EQ(maps.confidence.values[i], q[best * pixels + i]);
+        for (size_t k = 0; k < 4; ++k)
+            EXPECT_EQ(maps.probabilities.values[k * pixels + i], q[k * pixels + i]);
+        if (scene.fixed[i] > 0) {
+            EXPECT_EQ(maps.map.values[i], 10.0f * scene.fixed[i]);
+        }
+    }
+    EXPECT_EQ(maps.result.pixels_by_class, counted);
+}
+
+TEST(Field, ThePlacesOfThePlanesDoNotMatter) {
+    const Scene scene(3, 40, 50, 8);
+    const Case c(scene);
+    const Maps memory = smooth(c, true), file = smooth(c, false);
+    EXPECT_TRUE(test::identical(memory.map, file.map));
+    EXPECT_TRUE(test::identical(memory.probabilities, file.probabilities));
+}
+
+TEST(Field, TilesAgreeWithTheWholeOnBothBorders) {
+    const Scene scene(3, 150, 170, 5);
+    for (const bool periodic : {false, true}) {
+        Case c(scene);
+        c.request.periodic = periodic;
+        const Maps whole = smooth(c, true);
+        c.request.tile_samples = 80;
+        c.request.tile_lines = 64;
+        for (const bool in_memory : {true, false}) {
+            const Maps tiled = smooth(c, in_memory);
+            EXPECT_FALSE(tiled.plan.whole);
+            EXPECT_EQ(tiled.result.report.tiles, 3 * 3);
+            EXPECT_GT(tiled.plan.halo, 0);
+            double largest = 0;
+            for (size_t i = 0; i < whole.probabilities.values.size(); ++i)
+                if (!std::isnan(whole.probabilities.values[i]))
+                    largest =
+                        std::max(largest, std::fabs(static_cast<double>(whole.probabilities.values[i]) -
+                                                    static_cast<double>(tiled.probabilities.values[i])));
+            EXPECT_LT(largest, 1e-4) << periodic;
+        }
+    }
+}
+
+TEST(Field, IsCutWhereMemoryIsShort) {
+    const Scene scene(3, 300, 300, 2);
+    Case c(scene);
+    const uint64_t whole = plan_field(c.request).host_bytes;
+    c.request.memory = whole / 2;
+    const FieldPlan plan = plan_field(c.request);
+    EXPECT_FALSE(plan.whole);
+    EXPECT_GT(plan.tiles.size(), 1);
+    EXPECT_LE(plan.host_bytes, c.request.memory);
+    c.request.memory = 1000;
+    EXPECT_THROW(plan_field(c.request), Error);
+    c.request.memory = whole / 2;
+    c.request.mrf.mu = 5; // reaches too far for any halo
+    c.request.mrf.iterations = 5000;
+    try {
+        plan_field(c.request);
+        FAIL() << "a field without end was cut";
+    } catch (const Error& e) {
+        EXPECT_NE(std::string(e.what()).find("reaches too far for tiles"), std::string::npos) << e.what();
+    }
+}
+
+} // namespace
+} // namespace hsi::sahic

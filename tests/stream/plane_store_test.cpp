@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include "stream/plane_store.h"
+
+#include "core/error.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+namespace hsi::stream {
+namespace {
+
+std::unique_ptr<PlaneStore> store_of(const CubeShape& shape, bool in_memory) {
+    return in_memory ? std::make_unique<PlaneStore>(shape)
+                     : std::make_unique<PlaneStore>(shape, testing::TempDir());
+}
+
+TEST(PlaneStore, GivesBackWhatWasPutIn) {
+    auto cube = test::random_scene(31, 17, 4, 3);
+    for (const bool in_memory : {true, false}) {
+        const auto store = store_of(cube.shape, in_memory);
+        EXPECT_EQ(store->in_memory(), in_memory);
+        EXPECT_EQ(store->data() != nullptr, in_memory);
+        // Planes in an order of their own, in two tiles.
+        const auto sink = store->sink({2, 0, 3, 1});
+        EXPECT_TRUE(sink->concurrent());
+        for (const Rect part : {Rect{0, 0, 20, 17}, Rect{20, 0, 11, 17}})
+            sink->write(part, cube.view().cut(part.x, part.y, part.w, part.h));
+        const auto source = store->source({2, 0, 3, 1});
+        EXPECT_EQ(source->shape().bands, 4);
+        test::Cube back(31, 17, 4);
+        source->open_reader()->read({0, 0, 31, 17}, back.view());
+        EXPECT_TRUE(test::identical(back, cube));
+        test::Cube one(5, 6, 1);
+        store->source({3})->open_reader()->read({7, 8, 5, 6}, one.view());
+        for (int64_t l = 0; l < 6; ++l)
+            for (int64_t s = 0; s < 5; ++s)
+                EXPECT_EQ(one.at(0, l, s), cube.at(2, 8 + l, 7 + s));
+    }
+}
+
+TEST(PlaneStore, WindowsWrapRoundTheScene) {
+    auto cube = test::random_scene(13, 9, 2, 5);
+    for (const bool in_memory : {true, false}) {
+        const auto store = store_of(cube.shape, in_memory);
+        store->sink({0, 1})->write({0, 0, 13, 9}, cube.view());
+        const Rect window{-5, -20, 30, 40}; // more than the scene on every side
+        test::Cube seen(window.w, window.h, 2);
+        store->read(window, seen.values.data());
+        for (int b = 0; b < 2; ++b)
+            for (int64_t l = 0; l < window.h; ++l)
+                for (int64_t s = 0; s < window.w; ++s)
+                    ASSERT_EQ(seen.at(b, l, s),
+                              cube.at(b, ((window.y + l) % 9 + 9) % 9, ((window.x + s) % 13 + 13) % 13));
+    }
+}
+
+TEST(PlaneStore, LeavesNoFileAndSaysWhereItCannotBe) {
+    namespace fs = std::filesystem;
+    const fs::path folder = fs::path(testing::TempDir()) / ("hsi_planes_" + std::to_string(getpid()));
+    fs::create_directory(folder);
+    {
+        const PlaneStore store({8, 8, 1}, folder.string());
+        EXPECT_TRUE(fs::is_empty(folder)); // it has no name even while it is used
+    }
+    fs::remove_all(folder);
+    EXPECT_THROW(PlaneStore({8, 8, 1}, folder.string()), Error);
+    EXPECT_EQ(folder_beside("x.tif"), ".");
+    EXPECT_EQ(folder_beside(testing::TempDir() + "x.tif"),
+              fs::path(testing::TempDir() + "x.tif").parent_path().string());
+    EXPECT_EQ(folder_beside("/vsimem/x.tif"), fs::temp_directory_path().string());
+}
+
+} // namespace
+} // namespace hsi::stream
