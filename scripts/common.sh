@@ -50,8 +50,6 @@ build_preset() {
     fi
     if nvcc=$(find_nvcc); then
         options+=("-DCMAKE_CUDA_COMPILER=$nvcc")
-        # A machine that can run the kernels needs no code for other ones.
-        if have_gpu; then options+=(-DCMAKE_CUDA_ARCHITECTURES=native); fi
     fi
     # shellcheck disable=SC2086  # a list of options, meant to be split
     cmake --preset "$preset" "${options[@]}" ${HSI_CMAKE_OPTIONS:-}
