@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What gdal_hsi_atdca writes beside the search: maps and scores of all pixels, spectra, points, and the
-// comparison with a library.
+// What gdal_hsi_atdca writes: maps and scores of all pixels, spectra, points.
 #pragma once
 
 #include "atdca/atdca.h"
@@ -47,14 +46,15 @@ class TargetRasters {
 std::vector<std::vector<float>> spectra_at(std::shared_ptr<raster::RasterSource>& cube, tool::Run& run,
                                            const std::vector<atdca::Target>& targets);
 
+/// -map and -scores: every pixel of the cube beside the targets' spectra, in one pass.
+void classify_pixels(tool::Run& run, const AtdcaSettings& s, const stream::CubeShape& shape,
+                     const std::vector<std::vector<float>>& spectra,
+                     const std::shared_ptr<raster::RasterSource>& cube);
+
 /// Their names say rank and place; wavelengths are those of the cube that they were read in.
 raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectra,
                                    const std::vector<atdca::Target>& targets,
                                    const raster::RasterSource& cube);
-
-/// Table I of the paper: for every reference the target that is most similar.
-void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
-                             const raster::SpectralLibrary& targets, const std::string& path);
 
 /// One point a target, with rank, line, sample, score, longitude and latitude.
 raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
@@ -63,11 +63,5 @@ raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const ras
 /// The cube that src was made from, of the same size; null when `path` is empty.
 std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,
                                                     const raster::RasterSource& source);
-
-/// How much of the scene the search looked at.
-void tell_economy(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system);
-
-/// The list of targets, for the user and for the report.
-void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets);
 
 } // namespace hsi::tools

@@ -4,9 +4,17 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace hsi::tools {
 namespace {
+
+double mean(const std::vector<double>& v) {
+    double sum = 0;
+    for (double x : v)
+        sum += x;
+    return sum / static_cast<double>(v.size());
+}
 
 nlohmann::json json_number(double v) {
     if (std::isnan(v)) return nullptr;
@@ -22,7 +30,7 @@ std::string metric_text(double v) {
     return text;
 }
 
-nlohmann::json to_json(const CompareFindings& f, const ComparedScene& a, const ComparedScene& b) {
+nlohmann::json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
     using Json = nlohmann::json;
     Json metrics = Json::object();
     for (size_t k = 0; k < f.spectral.size(); ++k) {
@@ -36,7 +44,7 @@ nlohmann::json to_json(const CompareFindings& f, const ComparedScene& a, const C
         Json list = Json::array();
         for (double x : v)
             list.push_back(json_number(x));
-        return Json{{"mean", json_number(f.mean(v))}, {"bands", list}};
+        return Json{{"mean", json_number(mean(v))}, {"bands", list}};
     };
     if (f.has_ssim) metrics["ssim"] = by_band(f.ssim);
     if (f.has_sr) {
@@ -58,7 +66,7 @@ nlohmann::json to_json(const CompareFindings& f, const ComparedScene& a, const C
             {"metrics", metrics}};
 }
 
-void print_text(tool::Run& run, const CompareFindings& f, const ComparedScene& a, const ComparedScene& b) {
+void print_text(tool::Run& run, const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
     char line[160];
     run.print("Pixels compared: " + std::to_string(f.counts.compared) + ", valid only in " + a.file->path() +
               ": " + std::to_string(f.counts.only_first) + ", only in " + b.file->path() + ": " +
@@ -103,7 +111,7 @@ void print_text(tool::Run& run, const CompareFindings& f, const ComparedScene& a
     for (size_t k = 0; k < a.bands.size(); ++k)
         row(std::to_string(a.bands[k]), std::to_string(b.bands[k]), f.has_ssim ? f.ssim[k] : 0,
             f.has_sr ? f.sr[k] : 0, k);
-    row("mean", "", f.has_ssim ? f.mean(f.ssim) : 0, f.has_sr ? f.mean(f.sr) : 0, SIZE_MAX);
+    row("mean", "", f.has_ssim ? mean(f.ssim) : 0, f.has_sr ? mean(f.sr) : 0, SIZE_MAX);
 }
 
 } // namespace hsi::tools

@@ -124,7 +124,7 @@ void declare_thresholds(tool::Call& call, CompareSettings& s) {
         .from(0);
 }
 
-void apply_limits(const CompareSettings& s, const CompareFindings& f) {
+void apply_limits(const CompareSettings& s, const compare::Findings& f) {
     const auto exceeded = [](double value, double limit) { return limit >= 0 && !(value <= limit); };
     for (size_t k = 0; k < f.spectral.size(); ++k) {
         const auto at =

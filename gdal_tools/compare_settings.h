@@ -48,6 +48,6 @@ raster::OutputSpec map_of(const stream::CubeShape& shape, const std::vector<Metr
 void declare_thresholds(tool::Call& call, CompareSettings& s);
 
 /// The first threshold that is exceeded ends the run with exit code 1.
-void apply_limits(const CompareSettings& s, const CompareFindings& f);
+void apply_limits(const CompareSettings& s, const compare::Findings& f);
 
 } // namespace hsi::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What gdal_hsi_eadp says and writes of a profile: its bands with their names and times, and the schedule of
-// the diffusion.
+// the diffusion; and the run that makes it.
 #pragma once
 
 #include "eadp/profile.h"
@@ -37,5 +37,9 @@ std::vector<std::string> pc_names(int components);
 
 /// Steps and sweeps into the report, and with -dry-run to the user.
 void print_schedule(tool::Run& run, const EadpSettings& settings, int components);
+
+/// Scene to profile, or with -dry-run its plan: covariance and projection, unless the bands themselves are
+/// profiled; ranges, histograms and diffusion of the component planes.
+void run_profile(tool::Run& run, const EadpSettings& settings);
 
 } // namespace hsi::tools

@@ -3,14 +3,12 @@
 // fits into memory; further passes only for -t auto (covariance), -map and -scores.
 #include "atdca/atdca.h"
 #include "atdca_outputs.h"
+#include "atdca_report.h"
+#include "atdca_search.h"
 #include "catalogue.h"
-#include "core/byte_size.h"
 #include "core/error.h"
-#include "stream/band_statistics.h"
-#include "stream/covariance_scan.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
-#include "vd/vd.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -23,52 +21,6 @@ namespace {
 
 using tool::Content;
 using Settings = tools::AtdcaSettings;
-
-using Computing = tool::Computing<atdca::Backend>;
-
-atdca::Detection detect(tool::Run& run, Computing& computing, const stream::CubeSource& source,
-                        const atdca::Options& options, const stream::PassOptions& pass) {
-    if (computing->fits(run.options().device_memory, source.shape(), options))
-        return computing->detect(source, options, pass);
-    // Reading sets the pace when the scene is streamed, and the CPU keeps up with it.
-    run.note("The scene does not fit into device memory: searching on the CPU");
-    run.report()["device"] = tool::describe_devices(run, {}, atdca::simd_target());
-    return atdca::detect(source, options, pass);
-}
-
-/// How many targets: virtual dimensionality.
-int dimensionality(tool::Run& run, const Settings& s, const raster::RasterSource& source, double share) {
-    stream::CovarianceScan scan(source.shape().bands);
-    run.add_pass(stream::run_pass(source, scan, {}, run.pass("covariance", share)));
-    const auto scene = scan.result();
-    if (scene.valid_pixels == 0) return 1; // the search says what is wrong, or leaves empty bands out
-    const auto method = s.vd_method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
-    const int number = vd::estimate(scene, method, s.false_alarm).number;
-    run.note("Virtual dimensionality (" + s.vd_method + "): " + std::to_string(number));
-    run.report()["virtual_dimensionality"] = number;
-    if (number < 1)
-        throw Error(source.path() +
-                        ": virtual dimensionality found no signal, so -t auto has no number of targets",
-                    "Give -t a number, or a larger -pf.");
-    return number;
-}
-
-void print_search(tool::Run& run, const raster::RasterSource& source, const atdca::Options& options) {
-    const auto plan = atdca::plan_detection(source, options, run.pass("search", 1));
-    run.print("Search on the CPU: scene " +
-              (plan.in_memory ? "kept in memory (" + format_byte_size(plan.scene_bytes) + ")"
-                              : std::string("streamed")) +
-              ", " + plan.tiles.describe() + ", " + format_byte_size(plan.buffer_bytes) +
-              " of buffers, at most " + format_byte_size(plan.pool_bytes) + " of candidates");
-    run.report()["plan"]["search"] = {{"in_memory", plan.in_memory},
-                                      {"scene_bytes", plan.scene_bytes},
-                                      {"candidate_bytes", plan.pool_bytes},
-                                      {"tiles", plan.tiles.size()},
-                                      {"tile_samples", plan.tiles.max_core_samples()},
-                                      {"tile_lines", plan.tiles.max_core_lines()},
-                                      {"lanes", plan.tiles.lanes()},
-                                      {"buffer_bytes", plan.buffer_bytes}};
-}
 
 void run_atdca(tool::Run& run, Settings s) {
     s.targets.history = run.options().destination.history;
@@ -83,8 +35,9 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.reference.empty()) references = raster::read_spectral_library(s.reference);
     tools::TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255,
                          original ? *original : *source);
-    Computing computing(run, "atdca", tool::choose_devices(run, "atdca", source->shape().float_bytes(), 1),
-                        atdca::simd_target(), atdca::make_cpu_backend);
+    tools::AtdcaComputing computing(run, "atdca",
+                                    tool::choose_devices(run, "atdca", source->shape().float_bytes(), 1),
+                                    atdca::simd_target(), atdca::make_cpu_backend);
 
     atdca::Options options;
     options.method = s.method == "osp" ? atdca::Method::osp : atdca::Method::gs;
@@ -96,27 +49,11 @@ void run_atdca(tool::Run& run, Settings s) {
     const bool further = !s.map.empty() || !s.scores.empty();
     if (run.options().dry_run) {
         options.targets = s.number > 0 ? s.number : std::min(source->shape().bands, 50);
-        return print_search(run, *source, options);
+        return tools::print_search(run, *source, options);
     }
 
-    atdca::Detection found;
     const double share = further ? 0.6 : 1.0; // of the progress, for the search and what it needs
-    for (bool first = true;; first = false) {
-        options.targets =
-            s.number > 0 ? s.number : dimensionality(run, s, *source, first ? share * 0.25 : 0.0);
-        found = detect(run, computing, *source, options,
-                       run.pass("search", first ? share * (s.number > 0 ? 1.0 : 0.75) : 0.0));
-        for (const auto& pass : found.passes)
-            run.add_pass(pass);
-        if (found.valid_pixels > 0 || !first) break;
-        // Perhaps a band without a single value spoils every pixel.
-        stream::BandStatisticsScan scan(source->shape().bands);
-        run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0.0)));
-        if (!scene.leave_out(scan.result().empty_bands())) break;
-    }
-    if (found.valid_pixels == 0) throw tool::no_valid_pixel(*source);
-    tool::tell_invalid(run, found.valid_pixels, found.invalid_pixels, "and cannot be targets");
-    if (!found.warning.empty()) run.warn(found.warning);
+    const auto found = tools::find_targets(run, computing, s, scene, options, share);
 
     const auto& targets = found.targets;
     auto cube = original ? original : source;
@@ -128,23 +65,7 @@ void run_atdca(tool::Run& run, Settings s) {
             spectra.push_back(t.spectrum);
     const auto library = tools::library_of(spectra, targets, *cube);
 
-    if (further) {
-        tools::TargetRasters rasters(run, s, source->shape(), static_cast<int>(targets.size()), *cube);
-        atdca::ClassifyOptions classify;
-        classify.map = !s.map.empty() && !rasters.virtual_map();
-        classify.max_angle = s.max_angle;
-        if (!s.scores.empty())
-            classify.scores = s.score_kind == "angle" ? atdca::ClassifyOptions::Scores::angle
-                                                      : atdca::ClassifyOptions::Scores::abundance;
-        if (auto& outputs = rasters.outputs(); !outputs.empty()) {
-            const auto operation = atdca::make_classification(spectra, classify);
-            outputs.create(cube.get());
-            run.reserve_cache(outputs.cache_bytes());
-            run.add_pass(stream::run_pass(*cube, *operation, outputs.sinks(), run.pass("classify", 0.4)));
-            outputs.commit();
-        }
-        if (rasters.virtual_map()) rasters.write_virtual_map(spectra, s.max_angle, *cube);
-    }
+    if (further) tools::classify_pixels(run, s, source->shape(), spectra, cube);
     if (!s.spectra.empty()) raster::write_spectral_library(spectra_output, library, s.targets.history);
     raster::write_points(s.targets, tools::layer_of(targets, *source, s.targets.path));
 

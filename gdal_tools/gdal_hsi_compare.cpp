@@ -2,7 +2,7 @@
 // gdal_hsi_compare: how far two scenes of one size are apart. One pass over both for the spectral metrics and
 // ssim, up to three more before it for ranges, thresholds and flat zones when ssim or sr are asked for.
 #include "catalogue.h"
-#include "compare/compare.h"
+#include "compare/measurement.h"
 #include "compare_findings.h"
 #include "compare_settings.h"
 #include "compared_scenes.h"
@@ -11,9 +11,10 @@
 #include "tool/devices.h"
 #include "tool/scene.h"
 
-#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -22,12 +23,11 @@ namespace {
 using compare::Metric;
 using tool::Content;
 using Settings = tools::CompareSettings;
-using Findings = tools::CompareFindings;
 using Opened = tools::ComparedScene;
 
-void compare_scenes(tool::Run& run, Settings s) {
+/// The two scenes that are named; bands of -band, else all.
+std::pair<Opened, Opened> open_both(tool::Run& run, const Settings& s) {
     const auto& options = run.options();
-    if (s.json) run.only_print();
     Opened a;
     if (s.first_bands.empty()) {
         const auto file = run.open_source();
@@ -43,105 +43,65 @@ void compare_scenes(tool::Run& run, Settings s) {
     Opened b = tools::open_one(other, s.second_bands);
     run.reserve_cache(b.file->cache_bytes());
     tools::check_alike(run, a, b);
-    int bands = a.cube->shape().bands;
+    return {std::move(a), std::move(b)};
+}
 
-    tools::complete_metrics(s, bands);
-    const auto wants = [&](Metric m) {
-        return std::find(s.metrics.begin(), s.metrics.end(), m) != s.metrics.end();
-    };
-    const auto check_bands = [&] {
-        if (bands > 1) return;
-        for (Metric m : {Metric::nrmse, Metric::sad})
-            if (wants(m))
-                throw UsageError(std::string("-metric ") + compare::metric_name(m) +
-                                     ": one band is no spectrum, at least 2 are needed",
-                                 "For single bands there are maxsde, rmse, maxabs, ssim and sr.");
-    };
-    check_bands();
+/// One band is no spectrum.
+void check_bands(const std::vector<Metric>& metrics, int bands) {
+    if (bands > 1) return;
+    for (Metric m : metrics)
+        if (m == Metric::nrmse || m == Metric::sad)
+            throw UsageError(std::string("-metric ") + compare::metric_name(m) +
+                                 ": one band is no spectrum, at least 2 are needed",
+                             "For single bands there are maxsde, rmse, maxabs, ssim and sr.");
+}
 
-    Findings f;
-    f.has_ssim = wants(Metric::ssim);
-    f.has_sr = wants(Metric::sr);
-    std::vector<Metric> local; // in the order of the map's bands
-    for (Metric m : s.metrics)
-        if (m != Metric::sr) local.push_back(m);
-    for (Metric m : local)
-        if (compare::is_spectral(m)) f.spectral.push_back(m);
+void compare_scenes(tool::Run& run, Settings s) {
+    if (s.json) run.only_print();
+    auto scenes = open_both(run, s);
+    Opened &a = scenes.first, &b = scenes.second;
+    tools::complete_metrics(s, a.cube->shape().bands);
+    check_bands(s.metrics, a.cube->shape().bands);
+    const compare::Measurement measurement(s.metrics);
 
+    const bool mapped = !s.map.empty();
     raster::OutputOptions map_options;
     raster::OutputSpec map_spec;
-    if (!s.map.empty()) {
-        if (local.empty())
+    if (mapped) {
+        if (measurement.local().empty())
             throw UsageError("-map: sr has one value a band and no map", "Add another -metric.");
         map_options = tools::map_output(run, s);
-        map_spec = tools::map_of(a.cube->shape(), local);
+        map_spec = tools::map_of(a.cube->shape(), measurement.local());
         raster::RasterSink::check(map_options, map_spec);
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
-
-    const bool ranged = f.has_ssim || f.has_sr;
-    const int passes = (ranged ? 1 : 0) + (f.has_sr ? 2 : 0) + (local.empty() ? 0 : 1);
-    const double share = 1.0 / passes;
-    if (options.dry_run) {
+    if (run.options().dry_run) {
         const stream::StackedSource both({a.cube, b.cube});
-        compare::Ranges none;
-        none.first.resize(static_cast<size_t>(bands));
-        none.second.resize(static_cast<size_t>(bands));
-        const compare::Thresholds split_none{std::vector<int>(static_cast<size_t>(bands)),
-                                             std::vector<int>(static_cast<size_t>(bands))};
-        const auto show = [&](const char* name, const stream::Operation& op) {
-            tool::print_plan(run, both, op, run.pass(name, share));
-        };
-        if (ranged) show("ranges", *compare::make_range_scan(bands));
-        if (f.has_sr) {
-            show("thresholds", *compare::make_threshold_scan(bands, none));
-            show("zones", *compare::make_zone_scan(bands, both.shape().samples, none, split_none));
-        }
-        if (!local.empty()) show("compare", *compare::make_comparison(bands, local, !s.map.empty(), none));
-        return;
+        return measurement.show(both, mapped, [&](const std::string& name, const auto& operation) {
+            tool::print_plan(run, both, operation, run.pass(name, 1));
+        });
     }
 
     std::unique_ptr<raster::RasterSink> map;
-    for (;;) {
-        const stream::StackedSource both({a.cube, b.cube});
-        f.sr.clear();
-        const auto scan = [&](const char* name, stream::Operation& op,
-                              const std::vector<stream::CubeSink*>& sinks) {
-            run.add_pass(stream::run_pass(both, op, sinks, run.pass(name, share)));
-        };
-        compare::Ranges ranges;
-        if (ranged) {
-            const auto op = compare::make_range_scan(bands);
-            scan("ranges", *op, {});
-            ranges = op->result();
-        }
-        if (f.has_sr) {
-            const auto split_op = compare::make_threshold_scan(bands, ranges);
-            scan("thresholds", *split_op, {});
-            const auto op = compare::make_zone_scan(bands, both.shape().samples, ranges, split_op->result());
-            scan("zones", *op, {});
-            f.zones = op->result();
-            for (size_t k = 0; k < f.zones.first.size(); ++k)
-                f.sr.push_back(static_cast<double>(f.zones.second[k]) /
-                               static_cast<double>(f.zones.first[k]));
-        }
-        // With sr alone this pass still counts the pixels.
-        const auto op = compare::make_comparison(bands, local, !s.map.empty(), ranges);
-        std::vector<stream::CubeSink*> sinks;
-        if (!s.map.empty()) {
+    std::function<stream::CubeSink*()> open_map;
+    if (mapped)
+        open_map = [&] {
             map = raster::RasterSink::create(map_options, map_spec, a.file.get());
             run.reserve_cache(map->cache_bytes());
-            sinks.push_back(map.get());
-        }
-        scan("compare", *op, sinks);
-        f.counts = op->counts();
-        f.summaries = op->summaries();
-        f.ssim = op->ssim();
+            return map.get();
+        };
+    compare::Findings f;
+    for (;;) {
+        const stream::StackedSource both({a.cube, b.cube});
+        f = measurement.run(both, open_map,
+                            [&](const std::string& name, double share, stream::Operation& operation,
+                                const std::vector<stream::CubeSink*>& sinks) {
+                                run.add_pass(stream::run_pass(both, operation, sinks, run.pass(name, share)));
+                            });
         if (f.counts.compared > 0) break;
         map.reset();
         if (!tools::leave_out_empty_bands(run, a, b)) break;
-        bands = a.cube->shape().bands;
-        check_bands();
+        check_bands(s.metrics, a.cube->shape().bands);
     }
     if (f.counts.compared == 0)
         throw Error("no pixel is valid in both " + a.file->path() + " (" +

@@ -4,6 +4,7 @@
 // over tiles with a halo.
 #include "catalogue.h"
 #include "core/error.h"
+#include "sahic_report.h"
 #include "sahic_stages.h"
 #include "tool/classification.h"
 #include "tool/model_values.h"

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "sahic_stages.h"
 
-#include "core/byte_size.h"
 #include "core/error.h"
 #include "raster/packed_text.h"
+#include "sahic_report.h"
 #include "tool/classification.h"
 #include "tool/model_values.h"
 #include "training_pixels.h"
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <cstdio>
 #include <numeric>
 #include <utility>
 
 namespace hsi::tools {
 namespace {
-
-using Json = nlohmann::json;
 
 /// Options of a pass that computes there. A device is kept busy by a few lanes, and each holds buffers on it.
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
@@ -26,67 +22,6 @@ stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, 
     if (computing.on_devices())
         options.lanes = std::min(options.lanes, 4 * static_cast<int>(computing.devices().size()));
     return options;
-}
-
-void tell_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
-                   int64_t pixels, double seconds) {
-    const sahic::MlrModel& model = result.model;
-    Json classes = Json::array();
-    for (const auto& c : model.classes)
-        classes.push_back({{"value", c.value}, {"name", c.name}, {"samples", c.pixels}});
-    Json record = {{"classes", classes},
-                   {"pixels", pixels},
-                   {"solver", model.solver},
-                   {"iterations", result.iterations},
-                   {"objective", result.objective},
-                   {"active_features", result.active_features},
-                   {"active_weights", model.active_weights()},
-                   {"scale", model.scale},
-                   {"spread", model.spread},
-                   {"seconds", seconds}};
-    if (options.optimum) {
-        const double share = result.gap / result.objective;
-        record["gap"] = result.gap;
-        record["relative_gap"] = share;
-        if (share > options.gap) {
-            char text[160];
-            std::snprintf(text, sizeof text,
-                          "the optimum is proven to %.1e of the objective only, not to %.0e", share,
-                          options.gap);
-            run.warn(text);
-        }
-    }
-    run.report()["training"] = std::move(record);
-    char text[200];
-    std::snprintf(text, sizeof text,
-                  "%s: %d classes, %lld training pixels, objective %.6g, %lld active features",
-                  options.optimum ? "Optimum" : "LORSAL", model.class_count(), static_cast<long long>(pixels),
-                  result.objective, static_cast<long long>(result.active_features));
-    run.note(text);
-}
-
-void report_field(tool::Run& run, const SahicSettings& s, const sahic::FieldPlan& plan,
-                  const sahic::MrfResiduals& sums) {
-    const auto entries = static_cast<double>(sums.entries);
-    const auto rms = [&](double sum, double of) { return of > 0 ? std::sqrt(sum / of) : 0.0; };
-    run.report()["mrf"] = {{"iterations", s.mrf.iterations},
-                           {"lambda", s.mrf.lambda},
-                           {"mu", s.mrf.mu},
-                           {"tv", s.mrf.anisotropic ? "anisotropic" : "isotropic"},
-                           {"boundary", s.periodic ? "periodic" : "reflect"},
-                           {"tiles", plan.tiles.size()},
-                           {"tile_samples", plan.tiles.max_core_samples()},
-                           {"tile_lines", plan.tiles.max_core_lines()},
-                           {"halo", plan.halo},
-                           {"store", plan.store_in_memory ? "memory" : "file"},
-                           {"objective", sums.objective},
-                           {"residuals",
-                            {{"data", rms(sums.v1, entries)},
-                             {"positive", rms(sums.v2, entries)},
-                             {"sum_to_one", rms(sums.v3, entries)},
-                             {"smooth", rms(sums.v4, entries)},
-                             {"differences", rms(sums.v5, 2 * entries)},
-                             {"change", rms(sums.change, entries)}}}};
 }
 
 } // namespace
@@ -207,32 +142,9 @@ SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const
                             {outputs.sinks(), !s.probabilities.empty(), !s.confidence.empty()},
                             computing->allocator(), run.pass("mrf", 0.5));
     run.add_pass(smoothed.report);
-    report_field(run, s, plan, smoothed.residuals);
+    tell_field(run, s, plan, smoothed.residuals);
     result.by_class = smoothed.pixels_by_class;
     return result;
-}
-
-void print_field_plan(tool::Run& run, const SahicSettings& s, const stream::CubeShape& shape,
-                      const sahic::FieldPlan& plan) {
-    std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) +
-                       "x" + std::to_string(shape.lines) + " pixels";
-    if (!s.no_spatial) {
-        text += "\nRandom field: ";
-        text += plan.whole
-                    ? "the whole scene at once"
-                    : std::to_string(plan.tiles.size()) + " tiles of " +
-                          std::to_string(plan.tiles.max_core_samples()) + "x" +
-                          std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo);
-        text += ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
-                (plan.store_in_memory ? "memory" : "a temporary file");
-        run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
-                                       {"tile_samples", plan.tiles.max_core_samples()},
-                                       {"tile_lines", plan.tiles.max_core_lines()},
-                                       {"halo", plan.halo},
-                                       {"store", plan.store_in_memory ? "memory" : "file"},
-                                       {"buffer_bytes", plan.host_bytes}};
-    }
-    run.print(text);
 }
 
 void write_virtual_map(tool::Run& run, const SahicSettings& s, const raster::RasterSource& scene,
@@ -251,22 +163,6 @@ void write_virtual_map(tool::Run& run, const SahicSettings& s, const raster::Ras
     if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
     raster::RasterSink::write_virtual(
         map, spec, scene, {{"hsi_mlr", {{"model_data", raster::pack_text(sahic::to_json(*model))}}, {}, {}}});
-}
-
-void tell_classes(tool::Run& run, SahicComputing& computing, const sahic::MlrModel& model,
-                  const SahicResult& result, int64_t pixels) {
-    Json counts = Json::array();
-    for (size_t c = 0; c < model.classes.size(); ++c)
-        counts.push_back({{"value", model.classes[c].value},
-                          {"name", model.classes[c].name},
-                          {"pixels", result.by_class[c]}});
-    run.report()["classes"] = counts;
-    if (computing.on_devices()) {
-        const auto seconds = computing->kernel_seconds();
-        run.report()["kernel_seconds"] = {
-            {"training", seconds[0]}, {"probabilities", seconds[1]}, {"mrf", seconds[2]}};
-    }
-    tool::tell_invalid(run, pixels - result.invalid, result.invalid, "and have no class");
 }
 
 } // namespace hsi::tools

@@ -65,16 +65,8 @@ SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const
                                 const raster::LabelledPixels& labels, const raster::OutputSet& outputs,
                                 const std::function<void()>& release);
 
-/// -dry-run.
-void print_field_plan(tool::Run& run, const SahicSettings& s, const stream::CubeShape& shape,
-                      const sahic::FieldPlan& plan);
-
 /// The map as a VRT, the model in it: a class is computed when a pixel is read, from its spectrum alone.
 void write_virtual_map(tool::Run& run, const SahicSettings& s, const raster::RasterSource& scene,
                        const sahic::MlrModel* model);
-
-/// What the map came to, for the user and for the report.
-void tell_classes(tool::Run& run, SahicComputing& computing, const sahic::MlrModel& model,
-                  const SahicResult& result, int64_t pixels);
 
 } // namespace hsi::tools

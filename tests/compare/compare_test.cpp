@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Every metric against a naive reference written from its definition, for several tilings and thread counts.
-#include "compare/compare.h"
+#include "compare/measurement.h"
 #include "core/error.h"
 #include "stream/pipeline.h"
 #include "stream/stacked_source.h"
@@ -369,6 +369,70 @@ TEST(Compare, ZonesThatCloseInLaterStripsAreCountedOnce) {
         EXPECT_EQ(scan->result().first[0], 4 + 1 + 1 + 1); // teeth gaps, comb, ring, bar
         EXPECT_EQ(scan->result().second[0], 1);
     }
+}
+
+TEST(Compare, MeasurementTakesThePassesThatItsMetricsNeed) {
+    const Pair p = made(97, 61, 3);
+    const auto source = p.source();
+    const Measurement all({Metric::sr, Metric::sad, Metric::ssim, Metric::rmse});
+    EXPECT_EQ(all.local(), (std::vector<Metric>{Metric::sad, Metric::ssim, Metric::rmse}));
+    std::vector<std::string> shown, names;
+    all.show(*source, true,
+             [&](const std::string& name, const stream::Operation&) { shown.push_back(name); });
+    EXPECT_EQ(shown, (std::vector<std::string>{"ranges", "thresholds", "zones", "compare"}));
+
+    test::MemorySink map(97, 61, 3);
+    int opened = 0;
+    double done = 0;
+    const auto pass = [&](const std::string& name, double share, stream::Operation& operation,
+                          const std::vector<stream::CubeSink*>& sinks) {
+        EXPECT_EQ(opened, name == "compare" ? 1 : 0) << "the map is opened before the last pass";
+        EXPECT_EQ(sinks.size(), name == "compare" ? 1u : 0u);
+        names.push_back(name);
+        done += share;
+        stream::run_pass(*source, operation, sinks, tiles(128, 7, 3));
+    };
+    const auto open_map = [&]() -> stream::CubeSink* {
+        ++opened;
+        return &map;
+    };
+    const Findings f = all.run(*source, open_map, pass);
+    EXPECT_EQ(names, shown);
+    EXPECT_NEAR(done, 1, 1e-12);
+
+    EXPECT_EQ(f.spectral, (std::vector<Metric>{Metric::sad, Metric::rmse}));
+    const Ranges ranges = reference_ranges(p);
+    double largest = 0;
+    int64_t compared = 0;
+    for (int64_t y = 0; y < 61; ++y)
+        for (int64_t x = 0; x < 97; ++x) {
+            if (!p.valid(y, x)) continue;
+            ++compared;
+            largest = std::max(largest, reference(Metric::sad, p, y, x));
+            EXPECT_NEAR(map.cube.at(0, y, x), reference(Metric::sad, p, y, x), 1e-5);
+        }
+    EXPECT_EQ(f.counts.compared, compared);
+    EXPECT_NEAR(f.summaries[0].maximum, largest, 1e-9 * largest);
+    ASSERT_EQ(f.ssim.size(), 3u);
+    ASSERT_EQ(f.sr.size(), 3u);
+    for (size_t b = 0; b < 3; ++b) {
+        EXPECT_EQ(f.sr[b], static_cast<double>(f.zones.second[b]) / static_cast<double>(f.zones.first[b]));
+        EXPECT_GT(f.ssim[b], 0.5);
+    }
+
+    names.clear();
+    opened = 0;
+    const auto one = Measurement({Metric::maxabs})
+                         .run(*source, nullptr,
+                              [&](const std::string& name, double share, stream::Operation& operation,
+                                  const std::vector<stream::CubeSink*>& sinks) {
+                                  names.push_back(name);
+                                  EXPECT_EQ(share, 1);
+                                  stream::run_pass(*source, operation, sinks, tiles(128, 7, 3));
+                              });
+    EXPECT_EQ(names, std::vector<std::string>{"compare"});
+    EXPECT_EQ(one.counts.compared, compared);
+    EXPECT_TRUE(one.ssim.empty() && one.sr.empty());
 }
 
 TEST(Compare, OtsuSplitsTwoHeaps) {

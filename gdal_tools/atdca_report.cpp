@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#include "atdca_report.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace hsi::tools {
+namespace {
+
+/// The references at the bands of the targets' spectra.
+raster::SpectralLibrary fitted(const raster::SpectralLibrary& references, const std::string& path,
+                               const raster::SpectralLibrary& targets) {
+    const auto &a = references.wavelengths_nm, &b = targets.wavelengths_nm;
+    const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
+    if (references.bands() == targets.bands() &&
+        (a.empty() || b.empty() || std::equal(a.begin(), a.end(), b.begin(), near)))
+        return references;
+    if (a.empty() || b.empty())
+        throw Error("-reference " + path + " has " + std::to_string(references.bands()) +
+                        " bands, the scene " + std::to_string(targets.bands()) +
+                        ", and there are no wavelengths to fit them by",
+                    "Give a library with the scene's bands, or choose bands with -b.");
+    return raster::resampled(references, b);
+}
+
+} // namespace
+
+void tell_economy(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
+    const auto& e = found.economy;
+    char text[200];
+    std::snprintf(text, sizeof text,
+                  "Search: %s; %d passes looked at %.2f times the scene's pixels, %d full scans would at %d",
+                  e.in_memory ? (e.device ? "scene on the device, read once" : "scene in memory, read once")
+                  : held_by_system ? "scene read again where the system holds it in memory"
+                                   : "scene streamed",
+                  e.passes, e.scan_equivalents, wanted, wanted);
+    run.note(text);
+    run.report()["search"] = {{"in_memory", e.in_memory},
+                              {"on_device", e.device},
+                              {"held_by_system", held_by_system},
+                              {"passes", e.passes},
+                              {"tiles", e.tiles},
+                              {"tile_visits", e.tile_visits},
+                              {"tile_visits_of_full_scans", e.tiles * wanted},
+                              {"full_scan_equivalents", e.scan_equivalents},
+                              {"full_scans", wanted},
+                              {"candidates", e.pool}};
+}
+
+void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {
+    run.note("Rank     Line   Sample           Score");
+    nlohmann::json entries = nlohmann::json::array();
+    for (size_t k = 0; k < targets.size(); ++k) {
+        const auto& t = targets[k];
+        char text[100];
+        std::snprintf(text, sizeof text, "%4zu %8lld %8lld %15.8g", k + 1, static_cast<long long>(t.line),
+                      static_cast<long long>(t.sample), t.score);
+        run.note(text);
+        entries.push_back({{"rank", k + 1}, {"line", t.line}, {"sample", t.sample}, {"score", t.score}});
+    }
+    run.report()["targets"] = entries;
+}
+
+void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
+                             const raster::SpectralLibrary& targets, const std::string& path) {
+    const auto fit = fitted(references, path, targets);
+    std::vector<size_t> common;
+    for (size_t b = 0; b < targets.bands(); ++b)
+        if (std::all_of(fit.spectra.begin(), fit.spectra.end(),
+                        [&](const auto& x) { return std::isfinite(x[b]); }))
+            common.push_back(b);
+    if (common.size() < 2)
+        throw Error("-reference " + path +
+                    ": its wavelengths and the scene's have fewer than 2 bands in common");
+    if (common.size() < targets.bands())
+        run.note("Compared over " + std::to_string(common.size()) + " of " + std::to_string(targets.bands()) +
+                 " bands: the others lie outside the library");
+    const auto cut = [&](const std::vector<double>& x) {
+        std::vector<double> y;
+        for (size_t b : common)
+            y.push_back(x[b]);
+        return y;
+    };
+    size_t width = 9;
+    for (const auto& name : fit.names)
+        width = std::max(width, name.size());
+    const auto row = [&](const std::string& name, const std::string& target, double angle) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%12.4f", angle);
+        run.print(name + std::string(width - name.size(), ' ') +
+                  std::string(8 - std::min<size_t>(8, target.size()), ' ') + target + text);
+    };
+    run.print("Reference" + std::string(width - 9, ' ') + "  Target SAD/degree");
+    nlohmann::json table = nlohmann::json::array();
+    double sum = 0;
+    for (size_t r = 0; r < fit.names.size(); ++r) {
+        const auto reference = cut(fit.spectra[r]);
+        double best = std::numeric_limits<double>::infinity();
+        size_t at = 0;
+        for (size_t k = 0; k < targets.spectra.size(); ++k) {
+            const double angle =
+                atdca::spectral_angle(reference.data(), cut(targets.spectra[k]).data(), reference.size());
+            if (angle < best) {
+                best = angle;
+                at = k;
+            }
+        }
+        if (!std::isfinite(best))
+            throw Error("-reference " + path + ": the spectrum " + fit.names[r] + " is all zero");
+        row(fit.names[r], std::to_string(at + 1), best);
+        table.push_back({{"reference", fit.names[r]}, {"target", at + 1}, {"sad_degrees", best}});
+        sum += best;
+    }
+    row("Average", "", sum / static_cast<double>(fit.names.size()));
+    run.report()["reference"] = {{"library", path}, {"bands", common.size()}, {"best", table}};
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "eadp_profile.h"
+#include "pca_stage.h"
+#include "raster/raster_sink.h"
+#include "stream/plane_store.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::tools {
+namespace {
+
+/// One run: the scene, where it is computed, and what becomes of it.
+class Profiling {
+  public:
+    Profiling(tool::Run& run, EadpSettings settings)
+        : m_run(run), m_settings(std::move(settings)), m_scene(run, m_settings.no_pca ? "" : "PCA"),
+          m_components(count_components()), m_devices(choose_devices()),
+          m_computing(run, "eadp", m_devices, eadp::simd_target(), eadp::make_cpu_backend),
+          // PCA runs where the diffusion does.
+          m_pca_computing(run, "pca", m_settings.no_pca ? std::vector<CudaDevice>() : m_devices,
+                          pca::simd_target(), pca::make_cpu_backend, false),
+          m_memory(run.buffer_memory()) {
+        print_schedule(run, m_settings, m_components);
+        const double share = 1 - pca_share();
+        m_profile.threads = run.options().threads;
+        m_profile.pass = [this, share](const std::string& name, double part) {
+            auto options = m_run.pass(name, part * share);
+            options.device_memory = m_computing.device_memory();
+            return options;
+        };
+        m_profile.finished = [&run](const stream::PassReport& report) { run.add_pass(report); };
+        m_profile.warn = [&run](const std::string& text) { run.warn(text); };
+        m_profile.folder = stream::folder_beside(run.options().destination.path);
+    }
+
+    void show_plan() {
+        const auto& source = *m_scene.raster();
+        const auto planes = planes_of(source);
+        m_profile.memory = m_memory;
+        if (!m_settings.no_pca) {
+            tool::print_plan(m_run, source, *m_pca_computing->make_covariance(source.shape().bands),
+                             m_pca_computing.pass("covariance", 0.2));
+            m_run.print("Component planes: " + format_byte_size(planes.float_bytes()) +
+                        (in_memory(planes) ? " in memory" : " in a temporary file in " + m_profile.folder));
+            if (in_memory(planes)) m_profile.memory -= planes.float_bytes();
+        }
+        const auto plan = eadp::plan_profile(planes, m_settings.eadp, m_computing.backend(), m_profile);
+        m_run.print("Pass diffusion: " + plan.plan.describe() + ", " + std::to_string(plan.team) +
+                    (plan.team == 1 ? " thread" : " threads") + " a tile, " + format_byte_size(plan.bytes) +
+                    " of buffers");
+        m_run.report()["plan"]["diffusion"] = {{"tiles", plan.plan.size()},
+                                               {"tile_samples", plan.plan.max_core_samples()},
+                                               {"tile_lines", plan.plan.max_core_lines()},
+                                               {"halo", plan.plan.halo()},
+                                               {"lanes", plan.plan.lanes()},
+                                               {"threads_per_tile", plan.team},
+                                               {"buffer_bytes", plan.bytes}};
+    }
+
+    void write() {
+        std::optional<pca::Model> model;
+        const auto facts = m_settings.no_pca ? profile_bands() : profile_components(model);
+        auto& list = m_run.report()["contrast"];
+        for (const auto& f : facts.components)
+            list.push_back({{"component", f.component + 1},
+                            {"copy", f.copy},
+                            {"k", f.k},
+                            {"steepest", f.range.steepest}});
+        m_sink->commit();
+        if (model) print_components(m_run, *model);
+    }
+
+  private:
+    tool::Run& m_run;
+    EadpSettings m_settings;
+    tool::Scene m_scene;
+    int m_components;
+    std::vector<CudaDevice> m_devices;
+    tool::Computing<eadp::Backend> m_computing;
+    PcaComputing m_pca_computing;
+    uint64_t m_memory; ///< for buffers and component planes
+    eadp::ProfileRun m_profile;
+    std::unique_ptr<raster::RasterSink> m_sink;
+
+    double pca_share() const { return m_settings.no_pca ? 0.0 : 0.3; }
+
+    int count_components() const {
+        const int bands = m_scene.raster()->shape().bands;
+        return m_settings.no_pca ? bands
+                                 : component_count(m_settings.components, m_settings.components_given, bands);
+    }
+
+    /// Refuses what cannot be written, before a device is looked for.
+    std::vector<CudaDevice> choose_devices() {
+        const auto& source = *m_scene.raster();
+        raster::RasterSink::check(
+            m_run.options().destination,
+            profile_spec(source.shape(), m_settings,
+                         m_settings.no_pca ? source.band_names() : pc_names(m_components), nullptr));
+        const int bands = eadp::profile_bands(m_settings.eadp, m_components);
+        const uint64_t profile =
+            static_cast<uint64_t>(source.shape().pixels()) * 4 * static_cast<uint64_t>(bands);
+        return tool::choose_devices(m_run, "eadp", std::max(source.shape().float_bytes(), profile), 1);
+    }
+
+    stream::CubeShape planes_of(const stream::CubeSource& cube) const {
+        return {cube.shape().samples, cube.shape().lines, m_components};
+    }
+    /// Component planes stay in memory when they take no more than half of it.
+    bool in_memory(const stream::CubeShape& planes) const { return planes.float_bytes() <= m_memory / 2; }
+
+    eadp::ProfileFacts profile_of(const stream::CubeSource& planes, const raster::RasterSource& like,
+                                  const std::vector<std::string>& names, uint64_t memory) {
+        m_profile.memory = memory;
+        const auto open_sink = [&](const eadp::ProfileFacts& facts) -> stream::CubeSink& {
+            m_sink = raster::RasterSink::create(m_run.options().destination,
+                                                profile_spec(like.shape(), m_settings, names, &facts), &like);
+            return *m_sink;
+        };
+        return eadp::make_profile(planes, m_settings.eadp, m_computing.backend(), open_sink, m_profile);
+    }
+
+    /// -no-pca: the bands themselves.
+    eadp::ProfileFacts profile_bands() {
+        const auto source = m_scene.raster();
+        const auto facts = profile_of(*source, *source, source->band_names(), m_memory);
+        if (std::none_of(facts.components.begin(), facts.components.end(),
+                         [](const auto& f) { return f.range.valid > 0; }))
+            throw Error(source->path() +
+                            ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
+                            "all bands are zero)",
+                        "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+        return facts;
+    }
+
+    eadp::ProfileFacts profile_components(std::optional<pca::Model>& model) {
+        const auto statistics = scan_scene(m_scene, m_pca_computing, 0.5 * pca_share());
+        const auto like = m_scene.raster();
+        const int bands = like->shape().bands;
+        m_components = count_components(); // bands without values are out
+        model = fit_scene(m_scene, statistics, {m_components, false, false});
+        const auto shape = planes_of(*like);
+        const bool held = in_memory(shape);
+        const uint64_t bytes = held ? shape.float_bytes() : 0;
+        auto planes = held ? std::make_unique<stream::PlaneStore>(shape)
+                           : std::make_unique<stream::PlaneStore>(shape, m_profile.folder);
+        m_run.report()["component_planes"] = held ? "memory" : "temporary file";
+        std::vector<int> all(static_cast<size_t>(bands)), every(static_cast<size_t>(m_components));
+        std::iota(all.begin(), all.end(), 0);
+        std::iota(every.begin(), every.end(), 0);
+        {
+            const auto operation =
+                m_pca_computing->make_transform(pca::projection(*model, m_components, all, bands));
+            auto pass = m_pca_computing.pass("projection", 0.5 * pca_share());
+            pass.memory -= std::min(pass.memory, bytes);
+            const auto to = planes->sink(every);
+            m_run.add_pass(stream::run_pass(m_scene.cube(), *operation, {to.get()}, pass));
+        }
+        m_scene.release(); // a copy of the scene in memory is needed no more
+        return profile_of(*planes->source(every), *like, pc_names(m_components), m_memory - bytes);
+    }
+};
+
+} // namespace
+
+void run_profile(tool::Run& run, const EadpSettings& settings) {
+    Profiling profiling(run, settings);
+    if (run.options().dry_run)
+        profiling.show_plan();
+    else
+        profiling.write();
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// A comparison as a whole: which passes it takes, in which order, and what comes of them.
+#pragma once
+
+#include "compare/compare.h"
+#include "stream/cube_source.h"
+#include "stream/operation.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace hsi::compare {
+
+/// Everything that was found out.
+struct Findings {
+    std::vector<Metric> spectral;   ///< those asked for, in that order
+    std::vector<Summary> summaries; ///< a spectral metric each
+    PixelCounts counts;
+    bool has_ssim = false, has_sr = false;
+    std::vector<double> ssim, sr; ///< a band each
+    Zones zones;                  ///< with sr
+};
+
+class Measurement {
+  public:
+    /// Carries out one pass; `share` is its part of the whole.
+    using Pass = std::function<void(const std::string& name, double share, stream::Operation& operation,
+                                    const std::vector<stream::CubeSink*>& sinks)>;
+    using Show = std::function<void(const std::string& name, const stream::Operation& operation)>;
+
+    /// metrics: each once.
+    explicit Measurement(const std::vector<Metric>& metrics);
+
+    /// The metrics that have a value a pixel, the bands of a map: all but sr.
+    const std::vector<Metric>& local() const { return m_local; }
+
+    /// The passes with their names, before there are numbers. both: stream::StackedSource.
+    void show(const stream::CubeSource& both, bool map, const Show& pass) const;
+
+    /// The passes over both cubes. open_map, when there is one, is called before the last pass; its sink has
+    /// a band for each of local(). Where no pixel is valid in both, counts say so and the rest holds no
+    /// numbers.
+    Findings run(const stream::CubeSource& both, const std::function<stream::CubeSink*()>& open_map,
+                 const Pass& pass) const;
+
+  private:
+    std::vector<Metric> m_local, m_spectral;
+    bool m_ssim = false, m_sr = false;
+    bool ranged() const { return m_ssim || m_sr; }
+    double share() const; ///< of one pass
+};
+
+} // namespace hsi::compare
