@@ -21,7 +21,7 @@ using tool::Content;
 struct Settings {
     int components = 7;
     bool components_given = false;
-    bool scale = false, whiten = false, inverse = false, any_scale = false;
+    bool scale = false, whiten = false, inverse = false, any_wavelengths = false, any_scale = false;
     std::string model_file, apply_file;
 };
 
@@ -55,13 +55,9 @@ void run_apply(tool::Run& run, const Settings& settings, tools::PcaComputing& co
         throw UsageError("-nc: " + std::to_string(nc) + " components are not in the model " +
                              settings.apply_file,
                          "Use a number from 1 to " + std::to_string(model.components) + ".");
-    auto matched = pca::match_bands(model, source->wavelengths_nm(), source->shape().bands);
-    // Bands that the model does not know must not make pixels invalid.
-    source = only_bands(source, matched);
-    std::vector<int> sorted = matched;
-    std::sort(sorted.begin(), sorted.end());
-    for (int& b : matched)
-        b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
+    const auto [scene, matched] =
+        tool::match_source(run, source, settings.apply_file, model, settings.any_wavelengths);
+    source = scene;
     const auto spec = tools::component_spec(source->shape(), nc, true, &model);
     tools::check_output(run, spec, *source);
     const auto values = tool::value_scale(*source, matched);
@@ -155,6 +151,7 @@ void declare(tool::Call& call) {
         "Use the saved model FILE instead of the scene's own statistics; bands are matched by wavelength");
     call.flag("inverse", s.inverse,
               "With -apply: src holds components, dst gets the model's bands, made from -nc of them");
+    tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
     tool::add_any_scale(call, s.any_scale, "With -apply: ");
     call.check([&s, &call](const tool::CommonOptions&) {
         s.components_given = call.given("nc");
@@ -164,8 +161,11 @@ void declare(tool::Call& call) {
         if (s.inverse && s.apply_file.empty())
             throw UsageError("-inverse needs the model that the components were made with",
                              "Name it with -apply FILE.");
-        if (s.any_scale && (s.apply_file.empty() || s.inverse))
-            throw UsageError("-any-scale has a meaning with -apply only, and none with -inverse");
+        for (const auto& [name, on] :
+             {std::pair("-any-wavelengths", s.any_wavelengths), std::pair("-any-scale", s.any_scale)})
+            if (on && (s.apply_file.empty() || s.inverse))
+                throw UsageError(std::string(name) +
+                                 " has a meaning with -apply only, and none with -inverse");
         if (!s.apply_file.empty() && (s.scale || s.whiten))
             throw UsageError(std::string(s.scale ? "-scale" : "-whiten") + " does not go with -apply",
                              "The model says whether bands are scaled and components whitened.");

@@ -186,8 +186,7 @@ void declare(tool::Call& call) {
     call.input("apply", s.apply, Content::model,
                "Use the model FILE that -model has saved instead of training; labels then only fix pixels of "
                "the map");
-    call.flag("any-wavelengths", s.any_wavelengths,
-              "With -apply: do not compare the scene's wavelengths with the model's");
+    tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
     tool::add_any_scale(call, s.any_scale, "With -apply: ");
     tool::add_label_options(call, s.labels);
     call.add_compute();

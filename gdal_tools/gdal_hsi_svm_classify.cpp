@@ -111,7 +111,8 @@ void run_classify(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
-    call.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train");
+    call.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train")
+        .or_option("apply");
     call.add_destination("The class map, with names and colours; it appears when it is complete");
     call.output(
         "probabilities", s.probabilities, Content::raster,
@@ -120,8 +121,7 @@ void declare(tool::Call& call) {
     call.output("confidence", s.confidence, Content::raster,
                 "Also write the probability of the mapped class to FILE; the model must have been trained "
                 "with -probability");
-    call.flag("any-wavelengths", s.any_wavelengths,
-              "Do not compare the scene's wavelengths with the model's");
+    tool::add_any_wavelengths(call, s.any_wavelengths);
     tool::add_any_scale(call, s.any_scale);
     call.add_compute();
     call.body([&s](tool::Run& run) { run_classify(run, s); });
@@ -135,9 +135,9 @@ const tool::Definition tools::svm_classify{
     "Classifies a scene with a model of gdal_hsi_svm_train: a class map with names and colours, and "
     "class probabilities when asked. Labels are those that LIBSVM's svm_predict gives, pixel by "
     "pixel.",
-    {{"gdal_hsi_svm_classify profile.tif model.json map.tif", "A class map"},
-     {"gdal_hsi_svm_classify profile.tif model.json map.vrt", "Computed when it is looked at"},
-     {"gdal_hsi_svm_classify -probabilities p.tif -confidence c.tif -device cuda scene.img model.json "
+    {{"gdal_hsi_svm_classify -apply model.json profile.tif map.tif", "A class map"},
+     {"gdal_hsi_svm_classify -apply model.json profile.tif map.vrt", "Computed when it is looked at"},
+     {"gdal_hsi_svm_classify -apply m.json -probabilities p.tif -confidence c.tif -device cuda scene.img "
       "map.tif",
       "With probabilities, on a GPU"}},
     "",

@@ -178,8 +178,7 @@ void run_train(tool::Run& run, const Settings& s) {
     tools::describe_values(set, model);
     model.trained_on = s.labels.path.empty() ? std::string() : scene->path();
     model.labels = s.labels.path;
-    model.history = run.options().destination.history;
-    model.created_by = "gdal_hsi_svm_train";
+    model.origin = tool::origin_of(run);
     describe(run, result);
     raster::write_text_output(model_output, svm::to_json(model));
     if (!s.libsvm_file.empty()) raster::write_text_output(libsvm_output, svm::to_libsvm(model));
@@ -191,7 +190,8 @@ void declare(tool::Call& call) {
     call.input_argument("labels", s.labels.path, Content::labels,
                         "Training labels: a raster or vector file, in any SRS and on any grid");
     call.output_argument("model", s.model_file, Content::model,
-                         "The model (JSON); it appears when it is complete");
+                         "The model (JSON); it appears when it is complete")
+        .or_option("model");
     call.option("C", s.c, "Penalty C; several are candidates for the grid search")
         .above(0)
         .shown_as("C")
@@ -235,10 +235,10 @@ const tool::Definition tools::svm_train{
     "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels "
     "of a scene. Features are scaled to [0, 1]; C and gamma are found by stratified cross-validation "
     "over a grid, or given. The model is one readable file.",
-    {{"gdal_hsi_svm_train profile.tif train.tif model.json", "C and gamma by cross-validation"},
-     {"gdal_hsi_svm_train -field landcover -probability scene.img fields.gpkg model.json",
+    {{"gdal_hsi_svm_train -model model.json profile.tif train.tif", "C and gamma by cross-validation"},
+     {"gdal_hsi_svm_train -model model.json -field landcover -probability scene.img fields.gpkg",
       "From polygons, with probabilities"},
-     {"gdal_hsi_svm_train -C 128 -gamma 0.125 -class-weights balanced scene.img train.tif model.json",
+     {"gdal_hsi_svm_train -C 128 -gamma 0.125 -class-weights balanced -model m.json scene.img train.tif",
       "C and gamma given, small classes as heavy as large ones"}},
     "",
     declare};

@@ -29,6 +29,7 @@ inline pca::Model fit_scene(const tool::Scene& scene, const stream::SceneCovaria
                             const pca::FitOptions& options) {
     tool::Run& run = scene.run();
     auto model = pca::fit(statistics, options);
+    model.origin = tool::origin_of(run);
     model.source = scene.raster()->path();
     tool::describe_bands(*scene.raster(), model);
     model.minimum.assign(scene.minimum().begin(), scene.minimum().end());

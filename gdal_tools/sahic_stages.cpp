@@ -63,8 +63,7 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const SahicSett
     tools::describe_values(set, model);
     model.trained_on = scene.path();
     model.labels = s.labels.path;
-    model.history = run.options().destination.history;
-    model.created_by = "gdal_hsi_sahic";
+    model.origin = tool::origin_of(run);
     tell_training(run, options, result, set.samples(), took.count());
     return std::move(result.model);
 }

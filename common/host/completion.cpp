@@ -65,8 +65,10 @@ Before read(const tool::Call& call, const Words& words) {
             missing = before.option != nullptr ? before.option->values : values_of_general(word);
             if (before.option == nullptr) before.general = word;
             if (before.option != nullptr) before.values[before.option->name];
-        } else if (place < positional.size()) {
-            before.values[positional[place++]->name].push_back(word);
+        } else {
+            while (place < positional.size() && before.values.count(positional[place]->name) != 0)
+                ++place; // given as an option
+            if (place < positional.size()) before.values[positional[place++]->name].push_back(word);
         }
     }
     if (missing == 0) {
@@ -198,9 +200,11 @@ std::string lines_of(const Words& candidates, const std::string& begin) {
 Words options_of(const tool::Call& call, const Before& before, bool two_dashes) {
     const std::string dashes = two_dashes ? "--" : "-";
     Words names;
-    for (const tool::Argument& argument : call.arguments())
-        if (!argument.positional && (argument.repeatable || before.values.count(argument.name) == 0))
-            names.push_back(dashes + argument.name);
+    for (const tool::Argument& argument : call.arguments()) {
+        const std::string& name = argument.positional ? argument.option_name : argument.name;
+        if (!name.empty() && (argument.repeatable || before.values.count(argument.name) == 0))
+            names.push_back(dashes + name);
+    }
     for (const char* const general : {"--help", "--version", "--json-usage", "--formats", "--format",
                                       "--config", "--optfile", "--debug", "--help-general"})
         names.emplace_back(general);

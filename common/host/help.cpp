@@ -176,7 +176,7 @@ std::string help_text(const tool::Call& call) {
     append_wrapped(text, definition.description, 0, 0);
     text += "\nArguments:\n";
     for (const tool::Argument& argument : call.arguments())
-        if (argument.positional) append_entry(text, argument.name, argument.summary);
+        if (argument.positional) append_entry(text, argument.name, argument.meaning());
     for (const std::string& group : option_groups(call)) {
         text += "\n" + group + ":\n";
         for (const tool::Argument& argument : call.arguments())
@@ -200,7 +200,7 @@ std::string help_text(const tool::Call& call) {
 std::string option_table(const tool::Call& call) {
     std::string text = "| argument | meaning |\n| --- | --- |\n";
     for (const tool::Argument& argument : call.arguments())
-        if (argument.positional) text += row(call, {code(argument.name), argument.summary});
+        if (argument.positional) text += row(call, {code(argument.name), argument.meaning()});
     std::string shared;
     std::vector<const tool::Argument*> own;
     for (const tool::Argument& argument : call.arguments()) {

@@ -101,7 +101,7 @@ std::string man_page(const tool::Call& call) {
     if (!definition.notes.empty()) page += ".PP\n.nf\n" + literal(definition.notes) + "\n.fi\n";
     page += ".SH ARGUMENTS\n";
     for (const tool::Argument& argument : call.arguments())
-        if (argument.positional) entry(page, italic(argument.name), prose(call, argument.summary));
+        if (argument.positional) entry(page, italic(argument.name), prose(call, argument.meaning()));
     page += ".SH OPTIONS\nOptions may be written with one dash or two (" + bold("-of") + ", " + bold("--of") +
             "); " + bold("--") + " ends the options. In brackets stands the default.\n";
     for (const std::string& group : option_groups(call)) {

@@ -114,8 +114,8 @@ class Terminal final : public tool::Host {
 std::vector<KnownOption> known_options(const tool::Call& call) {
     std::vector<KnownOption> known;
     for (const tool::Argument& argument : call.arguments()) {
-        if (argument.positional) continue;
-        KnownOption one{{argument.name}, argument.values};
+        if (argument.positional && argument.option_name.empty()) continue;
+        KnownOption one{{argument.positional ? argument.option_name : argument.name}, argument.values};
         one.names.insert(one.names.end(), argument.aliases.begin(), argument.aliases.end());
         known.push_back(std::move(one));
     }
@@ -163,7 +163,8 @@ void give_words(tool::Call& call, const CommandLine& line) {
         call.give(option.name, option.values);
     auto next = line.arguments.begin();
     for (const tool::Argument& argument : call.arguments())
-        if (argument.positional && next != line.arguments.end()) call.give(argument.name, {*next++});
+        if (argument.positional && argument.count == 0 && next != line.arguments.end())
+            call.give(argument.name, {*next++});
     if (next != line.arguments.end())
         throw UsageError("unexpected argument: " +
                          joined(std::vector<std::string>(next, line.arguments.end()), " "));

@@ -36,6 +36,7 @@ Json describe(const tool::Argument& argument) {
               {"required", argument.required},
               {"repeatable", argument.repeatable},
               {"values", argument.values}};
+    if (!argument.option_name.empty()) json["option"] = argument.option_name;
     if (argument.content != tool::Content::none) json["content"] = tool::name_of(argument.content);
     if (argument.values > 0) json["value_name"] = argument.value_name;
     if (!argument.unit.empty()) json["unit"] = argument.unit;

@@ -28,6 +28,11 @@ struct ModelBands {
     std::vector<double> minimum, maximum, mean;
 };
 
+/// Who made a model.
+struct Origin {
+    std::string created_by, history; ///< "gdal_hsi_pca 0.1.0", and the command line
+};
+
 /// How numbers of a scene become those that a model was made from: number * factor + shift, one a band; empty
 /// when they are the same.
 struct Rescaling {

@@ -26,10 +26,10 @@ std::string number_text(float v) { return shortest(v); }
 
 std::string dump(const Json& j) { return j.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-std::string head_text(const char* format, int version, const std::string& created_by,
-                      const std::string& history) {
+std::string head_text(const char* format, int version, const Origin& origin) {
     return "\"format\": \"" + std::string(format) + "\",\n\"version\": " + std::to_string(version) +
-           ",\n\"created_by\": " + dump(created_by) + ",\n\"history\": " + dump(history) + ",\n";
+           ",\n\"created_by\": " + dump(origin.created_by) + ",\n\"history\": " + dump(origin.history) +
+           ",\n";
 }
 
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights) {
@@ -75,15 +75,18 @@ void Reader::fail(const std::string& what) const {
                 "Models are made by " + m_maker + "; this file may be damaged.");
 }
 
-Json Reader::parse(const std::string& document, const char* format, int version) const {
+Json Reader::parse(const std::string& document, const char* format, int version, const char* former) const {
     Json root = Json::parse(document, nullptr, false);
     if (root.is_discarded()) fail("it is not valid JSON");
-    if (!root.is_object() || text(root, "format") != format) fail("it is not marked as one");
+    const std::string mark = root.is_object() ? text(root, "format") : std::string();
+    if (mark != format && (former == nullptr || mark != former)) fail("it is not marked as one");
     if (const auto found = whole(member(root, "version"), "version", 1, 1 << 30); found != version)
         fail("its version is " + std::to_string(found) + ", this program reads version " +
              std::to_string(version));
     return root;
 }
+
+Origin Reader::origin(const Json& root) const { return {text(root, "created_by"), text(root, "history")}; }
 
 const Json& Reader::member(const Json& object, const char* key) const {
     if (!object.is_object()) fail(std::string("an object with '") + key + "' is missing");

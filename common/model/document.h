@@ -37,9 +37,9 @@ std::string row(const T* v, size_t count) {
 inline std::string row(const std::vector<double>& v) { return row(v.data(), v.size()); }
 /// One line of JSON; text that is no UTF-8 is mended.
 std::string dump(const Json& j);
-/// The members "format", "version", "created_by" and "history", each on a line that ends with a comma.
-std::string head_text(const char* format, int version, const std::string& created_by,
-                      const std::string& history);
+/// What every model begins with: the members "format" ("gdal_hsi_svm"), "version" of the format, "created_by"
+/// (a tool and its version) and "history" (the command line), each on a line that ends with a comma.
+std::string head_text(const char* format, int version, const Origin& origin);
 /// The member "classes", with "weight" or without.
 std::string classes_text(const std::vector<ModelClass>& classes, bool weights);
 /// The members "bands", "names", "wavelengths_nm", "values", "minimum", "maximum" and "mean" as far as they
@@ -58,8 +58,10 @@ class Reader {
     Reader(std::string name, std::string kind, std::string maker);
 
     [[noreturn]] void fail(const std::string& what) const;
-    /// Parses a document and checks that it is marked as `format` of this version.
-    Json parse(const std::string& text, const char* format, int version) const;
+    /// Parses a document and checks that it is marked as `format`, or as `former`, of this version.
+    Json parse(const std::string& text, const char* format, int version, const char* former = nullptr) const;
+    /// The members "created_by" and "history"; empty where they are absent.
+    Origin origin(const Json& root) const;
 
     const Json& member(const Json& object, const char* key) const;
     const Json& list(const Json& object, const char* key) const;

@@ -125,6 +125,13 @@ Argument& Argument::speaks(Vocabulary of) {
     return *this;
 }
 
+Argument& Argument::or_option(std::string option) {
+    option_name = std::move(option);
+    return *this;
+}
+std::string Argument::meaning() const {
+    return option_name.empty() ? summary : summary + "; or -" + option_name + " " + value_name;
+}
 std::string Argument::spelling() const { return positional ? name : "-" + name; }
 
 std::string Argument::limits() const {

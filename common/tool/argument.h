@@ -57,6 +57,7 @@ struct Argument {
     Vocabulary vocabulary = Vocabulary::none;
     bool shared = false; ///< of all tools of its kind (-of, -memory), not of this one alone
     bool positional = false;
+    std::string option_name; ///< of a positional one that may also be given as an option: "-apply FILE"
     bool required = false;
     bool repeatable = false; ///< may be given several times; its values add up
     int values = 1;          ///< words that follow it; 0: a flag
@@ -78,6 +79,7 @@ struct Argument {
     Argument& under(std::string heading);          ///< group
     Argument& also(std::string alias);             ///< a further spelling
     Argument& speaks(Vocabulary of);               ///< vocabulary
+    Argument& or_option(std::string option);       ///< option_name
 
     // --- In a run
     std::vector<std::string> words; ///< all that was given, in order
@@ -87,6 +89,8 @@ struct Argument {
 
     /// "-ws", or "src" for a positional one.
     std::string spelling() const;
+    /// The summary; and how else it may be given.
+    std::string meaning() const;
     /// "a whole number from 3 to 63", "one of fed, exact": what is allowed.
     std::string allowed() const;
     /// "3 to 63", "from 0 on", "above 0"; empty without limits.

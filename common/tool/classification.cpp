@@ -2,8 +2,8 @@
 #include "tool/classification.h"
 
 #include "core/error.h"
+#include "tool/model_values.h"
 
-#include <cmath>
 #include <cstddef>
 #include <cstdio>
 #include <utility>
@@ -44,39 +44,12 @@ void add_label_options(Call& call, raster::LabelOptions& labels) {
 
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths) {
-    auto source = run.open_source();
-    if (run.options().source.bands.empty() && source->bands() != model.bands) {
-        const auto& have = source->bands();
-        std::vector<int> superfluous;
-        size_t found = 0;
-        for (size_t i = 0; i < have.size(); ++i) {
-            if (found < model.bands.size() && have[i] == model.bands[found])
-                ++found;
-            else
-                superfluous.push_back(static_cast<int>(i));
-        }
-        if (found == model.bands.size() && !superfluous.empty()) {
-            run.note("Bands: " + std::to_string(found) + " of " + std::to_string(have.size()) +
-                     ", those that the model was made for");
-            source = source->without_bands(superfluous);
-        }
-    }
-    const size_t bands = static_cast<size_t>(source->shape().bands);
-    if (bands != model.bands.size())
-        throw Error("'" + file + "' was made for " + std::to_string(model.bands.size()) + " bands, " +
-                        source->path() + " gives " + std::to_string(bands),
-                    "Choose the bands that it was trained on with -b.");
-    const auto have = source->wavelengths_nm();
-    if (!any_wavelengths && !have.empty() && !model.wavelengths_nm.empty())
-        for (size_t i = 0; i < have.size(); ++i)
-            if (std::fabs(have[i] - model.wavelengths_nm[i]) > 2.0) { // NaN: unknown, not compared
-                char text[160];
-                std::snprintf(text, sizeof text, "band %d is at %.1f nm, the model's feature %zu at %.1f nm",
-                              source->bands()[i], have[i], i + 1, model.wavelengths_nm[i]);
-                throw Error("'" + file + "' was made for other bands: " + text,
-                            "Choose the bands with -b, or give -any-wavelengths to classify nevertheless.");
-            }
-    return source;
+    const auto found = match_source(run, run.open_source(), file, model, any_wavelengths);
+    if (!found.in_order())
+        throw Error(found.source->path() + ": its bands stand in another order than those of '" + file + "'",
+                    "Bring them into the order of their wavelengths (gdal_translate -b), or give "
+                    "-any-wavelengths to take them as they come.");
+    return found.source;
 }
 
 raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,

@@ -21,10 +21,8 @@ std::string class_text(int value, const std::string& name);
 /// -field, -name-field, -layer, -all-touched: how vector labels are read.
 void add_label_options(Call& call, raster::LabelOptions& labels);
 
-/// The source, with the model's bands. When the scene keeps as many bands as the model has features these are
-/// taken as they are; else, without -b, the model's own band numbers are looked up among the scene's. Throws
-/// Error, naming the model's `file`, when they do not fit: another number of bands, or, unless
-/// any_wavelengths, a wavelength (nm) that differs by more than 2.
+/// The source, with the model's bands alone, as match_source() finds them. Throws Error, naming the model's
+/// `file`, when they do not fit or stand in another order.
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths);
 

@@ -283,7 +283,8 @@ void Call::body(std::function<void(Run&)> work) { m_body = std::move(work); }
 
 const Argument* Call::find(const std::string& name) const {
     const auto has_name = [&](const Argument& a) {
-        return a.name == name || std::find(a.aliases.begin(), a.aliases.end(), name) != a.aliases.end();
+        return a.name == name || (!name.empty() && a.option_name == name) ||
+               std::find(a.aliases.begin(), a.aliases.end(), name) != a.aliases.end();
     };
     const auto found = std::find_if(m_arguments.begin(), m_arguments.end(), has_name);
     return found == m_arguments.end() ? nullptr : &*found;

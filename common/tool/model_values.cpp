@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "tool/model_values.h"
 
+#include "model/band_match.h"
+#include "tool/execute.h"
+
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace hsi::tool {
 namespace {
@@ -42,6 +46,37 @@ void describe_bands(const raster::RasterSource& scene, model::ModelBands& model)
     model.value_scale = values.scale;
     model.value_offset = values.offset;
     model.value_unit = values.unit;
+}
+
+model::Origin origin_of(const Run& run) {
+    return {run.tool() + " " + project_version(), run.options().destination.history};
+}
+
+void add_any_wavelengths(Call& call, bool& any_wavelengths, const char* with) {
+    call.flag("any-wavelengths", any_wavelengths,
+              std::string(with) + (*with != 0 ? "do" : "Do") +
+                  " not compare the scene's wavelengths with the model's: take the bands as they come");
+}
+
+bool MatchedSource::in_order() const { return std::is_sorted(matched.begin(), matched.end()); }
+
+MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>& source,
+                           const std::string& file, const model::ModelBands& model, bool any_wavelengths) {
+    MatchedSource result{source,
+                         model::match_bands(file, model, source->path(),
+                                            {source->bands(), source->wavelengths_nm()}, any_wavelengths)};
+    std::vector<int> sorted = result.matched;
+    std::sort(sorted.begin(), sorted.end());
+    std::vector<int> others;
+    for (int b = 0; b < source->shape().bands; ++b)
+        if (!std::binary_search(sorted.begin(), sorted.end(), b)) others.push_back(b);
+    if (others.empty()) return result;
+    run.note("Bands: " + std::to_string(sorted.size()) + " of " + std::to_string(source->shape().bands) +
+             ", those that the model was made for");
+    result.source = source->without_bands(others);
+    for (int& b : result.matched)
+        b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
+    return result;
 }
 
 void add_any_scale(Call& call, bool& any_scale, const char* with) {

@@ -16,6 +16,23 @@ namespace hsi::tool {
 /// Band numbers, names, wavelengths, scale, offset and unit of the scene into a model that is made from it.
 void describe_bands(const raster::RasterSource& scene, model::ModelBands& model);
 
+/// The tool with its version, and the command line.
+model::Origin origin_of(const Run& run);
+
+/// -any-wavelengths
+void add_any_wavelengths(Call& call, bool& any_wavelengths, const char* with = "");
+
+/// A scene with only the bands that a model wants, and for each of the model's bands where it stands there.
+struct MatchedSource {
+    std::shared_ptr<raster::RasterSource> source;
+    std::vector<int> matched; ///< 0-based
+    bool in_order() const;    ///< the model's bands follow one another as the scene's do
+};
+/// By model::match_bands(). Bands that the model does not know are left out: they must not make pixels
+/// invalid.
+MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>& source,
+                           const std::string& file, const model::ModelBands& model, bool any_wavelengths);
+
 /// -any-scale
 void add_any_scale(Call& call, bool& any_scale, const char* with = "");
 

@@ -247,6 +247,7 @@ void Run::Impl::write_failure_report(const Outcome& failure) {
 Run::Run(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
 Run::~Run() = default;
 
+const std::string& Run::tool() const { return m->tool; }
 const CommonOptions& Run::options() const { return m->options; }
 nlohmann::json& Run::report() { return m->report; }
 const CancelFlag& Run::cancel() const { return m->host.cancel(); }

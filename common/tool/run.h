@@ -39,6 +39,7 @@ class Run {
   public:
     ~Run();
     const CommonOptions& options() const;
+    const std::string& tool() const; ///< "gdal_hsi_spp"
 
     /// Opens src; gives GDAL's block cache its share of -memory.
     std::shared_ptr<raster::RasterSource> open_source();

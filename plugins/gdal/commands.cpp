@@ -95,6 +95,8 @@ Naming naming_of(const Argument& argument) {
     }
     names.push_back(argument.name);
     names.insert(names.end(), argument.aliases.begin(), argument.aliases.end());
+    if (!argument.option_name.empty() && argument.option_name != argument.name)
+        names.push_back(argument.option_name);
     for (std::string& name : names) {
         // Python's keywords have underscores for GDAL's dashes.
         std::replace(name.begin(), name.end(), '_', '-');

@@ -6,30 +6,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 
 namespace hsi::pca {
 namespace {
-
-std::string number(double x) {
-    char text[32];
-    std::snprintf(text, sizeof text, "%.6g", x);
-    return text;
-}
-
-bool has_wavelengths(const std::vector<double>& wavelengths) {
-    return !wavelengths.empty() && std::all_of(wavelengths.begin(), wavelengths.end(),
-                                               [](double w) { return std::isfinite(w) && w > 0; });
-}
-
-/// Half the distance to the nearest other wavelength of the model, halved again.
-double tolerance(const std::vector<double>& wavelengths, size_t band) {
-    double spacing = std::numeric_limits<double>::infinity();
-    for (size_t i = 0; i < wavelengths.size(); ++i)
-        if (i != band) spacing = std::min(spacing, std::fabs(wavelengths[i] - wavelengths[band]));
-    return std::isfinite(spacing) ? std::max(0.5, 0.25 * spacing) : 0.5;
-}
 
 double deviation(const Model& model, int component) {
     return std::sqrt(std::max(0.0, model.eigenvalues[static_cast<size_t>(component)]));
@@ -85,36 +64,6 @@ Model fit(const stream::SceneCovariance& statistics, const FitOptions& options) 
     model.loadings.assign(eigen.vectors.begin(),
                           eigen.vectors.begin() + static_cast<ptrdiff_t>(options.components) * n);
     return model;
-}
-
-std::vector<int> match_bands(const Model& model, const std::vector<double>& wavelengths_nm, int bands) {
-    std::vector<int> matched;
-    if (!has_wavelengths(model.wavelengths_nm) || !has_wavelengths(wavelengths_nm)) {
-        if (bands != model.band_count())
-            throw Error("the model was made from " + std::to_string(model.band_count()) +
-                            " bands, the scene has " + std::to_string(bands) +
-                            ", and without wavelengths on both sides they cannot be matched",
-                        "Choose the same bands with -b, or give the scene its wavelengths.");
-        matched.resize(static_cast<size_t>(bands));
-        std::iota(matched.begin(), matched.end(), 0);
-        return matched;
-    }
-    std::vector<char> used(wavelengths_nm.size());
-    for (size_t b = 0; b < model.mean.size(); ++b) {
-        const double want = model.wavelengths_nm[b];
-        size_t best = 0;
-        for (size_t i = 1; i < wavelengths_nm.size(); ++i)
-            if (std::fabs(wavelengths_nm[i] - want) < std::fabs(wavelengths_nm[best] - want)) best = i;
-        if (std::fabs(wavelengths_nm[best] - want) > tolerance(model.wavelengths_nm, b) || used[best])
-            throw Error("the model does not fit the scene: it needs a band at " + number(want) +
-                            " nm, and the nearest " +
-                            (used[best] ? "one that is free is further away"
-                                        : "is at " + number(wavelengths_nm[best]) + " nm"),
-                        "Apply the model to scenes of the same sensor, with the same bad bands.");
-        used[best] = 1;
-        matched.push_back(static_cast<int>(best));
-    }
-    return matched;
 }
 
 Transform projection(const Model& model, int components, const std::vector<int>& matched, int inputs) {

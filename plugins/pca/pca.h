@@ -29,6 +29,7 @@ struct FitOptions {
 /// grid.
 struct Model : model::ModelBands {
     std::string source;        ///< the scene it was made from
+    model::Origin origin;
     int64_t pixels = 0;        ///< valid pixels behind it
     std::vector<double> scale; ///< standard deviations that bands were divided by; empty: none
     bool whiten = false;
@@ -59,12 +60,6 @@ void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& 
 std::string to_json(const Model& model);
 Model load_model(const std::string& path);
 Model from_json(const std::string& text, const std::string& name);
-
-/// Which band of a scene (0-based, among `wavelengths_nm` / `bands` of them) stands for every band of the
-/// model: the nearest in wavelength, at most a quarter of the spacing of the model's bands (and never less
-/// than 0.5 nm) away, no band twice; band by band when the model or the scene has no wavelengths. Throws
-/// Error saying what does not fit.
-std::vector<int> match_bands(const Model& model, const std::vector<double>& wavelengths_nm, int bands);
 
 /// An affine map of spectra, y = matrix x + offset, pixel by pixel, in double precision.
 struct Transform {

@@ -15,7 +15,8 @@ namespace hsi::pca {
 namespace {
 
 using nlohmann::json;
-constexpr const char* format_name = "gdal_hsi_pca model";
+constexpr const char* format_name = "gdal_hsi_pca";
+constexpr const char* former_name = "gdal_hsi_pca model"; ///< of files of version 0.1
 constexpr int format_version = 1;
 constexpr size_t largest_model = 65536; ///< bands: GDAL's own ceiling
 
@@ -93,6 +94,8 @@ std::string to_json(const Model& model) {
     nlohmann::ordered_json doc;
     doc["format"] = format_name;
     doc["version"] = format_version;
+    doc["created_by"] = model.origin.created_by;
+    doc["history"] = model.origin.history;
     doc["source"] = model.source;
     doc["pixels"] = model.pixels;
     doc["components"] = model.components;
@@ -127,7 +130,7 @@ std::string to_json(const Model& model) {
                 text += (k ? ",\n    " : "\n    ") + value[k].dump();
             text += "\n  ]";
         } else {
-            text += value.dump();
+            text += value.dump(-1, ' ', false, json::error_handler_t::replace);
         }
     }
     return text + "\n}\n";
@@ -135,13 +138,14 @@ std::string to_json(const Model& model) {
 
 Model from_json(const std::string& text, const std::string& name) {
     const Reader in(name, "PCA", "gdal_hsi_pca -model");
-    const Json root = in.parse(text, format_name, format_version);
+    const Json root = in.parse(text, format_name, format_version, former_name);
     Model m;
     in.member(root, "mean");
     in.member(root, "wavelengths_nm");
     static_cast<model::ModelBands&>(m) = in.bands(root);
     const size_t n = m.bands.size();
     if (n > largest_model) in.fail("it has too many bands");
+    m.origin = in.origin(root);
     m.source = in.text(root, "source");
     m.pixels = in.whole(in.member(root, "pixels"), "pixels", 1, int64_t{1} << 53);
     m.components =

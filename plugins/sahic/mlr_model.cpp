@@ -63,7 +63,7 @@ void rescale(MlrModel& m, const std::string& file, const model::Rescaling& by,
 
 std::string to_json(const MlrModel& m) {
     const size_t n = m.bands.size(), anchors = static_cast<size_t>(m.anchor_count());
-    std::string t = "{\n" + model::head_text(format_name, format_version, m.created_by, m.history);
+    std::string t = "{\n" + model::head_text(format_name, format_version, m.origin);
     t += "\"training\": " +
          model::dump(Json{{"scene", m.trained_on},
                           {"labels", m.labels},
@@ -99,8 +99,7 @@ MlrModel from_json(const std::string& text, const std::string& name) {
     m.scale = in.positive(features, "scale");
     m.classes = in.classes(root);
     read_regressors(in, root, m);
-    m.created_by = in.text(root, "created_by");
-    m.history = in.text(root, "history");
+    m.origin = in.origin(root);
     if (root.contains("training") && root["training"].is_object()) {
         const Json& training = root["training"];
         m.trained_on = in.text(training, "scene");

@@ -52,7 +52,7 @@ struct MlrModel : model::ModelBands {
     double gap = 0;       ///< optimum: objective - a proven lower bound of the minimum
     int64_t training_pixels = 0;
     std::string trained_on, labels; ///< file names, for people
-    std::string created_by, history;
+    model::Origin origin;
 
     int features() const { return static_cast<int>(bands.size()); }
     int class_count() const { return static_cast<int>(classes.size()); }

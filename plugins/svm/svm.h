@@ -42,7 +42,7 @@ struct Model : model::ModelBands {
     double cv_accuracy = 0; ///< of the chosen C and gamma
     uint64_t seed = 1;
     std::string trained_on, labels; ///< file names, for people
-    std::string created_by, history;
+    model::Origin origin;
 
     int features() const { return static_cast<int>(minimum.size()); }
     int class_count() const { return static_cast<int>(classes.size()); }

@@ -69,7 +69,7 @@ void rescale(Model& m, const model::Rescaling& by, const model::ValueScale& scen
 
 std::string to_json(const Model& m) {
     const auto n = static_cast<size_t>(m.features()), vectors = static_cast<size_t>(m.vector_count());
-    std::string t = "{\n" + model::head_text(format_name, format_version, m.created_by, m.history);
+    std::string t = "{\n" + model::head_text(format_name, format_version, m.origin);
     t += "\"training\": " +
          model::dump(Json{{"scene", m.trained_on},
                           {"labels", m.labels},
@@ -103,8 +103,7 @@ Model from_json(const std::string& text, const std::string& name) {
     read_features(in, root, m);
     m.classes = in.classes(root);
     read_machine(in, root, m);
-    m.created_by = in.text(root, "created_by");
-    m.history = in.text(root, "history");
+    m.origin = in.origin(root);
     if (root.contains("training")) {
         const Json& training = root["training"];
         m.trained_on = in.text(training, "scene");

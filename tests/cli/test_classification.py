@@ -3,6 +3,7 @@
 judged map, labels in every form, LIBSVM's own svm-predict beside ours, and bad input."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -296,11 +297,41 @@ def test_a_model_finds_its_bands(files):
     succeed(classify(files, dst="found.tif"))
     assert np.array_equal(read(files / "chosen.tif"), read(files / "found.tif"))
     wrong = classify(files, "-b", "1-4", dst="wrong.tif")
-    assert wrong.code == 1 and "was made for other bands" in first_error(wrong) and "500.0 nm" in wrong.err
+    assert wrong.code == 1 and "was made for other bands" in first_error(wrong) and "650.0 nm" in wrong.err
     succeed(classify(files, "-b", "1-4", "-any-wavelengths", dst="forced.tif"))
     few = classify(files, "-b", "1,2", dst="few.tif")
     assert few.code == 1 and "was made for 4 bands" in first_error(few)
     assert not (files / "wrong.tif").exists() and not (files / "few.tif").exists()
+
+
+def test_the_model_may_be_named(files):
+    """-model and -apply as in the other tools, and the model's place in the command line as it always was."""
+    succeed(train(files, *FIXED))
+    succeed(run("gdal_hsi_svm_train", "-q", *FIXED, "-model", files / "named.json", files / "scene.dat", files / "labels.tif"))
+    old, new = (json.loads((files / name).read_text()) for name in ("model.json", "named.json"))
+    assert old.pop("history") != new.pop("history") and old == new
+    assert new["format"] == "gdal_hsi_svm" and re.fullmatch(r"gdal_hsi_svm_train \d+\.\d+\.\d+", new["created_by"])
+    succeed(classify(files, dst="old.tif"))
+    succeed(run("gdal_hsi_svm_classify", "-q", "-apply", files / "named.json", files / "scene.dat", files / "new.tif"))
+    assert np.array_equal(read(files / "old.tif"), read(files / "new.tif"))
+    twice = run("gdal_hsi_svm_classify", "-apply", files / "named.json", files / "scene.dat", files / "model.json", files / "n.tif")
+    assert twice.code == 2 and "unexpected argument" in first_error(twice)
+    assert "-apply FILE" in run("gdal_hsi_svm_classify", "--help").out
+
+
+def test_bands_are_found_by_wavelength(files):
+    """More bands, other numbers, the same wavelengths: the same map; another order is told."""
+    succeed(train(files, *FIXED))
+    succeed(classify(files))
+    scene = gdal.Open(str(files / "scene.dat")).ReadAsArray()
+    more = np.concatenate([np.full((2, *scene.shape[1:]), np.nan), scene])
+    known = [500 + 50 * b for b in range(8)]
+    write_scene(files / "more.dat", more, wavelengths=[400, 450] + known)
+    succeed(run("gdal_hsi_svm_classify", "-q", "-apply", files / "model.json", files / "more.dat", files / "found.tif"))
+    assert np.array_equal(read(files / "map.tif"), read(files / "found.tif"))
+    write_scene(files / "turned.dat", scene[::-1], wavelengths=known[::-1])
+    turned = run("gdal_hsi_svm_classify", "-apply", files / "model.json", files / "turned.dat", files / "t.tif")
+    assert turned.code == 1 and "another order" in first_error(turned) and not (files / "t.tif").exists()
 
 
 def test_class_weights_and_single_weights(files):

@@ -366,20 +366,6 @@ TEST(Pca, ARescaledModelGivesTheSameComponents) {
     }
 }
 
-TEST(Pca, BandsAreMatchedByWavelength) {
-    pca::Model model;
-    model.mean = {0, 0, 0};
-    model.wavelengths_nm = {500, 510, 530};
-    EXPECT_EQ(pca::match_bands(model, {530.4, 490, 500.1, 512}, 4), (std::vector<int>{2, 3, 0}));
-    EXPECT_THROW(pca::match_bands(model, {500, 513, 530}, 3), Error);       // 3 nm off a spacing of 10
-    EXPECT_THROW(pca::match_bands(model, {500, 510}, 2), Error);            // too few
-    EXPECT_EQ(pca::match_bands(model, {}, 3), (std::vector<int>{0, 1, 2})); // no wavelengths: band by band
-    EXPECT_THROW(pca::match_bands(model, {}, 4), Error);
-    model.wavelengths_nm = {500, 500.2};
-    model.mean = {0, 0};
-    EXPECT_THROW(pca::match_bands(model, {500.1, 600}, 2), Error); // one band for two
-}
-
 TEST(Pca, ImpossibleNumbersOfComponentsNameTheRange) {
     const Cube scene = random_scene(20, 20, 4, 13);
     for (int nc : {-1, 0, 5})

@@ -16,7 +16,7 @@ svm::Model sample_model(bool probability) {
     model.wavelengths_nm = {400.5, std::numeric_limits<double>::quiet_NaN(), 600, 700, 800.123456789012345};
     model.classes[1].colour = std::array<uint8_t, 4>{1, 2, 250, 255};
     model.seed = 18446744073709551615ull;
-    model.history = "gdal_hsi_svm_train 'a b' \\ \xC3\xA9";
+    model.origin.history = "gdal_hsi_svm_train 'a b' \\ \xC3\xA9";
     model.trained_on = "scene.img";
     model.folds = 4;
     model.cv_accuracy = 0.1 + 0.2;
@@ -49,7 +49,7 @@ TEST(SvmModel, ComesBackToTheLastBit) {
         EXPECT_EQ(back.wavelengths_nm[4], model.wavelengths_nm[4]);
         EXPECT_TRUE(std::isnan(back.wavelengths_nm[1]));
         EXPECT_EQ(back.seed, model.seed);
-        EXPECT_EQ(back.history, model.history);
+        EXPECT_EQ(back.origin.history, model.origin.history);
         EXPECT_EQ(back.cv_accuracy, model.cv_accuracy);
         EXPECT_EQ(back.value_scale, model.value_scale);
         EXPECT_EQ(back.value_offset, model.value_offset);

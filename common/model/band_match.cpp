@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#include "model/band_match.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numeric>
+
+namespace hsi::model {
+namespace {
+
+std::string nanometres(double wavelength) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f nm", wavelength);
+    return text;
+}
+
+bool all_known(const std::vector<double>& wavelengths) {
+    return !wavelengths.empty() && std::all_of(wavelengths.begin(), wavelengths.end(),
+                                               [](double w) { return std::isfinite(w) && w > 0; });
+}
+
+/// A quarter of the distance to the nearest other band of the model.
+double tolerance(const std::vector<double>& wavelengths, size_t band) {
+    double spacing = std::numeric_limits<double>::infinity();
+    for (size_t i = 0; i < wavelengths.size(); ++i)
+        if (i != band) spacing = std::min(spacing, std::fabs(wavelengths[i] - wavelengths[band]));
+    return std::isfinite(spacing) ? std::max(0.5, 0.25 * spacing) : 0.5;
+}
+
+std::vector<int> by_wavelength(const std::string& file, const std::vector<double>& model,
+                               const std::vector<double>& scene) {
+    std::vector<int> matched;
+    std::vector<char> used(scene.size());
+    for (size_t b = 0; b < model.size(); ++b) {
+        size_t best = 0;
+        for (size_t i = 1; i < scene.size(); ++i)
+            if (std::fabs(scene[i] - model[b]) < std::fabs(scene[best] - model[b])) best = i;
+        const bool near = std::fabs(scene[best] - model[b]) <= tolerance(model, b);
+        if (!near || used[best])
+            throw Error("'" + file + "' was made for other bands: it wants one at " + nanometres(model[b]) +
+                            ", and the nearest, at " + nanometres(scene[best]) +
+                            (near ? ", stands for another one already" : ", is too far away"),
+                        "Use it with scenes of the same sensor and with the same bad bands; "
+                        "-any-wavelengths takes the bands as they come.");
+        used[best] = 1;
+        matched.push_back(static_cast<int>(best));
+    }
+    return matched;
+}
+
+} // namespace
+
+std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
+                             const SceneBands& scene, bool ignored) {
+    const size_t wanted = model.bands.size(), given = scene.numbers.size();
+    const auto misfit = [&](const std::string& why) {
+        return Error("'" + file + "' was made for " + std::to_string(wanted) + " bands, " + scene_name +
+                         " gives " + std::to_string(given) + why,
+                     "Choose the bands that it was made from with -b.");
+    };
+    if (given < wanted) throw misfit("");
+    if (!ignored && all_known(model.wavelengths_nm) && all_known(scene.wavelengths_nm))
+        return by_wavelength(file, model.wavelengths_nm, scene.wavelengths_nm);
+    std::vector<int> matched(wanted);
+    if (given == wanted) {
+        std::iota(matched.begin(), matched.end(), 0);
+        return matched;
+    }
+    for (size_t b = 0; b < wanted; ++b) {
+        const auto at = std::find(scene.numbers.begin(), scene.numbers.end(), model.bands[b]);
+        if (at == scene.numbers.end())
+            throw misfit(", among them not its band " + std::to_string(model.bands[b]));
+        matched[b] = static_cast<int>(at - scene.numbers.begin());
+    }
+    return matched;
+}
+
+} // namespace hsi::model

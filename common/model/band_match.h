@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// Which bands of a scene a model wants: one rule for all models.
+#pragma once
+
+#include "model/classes.h"
+
+#include <string>
+#include <vector>
+
+namespace hsi::model {
+
+/// The bands that a scene keeps: their numbers in the file (1-based), and their wavelengths in nm (empty, or
+/// one a band, NaN where unknown).
+struct SceneBands {
+    std::vector<int> numbers;
+    std::vector<double> wavelengths_nm;
+};
+
+/// For every band of the model the scene's (0-based, among those kept), none twice:
+/// 1. where both know the wavelengths of all bands, the nearest, at most a quarter of the spacing of the
+/// model's
+///    bands away, and never less than 0.5 nm;
+/// 2. else, or when wavelengths are `ignored`: the bands in their order when there are as many as the model
+///    wants, and the model's own band numbers when there are more.
+/// Throws Error, naming the model's `file` and the scene, when they do not fit.
+std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
+                             const SceneBands& scene, bool ignored);
+
+} // namespace hsi::model

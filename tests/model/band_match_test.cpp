@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Which bands of a scene a model wants: by wavelength, in order, by number, and what does not fit.
+#include "core/error.h"
+#include "model/band_match.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace {
+
+using namespace hsi;
+using model::match_bands;
+using Places = std::vector<int>;
+
+model::ModelBands model_of(std::vector<int> bands, std::vector<double> wavelengths) {
+    model::ModelBands m;
+    m.bands = std::move(bands);
+    m.wavelengths_nm = std::move(wavelengths);
+    return m;
+}
+
+Places match(const model::ModelBands& m, const model::SceneBands& scene, bool ignored = false) {
+    return match_bands("m.json", m, "scene.img", scene, ignored);
+}
+
+std::string complaint(const model::ModelBands& m, const model::SceneBands& scene) {
+    try {
+        match(m, scene);
+    } catch (const Error& e) {
+        return e.what();
+    }
+    return "";
+}
+
+TEST(BandMatch, TheNearestWavelengthIsTaken) {
+    const auto m = model_of({1, 2, 3}, {500, 510, 530});
+    EXPECT_EQ(match(m, {{1, 2, 3, 4}, {530.4, 490, 500.1, 512}}), (Places{2, 3, 0}));
+    EXPECT_EQ(match(m, {{7, 8, 9}, {500, 510, 530}}), (Places{0, 1, 2})) << "numbers do not matter then";
+    const std::string far = complaint(m, {{1, 2, 3}, {500, 513, 530}}); // 3 nm off a spacing of 10
+    EXPECT_NE(far.find("'m.json' was made for other bands"), std::string::npos) << far;
+    EXPECT_NE(far.find("510.0 nm"), std::string::npos) << far;
+    EXPECT_NE(far.find("513.0 nm"), std::string::npos) << far;
+}
+
+TEST(BandMatch, NoBandStandsForTwo) {
+    const auto m = model_of({1, 2}, {500, 500.2});
+    EXPECT_NE(complaint(m, {{1, 2}, {500.1, 600}}).find("already"), std::string::npos);
+    EXPECT_EQ(match(m, {{1, 2}, {500.19, 500}}), (Places{1, 0}));
+}
+
+TEST(BandMatch, WithoutWavelengthsTheOrderCountsAndThenTheNumbers) {
+    const auto m = model_of({2, 3, 7}, {});
+    EXPECT_EQ(match(m, {{1, 2, 3}, {}}), (Places{0, 1, 2})) << "as many as it wants";
+    EXPECT_EQ(match(m, {{1, 2, 3, 4, 5, 6, 7, 8}, {}}), (Places{1, 2, 6}));
+    EXPECT_EQ(match(m, {{7, 2, 3, 1}, {}}), (Places{1, 2, 0}));
+    const std::string none = complaint(m, {{1, 2, 3, 4}, {}});
+    EXPECT_NE(none.find("not its band 7"), std::string::npos) << none;
+    const std::string few = complaint(m, {{1, 2}, {}});
+    EXPECT_NE(few.find("was made for 3 bands, scene.img gives 2"), std::string::npos) << few;
+}
+
+TEST(BandMatch, AnUnknownWavelengthOrAWishLeavesWavelengthsOut) {
+    const auto m = model_of({1, 2}, {500, 510});
+    EXPECT_EQ(match(m, {{4, 5}, {500, std::nan("")}}), (Places{0, 1}));
+    EXPECT_EQ(match(m, {{4, 5}, {900, 910}}, true), (Places{0, 1}));
+    EXPECT_THROW(match(m, {{4, 5}, {900, 910}}), Error);
+    EXPECT_THROW(match(m, {{4}, {500}}, true), Error);
+}
+
+} // namespace
