@@ -211,123 +211,201 @@ __device__ __forceinline__ void prefetch_lines(const float* plane, int pitch, in
             asm volatile("prefetch.global.L2 [%0];" ::"l"(plane + static_cast<size_t>(y + r) * pitch + x));
 }
 
-/// The warps of the core through all windows: sweeps, sums, copies put out as soon as they are complete.
-__device__ __forceinline__ void core_warps(const PersistentWork& work, float4* shared, unsigned barrier) {
-    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-    const Place& place = *reinterpret_cast<const Place*>(shared);
-    float4* const edges = shared + edges_at + (warp + 1) * 64 + lane;
-    float4* const own_sums = shared + sums_at + warp * (warp_rows * 32) + lane;
-    const int neighbours = place.neighbours, windows = work.windows_across * work.windows_down;
-    unsigned epoch = work.epoch, bits = 0;
-    const int first_job = static_cast<int>(blockIdx.x) / (work.across * work.down);
-    // What this thread has to do with the neighbours, in one register that is not computed again and again.
-    enum : int { fetches = 1, shows = 2, takes = 4, northern = 8, southern = 16 };
+/// What a thread of the core's warps has to do with the neighbours.
+enum : int { fetches = 1, shows = 2, takes = 4, northern = 8, southern = 16 };
+
+/// Where a thread of the core's warps is, and what it has in shared memory.
+struct CoreThread {
+    int warp, lane;
+    int part; ///< bits fetches ... southern
+    float4* own_sums;
+    float4* sides; ///< of the warp: [left, right][line][Y_k, Y_{k-1}]
+    int words;     ///< its word of the block's sides: two a line and level of both sides, one for each lane
+};
+
+/// Levels of the recurrence after a group of sweeps; the last two are exchanged.
+struct Levels {
+    Pixels y0, y1, y2, y3;
+};
+
+__device__ __forceinline__ int part_of(const PersistentWork& work, int neighbours, int warp, int lane) {
     int part = 0;
     if (neighbours & (lane < 16 ? to_left : to_right)) part |= fetches; // a word of a side
     if (lane == 1 || lane == 30) part |= shows;
     if (neighbours & (lane == 0 ? to_left : lane == 31 ? to_right : 0)) part |= takes;
     if (warp == 0 && neighbours & to_north) part |= northern;
     if (warp == work.core_lines / warp_rows - 1 && neighbours & to_south) part |= southern;
-    asm volatile("" : "+r"(part));
+    asm volatile("" : "+r"(part)); // one register that is not computed again and again
+    return part;
+}
+
+/// The sums begin with the terms of Y_0.
+__device__ __forceinline__ void begin_sums(const PersistentWork& work, float4* own_sums,
+                                           const Pixels& start) {
+    for (int c = 0; c < work.copies; ++c) {
+        const float a = work.coefficients[c]; // they stand first
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+            own_sums[(c * work.core_lines + r) * 32] =
+                make_float4(a * start[r][0], a * start[r][1], a * start[r][2], a * start[r][3]);
+    }
+}
+
+/// Publishes what the neighbours need of the last two levels: the core's first and last lines from registers,
+/// its first and last samples by way of `sides`, so that each lane has a word.
+__device__ __forceinline__ void show_halo(const PersistentWork& work, const CoreThread& t, const Levels& l,
+                                          unsigned epoch) {
+    // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so they are done
+    // with the last one.
+    uint4* const half = half_of(work, static_cast<int>(blockIdx.x), epoch);
+    for (int which = 0; which < 2; ++which)
+        if (t.part & (which == 0 ? northern : southern)) {
+            uint4* const to = half + which * (warp_rows * 128) + t.lane;
+#pragma unroll
+            for (int r = 0; r < warp_rows; ++r) {
+                publish(to + r * 128, l.y3[r][0], l.y3[r][1], epoch);
+                publish(to + r * 128 + 32, l.y3[r][2], l.y3[r][3], epoch);
+                publish(to + r * 128 + 64, l.y2[r][0], l.y2[r][1], epoch);
+                publish(to + r * 128 + 96, l.y2[r][2], l.y2[r][3], epoch);
+            }
+        }
+    if (t.part & shows) {
+        float4* const to = t.sides + (t.lane == 1 ? 0 : 8);
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r) {
+            to[2 * r] = line_of(l.y3, r);
+            to[2 * r + 1] = line_of(l.y2, r);
+        }
+    }
+    __syncwarp();
+    const float2 own = reinterpret_cast<const float2*>(t.sides)[t.lane];
+    if (t.part & fetches)
+        publish(half + t.words + (t.lane < 16 ? 0 : most_core_lines * 4), own.x, own.y, epoch);
+}
+
+/// A copy's sums of a warp's lines.
+__device__ __forceinline__ void load_sums(float4 (&v)[warp_rows], const float4* sum) {
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r)
+        v[r] = sum[r * 32];
+}
+__device__ __forceinline__ void add_group(float4* sum, float4 a, float4 (&v)[warp_rows], const Levels& l) {
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r) {
+        add_terms(v[r].x, a, l.y0[r][0], l.y1[r][0], l.y2[r][0], l.y3[r][0]);
+        add_terms(v[r].y, a, l.y0[r][1], l.y1[r][1], l.y2[r][1], l.y3[r][1]);
+        add_terms(v[r].z, a, l.y0[r][2], l.y1[r][2], l.y2[r][2], l.y3[r][2]);
+        add_terms(v[r].w, a, l.y0[r][3], l.y1[r][3], l.y2[r][3], l.y3[r][3]);
+        sum[r * 32] = v[r];
+    }
+}
+
+/// Adds a group's terms to the sums of the copies in `live`, two copies at a time, and looks at the
+/// neighbour's word before the last of them when `observes`: what came is for take_halo().
+__device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const CoreThread& t, const Levels& l,
+                                          const float4* terms, unsigned live, bool observes,
+                                          const uint4* from) {
+    uint4 found = make_uint4(0, 0, 0, 0);
+    do {
+        const int c0 = __ffs(live) - 1;
+        live &= live - 1;
+        const int c1 = __ffs(live) - 1; // -1: none
+        live &= live - 1;
+        if (live == 0 && observes && t.part & fetches) found = observe(from);
+        if (c0 < 0) break;
+        float4* const sum0 = t.own_sums + c0 * work.core_lines * 32;
+        float4* const sum1 = t.own_sums + c1 * work.core_lines * 32;
+        const float4 a0 = terms[c0];
+        float4 v0[warp_rows];
+        load_sums(v0, sum0);
+        if (c1 < 0) {
+            add_group(sum0, a0, v0, l);
+        } else {
+            const float4 a1 = terms[c1];
+            float4 v1[warp_rows];
+            load_sums(v1, sum1);
+            add_group(sum0, a0, v0, l);
+            add_group(sum1, a1, v1, l);
+        }
+    } while (live != 0);
+    return found;
+}
+
+/// Takes the neighbours' samples beside the core into the last two levels; `found`: the word as it was seen
+/// first.
+__device__ __forceinline__ void take_halo(const CoreThread& t, Levels& l, uint4 found, const uint4* from,
+                                          unsigned epoch) {
+    while (t.part & fetches && (found.y != epoch || found.w != epoch))
+        found = observe(from);
+    __syncwarp();
+    reinterpret_cast<float2*>(t.sides)[t.lane] =
+        make_float2(__uint_as_float(found.x), __uint_as_float(found.z));
+    __syncwarp();
+    if (t.part & takes) {
+        const float4* const side = t.sides + (t.lane == 0 ? 0 : 8);
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r) {
+            const float4 a = side[2 * r], b = side[2 * r + 1];
+            l.y3[r][0] = a.x, l.y3[r][1] = a.y, l.y3[r][2] = a.z, l.y3[r][3] = a.w;
+            l.y2[r][0] = b.x, l.y2[r][1] = b.y, l.y2[r][2] = b.z, l.y2[r][3] = b.w;
+        }
+    }
+    __syncwarp();
+}
+
+/// Asks for the planes of a job that comes next.
+__device__ __forceinline__ void prefetch_job(const PersistentWork& work, const Place& place, int job,
+                                             int warp, int lane) {
+    const auto& stage = work.stage;
+    const Window win = window_of(work, job);
+    const size_t plane = static_cast<size_t>(win.component) * stage.pitch * stage.lines;
+    const int x = win.x + place.bx * core_samples + lane * 4,
+              y = win.y + place.by * work.core_lines + warp * warp_rows;
+    prefetch_lines(stage.start + plane, stage.pitch, stage.lines, x, y);
+    prefetch_lines(stage.east + plane, stage.pitch, stage.lines, x, y);
+    prefetch_lines(stage.south + plane, stage.pitch, stage.lines, x, y);
+}
+
+/// The warps of the core through all windows: sweeps, sums, copies put out as soon as they are complete.
+__device__ __forceinline__ void core_warps(const PersistentWork& work, float4* shared, unsigned barrier) {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const Place& place = *reinterpret_cast<const Place*>(shared);
+    float4* const edges = shared + edges_at + (warp + 1) * 64 + lane;
+    const int neighbours = place.neighbours, windows = work.windows_across * work.windows_down;
+    unsigned epoch = work.epoch, bits = 0;
+    const int first_job = static_cast<int>(blockIdx.x) / (work.across * work.down);
+    const CoreThread t{warp,
+                       lane,
+                       part_of(work, neighbours, warp, lane),
+                       shared + sums_at + warp * (warp_rows * 32) + lane,
+                       shared + sides_at + warp * 16,
+                       static_cast<int>(exchange_lines) + warp * 16 + lane % 16};
     for (int job = first_job; job < windows * work.stage.components; job += work.teams) {
         Strip s;
-        Pixels level0, level1, level2, level3;
-        load_strip(work, place, window_of(work, job), lane, warp * warp_rows, s, level3);
+        Levels l;
+        load_strip(work, place, window_of(work, job), lane, warp * warp_rows, s, l.y3);
         edges[west_of_edges] = make_float4(s.west[0], s.west[1], s.west[2], s.west[3]);
         edges[north_of_edges] = make_float4(s.north[0], s.north[1], s.north[2], s.north[3]);
         if (job == first_job || windows > 1) bits = output_of(work, place, job);
-        for (int c = 0; c < work.copies; ++c) {
-            const float a = work.coefficients[c]; // the terms of Y_0 stand first
-#pragma unroll
-            for (int r = 0; r < warp_rows; ++r)
-                own_sums[(c * work.core_lines + r) * 32] =
-                    make_float4(a * level3[r][0], a * level3[r][1], a * level3[r][2], a * level3[r][3]);
-        }
+        begin_sums(work, t.own_sums, l.y3);
         for (int g = 0; g < work.groups; ++g) {
             if (g == 0)
-                sweep_core<true, 0>(level3, level3, level0, s, barrier, edges);
+                sweep_core<true, 0>(l.y3, l.y3, l.y0, s, barrier, edges);
             else
-                sweep_core<false, 0>(level2, level3, level0, s, barrier, edges);
-            sweep_core<false, 1>(level3, level0, level1, s, barrier, edges);
-            sweep_core<false, 2>(level0, level1, level2, s, barrier, edges);
-            sweep_core<false, 3>(level1, level2, level3, s, barrier, edges);
+                sweep_core<false, 0>(l.y2, l.y3, l.y0, s, barrier, edges);
+            sweep_core<false, 1>(l.y3, l.y0, l.y1, s, barrier, edges);
+            sweep_core<false, 2>(l.y0, l.y1, l.y2, s, barrier, edges);
+            sweep_core<false, 3>(l.y1, l.y2, l.y3, s, barrier, edges);
             const bool exchanges = neighbours != 0 && g + 1 < work.groups;
-            // Two words a line and level of the two sides: one for each lane.
-            const int words = static_cast<int>(exchange_lines) + warp * 16 + lane % 16;
-            float4* const sides = shared + sides_at + warp * 16; // [left, right][line][Y_k, Y_{k-1}]
-            if (exchanges) {
-                // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so
-                // they are done with the last one.
-                ++epoch;
-                uint4* const half = half_of(work, static_cast<int>(blockIdx.x), epoch);
-                for (int which = 0; which < 2; ++which)
-                    if (part & (which == 0 ? northern : southern)) {
-                        uint4* const to = half + which * (warp_rows * 128) + lane;
-#pragma unroll
-                        for (int r = 0; r < warp_rows; ++r) {
-                            publish(to + r * 128, level3[r][0], level3[r][1], epoch);
-                            publish(to + r * 128 + 32, level3[r][2], level3[r][3], epoch);
-                            publish(to + r * 128 + 64, level2[r][0], level2[r][1], epoch);
-                            publish(to + r * 128 + 96, level2[r][2], level2[r][3], epoch);
-                        }
-                    }
-                if (part & shows) {
-                    float4* const to = sides + (lane == 1 ? 0 : 8);
-#pragma unroll
-                    for (int r = 0; r < warp_rows; ++r) {
-                        to[2 * r] = line_of(level3, r);
-                        to[2 * r + 1] = line_of(level2, r);
-                    }
-                }
-                __syncwarp();
-                const float2 own = reinterpret_cast<const float2*>(sides)[lane];
-                if (part & fetches)
-                    publish(half + words + (lane < 16 ? 0 : most_core_lines * 4), own.x, own.y, epoch);
-            }
+            if (exchanges) show_halo(work, t, l, ++epoch);
             // The sums are added to while the neighbours' halos are on their way.
-            const float4* const now = shared + terms_at + (g & 1) * (batch_copies + 1);
-            const int mask = __float_as_int(now[batch_copies].x);
-            uint4 found = make_uint4(0, 0, 0, 0);
+            const float4* const terms = shared + terms_at + (g & 1) * (batch_copies + 1);
+            const int mask = __float_as_int(terms[batch_copies].x);
             const uint4* const from =
-                half_of(work, static_cast<int>(blockIdx.x) + (lane < 16 ? -1 : 1), epoch) + words +
+                half_of(work, static_cast<int>(blockIdx.x) + (lane < 16 ? -1 : 1), epoch) + t.words +
                 (lane < 16 ? most_core_lines * 4 : 0);
-            unsigned live = mask & ((1 << batch_copies) - 1);
-            do {
-                const int c0 = __ffs(live) - 1;
-                live &= live - 1;
-                const int c1 = __ffs(live) - 1; // -1: none
-                live &= live - 1;
-                if (live == 0 && exchanges && part & fetches) found = observe(from);
-                if (c0 < 0) break;
-                float4* const sum0 = own_sums + c0 * work.core_lines * 32;
-                float4* const sum1 = own_sums + c1 * work.core_lines * 32;
-                const float4 a0 = now[c0];
-                float4 v0[warp_rows];
-#pragma unroll
-                for (int r = 0; r < warp_rows; ++r)
-                    v0[r] = sum0[r * 32];
-                const auto add = [&](float4* sum, float4 a, float4(&v)[warp_rows]) {
-#pragma unroll
-                    for (int r = 0; r < warp_rows; ++r) {
-                        add_terms(v[r].x, a, level0[r][0], level1[r][0], level2[r][0], level3[r][0]);
-                        add_terms(v[r].y, a, level0[r][1], level1[r][1], level2[r][1], level3[r][1]);
-                        add_terms(v[r].z, a, level0[r][2], level1[r][2], level2[r][2], level3[r][2]);
-                        add_terms(v[r].w, a, level0[r][3], level1[r][3], level2[r][3], level3[r][3]);
-                        sum[r * 32] = v[r];
-                    }
-                };
-                if (c1 < 0) {
-                    add(sum0, a0, v0);
-                } else {
-                    const float4 a1 = now[c1];
-                    float4 v1[warp_rows];
-#pragma unroll
-                    for (int r = 0; r < warp_rows; ++r)
-                        v1[r] = sum1[r * 32];
-                    add(sum0, a0, v0);
-                    add(sum1, a1, v1);
-                }
-            } while (live != 0);
+            const uint4 found =
+                add_sums(work, t, l, terms, mask & ((1 << batch_copies) - 1), exchanges, from);
             if (const int complete = mask >> batch_copies) {
                 __syncwarp(); // the sums of other lanes
                 put_out(work, place, job,
@@ -335,34 +413,9 @@ __device__ __forceinline__ void core_warps(const PersistentWork& work, float4* s
                         bits);
                 __syncwarp();
             }
-            if (exchanges) {
-                while (part & fetches && (found.y != epoch || found.w != epoch))
-                    found = observe(from);
-                __syncwarp();
-                reinterpret_cast<float2*>(sides)[lane] =
-                    make_float2(__uint_as_float(found.x), __uint_as_float(found.z));
-                __syncwarp();
-                if (part & takes) {
-                    const float4* const side = sides + (lane == 0 ? 0 : 8);
-#pragma unroll
-                    for (int r = 0; r < warp_rows; ++r) {
-                        const float4 a = side[2 * r], b = side[2 * r + 1];
-                        level3[r][0] = a.x, level3[r][1] = a.y, level3[r][2] = a.z, level3[r][3] = a.w;
-                        level2[r][0] = b.x, level2[r][1] = b.y, level2[r][2] = b.z, level2[r][3] = b.w;
-                    }
-                }
-                __syncwarp();
-            }
-            if (g == work.groups / 2 && job + work.teams < windows * work.stage.components && lane % 8 == 0) {
-                const auto& stage = work.stage;
-                const Window win = window_of(work, job + work.teams);
-                const size_t plane = static_cast<size_t>(win.component) * stage.pitch * stage.lines;
-                const int x = win.x + place.bx * core_samples + lane * 4,
-                          y = win.y + place.by * work.core_lines + warp * warp_rows;
-                prefetch_lines(stage.start + plane, stage.pitch, stage.lines, x, y);
-                prefetch_lines(stage.east + plane, stage.pitch, stage.lines, x, y);
-                prefetch_lines(stage.south + plane, stage.pitch, stage.lines, x, y);
-            }
+            if (exchanges) take_halo(t, l, found, from, epoch);
+            if (g == work.groups / 2 && job + work.teams < windows * work.stage.components && lane % 8 == 0)
+                prefetch_job(work, place, job + work.teams, warp, lane);
         }
         block_barrier();
     }
