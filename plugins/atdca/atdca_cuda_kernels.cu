@@ -338,367 +338,442 @@ __device__ bool among(long long pixel, const long long* found, int count) {
     return false;
 }
 
-/// blocks: 3 x most_blocks, two rounds of bests and one of ties.
-__global__ void __launch_bounds__(threads, 1)
-    search(SearchWork w, Layout layout, Best* blocks, unsigned long long* floors) {
-    __shared__ Best warp_best[most_blocks / 32];
-    __shared__ double residual, decisive_projection;
-    __shared__ unsigned long long known_floor;
-    __shared__ int listed, taken, waiting;
-    const cg::grid_group grid = cg::this_grid();
-    const SearchShape shape = w.shape;
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    const int row = shape.row(), row_pieces = row / piece;
-    const int64_t groups = shape.groups(), step = gridDim.x;
-    const int vector_at = static_cast<int>(layout.vector / 8), p_at = static_cast<int>(layout.p / 8),
-              coefficients_at = static_cast<int>(layout.coefficients / 8);
-    double *const vector = shared_at(vector_at), *const p = shared_at(p_at);
-    const Buffer buffer{reinterpret_cast<float*>(memory + layout.buffer) +
-                            (warp * pixels_at_once + lane / lanes_each) * layout.stride +
-                            lane % lanes_each * 4,
-                        layout.pieces};
-    long long* const found = reinterpret_cast<long long*>(memory + layout.found);
-    int* const list = reinterpret_cast<int*>(memory + layout.list);
-    int* const pixel_list = reinterpret_cast<int*>(memory + layout.pixels);
-    Basis basis{w.basis, shape.bands, pitch_of(shape), 0};
-    // A block's groups are blockIdx.x, blockIdx.x + gridDim.x ...: bright areas are spread over all blocks.
-    const int64_t mine = blockIdx.x < groups ? (groups - blockIdx.x + step - 1) / step : 0;
-    const auto first_of = [&](int64_t i) { return (blockIdx.x + i * step) * group; };
-    // Bounds of the block's groups: in shared memory, or where SearchWork has them.
-    double* const greatest =
-        layout.resident > 0 ? reinterpret_cast<double*>(memory + layout.greatest) : w.greatest + blockIdx.x;
-    const int64_t greatest_step = layout.resident > 0 ? 1 : step;
-    unsigned long long visits = 0; // pixels that this warp has looked at
-    int count = 0;                 // targets found
-    double first_norm = 0;
+/// What a block's threads share besides `memory`.
+struct Shared {
+    Best warp_best[most_blocks / 32];
+    double residual, decisive_projection;
+    unsigned long long known_floor; ///< the block's lower bound of the next score, ordered()
+    int listed, taken, waiting;
+};
 
+__device__ Best none() { return {minus_infinity(), -1, minus_infinity()}; }
+
+/// The search as a thread sees it. The phases below take it by reference and are inlined, so that what they
+/// use of it stays in registers.
+struct Search {
+    const SearchWork& w;
+    const SearchShape shape;
+    Shared& shared;
+    Best* const blocks; ///< 3 x most_blocks, two rounds of bests and one of ties
+    unsigned long long* const floors;
+    const int lane, warp;
+    const int row, row_pieces;
+    const int window;                           ///< q_k in shared memory at a time
+    const int vector_at, p_at, coefficients_at; ///< places in shared memory
+    const Buffer buffer;
+    long long* const found; ///< the targets' pixels
+    int* const list;        ///< groups that may have the next target
+    int* const pixel_list;  ///< pixels of a batch of them that may be it
+    const int64_t step;     ///< from a group of the block to the next
+    const int64_t mine;     ///< groups of the block
+    double* const greatest; ///< bounds of the block's groups: in shared memory, or where SearchWork has them
+    const int64_t greatest_step;
+
+    Basis basis;
+    int count = 0;                 ///< targets found
+    bool exact = true;             ///< the scores decide, as norms do
+    double error = 0;              ///< of a screened score
+    double first_norm = 0;         ///< of the first target
+    Best of_lane = none();         ///< for the next target, of what this lane has seen
+    unsigned long long visits = 0; ///< pixels that this warp has looked at
+    End end = End::complete;
+
+    __device__ __forceinline__ Search(const SearchWork& work, const Layout& layout, Shared& of_block,
+                                      Best* bests, unsigned long long* bounds)
+        : w(work), shape(work.shape), shared(of_block), blocks(bests), floors(bounds),
+          lane(static_cast<int>(threadIdx.x) % 32), warp(static_cast<int>(threadIdx.x) / 32),
+          row(shape.row()), row_pieces(row / piece), window(layout.window),
+          vector_at(static_cast<int>(layout.vector / 8)), p_at(static_cast<int>(layout.p / 8)),
+          coefficients_at(static_cast<int>(layout.coefficients / 8)),
+          buffer{reinterpret_cast<float*>(memory + layout.buffer) +
+                     (warp * pixels_at_once + lane / lanes_each) * layout.stride + lane % lanes_each * 4,
+                 layout.pieces},
+          found(reinterpret_cast<long long*>(memory + layout.found)),
+          list(reinterpret_cast<int*>(memory + layout.list)),
+          pixel_list(reinterpret_cast<int*>(memory + layout.pixels)), step(gridDim.x),
+          mine(blockIdx.x < shape.groups() ? (shape.groups() - blockIdx.x + step - 1) / step : 0),
+          greatest(layout.resident > 0 ? reinterpret_cast<double*>(memory + layout.greatest)
+                                       : work.greatest + blockIdx.x),
+          greatest_step(layout.resident > 0 ? 1 : step), basis{work.basis, shape.bands, pitch_of(shape), 0} {}
+
+    /// A block's groups are blockIdx.x, blockIdx.x + gridDim.x ...: bright areas are spread over all blocks.
+    __device__ int64_t first_of(int64_t i) const { return (blockIdx.x + i * step) * group; }
+    __device__ double& greatest_of(int64_t i) const { return greatest[i * greatest_step]; }
+};
+
+/// The norms are the first scores.
+__device__ __forceinline__ void start_from_norms(Search& s) {
     // What stands after a vector's last band must be finite.
 #pragma unroll 1
-    for (double* at = shared_at(threadIdx.x); at < shared_at(coefficients_at); at += threads)
+    for (double* at = shared_at(threadIdx.x); at < shared_at(s.coefficients_at); at += threads)
         *at = 0;
-
-    // ---- the norms, and each block's first of the longest
     unsigned long long valid_here = 0;
-    Best of_lane{minus_infinity(), -1, minus_infinity()};
-    for (int64_t i = warp; i < mine; i += warps) {
-        const int64_t pixel = first_of(i) + lane;
-        if (pixel >= shape.pixels) w.norm[pixel] = minus_infinity();
-        const double n = w.norm[pixel];
-        w.score[pixel] = n;
-        w.applied[pixel] = 0;
+    for (int64_t i = s.warp; i < s.mine; i += warps) {
+        const int64_t pixel = s.first_of(i) + s.lane;
+        if (pixel >= s.shape.pixels) s.w.norm[pixel] = minus_infinity();
+        const double n = s.w.norm[pixel];
+        s.w.score[pixel] = n;
+        s.w.applied[pixel] = 0;
         const double most = warp_max(n);
-        if (lane == 0) greatest[i * greatest_step] = most;
+        if (s.lane == 0) s.greatest_of(i) = most;
         valid_here += n != minus_infinity();
         // These norms decide: nothing is near enough to be looked at again.
-        if (n != minus_infinity() && before(n, pixel, of_lane.score, of_lane.pixel))
-            of_lane = {n, pixel, minus_infinity()};
+        if (n != minus_infinity() && before(n, pixel, s.of_lane.score, s.of_lane.pixel))
+            s.of_lane = {n, pixel, minus_infinity()};
     }
     for (int o = 16; o > 0; o /= 2)
         valid_here += __shfl_xor_sync(all, valid_here, o);
-    if (lane == 0 && valid_here) atomicAdd(&w.result->valid, valid_here);
+    if (s.lane == 0 && valid_here) atomicAdd(&s.w.result->valid, valid_here);
+}
 
-    double error = 0; // of a screened score
-    /// A warp applies all missed targets to eight pixels, one for each set of lanes (-1: none), and raises
-    /// the lower bound of the next score.
-    const auto look_at = [&](int64_t pixel, bool bounding) {
-        double s = pixel >= 0 ? w.score[pixel] : minus_infinity();
-        if (s == minus_infinity()) pixel = -1;
-        int first = pixel >= 0 ? w.applied[pixel] : count;
-        // One lane reads it for all: it may rise meanwhile.
-        const unsigned long long known =
-            __shfl_sync(all, *const_cast<volatile unsigned long long*>(&known_floor), 0);
-        if (bounding && s + error < from_ordered(known)) pixel = -1;
-        if (pixel < 0) first = count;
-        const int had = first;
-        for (int o = lanes_each; o < 32; o *= 2)
-            first = min(first, __shfl_xor_sync(all, first, o));
-        if (first == count) return;
-        // Sets without a pixel look at another's.
-        const int somebody = __ffs(static_cast<int>(__ballot_sync(all, pixel >= 0))) - 1;
-        const int64_t other = __shfl_sync(all, pixel, somebody);
-        const float* const x = w.cube + (pixel >= 0 ? pixel : other) * row + lane % lanes_each * 4;
-        s -= missed_squares(x, row_pieces, buffer, basis.pitch, first - basis.base, had - first,
-                            count - first);
-        if (pixel < 0) s = minus_infinity();
-        if (pixel >= 0 && lane % lanes_each == 0) {
-            w.score[pixel] = s;
-            w.applied[pixel] = count;
-            merge(of_lane, {s, pixel, minus_infinity()});
+/// A warp applies all missed targets to eight pixels, one for each set of lanes (-1: none), and raises the
+/// lower bound of the next score.
+__device__ __forceinline__ void look_at(Search& s, int64_t pixel, bool bounding) {
+    double score = pixel >= 0 ? s.w.score[pixel] : minus_infinity();
+    if (score == minus_infinity()) pixel = -1;
+    int first = pixel >= 0 ? s.w.applied[pixel] : s.count;
+    // One lane reads it for all: it may rise meanwhile.
+    const unsigned long long known =
+        __shfl_sync(all, *const_cast<volatile unsigned long long*>(&s.shared.known_floor), 0);
+    if (bounding && score + s.error < from_ordered(known)) pixel = -1;
+    if (pixel < 0) first = s.count;
+    const int had = first;
+    for (int o = lanes_each; o < 32; o *= 2)
+        first = min(first, __shfl_xor_sync(all, first, o));
+    if (first == s.count) return;
+    // Sets without a pixel look at another's.
+    const int somebody = __ffs(static_cast<int>(__ballot_sync(all, pixel >= 0))) - 1;
+    const int64_t other = __shfl_sync(all, pixel, somebody);
+    const float* const x = s.w.cube + (pixel >= 0 ? pixel : other) * s.row + s.lane % lanes_each * 4;
+    score -= missed_squares(x, s.row_pieces, s.buffer, s.basis.pitch, first - s.basis.base, had - first,
+                            s.count - first);
+    if (pixel < 0) score = minus_infinity();
+    if (pixel >= 0 && s.lane % lanes_each == 0) {
+        s.w.score[pixel] = score;
+        s.w.applied[pixel] = s.count;
+        merge(s.of_lane, {score, pixel, minus_infinity()});
+    }
+    s.visits += static_cast<unsigned>(__popc(__ballot_sync(all, pixel >= 0))) / lanes_each;
+    __syncwarp();
+    if (!bounding) return;
+    score = warp_max(score);
+    if (s.lane == 0) {
+        const unsigned long long ours = ordered(score - s.error);
+        if (ours > known) atomicMax(s.floors + s.count, ours);
+        atomicMax(&s.shared.known_floor, ours);
+    }
+}
+
+/// The block's best, for the others to see behind the grid's barrier.
+__device__ __forceinline__ void publish_best(Search& s, Best* of_block) {
+    merge_lanes(s.of_lane);
+    if (s.lane == 0) s.shared.warp_best[s.warp] = s.of_lane;
+    __syncthreads();
+    if (s.warp == 0) {
+        Best here = none();
+        if (s.lane < warps) here = s.shared.warp_best[s.lane];
+        merge_lanes(here);
+        if (s.lane == 0) *of_block = here;
+    }
+}
+
+/// The best of what all blocks have published; the same in every block.
+__device__ __forceinline__ Best best_of_all(Search& s, const Best* of_blocks) {
+    const int parts = (static_cast<int>(gridDim.x) + 31) / 32;
+    for (int k = s.warp; k < parts; k += warps) {
+        Best here = none();
+        const int at = k * 32 + s.lane;
+        if (at < static_cast<int>(gridDim.x))
+            here = {__ldcg(&of_blocks[at].score), __ldcg(&of_blocks[at].pixel),
+                    __ldcg(&of_blocks[at].second)};
+        merge_lanes(here);
+        if (s.lane == 0) s.shared.warp_best[k] = here;
+    }
+    __syncthreads();
+    Best top = s.shared.warp_best[0];
+#pragma unroll 1
+    for (int k = 1; k < parts; ++k)
+        merge(top, s.shared.warp_best[k]);
+    __syncthreads();
+    return top;
+}
+
+/// The block's best by decisive scores of all pixels whose screened score may be `least` or more. Every warp
+/// goes through the same pixels.
+__device__ __forceinline__ Best decide(Search& s, double least) {
+    Best decided = none();
+#pragma unroll 1
+    for (int64_t i = 0; i < s.mine; ++i) {
+        if (!(s.greatest_of(i) + s.error >= least)) continue;
+        const int64_t of_group = s.first_of(i) + s.lane;
+        const double score = s.w.score[of_group];
+        unsigned those = __ballot_sync(all, score != minus_infinity() && score + s.error >= least &&
+                                                (s.shape.gs || s.w.applied[of_group] == s.count) &&
+                                                !(s.shape.sign && among(of_group, s.found, s.count)));
+        for (; those; those &= those - 1) {
+            const int64_t pixel = s.first_of(i) + __ffs(static_cast<int>(those)) - 1;
+            const float* const x = s.w.cube + pixel * s.row;
+            double decisive;
+            if (s.shape.gs) {
+                decisive = dot_with_pixel(x, s.p_at, s.shape.bands);
+                if (!s.shape.sign) decisive = fabs(decisive);
+            } else {
+                decisive =
+                    squared_residual(x, s.w.norm[pixel], s.basis, s.count, s.vector_at, s.coefficients_at);
+            }
+            if (before(decisive, pixel, decided.score, decided.pixel))
+                decided = {decisive, pixel, minus_infinity()};
         }
-        visits += static_cast<unsigned>(__popc(__ballot_sync(all, pixel >= 0))) / lanes_each;
-        __syncwarp();
-        if (!bounding) return;
-        s = warp_max(s);
-        if (lane == 0) {
-            const unsigned long long ours = ordered(s - error);
-            if (ours > known) atomicMax(floors + count, ours);
-            atomicMax(&known_floor, ours);
-        }
-    };
-    bool exact = true; // the norms are
-    End end = End::complete;
-    for (int round = 0;; round ^= 1) {
-        // ---- the best of all blocks becomes a target
-        merge_lanes(of_lane);
-        if (lane == 0) warp_best[warp] = of_lane;
-        __syncthreads();
-        if (warp == 0) {
-            Best here{minus_infinity(), -1, minus_infinity()};
-            if (lane < warps) here = warp_best[lane];
-            merge_lanes(here);
-            if (lane == 0) blocks[round * most_blocks + blockIdx.x] = here;
-        }
+    }
+    return decided;
+}
+
+/// The next target, by the whole grid; none when no pixel is left. `round` alternates between 0 and 1: a
+/// block may still read the last round's bests.
+__device__ __forceinline__ Best choose(Search& s, const cg::grid_group& grid, int round) {
+    publish_best(s, s.blocks + round * most_blocks + blockIdx.x);
+    grid.sync();
+    Best chosen = best_of_all(s, s.blocks + round * most_blocks);
+    if (!s.exact && chosen.pixel >= 0 && chosen.second + s.error >= chosen.score - s.error) {
+        // Others may be the best: all that may are decided anew.
+        const Best decided = decide(s, chosen.score - s.error);
+        if (threadIdx.x == 0) s.blocks[2 * most_blocks + blockIdx.x] = decided;
         grid.sync();
-        const auto best_of_all = [&](const Best* of_blocks) {
-            const int parts = (static_cast<int>(gridDim.x) + 31) / 32;
-            for (int k = warp; k < parts; k += warps) {
-                Best here{minus_infinity(), -1, minus_infinity()};
-                const int at = k * 32 + lane;
-                if (at < static_cast<int>(gridDim.x))
-                    here = {__ldcg(&of_blocks[at].score), __ldcg(&of_blocks[at].pixel),
-                            __ldcg(&of_blocks[at].second)};
-                merge_lanes(here);
-                if (lane == 0) warp_best[k] = here;
-            }
-            __syncthreads();
-            Best top = warp_best[0];
+        chosen = best_of_all(s, s.blocks + 2 * most_blocks);
+    }
+    return chosen;
+}
+
+/// The window of recent targets is full: applies them everywhere, and starts anew.
+__device__ __forceinline__ void empty_window(Search& s) {
+    if (!s.shape.gs)
+        for (int64_t i = s.warp; i < s.mine; i += warps)
 #pragma unroll 1
-            for (int k = 1; k < parts; ++k)
-                merge(top, warp_best[k]);
-            __syncthreads();
-            return top;
-        };
-        Best chosen = best_of_all(blocks + round * most_blocks); // the same in every block
-        if (!exact && chosen.pixel >= 0 && chosen.second + error >= chosen.score - error) {
-            // Others may be the best: all that may are decided anew. Every warp goes through the same pixels.
-            Best decided{minus_infinity(), -1, minus_infinity()};
-            const double least = chosen.score - error;
+            for (int from = 0; from < group; from += pixels_at_once)
+                look_at(s, s.first_of(i) + from + s.lane / lanes_each, false);
+    __syncthreads();
+    s.basis.base = s.count;
+}
+
+/// The chosen pixel becomes a target: its q, and its decisive scores on the way. False: the search has ended.
+__device__ __forceinline__ bool take_target(Search& s, int64_t pixel) {
+    double* const vector = shared_at(s.vector_at);
 #pragma unroll 1
-            for (int64_t i = 0; i < mine; ++i) {
-                if (!(greatest[i * greatest_step] + error >= least)) continue;
-                const int64_t of_group = first_of(i) + lane;
-                const double s = w.score[of_group];
-                unsigned those = __ballot_sync(all, s != minus_infinity() && s + error >= least &&
-                                                        (shape.gs || w.applied[of_group] == count) &&
-                                                        !(shape.sign && among(of_group, found, count)));
-                for (; those; those &= those - 1) {
-                    const int64_t pixel = first_of(i) + __ffs(static_cast<int>(those)) - 1;
-                    const float* const x = w.cube + pixel * row;
-                    double decisive;
-                    if (shape.gs) {
-                        decisive = dot_with_pixel(x, p_at, shape.bands);
-                        if (!shape.sign) decisive = fabs(decisive);
-                    } else {
-                        decisive =
-                            squared_residual(x, w.norm[pixel], basis, count, vector_at, coefficients_at);
-                    }
-                    if (before(decisive, pixel, decided.score, decided.pixel))
-                        decided = {decisive, pixel, minus_infinity()};
-                }
-            }
-            if (threadIdx.x == 0) blocks[2 * most_blocks + blockIdx.x] = decided;
-            grid.sync();
-            chosen = best_of_all(blocks + 2 * most_blocks);
-        }
-        if (count == 0) {
-            if (chosen.pixel < 0) break; // no valid pixel
-            first_norm = chosen.score;
-        } else if (chosen.pixel < 0) {
-            end = shape.gs && shape.sign ? End::nothing_positive : End::rank;
-            break;
-        }
-        // The window of recent targets is full: apply them everywhere, and start anew.
-        if (count - basis.base == layout.window) {
-            if (!shape.gs)
-                for (int64_t i = warp; i < mine; i += warps)
-#pragma unroll 1
-                    for (int from = 0; from < group; from += pixels_at_once)
-                        look_at(first_of(i) + from + lane / lanes_each, false);
-            __syncthreads();
-            basis.base = count;
-        }
-        // ---- its q, and its decisive scores on the way
-#pragma unroll 1
-        for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads)
-            vector[b] = static_cast<double>(w.cube[chosen.pixel * row + b]);
-        const double squared = w.norm[chosen.pixel];
-        if (shape.gs && count > 0) {
-            __syncthreads();
-            if (warp == warps - 1) {
-                const double d = dot_of(p_at, vector_at, shape.bands);
-                if (lane == 0) decisive_projection = shape.sign ? d : fabs(d);
-            }
-        }
-        orthogonalise(basis, count, vector_at, coefficients_at, squared, &residual);
-        const double score = shape.gs && count > 0 ? decisive_projection : residual;
-        if (count > 0) {
-            if (shape.gs && shape.sign && score <= 0) {
-                end = End::nothing_positive;
-                break;
-            }
-            if (residual < rank_limit * first_norm) {
-                end = End::rank;
-                break;
-            }
-        }
-        if (threadIdx.x == 0) {
-            found[count] = chosen.pixel;
-            if (blockIdx.x == 0) {
-                w.found[count] = chosen.pixel;
-                w.found_score[count] = score;
-            }
-        }
-        if (count + 1 == shape.targets) {
-            ++count;
-            break;
-        }
-        const double length = __dsqrt_rn(dot_of(vector_at, vector_at, shape.bands));
-#pragma unroll 1
-        for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads) {
-            const double q = __ddiv_rn(vector[b], length);
-            *shared_at((count - basis.base) * basis.pitch + b) = q;
-            if (blockIdx.x == 0) w.basis[static_cast<size_t>(count) * shape.bands + b] = q;
-        }
-        ++count;
-        exact = false;
-        of_lane = {minus_infinity(), -1, minus_infinity()};
-        if (threadIdx.x == 0) known_floor = 0;
+    for (int b = static_cast<int>(threadIdx.x); b < s.shape.bands; b += threads)
+        vector[b] = static_cast<double>(s.w.cube[pixel * s.row + b]);
+    const double squared = s.w.norm[pixel];
+    if (s.shape.gs && s.count > 0) {
         __syncthreads();
-        error = 8.0 * (count + 1) * (shape.bands + 4) * unit_roundoff * first_norm;
-        if (shape.gs) {
+        if (s.warp == warps - 1) {
+            const double d = dot_of(s.p_at, s.vector_at, s.shape.bands);
+            if (s.lane == 0) s.shared.decisive_projection = s.shape.sign ? d : fabs(d);
+        }
+    }
+    orthogonalise(s.basis, s.count, s.vector_at, s.coefficients_at, squared, &s.shared.residual);
+    const double score = s.shape.gs && s.count > 0 ? s.shared.decisive_projection : s.shared.residual;
+    if (s.count > 0) {
+        if (s.shape.gs && s.shape.sign && score <= 0) {
+            s.end = End::nothing_positive;
+            return false;
+        }
+        if (s.shared.residual < rank_limit * s.first_norm) {
+            s.end = End::rank;
+            return false;
+        }
+    }
+    if (threadIdx.x == 0) {
+        s.found[s.count] = pixel;
+        if (blockIdx.x == 0) {
+            s.w.found[s.count] = pixel;
+            s.w.found_score[s.count] = score;
+        }
+    }
+    if (s.count + 1 == s.shape.targets) {
+        ++s.count;
+        return false;
+    }
+    const double length = __dsqrt_rn(dot_of(s.vector_at, s.vector_at, s.shape.bands));
 #pragma unroll 1
-            for (int b = static_cast<int>(threadIdx.x); b < shape.bands; b += threads)
-                p[b] = 1.0;
-            orthogonalise(basis, count, p_at, coefficients_at, 0, &residual);
-            const double p_squared = dot_of(p_at, p_at, shape.bands);
-            if (p_squared < 1e-16 * shape.bands) {
-                end = End::p_vanished;
-                break;
-            }
-            error = 4.0 * (shape.bands + 4) * unit_roundoff * sqrt(p_squared * first_norm);
-            for (int64_t i = warp; i < mine; i += warps) {
-                double here = minus_infinity();
-                const bool valid = w.norm[first_of(i) + lane] != minus_infinity();
-                const unsigned those = __ballot_sync(all, valid);
+    for (int b = static_cast<int>(threadIdx.x); b < s.shape.bands; b += threads) {
+        const double q = __ddiv_rn(vector[b], length);
+        *shared_at((s.count - s.basis.base) * s.basis.pitch + b) = q;
+        if (blockIdx.x == 0) s.w.basis[static_cast<size_t>(s.count) * s.shape.bands + b] = q;
+    }
+    ++s.count;
+    s.exact = false;
+    s.of_lane = none();
+    if (threadIdx.x == 0) s.shared.known_floor = 0;
+    __syncthreads();
+    s.error = 8.0 * (s.count + 1) * (s.shape.bands + 4) * unit_roundoff * s.first_norm;
+    return true;
+}
+
+/// GS: all pixels' scores along what the targets leave of the vector of ones. False: they leave nothing.
+__device__ __forceinline__ bool project_all(Search& s) {
+    double* const p = shared_at(s.p_at);
 #pragma unroll 1
-                for (int from = 0; from < group; from += pixels_at_once) {
-                    const int64_t pixel = first_of(i) + from + lane / lanes_each;
-                    double value =
-                        projection(w.cube + min(pixel, shape.pixels - 1) * row + lane % lanes_each * 4,
-                                   row_pieces, buffer, p_at);
-                    if (!shape.sign) value = fabs(value);
-                    if (!(those >> (from + lane / lanes_each) & 1)) value = minus_infinity();
-                    if (lane % lanes_each == 0) {
-                        if (shape.sign && value > of_lane.second && among(pixel, found, count))
-                            value = minus_infinity();
-                        w.score[pixel] = value;
-                        if (value != minus_infinity()) merge(of_lane, {value, pixel, minus_infinity()});
-                        here = fmax(here, value);
-                    }
-                }
-                here = warp_max(here);
-                if (lane == 0) greatest[i * greatest_step] = here;
-                visits += group;
+    for (int b = static_cast<int>(threadIdx.x); b < s.shape.bands; b += threads)
+        p[b] = 1.0;
+    orthogonalise(s.basis, s.count, s.p_at, s.coefficients_at, 0, &s.shared.residual);
+    const double p_squared = dot_of(s.p_at, s.p_at, s.shape.bands);
+    if (p_squared < 1e-16 * s.shape.bands) {
+        s.end = End::p_vanished;
+        return false;
+    }
+    s.error = 4.0 * (s.shape.bands + 4) * unit_roundoff * sqrt(p_squared * s.first_norm);
+    for (int64_t i = s.warp; i < s.mine; i += warps) {
+        double here = minus_infinity();
+        const bool valid = s.w.norm[s.first_of(i) + s.lane] != minus_infinity();
+        const unsigned those = __ballot_sync(all, valid);
+#pragma unroll 1
+        for (int from = 0; from < group; from += pixels_at_once) {
+            const int64_t pixel = s.first_of(i) + from + s.lane / lanes_each;
+            double value =
+                projection(s.w.cube + min(pixel, s.shape.pixels - 1) * s.row + s.lane % lanes_each * 4,
+                           s.row_pieces, s.buffer, s.p_at);
+            if (!s.shape.sign) value = fabs(value);
+            if (!(those >> (from + s.lane / lanes_each) & 1)) value = minus_infinity();
+            if (s.lane % lanes_each == 0) {
+                if (s.shape.sign && value > s.of_lane.second && among(pixel, s.found, s.count))
+                    value = minus_infinity();
+                s.w.score[pixel] = value;
+                if (value != minus_infinity()) merge(s.of_lane, {value, pixel, minus_infinity()});
+                here = fmax(here, value);
             }
+        }
+        here = warp_max(here);
+        if (s.lane == 0) s.greatest_of(i) = here;
+        s.visits += group;
+    }
+    return true;
+}
+
+/// OSP: a lower bound of the next score, from each warp's most promising pixels.
+__device__ __forceinline__ void raise_floor(Search& s) {
+    double top = minus_infinity();
+    int64_t top_at = 0;
+    for (int64_t i = s.warp + static_cast<int64_t>(s.lane) * top_warps; i < s.mine; i += 32 * top_warps) {
+        const double most = s.greatest_of(i);
+        if (most > top) {
+            top = most;
+            top_at = i;
+        }
+    }
+#pragma unroll 1
+    for (int o = 16; o > 0; o /= 2) {
+        const double other = __shfl_xor_sync(all, top, o);
+        const int64_t other_at = __shfl_xor_sync(all, top_at, o);
+        if (other > top || (other == top && other_at < top_at)) {
+            top = other;
+            top_at = other_at;
+        }
+    }
+    if (top == minus_infinity()) return;
+    const int64_t pixel = s.first_of(top_at) + s.lane;
+    const double score = s.w.score[pixel];
+    int rank = 0;
+#pragma unroll 4
+    for (int k = 0; k < 32; ++k) {
+        const double other = __shfl_sync(all, score, k);
+        rank += other > score || (other == score && k < s.lane);
+    }
+    // The pixel of rank r goes to the r-th of the lanes' sets.
+    int who = -1;
+#pragma unroll 1
+    for (int r = 0; r < pixels_at_once; ++r) {
+        const int at =
+            __ffs(static_cast<int>(__ballot_sync(all, rank == r && score != minus_infinity()))) - 1;
+        if (s.lane / lanes_each == r) who = at;
+    }
+    look_at(s, who < 0 ? -1 : s.first_of(top_at) + who, true);
+    const double most = warp_max(s.w.score[pixel]);
+    if (s.lane == 0) s.greatest_of(top_at) = most;
+}
+
+/// OSP: looks at the listed groups' pixels that may be the next target, a batch of groups at a time: lists
+/// the pixels, hands them out to the warps, and bounds the groups anew.
+__device__ __forceinline__ void look_at_listed(Search& s, int groups_here) {
+    for (int batch = 0; batch < groups_here; batch += batch_groups) {
+        const int end_of_batch = min(batch + batch_groups, groups_here);
+        if (threadIdx.x == 0) s.shared.waiting = s.shared.taken = 0;
+        const double least = from_ordered(s.shared.known_floor);
+        __syncthreads();
+        for (int k = batch + s.warp; k < end_of_batch; k += warps) {
+            const int64_t pixel = s.first_of(s.list[k]) + s.lane;
+            const bool wanted = s.w.score[pixel] + s.error >= least && s.w.applied[pixel] < s.count;
+            const unsigned those = __ballot_sync(all, wanted);
+            int at = 0;
+            if (s.lane == 0 && those) at = atomicAdd(&s.shared.waiting, __popc(those));
+            at = __shfl_sync(all, at, 0) + __popc(those & ((1u << s.lane) - 1));
+            if (wanted) s.pixel_list[at] = (s.list[k] * group) + s.lane;
+        }
+        __syncthreads();
+        const int pixels_here = s.shared.waiting;
+        for (;;) {
+            int at = s.lane == 0 ? atomicAdd(&s.shared.taken, pixels_at_once) : 0;
+            at = __shfl_sync(all, at, 0);
+            if (at >= pixels_here) break;
+            at += s.lane / lanes_each;
+            int64_t pixel = -1;
+            if (at < pixels_here) pixel = s.first_of(s.pixel_list[at] / group) + s.pixel_list[at] % group;
+            look_at(s, pixel, true);
+        }
+        __syncthreads();
+        for (int k = batch + s.warp; k < end_of_batch; k += warps) {
+            const double most = warp_max(s.w.score[s.first_of(s.list[k]) + s.lane]);
+            if (s.lane == 0) s.greatest_of(s.list[k]) = most;
+        }
+    }
+}
+
+/// OSP: brings all pixels up to date that may be the next target.
+__device__ __forceinline__ void screen(Search& s) {
+    for (int64_t from = 0; from < s.mine; from += threads) {
+        if (threadIdx.x == 0) s.shared.listed = 0;
+        const double least = from_ordered(s.shared.known_floor);
+        __syncthreads();
+        const int64_t i = from + threadIdx.x;
+        if (i < s.mine && s.greatest_of(i) + s.error >= least)
+            s.list[atomicAdd(&s.shared.listed, 1)] = static_cast<int>(i);
+        __syncthreads();
+        look_at_listed(s, s.shared.listed);
+        __syncthreads();
+    }
+}
+
+__global__ void __launch_bounds__(threads, 1)
+    search(SearchWork w, Layout layout, Best* blocks, unsigned long long* floors) {
+    __shared__ Shared shared;
+    const cg::grid_group grid = cg::this_grid();
+    Search s(w, layout, shared, blocks, floors);
+    start_from_norms(s);
+    for (int round = 0;; round ^= 1) {
+        const Best chosen = choose(s, grid, round);
+        if (s.count == 0) {
+            if (chosen.pixel < 0) break; // no valid pixel
+            s.first_norm = chosen.score;
+        } else if (chosen.pixel < 0) {
+            s.end = s.shape.gs && s.shape.sign ? End::nothing_positive : End::rank;
+            break;
+        }
+        if (s.count - s.basis.base == s.window) empty_window(s);
+        if (!take_target(s, chosen.pixel)) break;
+        if (s.shape.gs) {
+            if (!project_all(s)) break;
             continue;
         }
-
-        // ---- OSP: a lower bound of the next score, from the most promising pixels
-        if (warp < top_warps) {
-            double top = minus_infinity();
-            int64_t top_at = 0;
-            for (int64_t i = warp + static_cast<int64_t>(lane) * top_warps; i < mine; i += 32 * top_warps) {
-                const double most = greatest[i * greatest_step];
-                if (most > top) {
-                    top = most;
-                    top_at = i;
-                }
-            }
-#pragma unroll 1
-            for (int o = 16; o > 0; o /= 2) {
-                const double other = __shfl_xor_sync(all, top, o);
-                const int64_t other_at = __shfl_xor_sync(all, top_at, o);
-                if (other > top || (other == top && other_at < top_at)) {
-                    top = other;
-                    top_at = other_at;
-                }
-            }
-            if (top != minus_infinity()) {
-                const int64_t pixel = first_of(top_at) + lane;
-                const double s = w.score[pixel];
-                int rank = 0;
-#pragma unroll 4
-                for (int k = 0; k < 32; ++k) {
-                    const double other = __shfl_sync(all, s, k);
-                    rank += other > s || (other == s && k < lane);
-                }
-                // The pixel of rank r goes to the r-th of the lanes' sets.
-                int who = -1;
-#pragma unroll 1
-                for (int r = 0; r < pixels_at_once; ++r) {
-                    const int at =
-                        __ffs(static_cast<int>(__ballot_sync(all, rank == r && s != minus_infinity()))) - 1;
-                    if (lane / lanes_each == r) who = at;
-                }
-                look_at(who < 0 ? -1 : first_of(top_at) + who, true);
-                const double most = warp_max(w.score[pixel]);
-                if (lane == 0) greatest[top_at * greatest_step] = most;
-            }
-        }
+        if (s.warp < top_warps) raise_floor(s);
         // With a bound that not all blocks have raised yet, more pixels would be looked at than this meeting
         // costs.
         grid.sync();
-        if (threadIdx.x == 0) known_floor = __ldcg(floors + count);
+        if (threadIdx.x == 0) shared.known_floor = __ldcg(floors + s.count);
         __syncthreads();
-
-        // ---- pixels that may be it
-        for (int64_t from = 0; from < mine; from += threads) {
-            if (threadIdx.x == 0) listed = 0;
-            double least = from_ordered(known_floor);
-            __syncthreads();
-            const int64_t i = from + threadIdx.x;
-            if (i < mine && greatest[i * greatest_step] + error >= least)
-                list[atomicAdd(&listed, 1)] = static_cast<int>(i);
-            __syncthreads();
-            const int groups_here = listed;
-            for (int batch = 0; batch < groups_here; batch += batch_groups) {
-                const int end_of_batch = min(batch + batch_groups, groups_here);
-                if (threadIdx.x == 0) waiting = taken = 0;
-                least = from_ordered(known_floor);
-                __syncthreads();
-                for (int k = batch + warp; k < end_of_batch; k += warps) {
-                    const int64_t pixel = first_of(list[k]) + lane;
-                    const bool wanted = w.score[pixel] + error >= least && w.applied[pixel] < count;
-                    const unsigned those = __ballot_sync(all, wanted);
-                    int at = 0;
-                    if (lane == 0 && those) at = atomicAdd(&waiting, __popc(those));
-                    at = __shfl_sync(all, at, 0) + __popc(those & ((1u << lane) - 1));
-                    if (wanted) pixel_list[at] = (list[k] * group) + lane;
-                }
-                __syncthreads();
-                const int pixels_here = waiting;
-                for (;;) {
-                    int at = lane == 0 ? atomicAdd(&taken, pixels_at_once) : 0;
-                    at = __shfl_sync(all, at, 0);
-                    if (at >= pixels_here) break;
-                    at += lane / lanes_each;
-                    int64_t pixel = -1;
-                    if (at < pixels_here) pixel = first_of(pixel_list[at] / group) + pixel_list[at] % group;
-                    look_at(pixel, true);
-                }
-                __syncthreads();
-                for (int k = batch + warp; k < end_of_batch; k += warps) {
-                    const double most = warp_max(w.score[first_of(list[k]) + lane]);
-                    if (lane == 0) greatest[list[k] * greatest_step] = most;
-                }
-            }
-            __syncthreads();
-        }
+        screen(s);
     }
-    if (lane == 0) atomicAdd(&w.result->visits, visits);
+    if (s.lane == 0) atomicAdd(&w.result->visits, s.visits);
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        w.result->found = count;
-        w.result->end = end;
+        w.result->found = s.count;
+        w.result->end = s.end;
     }
 }
 

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The kernels of the CUDA backend, on planes in device memory: packed, [component][line][sample]. Setup is in
 // double precision without fused operations, in the CPU's order: the same bits as there.
+//
+// gradient_cuda_kernels.cu has mask, gradient and ranges, contrast_cuda_kernels.cu what comes of them:
+// histogram, contrast, weights. recurrence_cuda_kernels.cu runs the recurrence, in persistent_cuda_kernels.cu
+// where the device has room for it.
 #pragma once
 
 #include "cuda/device_buffer.h"

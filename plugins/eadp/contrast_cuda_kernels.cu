@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: MIT
+// From gradients to contrasts by histograms, and from these to the weights of the recurrence.
+// Compiled with -fmad=false: operations are fused only where the source says fma.
+#include "eadp/launch.cuh"
+
+#include <cmath>
+
+namespace hsi::eadp::gpu {
+namespace {
+
+__global__ void steepest_kernel(const RangeSums* sums, int components, double* steepest) {
+    const int c = static_cast<int>(threadIdx.x + blockIdx.x * blockDim.x);
+    if (c < components) steepest[c] = sqrt(__longlong_as_double(static_cast<long long>(sums[c].steepest)));
+}
+
+__global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ valid,
+                                 const double* __restrict__ squared, Core core,
+                                 const double* __restrict__ steepest, unsigned long long* counts) {
+    constexpr int copies =
+        threads / 32; // most gradients are small: warps must not wait for one another's bins
+    __shared__ unsigned local[copies * histogram_bins];
+    const int t = static_cast<int>(threadIdx.x);
+    for (int i = t; i < copies * histogram_bins; i += threads)
+        local[i] = 0;
+    __syncthreads();
+    const double top = steepest[blockIdx.y];
+    const size_t plane = static_cast<size_t>(blockIdx.y) * planes.pixels();
+    unsigned* const mine = local + t / 32 * histogram_bins;
+    if (top > 0)
+        for (int y = static_cast<int>(blockIdx.x); y < core.h; y += static_cast<int>(gridDim.x))
+            for (int x = t; x < core.w; x += threads) {
+                const size_t p = static_cast<size_t>(core.y + y) * planes.samples + core.x + x;
+                const double s = squared[plane + p];
+                if (!valid[p] || !(s > 0)) continue;
+                atomicAdd(&mine[min(histogram_bins - 1, static_cast<int>(histogram_bins * sqrt(s) / top))],
+                          1u);
+            }
+    __syncthreads();
+    for (int i = t; i < histogram_bins; i += threads) {
+        unsigned sum = 0;
+        for (int w = 0; w < copies; ++w)
+            sum += local[w * histogram_bins + i];
+        if (sum)
+            atomicAdd(&counts[static_cast<size_t>(blockIdx.y) * histogram_bins + i],
+                      static_cast<unsigned long long>(sum));
+    }
+}
+
+/// The inverse of encode_ordered(), which gathers ranges (gradient_cuda_kernels.cu).
+__device__ float decode_on_device(unsigned bits) {
+    return __uint_as_float(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
+}
+
+// One warp a component; the running count in integers.
+__global__ void contrast_kernel(const RangeSums* sums, const double* steepest,
+                                const unsigned long long* counts, long long share, double* k, float* level) {
+    const int c = static_cast<int>(blockIdx.x), lane = static_cast<int>(threadIdx.x);
+    const unsigned long long* const h = counts + static_cast<size_t>(c) * histogram_bins;
+    unsigned long long before = 0, total = 0;
+    for (int i = lane; i < histogram_bins; i += 32)
+        total += h[i];
+    for (int o = 16; o > 0; o /= 2)
+        total += __shfl_xor_sync(~0u, total, o);
+    int found = -1;
+    for (int base = 0; base < histogram_bins && found < 0; base += 32) {
+        unsigned long long v = base + lane < histogram_bins ? h[base + lane] : 0;
+        for (int o = 1; o < 32; o *= 2) {
+            const auto other = __shfl_up_sync(~0u, v, o);
+            if (lane >= o) v += other;
+        }
+        const unsigned long long count = before + v;
+        // 1e6 count >= share total fits 64 bits for fewer than 1.8e13 pixels.
+        const unsigned hit =
+            __ballot_sync(~0u, 1000000ull * count >= static_cast<unsigned long long>(share) * total);
+        if (hit) found = base + __ffs(static_cast<int>(hit)) - 1;
+        before += __shfl_sync(~0u, v, 31);
+    }
+    if (lane == 0) {
+        const double top = steepest[c];
+        k[c] = total > 0 && top > 0 ? top * (min(found, histogram_bins - 1) + 1) / histogram_bins : 0.0;
+        level[c] = sums[c].valid > 0
+                       ? 0.5f * decode_on_device(sums[c].lowest) + 0.5f * decode_on_device(sums[c].highest)
+                       : 0.0f;
+    }
+}
+
+__device__ double diffusivity(double squared, double k, Diffusivity kind) {
+    if (!(k > 0)) return 1.0;
+    const double k2 = k * k;
+    if (kind == Diffusivity::g2) return k2 / (k2 + squared);
+    const double q = squared / k2;
+    if (kind == Diffusivity::g1) return exp(-q);
+    const double q4 = (q * q) * (q * q);
+    return q4 > 0 ? 1.0 - exp(-3.31488 / q4) : 1.0;
+}
+
+constexpr int weights_w = 64, weights_h = 16;
+
+template <class T>
+__global__ void __launch_bounds__(threads)
+    weights_kernel(Planes planes, const uint8_t* __restrict__ valid, const double* __restrict__ squared,
+                   const double* __restrict__ contrast, const float* __restrict__ level, Diffusivity kind,
+                   T* __restrict__ start, T* __restrict__ east, T* __restrict__ south) {
+    constexpr int wide = weights_w + 1, all = wide * (weights_h + 1), rounds = (all + threads - 1) / threads;
+    __shared__ double g[all]; // negative where there is no flux
+    const int t = static_cast<int>(threadIdx.x), c = static_cast<int>(blockIdx.z);
+    const int x0 = static_cast<int>(blockIdx.x) * weights_w, y0 = static_cast<int>(blockIdx.y) * weights_h;
+    const size_t plane = static_cast<size_t>(c) * planes.pixels();
+    const double k = contrast[c];
+    double s[rounds]; // all loads before the first division
+#pragma unroll
+    for (int round = 0; round < rounds; ++round) {
+        const int at = round * threads + t, x = x0 + at % wide, y = y0 + at / wide;
+        s[round] = -1;
+        if (at < all && x < planes.samples && y < planes.lines) {
+            const size_t p = static_cast<size_t>(y) * planes.samples + x;
+            const double there = squared[plane + p];
+            if (valid[p]) s[round] = there;
+        }
+    }
+    const T base = static_cast<T>(level[c]);
+    const int pitch = padded(planes.samples);
+    constexpr int lines_each = weights_w * weights_h / threads;
+    const int i = t % weights_w, j = t / weights_w * lines_each, x = x0 + i;
+    float value[lines_each];
+#pragma unroll
+    for (int r = 0; r < lines_each; ++r)
+        value[r] = x < planes.samples && y0 + j + r < planes.lines
+                       ? planes.x[plane + static_cast<size_t>(y0 + j + r) * planes.samples + x]
+                       : 0.0f;
+#pragma unroll
+    for (int round = 0; round < rounds; ++round) {
+        const int at = round * threads + t;
+        if (at < all) g[at] = s[round] >= 0 ? diffusivity(s[round], k, kind) : -2.0;
+    }
+    __syncthreads();
+    if (x >= pitch) return;
+    double own = g[j * wide + i];
+#pragma unroll
+    for (int r = 0; r < lines_each; ++r) {
+        const int y = y0 + j + r;
+        if (y >= planes.lines) return;
+        const double* const at = g + (j + r) * wide + i;
+        const double below = at[wide];
+        const size_t p = (static_cast<size_t>(c) * planes.lines + y) * pitch + x;
+        start[p] = own >= 0 ? static_cast<T>(value[r]) - base : T(0); // zeros behind the last sample
+        east[p] = static_cast<T>(tau_max * fmax(0.0, own + at[1]));
+        south[p] = static_cast<T>(tau_max * fmax(0.0, own + below));
+        own = below;
+    }
+}
+
+} // namespace
+
+void launch_steepest(const RangeSums* sums, int components, double* steepest, cudaStream_t stream) {
+    steepest_kernel<<<blocks_for(static_cast<size_t>(components)), threads, 0, stream>>>(sums, components,
+                                                                                         steepest);
+    HSI_CUDA_LAUNCHED("steepest_kernel");
+}
+
+void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
+                      const double* steepest, unsigned long long* counts, cudaStream_t stream) {
+    histogram_kernel<<<scan_grid(core, planes.components), threads, 0, stream>>>(planes, valid, squared, core,
+                                                                                 steepest, counts);
+    HSI_CUDA_LAUNCHED("histogram_kernel");
+}
+
+void launch_contrast(const RangeSums* sums, const double* steepest, const unsigned long long* counts,
+                     int components, double percentile, double* k, float* level, cudaStream_t stream) {
+    contrast_kernel<<<static_cast<unsigned>(components), 32, 0, stream>>>(
+        sums, steepest, counts, std::llround(percentile * 1e6), k, level);
+    HSI_CUDA_LAUNCHED("contrast_kernel");
+}
+
+template <class T>
+void launch_weights(const Planes& planes, const uint8_t* valid, const double* squared, const double* k,
+                    const float* level, Diffusivity kind, T* start, T* east, T* south, cudaStream_t stream) {
+    const dim3 grid(static_cast<unsigned>((padded(planes.samples) + weights_w - 1) / weights_w),
+                    static_cast<unsigned>((planes.lines + weights_h - 1) / weights_h),
+                    static_cast<unsigned>(planes.components));
+    weights_kernel<T>
+        <<<grid, threads, 0, stream>>>(planes, valid, squared, k, level, kind, start, east, south);
+    HSI_CUDA_LAUNCHED("weights_kernel");
+}
+template void launch_weights<float>(const Planes&, const uint8_t*, const double*, const double*, const float*,
+                                    Diffusivity, float*, float*, float*, cudaStream_t);
+template void launch_weights<double>(const Planes&, const uint8_t*, const double*, const double*,
+                                     const float*, Diffusivity, double*, double*, double*, cudaStream_t);
+
+} // namespace hsi::eadp::gpu

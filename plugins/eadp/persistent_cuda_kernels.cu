@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: MIT
+// Where the tiles of a team lie, how their halos are exchanged, and how copies are summed and put out.
+// Compiled with -fmad=false: operations are fused only where the source says fma.
+#include "cuda/check.h"
+#include "eadp/persistent_cuda_kernels.cuh"
+#include "eadp/sweep.cuh"
+
+namespace hsi::eadp::gpu {
+namespace {
+
+constexpr int most_threads = 32 * most_warps;
+constexpr size_t term_vectors = 2 * (batch_copies + 1); ///< coefficients and mask of this group and the next
+constexpr size_t side_vectors =
+    (most_warps - 1) * 16;                   ///< two sides of a warp's lines: 4 samples of Y_k, of Y_{k-1}
+constexpr size_t shared_of(int core_lines) { ///< Place, terms, sides, edges for even and odd sweeps, sums
+    return (3 + term_vectors + side_vectors + 3 * edge_vectors) * sizeof(float4) +
+           static_cast<size_t>(batch_copies * core_lines * 128) * sizeof(float);
+}
+
+/// A window that a team of across x down blocks works through, and what of it is put out.
+struct Window {
+    int component;
+    int x, y; ///< of its first pixel, in the planes
+    int out_x, out_y, out_w, out_h;
+};
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
+/// Two samples, each beside the epoch that it belongs to: whoever reads the right tags has the right samples,
+/// without a fence or a flag. (8 bytes of an aligned access arrive together.)
+__device__ __forceinline__ void publish(uint4* to, float a, float b, unsigned epoch) {
+    asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(__float_as_uint(a)),
+                 "r"(epoch), "r"(__float_as_uint(b)), "r"(epoch)
+                 : "memory");
+}
+__device__ __forceinline__ uint4 observe(const uint4* from) {
+    uint4 v;
+    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from)
+                 : "memory");
+    return v;
+}
+
+/// __syncthreads() from two places: terms and sides are written anew behind it.
+__device__ __forceinline__ void block_barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
+
+__device__ __forceinline__ void add_terms(float& sum, float4 a, float y0, float y1, float y2, float y3) {
+    sum = fmaf(a.w, y3, fmaf(a.z, y2, fmaf(a.y, y1, fmaf(a.x, y0, sum))));
+}
+
+/// Where a block is.
+struct Place {
+    uint64_t barrier; ///< of sweeps
+    int bx, by;       ///< in the team
+    int neighbours;   ///< bits to_left ... to_south
+};
+enum : int { to_left = 1, to_right = 2, to_north = 4, to_south = 8 };
+/// The parts of shared memory, in float4.
+constexpr int terms_at = 3, sides_at = terms_at + static_cast<int>(term_vectors),
+              edges_at =
+                  sides_at + static_cast<int>(side_vectors), ///< [even, odd][warp, with the halo's lines
+                                                             ///< before and after][first, last][lane]
+    sums_at = edges_at + 3 * static_cast<int>(edge_vectors); ///< [copy][line of the core][lane]
+static_assert(sizeof(Place) <= terms_at * sizeof(float4));
+
+/// The half of a block's words that belongs to an epoch.
+__device__ __forceinline__ uint4* half_of(const PersistentWork& work, int block, unsigned epoch) {
+    return work.exchange + (2 * block + static_cast<int>(epoch & 1)) * static_cast<int>(exchange_words);
+}
+
+__device__ Window window_of(const PersistentWork& work, int job) {
+    const int windows = work.windows_across * work.windows_down;
+    const int wx = job % windows % work.windows_across, wy = job % windows / work.windows_across;
+    Window win;
+    win.component = job / windows;
+    win.out_x = work.output.x + wx * work.step_x;
+    win.out_y = work.output.y + wy * work.step_y;
+    win.out_w = min(work.step_x, work.output.x + work.output.w - win.out_x);
+    win.out_h = min(work.step_y, work.output.y + work.output.h - win.out_y);
+    win.x = max(0, win.out_x - work.halo) & ~3; // float4 by float4
+    win.y = max(0, win.out_y - work.halo);
+    return win;
+}
+
+/// Pixels beyond the planes are zero; x is a multiple of 4, and so is the pitch.
+__device__ __forceinline__ float4 load_four(const float* plane, int pitch, int lines, int x, int y) {
+    if (x < 0 || x >= pitch || y < 0 || y >= lines) return make_float4(0, 0, 0, 0);
+    return __ldg(reinterpret_cast<const float4*>(plane + static_cast<size_t>(y) * pitch + x));
+}
+__device__ __forceinline__ void load_pixels(Pixels& to, const float* plane, int pitch, int lines, int x,
+                                            int y) {
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r) {
+        const float4 v = load_four(plane, pitch, lines, x, y + r);
+        to[r][0] = v.x, to[r][1] = v.y, to[r][2] = v.z, to[r][3] = v.w;
+    }
+}
+
+/// Weights and start of four lines of a warp; `line` is the core's.
+__device__ __forceinline__ void load_strip(const PersistentWork& work, const Place& place, const Window& win,
+                                           int lane, int line, Strip& s, Pixels& start) {
+    const auto& stage = work.stage;
+    const size_t plane = static_cast<size_t>(win.component) * stage.pitch * stage.lines;
+    const int x = win.x + place.bx * core_samples - group_sweeps + lane * 4,
+              y = win.y + place.by * work.core_lines + line;
+    load_pixels(start, stage.start + plane, stage.pitch, stage.lines, x, y);
+    load_pixels(s.east, stage.east + plane, stage.pitch, stage.lines, x, y);
+    load_pixels(s.south, stage.south + plane, stage.pitch, stage.lines, x, y);
+    const float4 v = load_four(stage.south + plane, stage.pitch, stage.lines, x, y - 1);
+    s.north[0] = v.x, s.north[1] = v.y, s.north[2] = v.z, s.north[3] = v.w;
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r) {
+        const float left = __shfl_up_sync(~0u, s.east[r][3], 1);
+        s.west[r] = lane > 0 ? left : 0.0f; // the first lane's first sample is of no use anyway
+    }
+}
+
+/// Coefficients of group g: a thread a copy, and one for the mask; seen after the next barrier.
+__device__ __forceinline__ void fetch_terms(const PersistentWork& work, float4* terms, int g, int lane) {
+    if (lane > batch_copies || g >= work.groups) return;
+    float4& to = terms[(g & 1) * (batch_copies + 1) + lane];
+    if (lane < batch_copies)
+        to = __ldg(reinterpret_cast<const float4*>(work.coefficients + batch_copies) + g * batch_copies +
+                   lane);
+    else
+        to.x = __int_as_float(__ldg(work.masks + g));
+}
+
+/// Which samples of a warp's lines are put out. Copies are put out 32 samples of a line at a time. Bit
+/// 4 r + j: line r, sample lane + 32 j; high half: lies in the window's output, low half: has a value.
+__device__ __noinline__ unsigned output_of(const PersistentWork& work, const Place& place, int job) {
+    const Window win = window_of(work, job);
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int x = win.x + place.bx * core_samples + lane,
+              y = win.y + place.by * work.core_lines + warp * warp_rows;
+    unsigned bits = 0;
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const int xx = x + 32 * j, yy = y + r;
+            if (lane + 32 * j < core_samples && yy >= win.out_y && yy < win.out_y + win.out_h &&
+                xx >= win.out_x && xx < win.out_x + win.out_w)
+                bits |= (work.stage.valid[static_cast<size_t>(yy) * work.stage.samples + xx] ? 0x10001u
+                                                                                             : 0x10000u)
+                        << (4 * r + j);
+        }
+    return bits;
+}
+
+/// Puts out the copies of a warp that are complete. Seldom called: a function of its own, so that its
+/// addresses take no registers from the sweeps.
+__device__ __noinline__ void put_out(const PersistentWork& work, const Place& place, int job,
+                                     const float* sums, int complete, unsigned bits) {
+    const auto& stage = work.stage;
+    const Window win = window_of(work, job);
+    const Core core = stage.core; // and more local copies: stores might alias the arguments
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const int x = win.x + place.bx * core_samples + lane,
+              y = win.y + place.by * work.core_lines + warp * warp_rows;
+    const int copy_stride = work.core_lines * 128, pitch = stage.pitch;
+    const size_t out_plane = static_cast<size_t>(core.w) * core.h;
+    const float level = stage.level[win.component];
+    float* const out = stage.out +
+                       (static_cast<size_t>(win.component) * stage.out_bands + work.first_copy) * out_plane +
+                       static_cast<ptrdiff_t>(y - core.y) * core.w + (x - core.x);
+    sums += 4 + lane; // the first lane's four samples are the left neighbour's
+    if (work.write_next && (complete & 1)) {
+        float* const next = stage.next + (static_cast<size_t>(win.component) * stage.lines + y) * pitch + x;
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+            for (int j = 0; j < 4; ++j)
+                if (bits >> (16 + 4 * r + j) & 1u) next[r * pitch + 32 * j] = sums[r * 128 + 32 * j];
+    }
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r) // a window's output may be more than the core
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            if (x + 32 * j < core.x || x + 32 * j >= core.x + core.w || y + r < core.y ||
+                y + r >= core.y + core.h)
+                bits &= ~(0x10000u << (4 * r + j));
+    while (complete) {
+        const int c = __ffs(complete) - 1;
+        complete &= complete - 1;
+        const float* const from = sums + c * copy_stride;
+        float* const to = out + c * out_plane;
+        float v[warp_rows][4];
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+            for (int j = 0; j < 4; ++j) // of the last 32 there are 24 only; the others are read, not put out
+                v[r][j] = from[r * 128 + (j < 3 || lane < 24 ? 32 * j : 0)];
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const float value = bits >> (4 * r + j) & 1u ? v[r][j] + level : nanf("");
+                if (bits >> (16 + 4 * r + j) & 1u) to[r * core.w + 32 * j] = value;
+            }
+    }
+}
+
+/// Asks for lines of a plane that a warp will load soon.
+__device__ __forceinline__ void prefetch_lines(const float* plane, int pitch, int lines, int x, int y) {
+    if (x < 0 || x >= pitch) return;
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r)
+        if (y + r >= 0 && y + r < lines)
+            asm volatile("prefetch.global.L2 [%0];" ::"l"(plane + static_cast<size_t>(y + r) * pitch + x));
+}
+
+/// What a thread of the core's warps has to do with the neighbours.
+enum : int { fetches = 1, shows = 2, takes = 4, northern = 8, southern = 16 };
+
+/// Where a thread of the core's warps is, and what it has in shared memory.
+struct CoreThread {
+    int warp, lane;
+    int part; ///< bits fetches ... southern
+    float4* own_sums;
+    float4* sides; ///< of the warp: [left, right][line][Y_k, Y_{k-1}]
+    int words;     ///< its word of the block's sides: two a line and level of both sides, one for each lane
+};
+
+/// Levels of the recurrence after a group of sweeps; the last two are exchanged.
+struct Levels {
+    Pixels y0, y1, y2, y3;
+};
+
+__device__ __forceinline__ int part_of(const PersistentWork& work, int neighbours, int warp, int lane) {
+    int part = 0;
+    if (neighbours & (lane < 16 ? to_left : to_right)) part |= fetches; // a word of a side
+    if (lane == 1 || lane == 30) part |= shows;
+    if (neighbours & (lane == 0 ? to_left : lane == 31 ? to_right : 0)) part |= takes;
+    if (warp == 0 && neighbours & to_north) part |= northern;
+    if (warp == work.core_lines / warp_rows - 1 && neighbours & to_south) part |= southern;
+    asm volatile("" : "+r"(part)); // one register that is not computed again and again
+    return part;
+}
+
+/// The sums begin with the terms of Y_0.
+__device__ __forceinline__ void begin_sums(const PersistentWork& work, float4* own_sums,
+                                           const Pixels& start) {
+    for (int c = 0; c < work.copies; ++c) {
+        const float a = work.coefficients[c]; // they stand first
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r)
+            own_sums[(c * work.core_lines + r) * 32] =
+                make_float4(a * start[r][0], a * start[r][1], a * start[r][2], a * start[r][3]);
+    }
+}
+
+/// Publishes what the neighbours need of the last two levels: the core's first and last lines from registers,
+/// its first and last samples by way of `sides`, so that each lane has a word.
+__device__ __forceinline__ void show_halo(const PersistentWork& work, const CoreThread& t, const Levels& l,
+                                          unsigned epoch) {
+    // Two halves that alternate: whoever writes a half again has its neighbours' next epoch, so they are done
+    // with the last one.
+    uint4* const half = half_of(work, static_cast<int>(blockIdx.x), epoch);
+    for (int which = 0; which < 2; ++which)
+        if (t.part & (which == 0 ? northern : southern)) {
+            uint4* const to = half + which * (warp_rows * 128) + t.lane;
+#pragma unroll
+            for (int r = 0; r < warp_rows; ++r) {
+                publish(to + r * 128, l.y3[r][0], l.y3[r][1], epoch);
+                publish(to + r * 128 + 32, l.y3[r][2], l.y3[r][3], epoch);
+                publish(to + r * 128 + 64, l.y2[r][0], l.y2[r][1], epoch);
+                publish(to + r * 128 + 96, l.y2[r][2], l.y2[r][3], epoch);
+            }
+        }
+    if (t.part & shows) {
+        float4* const to = t.sides + (t.lane == 1 ? 0 : 8);
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r) {
+            to[2 * r] = line_of(l.y3, r);
+            to[2 * r + 1] = line_of(l.y2, r);
+        }
+    }
+    __syncwarp();
+    const float2 own = reinterpret_cast<const float2*>(t.sides)[t.lane];
+    if (t.part & fetches)
+        publish(half + t.words + (t.lane < 16 ? 0 : most_core_lines * 4), own.x, own.y, epoch);
+}
+
+/// A copy's sums of a warp's lines.
+__device__ __forceinline__ void load_sums(float4 (&v)[warp_rows], const float4* sum) {
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r)
+        v[r] = sum[r * 32];
+}
+__device__ __forceinline__ void add_group(float4* sum, float4 a, float4 (&v)[warp_rows], const Levels& l) {
+#pragma unroll
+    for (int r = 0; r < warp_rows; ++r) {
+        add_terms(v[r].x, a, l.y0[r][0], l.y1[r][0], l.y2[r][0], l.y3[r][0]);
+        add_terms(v[r].y, a, l.y0[r][1], l.y1[r][1], l.y2[r][1], l.y3[r][1]);
+        add_terms(v[r].z, a, l.y0[r][2], l.y1[r][2], l.y2[r][2], l.y3[r][2]);
+        add_terms(v[r].w, a, l.y0[r][3], l.y1[r][3], l.y2[r][3], l.y3[r][3]);
+        sum[r * 32] = v[r];
+    }
+}
+
+/// Adds a group's terms to the sums of the copies in `live`, two copies at a time, and looks at the
+/// neighbour's word before the last of them when `observes`: what came is for take_halo().
+__device__ __forceinline__ uint4 add_sums(const PersistentWork& work, const CoreThread& t, const Levels& l,
+                                          const float4* terms, unsigned live, bool observes,
+                                          const uint4* from) {
+    uint4 found = make_uint4(0, 0, 0, 0);
+    do {
+        const int c0 = __ffs(live) - 1;
+        live &= live - 1;
+        const int c1 = __ffs(live) - 1; // -1: none
+        live &= live - 1;
+        if (live == 0 && observes && t.part & fetches) found = observe(from);
+        if (c0 < 0) break;
+        float4* const sum0 = t.own_sums + c0 * work.core_lines * 32;
+        float4* const sum1 = t.own_sums + c1 * work.core_lines * 32;
+        const float4 a0 = terms[c0];
+        float4 v0[warp_rows];
+        load_sums(v0, sum0);
+        if (c1 < 0) {
+            add_group(sum0, a0, v0, l);
+        } else {
+            const float4 a1 = terms[c1];
+            float4 v1[warp_rows];
+            load_sums(v1, sum1);
+            add_group(sum0, a0, v0, l);
+            add_group(sum1, a1, v1, l);
+        }
+    } while (live != 0);
+    return found;
+}
+
+/// Takes the neighbours' samples beside the core into the last two levels; `found`: the word as it was seen
+/// first.
+__device__ __forceinline__ void take_halo(const CoreThread& t, Levels& l, uint4 found, const uint4* from,
+                                          unsigned epoch) {
+    while (t.part & fetches && (found.y != epoch || found.w != epoch))
+        found = observe(from);
+    __syncwarp();
+    reinterpret_cast<float2*>(t.sides)[t.lane] =
+        make_float2(__uint_as_float(found.x), __uint_as_float(found.z));
+    __syncwarp();
+    if (t.part & takes) {
+        const float4* const side = t.sides + (t.lane == 0 ? 0 : 8);
+#pragma unroll
+        for (int r = 0; r < warp_rows; ++r) {
+            const float4 a = side[2 * r], b = side[2 * r + 1];
+            l.y3[r][0] = a.x, l.y3[r][1] = a.y, l.y3[r][2] = a.z, l.y3[r][3] = a.w;
+            l.y2[r][0] = b.x, l.y2[r][1] = b.y, l.y2[r][2] = b.z, l.y2[r][3] = b.w;
+        }
+    }
+    __syncwarp();
+}
+
+/// Asks for the planes of a job that comes next.
+__device__ __forceinline__ void prefetch_job(const PersistentWork& work, const Place& place, int job,
+                                             int warp, int lane) {
+    const auto& stage = work.stage;
+    const Window win = window_of(work, job);
+    const size_t plane = static_cast<size_t>(win.component) * stage.pitch * stage.lines;
+    const int x = win.x + place.bx * core_samples + lane * 4,
+              y = win.y + place.by * work.core_lines + warp * warp_rows;
+    prefetch_lines(stage.start + plane, stage.pitch, stage.lines, x, y);
+    prefetch_lines(stage.east + plane, stage.pitch, stage.lines, x, y);
+    prefetch_lines(stage.south + plane, stage.pitch, stage.lines, x, y);
+}
+
+/// The warps of the core through all windows: sweeps, sums, copies put out as soon as they are complete.
+__device__ __forceinline__ void core_warps(const PersistentWork& work, float4* shared, unsigned barrier) {
+    const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
+    const Place& place = *reinterpret_cast<const Place*>(shared);
+    float4* const edges = shared + edges_at + (warp + 1) * 64 + lane;
+    const int neighbours = place.neighbours, windows = work.windows_across * work.windows_down;
+    unsigned epoch = work.epoch, bits = 0;
+    const int first_job = static_cast<int>(blockIdx.x) / (work.across * work.down);
+    const CoreThread t{warp,
+                       lane,
+                       part_of(work, neighbours, warp, lane),
+                       shared + sums_at + warp * (warp_rows * 32) + lane,
+                       shared + sides_at + warp * 16,
+                       static_cast<int>(exchange_lines) + warp * 16 + lane % 16};
+    for (int job = first_job; job < windows * work.stage.components; job += work.teams) {
+        Strip s;
+        Levels l;
+        load_strip(work, place, window_of(work, job), lane, warp * warp_rows, s, l.y3);
+        edges[west_of_edges] = make_float4(s.west[0], s.west[1], s.west[2], s.west[3]);
+        edges[north_of_edges] = make_float4(s.north[0], s.north[1], s.north[2], s.north[3]);
+        if (job == first_job || windows > 1) bits = output_of(work, place, job);
+        begin_sums(work, t.own_sums, l.y3);
+        for (int g = 0; g < work.groups; ++g) {
+            if (g == 0)
+                sweep_core<true, 0>(l.y3, l.y3, l.y0, s, barrier, edges);
+            else
+                sweep_core<false, 0>(l.y2, l.y3, l.y0, s, barrier, edges);
+            sweep_core<false, 1>(l.y3, l.y0, l.y1, s, barrier, edges);
+            sweep_core<false, 2>(l.y0, l.y1, l.y2, s, barrier, edges);
+            sweep_core<false, 3>(l.y1, l.y2, l.y3, s, barrier, edges);
+            const bool exchanges = neighbours != 0 && g + 1 < work.groups;
+            if (exchanges) show_halo(work, t, l, ++epoch);
+            // The sums are added to while the neighbours' halos are on their way.
+            const float4* const terms = shared + terms_at + (g & 1) * (batch_copies + 1);
+            const int mask = __float_as_int(terms[batch_copies].x);
+            const uint4* const from =
+                half_of(work, static_cast<int>(blockIdx.x) + (lane < 16 ? -1 : 1), epoch) + t.words +
+                (lane < 16 ? most_core_lines * 4 : 0);
+            const uint4 found =
+                add_sums(work, t, l, terms, mask & ((1 << batch_copies) - 1), exchanges, from);
+            if (const int complete = mask >> batch_copies) {
+                __syncwarp(); // the sums of other lanes
+                put_out(work, place, job,
+                        reinterpret_cast<const float*>(shared + sums_at + warp * (warp_rows * 32)), complete,
+                        bits);
+                __syncwarp();
+            }
+            if (exchanges) take_halo(t, l, found, from, epoch);
+            if (g == work.groups / 2 && job + work.teams < windows * work.stage.components && lane % 8 == 0)
+                prefetch_job(work, place, job + work.teams, warp, lane);
+        }
+        block_barrier();
+    }
+}
+
+/// The halo's warp through all windows. It sweeps the lines above and below that the core still depends on,
+/// fewer from sweep to sweep, and while the core adds up its sums it fetches them anew.
+__device__ __forceinline__ void halo_warp(const PersistentWork& work, float4* shared, unsigned barrier) {
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    const Place& place = *reinterpret_cast<const Place*>(shared);
+    // Where the last line above and the first one below are shown.
+    float4 *const above = shared + edges_at + 32 + lane, *const below =
+                                                             shared + edges_at +
+                                                             (work.core_lines / warp_rows + 1) * 64 + lane;
+    const int neighbours = place.neighbours;
+    // The same samples in the neighbour's core: 30 lanes further.
+    const int dx = lane == 0 ? -1 : lane == 31 ? 1 : 0;
+    const bool there = lane == 0 ? neighbours & to_left : lane == 31 ? neighbours & to_right : true;
+    const int words = lane == 0 ? 30 : lane == 31 ? 1 : lane;
+    unsigned epoch = work.epoch;
+    for (int job = static_cast<int>(blockIdx.x) / (work.across * work.down);
+         job < work.windows_across * work.windows_down * work.stage.components; job += work.teams) {
+        Strip s[2];
+        Pixels a[2], b[2]; // Y_{k-1} and Y_k; beyond the scene they stay zero
+        {
+            const Window win = window_of(work, job);
+            load_strip(work, place, win, lane, -warp_rows, s[0], b[0]);
+            load_strip(work, place, win, lane, work.core_lines, s[1], b[1]);
+        }
+#pragma unroll
+        for (int side = 0; side < 2; ++side)
+#pragma unroll
+            for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    a[side][r][i] = b[side][r][i];
+        fetch_terms(work, shared + terms_at, 0, lane);
+        for (int g = 0; g < work.groups; ++g) {
+            if (g == 0)
+                sweep_halo<true, 0>(a, b, s, barrier, above, below);
+            else
+                sweep_halo<false, 0>(a, b, s, barrier, above, below);
+            sweep_halo<false, 1>(b, a, s, barrier, above, below);
+            sweep_halo<false, 2>(a, b, s, barrier, above, below);
+            sweep_halo<false, 3>(b, a, s, barrier, above, below);
+            fetch_terms(work, shared + terms_at, g + 1, lane);
+            if (neighbours == 0 || g + 1 == work.groups) continue;
+            ++epoch;
+#pragma unroll
+            for (int side = 0; side < 2; ++side) {
+                if (!there || !(neighbours & (side == 0 ? to_north : to_south))) continue;
+                const uint4* const from =
+                    half_of(work,
+                            static_cast<int>(blockIdx.x) + dx + (side == 0 ? -work.across : work.across),
+                            epoch) +
+                    (side == 0 ? warp_rows * 128 : 0) + words;
+                // The line farthest off is not swept, only looked at: Y_{k-1} is of no use there.
+                const int farthest = side == 0 ? 0 : warp_rows - 1;
+                uint4 v[warp_rows][4];
+                bool here;
+                do {
+                    here = true;
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                        for (int i = 0; i < (r == farthest ? 2 : 4); ++i)
+                            v[r][i] = observe(from + r * 128 + i * 32);
+#pragma unroll
+                    for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                        for (int i = 0; i < (r == farthest ? 2 : 4); ++i)
+                            here = here && v[r][i].y == epoch && v[r][i].w == epoch;
+                } while (!here);
+#pragma unroll
+                for (int r = 0; r < warp_rows; ++r)
+#pragma unroll
+                    for (int i = 0; i < 2; ++i) {
+                        b[side][r][2 * i] = __uint_as_float(v[r][i].x);
+                        b[side][r][2 * i + 1] = __uint_as_float(v[r][i].z);
+                        if (r == farthest) continue;
+                        a[side][r][2 * i] = __uint_as_float(v[r][i + 2].x);
+                        a[side][r][2 * i + 1] = __uint_as_float(v[r][i + 2].z);
+                    }
+            }
+            __syncwarp();
+        }
+        block_barrier();
+    }
+}
+
+__global__ void __launch_bounds__(most_threads, 1)
+    persistent_kernel(const __grid_constant__ PersistentWork work) {
+    extern __shared__ float4 shared[];
+    auto barrier = static_cast<unsigned>(__cvta_generic_to_shared(shared));
+    asm volatile("" : "+r"(barrier)); // keeps it: computing it takes a slow special register
+    if (threadIdx.x == 0) {
+        auto& place = *reinterpret_cast<Place*>(shared);
+        const int block = static_cast<int>(blockIdx.x) % (work.across * work.down);
+        place.bx = block % work.across;
+        place.by = block / work.across;
+        place.neighbours = (place.bx > 0 ? to_left : 0) | (place.bx + 1 < work.across ? to_right : 0) |
+                           (place.by > 0 ? to_north : 0) | (place.by + 1 < work.down ? to_south : 0);
+        barrier_init(barrier, static_cast<int>(blockDim.x));
+    }
+    __syncthreads();
+    if (threadIdx.x / 32 == blockDim.x / 32 - 1)
+        halo_warp(work, shared, barrier);
+    else
+        core_warps(work, shared, barrier);
+}
+#else
+__global__ void __launch_bounds__(most_threads) persistent_kernel(const PersistentWork) {
+} // never launched: too little shared memory
+#endif
+
+} // namespace
+
+bool fits_persistent(int ordinal) {
+    int shared = 0, cooperative = 0;
+    HSI_CUDA_CHECK(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal));
+    HSI_CUDA_CHECK(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, ordinal));
+    return cooperative && static_cast<size_t>(shared) >= shared_of(most_core_lines);
+}
+
+void allow_persistent() {
+    HSI_CUDA_CHECK(cudaFuncSetAttribute(persistent_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(shared_of(most_core_lines))));
+}
+
+void launch_persistent(PersistentWork work, cudaStream_t stream) {
+    void* arguments[] = {&work};
+    HSI_CUDA_CHECK(
+        cudaLaunchCooperativeKernel(reinterpret_cast<const void*>(persistent_kernel),
+                                    dim3(static_cast<unsigned>(work.across * work.down * work.teams)),
+                                    dim3(static_cast<unsigned>(32 * (work.core_lines / warp_rows + 1))),
+                                    arguments, shared_of(work.core_lines), stream));
+}
+
+} // namespace hsi::eadp::gpu

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// All sweeps of a stage in one cooperative launch: every multiprocessor keeps a tile. What Recurrence
+// launches.
+#pragma once
+
+#include "eadp/eadp_cuda_kernels.cuh"
+
+namespace hsi::eadp::gpu {
+
+constexpr int group_sweeps = 4; ///< sweeps between two exchanges; also the width of the halo
+constexpr int batch_copies = 8; ///< copies whose sums fit in shared memory
+constexpr int warp_rows = 4;    ///< lines of a warp; a lane has 4 samples of each
+constexpr int most_warps = 12;  ///< of a block, three a scheduler; the last one has the halo's lines
+constexpr int core_samples = 120, most_core_lines = (most_warps - 1) * warp_rows; ///< of tiles of 128 x 52
+/// What a block publishes, two samples and their tags a word: the core's first and last four lines as
+/// [first, last][line][Y_k, Y_{k-1} x two halves of 4 samples][lane], then the core's first and last four
+/// samples of every line as [first, last][line][Y_k, Y_{k-1} x two halves].
+constexpr size_t exchange_lines = 2 * warp_rows * 4 * 32;
+constexpr size_t exchange_words = exchange_lines + 2 * most_core_lines * 4;
+
+struct PersistentWork {
+    StageWork<float> stage;
+    int across, down; ///< blocks of a team
+    int teams;
+    int core_lines; ///< of a block
+    int windows_across, windows_down;
+    int step_x, step_y; ///< of windows, in planes
+    int halo;
+    const float* coefficients;
+    const int* masks;
+    int groups, first_copy, copies;
+    bool write_next;
+    Core output;     ///< core, or the region of `next`
+    uint4* exchange; ///< [team][block][half][exchange_words]
+    unsigned epoch;  ///< the last one of earlier launches
+};
+
+/// True when the device has shared memory enough for the largest tile.
+bool fits_persistent(int ordinal);
+/// Lets the kernel have that memory; once for a device.
+void allow_persistent();
+/// work.across x work.down x work.teams blocks, which the device must be able to run at once. Asynchronous.
+void launch_persistent(PersistentWork work, cudaStream_t stream);
+
+} // namespace hsi::eadp::gpu

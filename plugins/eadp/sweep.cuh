@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// One sweep of the recurrence over the four lines that a warp has in registers, with what it shows to the
+// warps above and below. Compiled with -fmad=false: operations are fused only where the source says fma.
+#pragma once
+
+#include "eadp/persistent_cuda_kernels.cuh"
+
+namespace hsi::eadp::gpu {
+
+constexpr size_t edge_vectors = (most_warps + 1) * 64; ///< first and last line of every warp
+
+/// A barrier of the block's warps in two halves, so that a warp works between its arrival and its wait.
+__device__ __forceinline__ void barrier_init(unsigned barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
+}
+/// By every thread: what it wrote before is seen by whoever waits. (One lane for its warp would do, behind
+/// __syncwarp(), but compute-sanitizer does not see that, and it is no faster.)
+__device__ __forceinline__ void barrier_arrive(unsigned barrier) {
+    __syncwarp(); // together, so that it is one instruction
+    asm volatile("{ .reg .b64 state; mbarrier.arrive.shared.b64 state, [%0]; }" ::"r"(barrier) : "memory");
+}
+__device__ __forceinline__ void barrier_wait(unsigned barrier, unsigned parity) {
+    unsigned done = 0;
+    do {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+        asm volatile(
+            "{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+#else
+        asm volatile(
+            "{ .reg .pred p; mbarrier.test_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+            : "=r"(done)
+            : "r"(barrier), "r"(parity)
+            : "memory");
+#endif
+    } while (!done);
+}
+
+using Pixels = float[warp_rows][4];
+
+/// Weights of four lines of a warp.
+struct Strip {
+    Pixels east, south;    ///< of the edges to the right and below
+    float west[warp_rows]; ///< of the edge to the left of the lane's first sample
+    float north[4];        ///< of the edge above the first line
+};
+
+// A sweep is out = 2 cur - prev + flux (the first one of all: cur + flux / 2). The operations and their order
+// are the same for every pixel, wherever it lies in the tile; a difference has the same bits from both sides.
+
+__device__ __forceinline__ void add_north(Pixels& flux, const Strip& s, int r, int i, float d) {
+    flux[r][i] = fmaf(-(r > 0 ? s.south[r > 0 ? r - 1 : 0][i] : s.north[i]), d, flux[r][i]);
+}
+__device__ __forceinline__ void add_south(Pixels& flux, const Strip& s, int r, int i, float d) {
+    flux[r][i] = fmaf(s.south[r][i], d, flux[r][i]);
+}
+template <bool first>
+__device__ __forceinline__ void finish(const Pixels& flux, const Pixels& prev, const Pixels& cur, Pixels& out,
+                                       int r, int i) {
+    out[r][i] = first ? fmaf(0.5f, flux[r][i], cur[r][i]) : fmaf(2.0f, cur[r][i], -prev[r][i]) + flux[r][i];
+}
+
+/// Of lines lo..hi all that needs no other warp; complete where that is all. `out` may be prev.
+template <bool first, int lo, int hi>
+__device__ __forceinline__ void sweep_inside(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
+                                             const Strip& s) {
+#pragma unroll
+    for (int r = lo; r <= hi; ++r) {
+        const float left = __shfl_up_sync(~0u, cur[r][3], 1), right = __shfl_down_sync(~0u, cur[r][0], 1);
+        float d[5];
+        d[0] = cur[r][0] - left;
+#pragma unroll
+        for (int i = 1; i < 4; ++i)
+            d[i] = cur[r][i] - cur[r][i - 1];
+        d[4] = right - cur[r][3];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            flux[r][i] = s.east[r][i] * d[i + 1];
+            flux[r][i] = fmaf(-(i > 0 ? s.east[r][i > 0 ? i - 1 : 0] : s.west[r]), d[i], flux[r][i]);
+        }
+    }
+    // Within a pixel north comes before south.
+#pragma unroll
+    for (int r = lo > 0 ? lo - 1 : 0; r <= hi && r + 1 < warp_rows; ++r)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const float d = cur[r + 1][i] - cur[r][i];
+            if (r >= lo && r > 0) {
+                add_south(flux, s, r, i, d);
+                finish<first>(flux, prev, cur, out, r, i);
+            }
+            if (r + 1 <= hi) add_north(flux, s, r + 1, i, d);
+        }
+}
+/// The first line, when the one above it is there.
+template <bool first>
+__device__ __forceinline__ void sweep_first(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
+                                            const Strip& s, float4 above) {
+    const float v[4] = {above.x, above.y, above.z, above.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        add_north(flux, s, 0, i, cur[0][i] - v[i]);
+        add_south(flux, s, 0, i, cur[1][i] - cur[0][i]);
+        finish<first>(flux, prev, cur, out, 0, i);
+    }
+}
+/// The last line, when the one below it is there.
+template <bool first>
+__device__ __forceinline__ void sweep_last(const Pixels& prev, const Pixels& cur, Pixels& flux, Pixels& out,
+                                           const Strip& s, float4 below) {
+    const float v[4] = {below.x, below.y, below.z, below.w};
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+        add_south(flux, s, warp_rows - 1, i, v[i] - cur[warp_rows - 1][i]);
+        finish<first>(flux, prev, cur, out, warp_rows - 1, i);
+    }
+}
+__device__ __forceinline__ float4 line_of(const Pixels& p, int r) {
+    return make_float4(p[r][0], p[r][1], p[r][2], p[r][3]);
+}
+
+/// From a warp's first line in the edges to its lanes' Strip::west and, 32 further, Strip::north, which the
+/// core keeps in shared memory.
+constexpr int west_of_edges = 2 * static_cast<int>(edge_vectors), north_of_edges = west_of_edges + 32;
+
+// The block's barrier of sweeps has four phases a group, so its parity is that of the sweep in the group.
+
+/// One sweep of a warp of the core. `edges`: this warp's first line, the last one 32 further; those for even
+/// and odd sweeps differ, so that one barrier a sweep is enough.
+template <bool first, int number>
+__device__ __forceinline__ void sweep_core(const Pixels& prev, const Pixels& cur, Pixels& out, const Strip& s,
+                                           unsigned barrier, float4* edges) {
+    Strip strip = s;
+    const float4 w = edges[west_of_edges];
+    strip.west[0] = w.x, strip.west[1] = w.y, strip.west[2] = w.z, strip.west[3] = w.w;
+    float4* const shown = edges + number % 2 * edge_vectors;
+    shown[0] = line_of(cur, 0);
+    shown[32] = line_of(cur, warp_rows - 1);
+    barrier_arrive(barrier);
+    Pixels flux;
+    sweep_inside<first, 0, warp_rows - 1>(prev, cur, flux, out, strip);
+    barrier_wait(barrier, number % 2);
+    const float4 n = edges[north_of_edges];
+    strip.north[0] = n.x, strip.north[1] = n.y, strip.north[2] = n.z, strip.north[3] = n.w;
+    sweep_first<first>(prev, cur, flux, out, strip, shown[-32]);
+    sweep_last<first>(prev, cur, flux, out, strip, shown[64]);
+}
+
+/// One sweep of the halo's warp, in place: of the last 3 - number of four lines above the core and the first
+/// ones below it.
+template <bool first, int number>
+__device__ __forceinline__ void sweep_halo(Pixels (&prev)[2], const Pixels (&cur)[2], const Strip (&s)[2],
+                                           unsigned barrier, float4* above, float4* below) {
+    constexpr int count = group_sweeps - 1 - number;
+    above += number % 2 * edge_vectors;
+    below += number % 2 * edge_vectors;
+    above[0] = line_of(cur[0], warp_rows - 1);
+    below[0] = line_of(cur[1], 0);
+    barrier_arrive(barrier);
+    Pixels flux[2];
+    sweep_inside<first, warp_rows - count, warp_rows - 1>(prev[0], cur[0], flux[0], prev[0], s[0]);
+    sweep_inside<first, 0, count - 1>(prev[1], cur[1], flux[1], prev[1], s[1]);
+    barrier_wait(barrier, number % 2);
+    if (count == 0) return;
+    sweep_last<first>(prev[0], cur[0], flux[0], prev[0], s[0], above[32]);
+    sweep_first<first>(prev[1], cur[1], flux[1], prev[1], s[1], below[-32]);
+}
+
+} // namespace hsi::eadp::gpu
