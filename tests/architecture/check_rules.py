@@ -12,7 +12,8 @@ The rules, also told in docs/architecture.md:
   GDAL's headers: raster, tool, host, *_pixelfn.cpp, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files. Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
-  characters (but for rows of tables, which Markdown cannot break).
+  characters (but for rows of tables, which Markdown cannot break). A tool's file has at most 250 lines, a function 100, one
+of a kernel 150, unless "Long because" stands in the comment before it.
 """
 import pathlib
 import re
@@ -94,6 +95,50 @@ def check_include(root, path, kind, name):
     if top == "gdal_tools" and not re.search(r"(_simd|_kernels|_impl)\.h$|\.cuh$", name):
         return None  # a tool strings together what a room offers; inner loops and kernels stay inside
     return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
+
+
+TOOL_LINES, FUNCTION_LINES, KERNEL_LINES = 250, 100, 150
+NO_FUNCTION = re.compile(r"^\s*(if|for|while|switch|else|do|try|catch|namespace|struct|class|enum|union|extern|return|case)\b|^\s*\}")
+
+
+def functions(lines):
+    """(first line, lines of the body, whether a comment before it gives the reason for its length) of every function, as
+    clang-format writes them: the closing brace stands below the first character of the head."""
+    for last, line in enumerate(lines):
+        if not re.search(r"\{\s*(//.*)?$", line):
+            continue
+        first = last
+        while first > 0:
+            before = lines[first - 1].strip()
+            if not before or before.endswith((";", "{", "}", ":", "*/")) or before.startswith(("//", "#", "template")):
+                break
+            first -= 1
+        head = " ".join(text.strip() for text in lines[first:last + 1])
+        if NO_FUNCTION.match(head) or "(" not in head or re.search(r"=\s*(\{|\[|.*\()", head.split("(")[0] + "("):
+            continue
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        close = " " * indent + "}"
+        end = next((i for i in range(last + 1, len(lines)) if lines[i].startswith(close)), None)
+        if end is None:
+            continue
+        comment = first
+        while comment > 0 and lines[comment - 1].strip().startswith(("//", "template")):
+            comment -= 1
+        yield first + 1, end - last - 1, any("Long because" in text for text in lines[comment:first])
+
+
+def check_sizes(path, lines):
+    """What is longer than a reader should have to hold in mind."""
+    if path.parts[0] not in {"common", "plugins", "gdal_tools"} or path.suffix not in SOURCES:
+        return []
+    found = []
+    if path.parts[0] == "gdal_tools" and len(lines) > TOOL_LINES:
+        found.append((path, 1, "%d lines, more than the %d of a tool's file" % (len(lines), TOOL_LINES)))
+    most = KERNEL_LINES if path.suffix in {".cu", ".cuh"} else FUNCTION_LINES
+    for number, length, excused in functions(lines):
+        if length > most and not excused:
+            found.append((path, number, "a function of %d lines, more than %d" % (length, most)))
+    return found
 
 
 LINK = re.compile(r"\]\(([^)#:\s]*)(#[^)\s]*)?\)")
@@ -178,6 +223,7 @@ def check_tree(root):
         if path.parts[0] == "common" and source and (len(path.parts) < 3 or path.parts[1] not in COMMON):
             found.append((path, 1, "no room of common/ is known for this file"))
             continue
+        found += check_sizes(path, lines)
         for number, line in enumerate(lines, 1):
             if build and FETCH.search(line):
                 found.append((path, number, "nothing is fetched while building"))
@@ -206,6 +252,9 @@ def self_test():
         "plugins/gdal/commands.cpp": '#include "catalogue.h"\n#include "host/terminal.h"\n#include <gdalalgorithm.h>\n',
         "plugins/spp/spp_simd.h": '#pragma once\n',
         "plugins/spp/spp_cuda.cu": '#include "cuda/buffer.h"\n#include "spp/spp_simd.h"\n#include <cublas_v2.h>\n',
+        "plugins/spp/a_kernel.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 149),
+        "plugins/spp/table.cpp": "// Long because it is a table.\nint f() {\n%s}\n" % ("    ++a;\n" * 200),
+        "plugins/spp/lambda.cpp": "int f() {\n%s}\n" % ("    const auto g = [&](int a) {\n        ++a;\n    };\n" * 30),
         "plugins/spp/spp_pixelfn.cpp": "#include <gdal.h>\n",
         "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n',
         "gdal_tools/gdal_hsi_spp.cpp": '#include "tool/run.h"\n#include "spp/spp.h"\n',
@@ -242,6 +291,10 @@ def self_test():
         "test support in a tool": {"gdal_tools/a.cpp": '#include "support/cube.h"\n'},
         "an unknown room": {"common/misc/a.cpp": "\n"},
         "no pragma once": {"plugins/spp/a.h": "\n"},
+        "a long tool": {"gdal_tools/a.cpp": "\n" * 250},
+        "a long function": {"plugins/spp/a.cpp": "/// What it does.\nint f(int a,\n      int b) {\n%s}\n" % ("    ++a;\n" * 101)},
+        "a long method": {"plugins/spp/a.cpp": "struct A {\n    void f() {\n%s    }\n};\n" % ("        ++a;\n" * 101)},
+        "a long kernel": {"plugins/spp/a.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 151)},
         "a fetch": {"cmake/X.cmake": "include(FetchContent)\n"},
     }
 
