@@ -6,7 +6,9 @@
 #include "core/process_limits.h"
 #include "raster/atomic_file.h"
 #include "raster/block_writer.h"
+#include "raster/creation_options.h"
 #include "raster/drivers.h"
+#include "raster/format_trial.h"
 #include "raster/gdal_errors.h"
 #include "raster/made_scene.h"
 #include "raster/output_format.h"
@@ -15,9 +17,11 @@
 #include "raster/scene_metadata.h"
 #include "raster/side_files.h"
 #include "raster/source_impl.h"
+#include "raster/staged_output.h"
 #include "raster/store_convert.h"
 #include "raster/text_output.h"
 #include "raster/virtual_bands.h"
+#include "raster/written_raster.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
