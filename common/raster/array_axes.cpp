@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/metadata_items.h"
 #include "raster/source_impl.h"
 
 #include <cpl_string.h>
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,12 +21,6 @@ namespace hsi::raster {
 namespace {
 
 using Group = std::shared_ptr<GDALGroup>;
-
-std::string lower(std::string text) {
-    for (char& c : text)
-        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    return text;
-}
 
 bool has(const std::string& text, std::initializer_list<const char*> words) {
     return std::any_of(words.begin(), words.end(),

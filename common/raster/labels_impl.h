@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+// What a LabelSource and its readers share: classes from numbers, SRSs and strips of lines.
+#pragma once
+
+#include "raster/labels.h"
+#include "raster/source_impl.h"
+
+#include <ogr_spatialref.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace hsi::raster {
+
+using GeoTransform = std::array<double, 6>;
+
+// Lines that are read or burned together. Vectors are burned in strips anchored at line 0 whatever the caller
+// asks for, so that a pixel's label does not depend on how the scene is read.
+inline constexpr int64_t strip_lines = 256;
+
+struct DestroyTransformation {
+    void operator()(OGRCoordinateTransformation* t) const { OGRCoordinateTransformation::DestroyCT(t); }
+};
+using Transformation = std::unique_ptr<OGRCoordinateTransformation, DestroyTransformation>;
+
+/// Empty when there is none.
+std::string wkt_of(const OGRSpatialReference* srs);
+/// True also when one of them is unknown.
+bool same_srs(const std::string& a, const std::string& b);
+/// For coordinates of the SRS `from`; path: for messages. Throws Error when there is no way.
+Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
+
+/// The class that a number stands for; 0: none. Throws Error when a positive number is no class.
+uint16_t class_of(double v, const std::string& path);
+
+/// Throw Error as LabelSource::open() does.
+std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
+                                                const Grid* grid);
+std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,
+                                                const Grid* grid);
+
+} // namespace hsi::raster

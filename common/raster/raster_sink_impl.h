@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// What the parts of RasterSink share: an output in the making.
+#pragma once
+
+#include "core/error.h"
+#include "raster/atomic_file.h"
+#include "raster/block_writer.h"
+#include "raster/gdal_errors.h"
+#include "raster/output_format.h"
+#include "raster/raster_sink.h"
+#include "raster/raw_writer.h"
+#include "raster/scene_metadata.h"
+#include "raster/source_impl.h"
+#include "raster/store_convert.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct RasterSink::Impl {
+    OutputOptions options;
+    OutputSpec spec;
+    Target target;
+    std::optional<SceneMetadata> scene; ///< of the like source
+    StoreRule rule;
+    std::optional<NodataValue> nodata;
+    std::unique_ptr<AtomicFile> file;
+    std::string stage;    ///< the GTiff that a driver without Create copies from
+    std::string streamed; ///< the file that goes to standard output byte by byte
+    DatasetHandle dataset;
+    std::unique_ptr<RawWriter> raw;
+    std::unique_ptr<BlockWriter> blocks;
+
+    ~Impl();
+
+    bool copies() const { return !stage.empty(); }
+    bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
+    Error failure(const std::string& reason) const;
+
+    /// The file with all that describes it, and what writes its pixels.
+    void make();
+    /// Nodata, metadata and legend of the dataset.
+    void describe();
+    /// What stdio still holds goes to the disk.
+    void flush() const;
+    void check_written(const std::string& path) const;
+    void check_side_files() const;
+    /// What is complete and verified goes to the run, which gives all its outputs their names together;
+    /// alone, it gets its own at once.
+    void hand_over();
+
+    // In staged_output.cpp.
+    /// The stage's pixels into the destination's format. Throws Error and Cancelled.
+    void copy_stage(const GdalErrors& errors);
+    void remove_stage();
+
+    // In virtual_output.cpp.
+    void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
+
+  private:
+    void open_writer();
+    void add_overviews(const CPLStringList& list);
+    void stream(const std::string& path) const;
+    static int CPL_STDCALL go_on(double, const char*, void* sink);
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// RasterSink's outputs without pixels: VRTs, whose values GDAL computes when they are read.
+#include "core/error.h"
+#include "raster/output_description.h"
+#include "raster/output_place.h"
+#include "raster/raster_sink_impl.h"
+#include "raster/run_files.h"
+#include "raster/virtual_bands.h"
+
+#include <cpl_vsi.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace hsi::raster {
+namespace {
+
+Target check_all(const OutputOptions& options, const OutputSpec& spec) {
+    Target target = choose_target(options, spec, true);
+    check_place(options, target.driver);
+    return target;
+}
+
+void write_all(const std::string& path, const std::string& text) {
+    VSILFILE* file = VSIFOpenL(path.c_str(), "wb");
+    const bool written = file && VSIFWriteL(text.data(), 1, text.size(), file) == text.size();
+    if ((file && VSIFCloseL(file) != 0) || !written)
+        throw Error("cannot write '" + path + "': " + std::strerror(errno));
+}
+
+} // namespace
+
+/// The same description as any output's, in a VRT in memory, completed by the derived bands.
+void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands) {
+    std::string text;
+    {
+        const GdalErrors errors;
+        dataset.reset(target.driver->Create("", static_cast<int>(spec.shape.samples),
+                                            static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
+                                            nullptr));
+        if (!dataset) throw failure(errors.text());
+        describe();
+        CSLConstList const xml = dataset->GetMetadata("xml:VRT");
+        if (xml == nullptr || xml[0] == nullptr) throw failure(errors.text());
+        text = xml[0];
+        dataset.reset();
+    }
+    const std::optional<double> no_value = nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
+    write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, no_value));
+    {
+        // Its relative names hold at the destination only: a twin that names the same files from where it
+        // lies, outputs that wait for their names among them, shows that it opens.
+        auto at_hand = bands;
+        for (VirtualBand& band : at_hand)
+            if (options.run && !band.further.empty()) band.further = options.run->pending_path(band.further);
+        const std::string twin = file->scratch_path("vrt");
+        write_all(twin, with_derived_bands(text, twin, like, at_hand, no_value));
+        check_written(twin);
+        VSIUnlink(twin.c_str());
+    }
+    hand_over();
+}
+
+bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }
+
+void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& spec,
+                               const RasterSource& like) {
+    check_all(options, spec);
+    if (!options.creation_options.empty())
+        throw UsageError("-co " + options.creation_options.front() + ": a VRT has no creation options");
+    if (same_file(like.path(), options.path))
+        throw UsageError("the destination '" + options.path + "' is the source");
+    check_virtual_source(like);
+}
+
+void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                               const std::vector<VirtualBand>& bands) {
+    check_virtual(options, spec, like);
+    if (bands.size() != static_cast<size_t>(spec.shape.bands))
+        throw Error("internal: a virtual output needs a function a band");
+    Impl impl;
+    impl.target = check_all(options, spec);
+    impl.options = options;
+    impl.spec = spec;
+    impl.scene = like.metadata();
+    impl.nodata = choose_nodata(options, spec, &*impl.scene, impl.target.type);
+    impl.file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+    impl.make_virtual(like, bands);
+}
+
+} // namespace hsi::raster
