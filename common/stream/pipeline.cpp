@@ -3,14 +3,13 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/threads.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 namespace hsi::stream {
 namespace {
@@ -81,15 +80,12 @@ class Run {
         const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
         m_workers.resize(static_cast<size_t>(lanes));
         if (m_options.progress) m_options.progress(0.0);
-        {
-            std::vector<std::thread> threads;
-            for (int lane = 1; lane < lanes; ++lane)
-                threads.emplace_back([this, lane] { guarded_lane(lane); });
-            guarded_lane(0);
-            for (auto& t : threads)
-                t.join();
-        }
-        if (m_error) std::rethrow_exception(m_error);
+        parallel::on_threads(
+            lanes, [this](int lane) { run_lane(lane); },
+            [this] {
+                m_stop.store(true);
+                m_turnstile.abort();
+            });
         for (auto& worker : m_workers)
             if (worker) m_operation.stop(*worker);
         if (m_options.progress) m_options.progress(1.0);
@@ -106,17 +102,6 @@ class Run {
     }
 
   private:
-    void guarded_lane(int lane) {
-        try {
-            run_lane(lane);
-        } catch (...) {
-            const std::lock_guard lock(m_mutex);
-            if (!m_error) m_error = std::current_exception();
-            m_stop.store(true);
-            m_turnstile.abort();
-        }
-    }
-
     void run_lane(int lane) {
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
@@ -207,7 +192,6 @@ class Run {
     std::atomic<int64_t> m_next{0};
     std::atomic<bool> m_stop{false};
     std::mutex m_mutex; ///< guards what follows
-    std::exception_ptr m_error;
     PassReport m_report;
     int64_t m_done = 0;
     std::vector<std::unique_ptr<Worker>> m_workers; ///< a slot a lane, each touched by its own lane only

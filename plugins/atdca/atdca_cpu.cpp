@@ -6,15 +6,13 @@
 #include "atdca/ending.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/threads.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 namespace hsi::atdca {
@@ -842,34 +840,16 @@ class Detector {
         std::vector<std::unique_ptr<Prover>> provers;
         for (int i = 0; i < lanes; ++i)
             provers.push_back(std::make_unique<Prover>(proof));
-        std::atomic<int64_t> next{0};
-        std::mutex mutex;
-        std::exception_ptr error;
-        const auto work = [&](Prover& prover) {
-            try {
-                for (int64_t id = next++; id < m_layout.regions(); id = next++) {
-                    if (m_pass.cancel && m_pass.cancel->requested()) throw Cancelled();
-                    if (!proof.needs(id)) continue;
-                    const int64_t t = m_layout.tile_of(id);
-                    const auto [first, count] = m_layout.extent(id, t);
-                    const int64_t at = m_layout.first_pixel[static_cast<size_t>(t)] + first;
-                    prover.region(id, m_layout.plan.tile(t).core, first, count,
-                                  m_kept.spectra.data() + at * m_layout.shape.bands, m_kept.norm.data() + at,
-                                  m_kept.score.data() + at, m_kept.applied.data() + at / group);
-                }
-            } catch (...) {
-                const std::lock_guard lock(mutex);
-                if (!error) error = std::current_exception();
-                next = m_layout.regions();
-            }
-        };
-        std::vector<std::thread> threads;
-        for (int i = 1; i < lanes; ++i)
-            threads.emplace_back([&, i] { work(*provers[static_cast<size_t>(i)]); });
-        work(*provers[0]);
-        for (auto& t : threads)
-            t.join();
-        if (error) std::rethrow_exception(error);
+        parallel::for_each(m_layout.regions(), lanes, m_pass.cancel, [&](int64_t id, int member) {
+            if (!proof.needs(id)) return;
+            const int64_t t = m_layout.tile_of(id);
+            const auto [first, count] = m_layout.extent(id, t);
+            const int64_t at = m_layout.first_pixel[static_cast<size_t>(t)] + first;
+            provers[static_cast<size_t>(member)]->region(id, m_layout.plan.tile(t).core, first, count,
+                                                         m_kept.spectra.data() + at * m_layout.shape.bands,
+                                                         m_kept.norm.data() + at, m_kept.score.data() + at,
+                                                         m_kept.applied.data() + at / group);
+        });
         for (auto& prover : provers)
             StreamedProof::finish(*prover, m_pool, m_layout.shape.bands);
         stream::PassReport pass;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "core/team.h"
+#include "parallel/team.h"
 #include "eadp/eadp.h"
 #include "eadp/eadp_simd.h"
 #include "eadp/gradient.h"

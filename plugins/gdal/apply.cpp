@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "gdal/lanes.h"
+#include "parallel/threads.h"
 
 #include <cpl_conv.h>
 #include <cpl_multiproc.h>
@@ -10,10 +11,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <mutex>
-#include <thread>
 #include <type_traits>
 
 namespace hsi::plugin {
@@ -117,39 +115,21 @@ template <class Work>
 void for_slices(const std::shared_ptr<const Function>& function, int64_t pixels, const Work& work) {
     const int64_t slice = slice_pixels(*function);
     std::atomic<int64_t> next{0};
-    std::atomic<bool> failed{false};
-    std::exception_ptr error;
-    std::mutex mutex; // guards error
-    const auto loop = [&] {
-        try {
+    parallel::on_threads(
+        threads_for(*function, pixels),
+        [&](int) {
             std::unique_ptr<Lane> lane;
             for (;;) {
                 const int64_t first = next.fetch_add(slice);
-                if (first >= pixels || failed) break;
+                if (first >= pixels) break;
                 const int64_t count = std::min(slice, pixels - first);
                 if (!lane) lane = take_lane(function, std::min(slice, pixels));
                 lane->count = count;
                 work(*lane, first);
             }
             if (lane) give_lane(std::move(lane));
-        } catch (...) {
-            const std::lock_guard lock(mutex);
-            if (!error) error = std::current_exception();
-            failed = true;
-        }
-    };
-    std::vector<std::thread> threads;
-    const int count = threads_for(*function, pixels);
-    try {
-        for (int k = 1; k < count; ++k)
-            threads.emplace_back(loop);
-    } catch (const std::system_error&) {
-        // No more threads here: those that there are do the work.
-    }
-    loop();
-    for (auto& thread : threads)
-        thread.join();
-    if (error) std::rethrow_exception(error);
+        },
+        [&] { next.store(pixels); });
 }
 
 /// The function's values of a slice, in place in the lane; NaN where there is none.

@@ -4,7 +4,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "core/process_owner.h"
-#include "core/team.h"
+#include "parallel/team.h"
 #include "sahic/lorsal_problem.h"
 
 #include <cblas.h>

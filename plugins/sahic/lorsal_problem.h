@@ -4,7 +4,7 @@
 #pragma once
 
 #include "core/error.h"
-#include "core/team.h"
+#include "parallel/team.h"
 #include "sahic/lorsal.h"
 
 #include <cblas.h>

@@ -9,7 +9,7 @@
 // needed. Two classes share one complex transform.
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "core/team.h"
+#include "parallel/team.h"
 #include "sahic/mrf_simd.h"
 #include "sahic/sahic.h"
 

@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/threads.h"
 
 #include <svm.h>
 
@@ -10,13 +11,11 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
-#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <numeric>
 #include <random>
-#include <thread>
 
 namespace hsi::svm {
 namespace {
@@ -79,34 +78,6 @@ Problem make_problem(const TrainingSet& set, const Model& model) {
     return q;
 }
 
-/// Runs work(0) .. work(count - 1) on some threads; the first exception ends it.
-template <class Work>
-void in_parallel(int64_t count, int threads, const CancelFlag* cancel, const Work& work) {
-    std::atomic<int64_t> next{0};
-    std::atomic<bool> stop{false};
-    std::exception_ptr error;
-    std::mutex mutex;
-    const auto run = [&] {
-        try {
-            for (int64_t i = next.fetch_add(1); i < count && !stop; i = next.fetch_add(1)) {
-                if (cancel && cancel->requested()) throw Cancelled();
-                work(i);
-            }
-        } catch (...) {
-            const std::lock_guard lock(mutex);
-            if (!error) error = std::current_exception();
-            stop = true;
-        }
-    };
-    std::vector<std::thread> others;
-    for (int t = 1; t < static_cast<int>(std::min<int64_t>(threads, count)); ++t)
-        others.emplace_back(run);
-    run();
-    for (auto& t : others)
-        t.join();
-    if (error) std::rethrow_exception(error);
-}
-
 /// Cross-validation over the grid. With room for them, kernel matrices are computed once a gamma, as LIBSVM
 /// computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel): most of a plain grid
 /// search is spent on computing the same exponentials again.
@@ -138,13 +109,13 @@ class GridSearch {
         for (size_t g = 0; g < gamma.size(); ++g) {
             if (m_tables) compute_kernel(gamma[g]);
             // The largest C first: these trainings are the longest.
-            in_parallel(static_cast<int64_t>(c.size()) * m_folds, m_options.threads, m_options.cancel,
-                        [&](int64_t task) {
-                            const size_t i = c.size() - 1 - static_cast<size_t>(task / m_folds);
-                            right[i * gamma.size() + g] +=
-                                held_out(c[i], gamma[g], static_cast<int>(task % m_folds));
-                            tick();
-                        });
+            parallel::for_each(static_cast<int64_t>(c.size()) * m_folds, m_options.threads, m_options.cancel,
+                               [&](int64_t task, int) {
+                                   const size_t i = c.size() - 1 - static_cast<size_t>(task / m_folds);
+                                   right[i * gamma.size() + g] +=
+                                       held_out(c[i], gamma[g], static_cast<int>(task % m_folds));
+                                   tick();
+                               });
         }
         for (size_t i = 0; i < grid.size(); ++i)
             grid[i].accuracy = static_cast<double>(right[i]) / m_problem.n;
@@ -162,7 +133,7 @@ class GridSearch {
                 by_feature[f * n + i] = v;
                 square[i] += v * v;
             }
-        in_parallel(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t row) {
+        parallel::for_each(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t row, int) {
             const auto i = static_cast<size_t>(row);
             double* dot = m_distance.data() + i * n;
             std::fill_n(dot, n, 0.0);
@@ -181,7 +152,7 @@ class GridSearch {
         const auto n = static_cast<size_t>(m_problem.n);
         m_kernel.resize(n * (n + 2));
         m_kernel_rows.resize(n);
-        in_parallel(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t at) {
+        parallel::for_each(m_problem.n, m_options.threads, m_options.cancel, [&](int64_t at, int) {
             const auto i = static_cast<size_t>(at);
             Node* row = m_kernel.data() + i * (n + 2);
             row[0] = {0, static_cast<double>(i + 1)}; // LIBSVM: the sample's own number, counted from 1

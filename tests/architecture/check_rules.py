@@ -6,7 +6,7 @@
     check_rules.py --self-test  shows that every rule catches its breach
 
 The rules, also told in docs/architecture.md:
-  core <- cuda, math, stream <- raster <- tool <- host; an algorithm (plugins/a) sees core, math, stream and the public header
+  core <- cuda, parallel, math, stream <- raster <- tool <- host; an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms. plugins/gdal/commands.cpp
   makes commands of GDAL from the catalogue: it is a host, and sees tool, host and gdal_tools/catalogue.h.
   GDAL's headers: raster, tool, host, *_pixelfn.cpp, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
@@ -23,11 +23,12 @@ import tempfile
 SOURCES = {".cpp", ".h", ".cu", ".cuh"}
 COMMON = {  # room -> the rooms whose headers it may include
     "core": {"core"},
+    "parallel": {"core", "parallel"},
     "math": {"core", "math"},
     "model": {"core", "model"},
     "cuda": {"core", "cuda"},
-    "stream": {"core", "math", "stream"},
-    "raster": {"core", "math", "stream", "raster"},
+    "stream": {"core", "parallel", "math", "stream"},
+    "raster": {"core", "parallel", "math", "stream", "raster"},
     "tool": {"core", "math", "model", "stream", "raster", "tool"},
     "host": {"core", "math", "raster", "tool", "host"},
 }
@@ -80,7 +81,7 @@ def check_include(root, path, kind, name):
     if target in COMMON:
         if target == "cuda":
             return None
-        allowed = {"core", "math", "model", "stream"}
+        allowed = {"core", "parallel", "math", "model", "stream"}
         if top == "gdal_tools":
             allowed |= {"raster", "tool"}
             if path.name == "gdal_hsi.cpp":

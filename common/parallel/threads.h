@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Fork and join within a process: threads that end together, whatever one of them throws. For many short
+// rounds of work without errors there is Team (parallel/team.h), whose threads stay.
+#pragma once
+
+#include "core/cancel.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace hsi::parallel {
+
+/// Calls work(member) for the members 0 .. members - 1, each on a thread of its own, member 0 on the
+/// caller's, and returns when all have ended. Where the system has no more threads there are fewer members:
+/// work is for whoever is free to take it. When one throws, failed() is called at once on its thread (under a
+/// lock), to stop the others; the first exception is thrown again in the end.
+void on_threads(
+    int members, const std::function<void(int member)>& work, const std::function<void()>& failed = [] {});
+
+/// Calls work(unit, member) for every unit of 0 .. units - 1, each once, in rising order as members become
+/// free. After an exception no further unit begins; it is thrown again when all members have ended. So is
+/// Cancelled, when `cancel` (may be null) was requested before the last unit began.
+void for_each(int64_t units, int members, const CancelFlag* cancel,
+              const std::function<void(int64_t unit, int member)>& work);
+
+} // namespace hsi::parallel
