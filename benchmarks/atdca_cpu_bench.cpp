@@ -57,9 +57,9 @@ void search(benchmark::State& state) {
     atdca::Detection found;
     for (auto _ : state)
         found = atdca::detect(source, options, pass);
-    state.counters["scans"] = found.economy.scan_equivalents;
-    state.counters["candidates"] = static_cast<double>(found.economy.pool);
-    state.SetLabel(std::string(gs ? "GS " : "OSP ") + (found.economy.in_memory ? "in memory " : "streamed ") +
+    state.counters["scans"] = found.cost.scan_equivalents;
+    state.counters["candidates"] = static_cast<double>(found.cost.pool);
+    state.SetLabel(std::string(gs ? "GS " : "OSP ") + (found.cost.in_memory ? "in memory " : "streamed ") +
                    atdca::simd_target());
 }
 
@@ -114,10 +114,11 @@ void print_table(int64_t share) {
                         {"Cuprite", 350, 350, 188, 19, {87.9820, 1.5950}},
                         {"Pavia University", 340, 610, 103, 19, {20.2672, 0.6460}},
                         {"Forest Radiance", 64, 64, 169, 19, {2.2341, 0.0331}}};
-    std::printf("Table III, serial, seconds (made scenes of the paper's sizes; as published: OSP on every "
-                "%lldth pixel, times "
-                "%lld)\n",
-                static_cast<long long>(share), static_cast<long long>(share));
+    std::printf(
+        "Table III, serial, seconds (synthetic scenes of the paper's sizes; as published: OSP on every "
+        "%lldth pixel, times "
+        "%lld)\n",
+        static_cast<long long>(share), static_cast<long long>(share));
     std::printf("%-20s %-4s %12s %14s %14s %14s\n", "scene", "", "paper", "as published", "ours, 1 thread",
                 (std::to_string(all_threads()) + " threads").c_str());
     for (const Row& row : rows) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // ATDCA on one GPU with the cube in its memory: our search beside those of paper 002, OSP with its explicit
-// projector and GS, on made scenes of the sizes of its four; last, its Table III. All start from the same
-// bands, one after the other; ours first turns them into pixels and takes their norms (preparing). Times are
-// medians of CUDA events around the launches (the published ones: around all their steps, host work included,
-// by the host's clock).
+// projector and GS, on synthetic scenes of the sizes of its four; last, its Table III. All start from the
+// same bands, one after the other; ours first turns them into pixels and takes their norms (preparing). Times
+// are medians of CUDA events around the launches (the published ones: around all their steps, host work
+// included, by the host's clock).
 //
 //   atdca_cuda_bench [-repeat N] [-published 0|1] [-dump FOLDER] [-raw FILE SAMPLES LINES BANDS TARGETS]
-// -raw: a band-sequential file of floats instead of the made scenes.
-// -dump: writes the made scenes as such files, FOLDER/NAME.raw, for the peers in atdca_peer.py.
+// -raw: a band-sequential file of floats instead of the synthetic scenes.
+// -dump: writes the synthetic scenes as such files, FOLDER/NAME.raw, for the peers in atdca_peer.py.
 #include "atdca/atdca_cuda_kernels.cuh"
 #include "atdca_published.cuh"
 #include "cuda/stream.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_sahic on one GPU, for the two scenes of paper 003: the random field whole and by kernel, class
-// probabilities and training through the module. Medians of CUDA events; made scenes.
+// probabilities and training through the module. Medians of CUDA events; synthetic scenes.
 //
 //   sahic_cuda_bench [-repeat N] [-training N]     (N training pixels more, for a third row of training)
 #include "core/cuda_module.h"
@@ -159,7 +159,7 @@ double field(const Size& s, Backend& backend, int repeat) {
     return seconds_whole;
 }
 
-/// A made scene of clouds round spectra, and training pixels of it.
+/// A synthetic scene of clouds round spectra, and training pixels of it.
 struct SpectralScene {
     test::Cube cube;
     TrainingSet set;

@@ -29,8 +29,8 @@ raster::SpectralLibrary fitted(const raster::SpectralLibrary& references, const 
 
 } // namespace
 
-void tell_economy(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
-    const auto& e = found.economy;
+void tell_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
+    const auto& e = found.cost;
     char text[200];
     std::snprintf(text, sizeof text,
                   "Search: %s; %d passes looked at %.2f times the scene's pixels, %d full scans would at %d",

@@ -12,7 +12,7 @@
 namespace hsi::tools {
 
 /// How much of the scene the search looked at.
-void tell_economy(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system);
+void tell_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system);
 
 /// The list of targets, for the user and for the report.
 void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets);

@@ -69,7 +69,7 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.spectra.empty()) raster::write_spectral_library(spectra_output, library, s.targets.history);
     raster::write_points(s.targets, tools::layer_of(targets, *source, s.targets.path));
 
-    tools::tell_economy(run, found, options.targets, !options.keep_scene);
+    tools::tell_cost(run, found, options.targets, !options.keep_scene);
     tools::tell_targets(run, targets);
     if (!s.reference.empty()) tools::compare_with_references(run, references, library, s.reference);
 }

@@ -26,7 +26,7 @@ constexpr int64_t chunk_pixels = 384;
 constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
 
 /// A run of pixels of a block, counted line by line: where a band's values begin, and how they lie.
-struct Run {
+struct PixelRun {
     ptrdiff_t line_stride; ///< of the band's values
     int64_t samples;       ///< of a line of the block
     int64_t first, count;  ///< pixels
@@ -62,7 +62,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// The sum of one band of a run, and its magnitudes (see add_stretch()). The same run of `next`, the band
 /// that follows, is fetched meanwhile: it lies too far away for the processor to guess.
-double sum_band(const float* band, const float* next, const Run& run, float* magnitude) {
+double sum_band(const float* band, const float* next, const PixelRun& run, float* magnitude) {
     StretchSum sums[stretch_registers];
     for (auto& s : sums)
         s = hn::Zero(StretchSumTag());
@@ -75,7 +75,7 @@ double sum_band(const float* band, const float* next, const Run& run, float* mag
 }
 
 /// out[i] = x_i - centre, for one band of a run.
-void centre_band(const float* band, const Run& run, float centre, float* out) {
+void centre_band(const float* band, const PixelRun& run, float centre, float* out) {
     run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) HWY_ATTR {
         const hn::ScalableTag<float> d;
         const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -262,7 +262,8 @@ class ScanWorker final : public Worker {
         std::fill(m_scatter.begin(), m_scatter.end(), 0.0);
         int64_t valid = 0;
         for (int64_t first = 0; first < pixels; first += chunk_pixels) {
-            const Run run{block.line_stride, block.samples, first, std::min(chunk_pixels, pixels - first)};
+            const PixelRun run{block.line_stride, block.samples, first,
+                               std::min(chunk_pixels, pixels - first)};
             const int64_t count = take_chunk(block, run);
             if (count == 0) continue;
             if (valid == 0) m_centre = m_chunk_centre;
@@ -285,7 +286,7 @@ class ScanWorker final : public Worker {
 
     /// Takes a run's valid pixels: their sums, centres near their means, and what they differ from these by.
     /// Returns how many they are.
-    int64_t take_chunk(const CubeView<float>& block, const Run& run) {
+    int64_t take_chunk(const CubeView<float>& block, const PixelRun& run) {
         std::fill_n(m_magnitude.begin(), run.count, 0.0f);
         for (int b = 0; b < block.bands; ++b) {
             float* const row = m_chunk.data() + b * chunk_pixels;
@@ -308,7 +309,7 @@ class ScanWorker final : public Worker {
     }
 
     /// The run again, leaving out invalid pixels and counting finite values a band.
-    int64_t take_valid_only(const CubeView<float>& block, const Run& run) {
+    int64_t take_valid_only(const CubeView<float>& block, const PixelRun& run) {
         int64_t count = 0;
         run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) {
             for (int64_t i = 0; i < n; ++i) {

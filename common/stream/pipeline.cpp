@@ -63,10 +63,10 @@ class Turnstile {
     bool m_aborted = false;
 };
 
-class Run {
+class PassRun {
   public:
-    Run(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
-        const TilePlan& plan, const PassOptions& options)
+    PassRun(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
+            const TilePlan& plan, const PassOptions& options)
         : m_source(source), m_operation(operation), m_sinks(sinks), m_plan(plan), m_options(options),
           m_outputs(operation.output_bands()), m_limits(limits_of(plan)),
           m_count(options.only ? static_cast<int64_t>(options.only->size()) : plan.size()),
@@ -251,7 +251,7 @@ uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const 
 
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options) {
-    return Run(source, operation, sinks, plan, options).execute();
+    return PassRun(source, operation, sinks, plan, options).execute();
 }
 
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,

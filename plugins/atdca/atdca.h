@@ -47,7 +47,7 @@ struct Target {
 };
 
 /// What the search cost. A full scan looks at every tile once; the plain algorithm makes one for each target.
-struct Economy {
+struct SearchCost {
     bool device = false;     ///< the search ran on a GPU
     bool in_memory = false;  ///< the scene was kept in host or device memory: the file was read once
     int passes = 0;          ///< passes over the scene, the first reading included; some visit a part only
@@ -61,7 +61,7 @@ struct Detection {
     std::vector<Target> targets; ///< in order of detection
     std::string warning;         ///< why there are fewer than asked for; empty otherwise
     int64_t valid_pixels = 0, invalid_pixels = 0;
-    Economy economy;
+    SearchCost cost;
     std::vector<stream::PassReport> passes;
 };
 

@@ -657,11 +657,11 @@ class Detector {
         plan();
         read();
         if (m_result.valid_pixels > 0) search();
-        m_result.economy.in_memory = m_keep;
-        m_result.economy.tiles = m_layout.plan.size();
-        m_result.economy.scan_equivalents =
+        m_result.cost.in_memory = m_keep;
+        m_result.cost.tiles = m_layout.plan.size();
+        m_result.cost.scan_equivalents =
             static_cast<double>(m_pixels) / static_cast<double>(m_layout.shape.pixels());
-        m_result.economy.pool = m_pool.size();
+        m_result.cost.pool = m_pool.size();
         if (m_pass.progress) m_pass.progress(1.0);
         return std::move(m_result);
     }
@@ -736,7 +736,7 @@ class Detector {
         options.only = nullptr;
         if (m_pass.progress) options.progress = [this](double share) { m_pass.progress(0.5 * share); };
         report(stream::run_pass(m_source, reading, {}, m_layout.plan, options), m_layout.shape.pixels());
-        m_result.economy.tile_visits += m_layout.plan.size();
+        m_result.cost.tile_visits += m_layout.plan.size();
         m_result.valid_pixels = reading.valid;
         m_result.invalid_pixels = m_layout.shape.pixels() - reading.valid;
         m_first = reading.best;
@@ -831,7 +831,7 @@ class Detector {
         for (int64_t t : tiles)
             pixels += m_layout.plan.tile(t).core.area();
         report(stream::run_pass(m_source, operation, {}, m_layout.plan, options), pixels);
-        m_result.economy.tile_visits += static_cast<int64_t>(tiles.size());
+        m_result.cost.tile_visits += static_cast<int64_t>(tiles.size());
     }
 
     void scan_kept(Proof& proof) {
@@ -862,7 +862,7 @@ class Detector {
 
     void report(const stream::PassReport& pass, int64_t pixels) {
         m_result.passes.push_back(pass);
-        ++m_result.economy.passes;
+        ++m_result.cost.passes;
         m_pixels += pixels;
     }
 

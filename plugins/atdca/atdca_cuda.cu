@@ -168,11 +168,11 @@ class CudaBackend final : public Backend {
         d.invalid_pixels = scene.pixels() - d.valid_pixels;
         if (d.valid_pixels > 0)
             d.warning = ending_text(static_cast<Ending>(outcome.end), d.targets.size(), options.targets);
-        d.economy.device = true;
-        d.economy.in_memory = true;
-        d.economy.passes = 2;
-        d.economy.tiles = d.economy.tile_visits = d.passes.front().tiles;
-        d.economy.scan_equivalents =
+        d.cost.device = true;
+        d.cost.in_memory = true;
+        d.cost.passes = 2;
+        d.cost.tiles = d.cost.tile_visits = d.passes.front().tiles;
+        d.cost.scan_equivalents =
             1 + static_cast<double>(outcome.visits) / static_cast<double>(scene.pixels()); // 1: the norms
         if (pass.progress) pass.progress(1.0);
         return d;

@@ -99,14 +99,14 @@ int threads_for(const Function& function, int64_t pixels) {
         std::min<double>({most, static_cast<double>(wanted), static_cast<double>(slices)}), 1, 256));
 }
 
-/// Who computes a request: the function, or its successor.
+/// Who computes a request: the function, or what it is promoted to.
 std::shared_ptr<const Function> chosen(const std::shared_ptr<const Function>& function, int64_t pixels) {
     if (function->device && device_wish().forked)
         throw Error("this process was forked from one that uses the GPU",
                     "Start processes before the first use of a GPU, or set GDAL_HSI_DEVICE=cpu.");
-    if (!function->successor) return function;
+    if (!function->promotion) return function;
     const double cost = static_cast<double>(pixels) * function->pixel_cost / threads_for(*function, pixels);
-    auto other = function->successor->after(*function, cost);
+    auto other = function->promotion->after(*function, cost);
     return other ? other : function;
 }
 

@@ -21,11 +21,11 @@ struct Function;
 /// The same operation elsewhere, worth its start when enough is asked for. Nobody knows how much will be
 /// asked for; so the work goes on without it until that has cost what the start costs: both together never
 /// take more than twice the time of the better choice.
-class Successor {
+class Promotion {
   public:
     using Make = std::function<std::shared_ptr<stream::Operation>()>;
     /// make: may take long, may throw Error (there is none, then); called once.
-    Successor(double start_cost, Make make) : m_start_cost(start_cost), m_make(std::move(make)) {}
+    Promotion(double start_cost, Make make) : m_start_cost(start_cost), m_make(std::move(make)) {}
     /// What computes a request of `cost` operations instead of f, the function that it belongs to; null: f
     /// itself. Any number of threads; while one starts the other operation, all others go on with f.
     std::shared_ptr<const Function> after(const Function& f, double cost) const;
@@ -51,7 +51,7 @@ struct Function {
     bool classes = false;   ///< values are classes: pixels without a value are 0 by default
     double pixel_cost = 0;  ///< operations a pixel, roughly: whether several threads pay
     bool device = false;    ///< it computes on a GPU: few large slices
-    std::shared_ptr<const Successor> successor; ///< null: this one computes everything
+    std::shared_ptr<const Promotion> promotion; ///< null: this one computes everything
     size_t bytes = 0;                           ///< of what it keeps (models), roughly
 
     // The frame, the same for all functions.

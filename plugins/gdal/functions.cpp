@@ -105,13 +105,13 @@ void check_spectrum(const Arguments& a, int bands) {
     if (bands < 2) a.refuse("one band is no spectrum: at least 2 sources are needed");
 }
 
-Function understand_norm(const Arguments&, int bands) {
+Function parse_norm(const Arguments&, int bands) {
     Function f;
     f.operation = atdca::make_residual(bands, {}, false);
     return f;
 }
 
-Function understand_osp(const Arguments& a, int bands) {
+Function parse_osp(const Arguments& a, int bands) {
     check_spectrum(a, bands);
     auto targets = spectra_of(a, bands);
     const int count = a.whole("count", 1, static_cast<int>(targets.size()), static_cast<int>(targets.size()));
@@ -121,7 +121,7 @@ Function understand_osp(const Arguments& a, int bands) {
     return f;
 }
 
-Function understand_sad(const Arguments& a, int bands) {
+Function parse_sad(const Arguments& a, int bands) {
     check_spectrum(a, bands);
     const auto references = spectra_of(a, bands);
     for (size_t k = 0; k < references.size(); ++k)
@@ -160,7 +160,7 @@ pca::Transform components_of(const pca::Model& model, int count) {
     return pca::projection(model, count, same, model.band_count());
 }
 
-Function understand_project(const Arguments& a, int bands) {
+Function parse_project(const Arguments& a, int bands) {
     pca::Transform t;
     t.inputs = bands;
     t.outputs = 1;
@@ -194,7 +194,7 @@ Function understand_project(const Arguments& a, int bands) {
     return f;
 }
 
-Function understand_spp(const Arguments& a, int bands) {
+Function parse_spp(const Arguments& a, int bands) {
     if (bands != 2)
         a.refuse("there are " + count_of(static_cast<size_t>(bands), "source") +
                      ", not 2: the original band, and alpha in radians",
@@ -247,7 +247,7 @@ Function svm_function(const Arguments& a, const std::shared_ptr<const svm::Model
     f.device = place == Place::device;
     f.operation = f.device ? svm_on_device(model, options) : svm::make_classification(model, options);
     if (place == Place::either)
-        f.successor = std::make_shared<const Successor>(
+        f.promotion = std::make_shared<const Promotion>(
             device_start_cost, [model, options] { return svm_on_device(model, options); });
     return f;
 }
@@ -260,7 +260,7 @@ std::shared_ptr<const svm::Model> svm_model(const Arguments& a, int bands) {
     return model;
 }
 
-Function understand_svm(const Arguments& a, int bands) {
+Function parse_svm(const Arguments& a, int bands) {
     const auto model = svm_model(a, bands);
     return svm_function(a, model, classifier_output(a, model->classes));
 }
@@ -289,7 +289,7 @@ std::shared_ptr<const sahic::MlrModel> mlr_model(const Arguments& a, int bands) 
     return model;
 }
 
-Function understand_mlr(const Arguments& a, int bands) {
+Function parse_mlr(const Arguments& a, int bands) {
     const auto model = mlr_model(a, bands);
     return mlr_function(model, classifier_output(a, model->classes));
 }
@@ -306,7 +306,7 @@ Function step_pca(const Arguments& a, int bands) {
 }
 
 Function step_sad(const Arguments& a, int bands) {
-    Function f = understand_sad(a, bands);
+    Function f = parse_sad(a, bands);
     if (!f.classes) f.band = -1; // an angle a reference
     return f;
 }
@@ -361,29 +361,28 @@ Function step_mlr(const Arguments& a, int bands) {
 
 const std::vector<Definition>& definitions() {
     static const std::vector<Definition> all{
-        {"hsi_norm", "length of the pixel vector", HSI_LIST(HSI_FRAME), understand_norm},
+        {"hsi_norm", "length of the pixel vector", HSI_LIST(HSI_FRAME), parse_norm},
         {"hsi_sad", "spectral angle to a reference, or the nearest of several",
          HSI_LIST(HSI_SPECTRA HSI_ARGUMENT("output", "angle or class")
                       HSI_ARGUMENT("unit", "degree or radian")
                           HSI_ARGUMENT("max_angle", "degrees; farther pixels are class 0") HSI_FRAME),
-         understand_sad},
+         parse_sad},
         {"hsi_osp", "length of what targets leave of the pixel vector",
          HSI_LIST(HSI_SPECTRA HSI_ARGUMENT("count", "use the first targets only")
                       HSI_ARGUMENT("output", "norm or squared") HSI_FRAME),
-         understand_osp},
+         parse_osp},
         {"hsi_project", "dot product with weights, and an offset",
          HSI_LIST(HSI_ARGUMENT("weights", "a weight a source") HSI_ARGUMENT("offset", "added to the product")
                       HSI_MODEL HSI_ARGUMENT("component", "component of the PCA model, from 1")
                           HSI_SPECTRA HSI_ARGUMENT("projector", "gs: weights from targets")
                               HSI_ARGUMENT("absolute", "yes or no") HSI_ARGUMENT(
                                   "zero", "invalid or valid: what an all-zero pixel is") HSI_FRAME),
-         understand_project},
+         parse_project},
         {"hsi_spp", "the displaced band, from the original band and alpha",
-         HSI_LIST(HSI_ARGUMENT("centroid", "mean of the band") HSI_FRAME), understand_spp},
-        {"hsi_svm", "class or probability by a support vector machine", HSI_LIST(HSI_CLASSIFIER),
-         understand_svm},
+         HSI_LIST(HSI_ARGUMENT("centroid", "mean of the band") HSI_FRAME), parse_spp},
+        {"hsi_svm", "class or probability by a support vector machine", HSI_LIST(HSI_CLASSIFIER), parse_svm},
         {"hsi_mlr", "class or probability by a multinomial logistic regression", HSI_LIST(HSI_CLASSIFIER),
-         understand_mlr},
+         parse_mlr},
     };
     return all;
 }
@@ -401,7 +400,7 @@ const std::vector<Step>& steps() {
     return all;
 }
 
-std::shared_ptr<const Function> Successor::after(const Function& f, double cost) const {
+std::shared_ptr<const Function> Promotion::after(const Function& f, double cost) const {
     // What was made belongs to the process that made it.
     if (device_wish().forked) return nullptr;
     if (m_state == State::ended) return m_made;
@@ -414,7 +413,7 @@ std::shared_ptr<const Function> Successor::after(const Function& f, double cost)
         auto other = std::make_shared<Function>(f);
         other->operation = m_make();
         other->device = true;
-        other->successor = nullptr;
+        other->promotion = nullptr;
         m_made = std::move(other);
     } catch (const Error& e) {
         CPLDebug("HSI", "%s; computing on the CPU", e.what());

@@ -161,9 +161,9 @@ std::vector<double> correlation(const Problem& p) {
 }
 
 /// R = U diag(value) U'. The shifted systems of all iterations are diagonal in this basis.
-struct Eigen {
+struct Eigensystem {
     std::vector<double> vectors, values;
-    explicit Eigen(const Problem& p) : vectors(correlation(p)), values(static_cast<size_t>(p.d)) {
+    explicit Eigensystem(const Problem& p) : vectors(correlation(p)), values(static_cast<size_t>(p.d)) {
         const int n = static_cast<int>(p.d), query = -1;
         double work_size = 0;
         int iwork_size = 0, info = 0;
@@ -186,7 +186,7 @@ struct Eigen {
 /// B (x) R, B = 1/2 (I - 1 1'/K), then one step of the splitting w = v:
 ///   w = argmin quadratic + beta/2 |w - v - m|^2,  v = soft(w - m, lambda/beta),  m = m - (w - v).
 std::vector<double> paper_path(const Problem& p, const LorsalOptions& o, Team& team, LorsalResult& result) {
-    const Eigen eigen(p);
+    const Eigensystem eigen(p);
     const auto size = static_cast<size_t>(p.d * p.m);
     std::vector<double> w(size, 0.0), v(size, 0.0), multiplier(size, 0.0), rhs(size), turned(size, 0.0),
         next(size), z(static_cast<size_t>(p.samples * p.m));

@@ -87,7 +87,7 @@ TEST(AtdcaCpu, FindsTheSameForEveryTilingThreadsAndMemory) {
     for (const Options& options : all_methods(20)) {
         const Detection whole = run(scene, options);
         expect_reference(scene, options, whole);
-        EXPECT_TRUE(whole.economy.in_memory);
+        EXPECT_TRUE(whole.cost.in_memory);
         for (const Cut& cut : {Cut{150, 7, 1, 1 << 30}, Cut{64, 64, 2, 1 << 30}, Cut{17, 13, 3, 700 << 10},
                                Cut{1, 61, 2, 1 << 30}, Cut{150, 1, 4, 1 << 30}, Cut{0, 0, 2, 400 << 10},
                                Cut{64, 16, 2, 600 << 10}}) {
@@ -95,7 +95,7 @@ TEST(AtdcaCpu, FindsTheSameForEveryTilingThreadsAndMemory) {
                                             << cut.samples << "x" << cut.lines << ", memory " << cut.memory);
             const Detection tiled = run(scene, options, cut);
             EXPECT_EQ(pixels(scene, tiled), pixels(scene, whole));
-            EXPECT_EQ(tiled.economy.in_memory, cut.memory > (1 << 20));
+            EXPECT_EQ(tiled.cost.in_memory, cut.memory > (1 << 20));
             for (size_t k = 0; k < whole.targets.size(); ++k)
                 EXPECT_EQ(tiled.targets[k].score, whole.targets[k].score); // to the last bit
         }
@@ -228,22 +228,22 @@ TEST(AtdcaCpu, ReadsOnceWhatFitsAndFewTilesOtherwise) {
     stream::PassOptions pass;
     pass.lanes = 2;
     const Detection kept = atdca::detect(source, options_of(30), pass);
-    EXPECT_TRUE(kept.economy.in_memory);
+    EXPECT_TRUE(kept.cost.in_memory);
     EXPECT_EQ(read, scene.shape.pixels());
     auto again = options_of(30);
     again.keep_scene = false;
     const Detection reread = atdca::detect(source, again, pass);
-    EXPECT_FALSE(reread.economy.in_memory);
+    EXPECT_FALSE(reread.cost.in_memory);
     EXPECT_EQ(pixels(scene, kept), pixels(scene, reread));
     read = 0;
     pass.memory = 4 << 20; // the scene takes 15 MB
     const Detection streamed = atdca::detect(source, options_of(30), pass);
-    EXPECT_FALSE(streamed.economy.in_memory);
+    EXPECT_FALSE(streamed.cost.in_memory);
     EXPECT_EQ(pixels(scene, kept), pixels(scene, streamed));
-    EXPECT_DOUBLE_EQ(streamed.economy.scan_equivalents,
+    EXPECT_DOUBLE_EQ(streamed.cost.scan_equivalents,
                      static_cast<double>(read) / static_cast<double>(scene.shape.pixels()));
-    EXPECT_LE(streamed.economy.scan_equivalents, 12);
-    EXPECT_LT(streamed.economy.tile_visits, 30 * streamed.economy.tiles);
+    EXPECT_LE(streamed.cost.scan_equivalents, 12);
+    EXPECT_LT(streamed.cost.tile_visits, 30 * streamed.cost.tiles);
 }
 
 TEST(AtdcaCpu, IsStoppedByTheCancelFlagAndRefusesNonsense) {

@@ -398,7 +398,7 @@ def test_invalid_pixels_and_empty_bands(tmp_path, out):
     assert gdal.Open(str(out / "m.tif")).ReadAsArray()[best[0], best[1]] == 0
 
 
-def test_report_tells_the_economy(scene, out):
+def test_report_tells_what_the_search_cost(scene, out):
     succeed(atdca("-q", "-t", 10, "-report", out / "r.json", scene, out / "t.gpkg"))
     report = json.loads((out / "r.json").read_text())
     search = report["search"]

@@ -337,7 +337,7 @@ TEST(Successors, TakeOverWhenTheirStartIsPaidFor) {
     f->pixel_cost = 10;
     f->no_value = -8;
     f->nodata = {5.0, std::nullopt};
-    f->successor = std::make_shared<const Successor>(25000, [&] {
+    f->promotion = std::make_shared<const Promotion>(25000, [&] {
         ++made;
         return other;
     });
@@ -362,7 +362,7 @@ TEST(Successors, TakeOverALargeRequestAtOnce) {
     const auto [f, operation] = sum_function(2);
     auto other = std::make_shared<SumOperation>(2);
     f->pixel_cost = 10;
-    f->successor = std::make_shared<const Successor>(5000, [&] { return other; });
+    f->promotion = std::make_shared<const Promotion>(5000, [&] { return other; });
     Sources<float> in(2, 1000, [](int, int64_t) { return 1.0f; });
     std::vector<float> out(1000);
     apply_to(f, in, GDT_Float32, 100, 10, out, GDT_Float32);
@@ -374,7 +374,7 @@ TEST(Successors, ThatCannotStartAreDoneWithout) {
     const auto [f, operation] = sum_function(2);
     std::atomic<int> tried{0};
     f->pixel_cost = 10;
-    f->successor = std::make_shared<const Successor>(1, [&]() -> std::shared_ptr<stream::Operation> {
+    f->promotion = std::make_shared<const Promotion>(1, [&]() -> std::shared_ptr<stream::Operation> {
         ++tried;
         throw Error("no GPU");
     });

@@ -51,7 +51,7 @@ class AtdcaCuda : public testing::Test {
         EXPECT_EQ(gpu.warning, cpu.warning);
         EXPECT_EQ(gpu.valid_pixels, cpu.valid_pixels);
         EXPECT_EQ(gpu.invalid_pixels, cpu.invalid_pixels);
-        EXPECT_TRUE(gpu.economy.device);
+        EXPECT_TRUE(gpu.cost.device);
         return gpu;
     }
 
@@ -138,7 +138,7 @@ TEST_F(AtdcaCuda, LeavesInvalidPixelsOut) {
 TEST_F(AtdcaCuda, LooksAtFewPixelsForOsp) {
     const Cube scene = random_scene(300, 300, 64, 21, 0.02);
     const Detection got = expect_same(scene, all_methods(30)[0]);
-    EXPECT_LT(got.economy.scan_equivalents, 25);
+    EXPECT_LT(got.cost.scan_equivalents, 25);
     EXPECT_FALSE(backend().fits(1 << 20, scene.shape, all_methods(30)[0]));
     EXPECT_TRUE(backend().fits(0, scene.shape, all_methods(30)[0]));
 }
