@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "parallel/team.h"
 #include "eadp/eadp.h"
 #include "eadp/eadp_simd.h"
 #include "eadp/gradient.h"
+#include "parallel/team.h"
 
 #include <algorithm>
 #include <cmath>

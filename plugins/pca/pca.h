@@ -28,7 +28,7 @@ struct FitOptions {
 /// `mean` is always there: of the valid pixels, a band each. minimum and maximum are those of pixels on a
 /// grid.
 struct Model : model::ModelBands {
-    std::string source;        ///< the scene it was made from
+    std::string source; ///< the scene it was made from
     model::Origin origin;
     int64_t pixels = 0;        ///< valid pixels behind it
     std::vector<double> scale; ///< standard deviations that bands were divided by; empty: none
