@@ -264,43 +264,6 @@ class CpuSpectralPass final : public SpectralPass {
 
 } // namespace
 
-struct MlrEvaluator::Impl {
-    MlrPanels panels;
-    double scale = 1;
-};
-
-MlrEvaluator::MlrEvaluator(const MlrModel& model)
-    : m(std::make_unique<const Impl>(Impl{MlrPanels(model), model.scale})) {}
-MlrEvaluator::~MlrEvaluator() = default;
-int MlrEvaluator::features() const { return m->panels.features(); }
-int MlrEvaluator::class_count() const { return m->panels.outputs() + 1; }
-
-void MlrEvaluator::probabilities(const CubeView<const float>& in, const CubeView<float>& out) const {
-    if (in.bands != features() || out.bands != class_count() || in.lines != out.lines ||
-        in.samples != out.samples)
-        throw Error("internal: an MLR model of " + std::to_string(features()) + " bands and " +
-                    std::to_string(class_count()) + " classes was given " + std::to_string(in.bands) +
-                    " and " + std::to_string(out.bands));
-    const int width = math::rbf_kernels().width;
-    Scratch scratch(m->panels, width);
-    std::vector<float> rows;
-    std::vector<unsigned char> valid(static_cast<size_t>(in.samples));
-    for (int64_t line = 0; line < in.lines; ++line) {
-        find_valid(in, line, rows, valid.data());
-        for (int64_t first = 0; first < in.samples; first += width) {
-            const auto count = static_cast<int>(std::min<int64_t>(width, in.samples - first));
-            if (any(valid.data() + first, count))
-                evaluate(m->panels, m->scale, in, line, first, count, valid.data(), scratch);
-            for (int c = 0; c < out.bands; ++c)
-                for (int i = 0; i < count; ++i)
-                    out.row(c, line)[first + i] =
-                        valid[static_cast<size_t>(first + i)]
-                            ? static_cast<float>(scratch.p[static_cast<size_t>(c * width + i)])
-                            : no_value;
-        }
-    }
-}
-
 SpectralPass::SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
                            int64_t lines)
     : m_model(std::move(model)), m_options(std::move(options)), m_samples(samples), m_lines(lines),

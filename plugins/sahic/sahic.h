@@ -76,23 +76,6 @@ MlrModel read_model(const std::string& path);
 void rescale(MlrModel& model, const std::string& file, const model::Rescaling& by,
              const model::ValueScale& scene);
 
-/// Class probabilities on the CPU, in double precision (weights reach 1e4, so single would show). What a
-/// pixel gets does not depend on its place in the tile. Made once, used by any number of threads.
-class MlrEvaluator {
-  public:
-    explicit MlrEvaluator(const MlrModel& model);
-    ~MlrEvaluator();
-    int features() const;
-    int class_count() const;
-    /// in: features() bands, values as in the scene; out: class_count() bands of the same size. A pixel is
-    /// invalid when a value is not finite or all are zero: all its probabilities come out as NaN.
-    void probabilities(const CubeView<const float>& in, const CubeView<float>& out) const;
-
-  private:
-    struct Impl;
-    std::unique_ptr<const Impl> m;
-};
-
 /// The instruction set that the inner loops of the CPU use here.
 const char* simd_target();
 

@@ -9,7 +9,7 @@ The rules, also told in docs/architecture.md:
   core <- cuda, parallel, math, stream <- raster <- tool <- host; an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms. plugins/gdal/commands.cpp
   makes commands of GDAL from the catalogue: it is a host, and sees tool, host and gdal_tools/catalogue.h.
-  GDAL's headers: raster, tool, host, *_pixelfn.cpp, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
+  GDAL's headers: raster, tool, host, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files. Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
   characters (but for rows of tables, which Markdown cannot break). A tool's file has at most 250 lines, a function 100, one
@@ -52,9 +52,8 @@ def check_include(root, path, kind, name):
     for_tests = top in {"tests", "benchmarks"}
 
     if GDAL.match(name):
-        allowed = (for_tests or (top == "common" and room in {"raster", "tool", "host"}) or (top == "plugins" and room == "gdal")
-                   or path.name.endswith("_pixelfn.cpp"))
-        return None if allowed else "GDAL's %s belongs to common/raster, common/tool, common/host, pixel functions and tests" % name
+        allowed = (for_tests or (top == "common" and room in {"raster", "tool", "host"}) or (top == "plugins" and room == "gdal"))
+        return None if allowed else "GDAL's %s belongs to common/raster, common/tool, common/host, plugins/gdal and tests" % name
     if kind == "<":
         if CUDA.match(name) and not (cuda_code or (top == "common" and room == "cuda")):
             return "CUDA's %s belongs to common/cuda and to .cu and .cuh files" % name
@@ -256,7 +255,6 @@ def self_test():
         "plugins/spp/a_kernel.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 149),
         "plugins/spp/table.cpp": "// Long because it is a table.\nint f() {\n%s}\n" % ("    ++a;\n" * 200),
         "plugins/spp/lambda.cpp": "int f() {\n%s}\n" % ("    const auto g = [&](int a) {\n        ++a;\n    };\n" * 30),
-        "plugins/spp/spp_pixelfn.cpp": "#include <gdal.h>\n",
         "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n',
         "gdal_tools/gdal_hsi_spp.cpp": '#include "tool/run.h"\n#include "spp/spp.h"\n',
         "benchmarks/peers.cuh": "#pragma once\n",

@@ -2,6 +2,8 @@
 #include "core/error.h"
 #include "math/linear_algebra.h"
 #include "sahic/lorsal.h"
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
 
@@ -216,16 +218,27 @@ double naive_optimum(const TrainingSet& set, const LorsalOptions& o, int iterati
     return least;
 }
 
+/// Class probabilities of spectra that stand on one line, band after band: class after class.
+std::vector<float> probabilities_of(const MlrModel& model, const std::vector<float>& spectra,
+                                    int64_t samples) {
+    test::Cube cube(samples, 1, model.features());
+    cube.values = spectra;
+    SpectralOptions options;
+    options.probabilities = true;
+    const auto pass = make_spectral_pass(std::make_shared<const MlrModel>(model), options, samples, 1);
+    test::MemorySink sink(samples, 1, model.class_count());
+    stream::run_pass(test::MemorySource(cube), *pass, {&sink}, {});
+    return sink.cube.values;
+}
+
 /// The objective that a model's own file of weights has on its training set.
 double objective_of(const TrainingSet& set, const MlrModel& model) {
     const auto j = static_cast<size_t>(set.samples()), n = static_cast<size_t>(set.features);
-    std::vector<float> cube(n * j), p(set.classes.size() * j);
+    std::vector<float> cube(n * j);
     for (size_t i = 0; i < j; ++i)
         for (size_t f = 0; f < n; ++f)
             cube[f * j + i] = set.values[i * n + f];
-    MlrEvaluator(model).probabilities(
-        CubeView<const float>::packed(cube.data(), set.features, 1, set.samples()),
-        CubeView<float>::packed(p.data(), static_cast<int>(set.classes.size()), 1, set.samples()));
+    const auto p = probabilities_of(model, cube, set.samples());
     double sum = 0;
     for (size_t i = 0; i < j; ++i)
         sum -= std::log(static_cast<double>(p[static_cast<size_t>(set.label[i] - 1) / 2 * j + i]));
@@ -322,15 +335,14 @@ TEST(Lorsal, ModelFileComesBackAndDamageIsTold) {
     EXPECT_EQ(to_json(from_json(text.substr(0, whole), "m")), text);
 }
 
-TEST(Lorsal, EvaluatorGivesTheModelsFormula) {
+TEST(Lorsal, ProbabilitiesAreTheModelsFormula) {
     const auto set = made_set(40, 5, 3);
     const auto m = train(set, {}).model;
-    std::vector<float> cube(5 * 7), p(3 * 7);
+    std::vector<float> cube(5 * 7);
     for (size_t i = 0; i < 7; ++i)
         for (size_t f = 0; f < 5; ++f)
             cube[f * 7 + i] = set.values[i * 5 + f] + 10;
-    MlrEvaluator(m).probabilities(CubeView<const float>::packed(cube.data(), 5, 1, 7),
-                                  CubeView<float>::packed(p.data(), 3, 1, 7));
+    const auto p = probabilities_of(m, cube, 7);
     const auto anchors = static_cast<size_t>(m.anchor_count());
     for (size_t i = 0; i < 7; ++i) {
         double z[3] = {0, 0, 0}, sum = 0;
