@@ -2,6 +2,7 @@
 #include "atdca_report.h"
 
 #include "core/error.h"
+#include "fitted_library.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,25 +10,6 @@
 #include <limits>
 
 namespace hsi::tools {
-namespace {
-
-/// The references at the bands of the targets' spectra.
-raster::SpectralLibrary fitted(const raster::SpectralLibrary& references, const std::string& path,
-                               const raster::SpectralLibrary& targets) {
-    const auto &a = references.wavelengths_nm, &b = targets.wavelengths_nm;
-    const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
-    if (references.bands() == targets.bands() &&
-        (a.empty() || b.empty() || std::equal(a.begin(), a.end(), b.begin(), near)))
-        return references;
-    if (a.empty() || b.empty())
-        throw Error("-reference " + path + " has " + std::to_string(references.bands()) +
-                        " bands, the scene " + std::to_string(targets.bands()) +
-                        ", and there are no wavelengths to fit them by",
-                    "Give a library with the scene's bands, or choose bands with -b.");
-    return raster::resampled(references, b);
-}
-
-} // namespace
 
 void tell_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
     const auto& e = found.cost;
@@ -67,15 +49,8 @@ void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {
 
 void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
                              const raster::SpectralLibrary& targets, const std::string& path) {
-    const auto fit = fitted(references, path, targets);
-    std::vector<size_t> common;
-    for (size_t b = 0; b < targets.bands(); ++b)
-        if (std::all_of(fit.spectra.begin(), fit.spectra.end(),
-                        [&](const auto& x) { return std::isfinite(x[b]); }))
-            common.push_back(b);
-    if (common.size() < 2)
-        throw Error("-reference " + path +
-                    ": its wavelengths and the scene's have fewer than 2 bands in common");
+    const auto fit = fit_library(references, "-reference", path, targets.bands(), targets.wavelengths_nm);
+    const auto common = common_bands(fit, "-reference", path);
     if (common.size() < targets.bands())
         run.note("Compared over " + std::to_string(common.size()) + " of " + std::to_string(targets.bands()) +
                  " bands: the others lie outside the library");

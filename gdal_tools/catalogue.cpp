@@ -6,7 +6,7 @@ namespace hsi::tools {
 const std::vector<const tool::Definition*>& catalogue() {
     static const std::vector<const tool::Definition*> all{&accuracy,  &atdca, &compare, &eadp, &info,
                                                           &pca,       &sahic, &sample,  &spp,  &svm_classify,
-                                                          &svm_train, &synth, &vd};
+                                                          &svm_train, &synth, &unmix,   &vd};
     return all;
 }
 

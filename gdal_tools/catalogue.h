@@ -9,7 +9,7 @@
 namespace hsi::tools {
 
 extern const tool::Definition accuracy, atdca, compare, eadp, info, pca, sahic, sample, spp, svm_classify,
-    svm_train, synth, vd;
+    svm_train, synth, unmix, vd;
 
 /// In alphabetical order.
 const std::vector<const tool::Definition*>& catalogue();

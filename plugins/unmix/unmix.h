@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// Linear spectral unmixing: the abundances a of p endmembers (the columns of E) in every pixel x, the
+// minimiser of |x - E a|^2
+//   ucls  without constraint          nnls  a >= 0
+//   scls  sum of a = 1                fcls  a >= 0 and sum of a = 1
+//
+// D. C. Heinz, C.-I. Chang: Fully Constrained Least Squares Linear Spectral Mixture Analysis Method for
+// Material Quantification in Hyperspectral Imagery, IEEE TGRS 39(3), 2001, states the four problems. Its row
+// of heavy weights for the sum is an approximation; here the constraint is exact, and so is the minimiser: an
+// active set as in C. L. Lawson, R. J. Hanson: Solving Least Squares Problems, chapter 23, with the sum as a
+// further equation.
+//
+// All in double precision, pixel by pixel: neither tiles nor threads nor the processor change a bit.
+#pragma once
+
+#include "stream/operation.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::unmix {
+
+enum class Method { ucls, nnls, scls, fcls };
+
+/// Whether abundances sum to one, and whether none is negative.
+inline bool sums_to_one(Method m) { return m == Method::scls || m == Method::fcls; }
+inline bool is_nonnegative(Method m) { return m == Method::nnls || m == Method::fcls; }
+
+struct Endmembers {
+    std::vector<std::string> names;           ///< p of them, for messages
+    std::vector<std::vector<double>> spectra; ///< p of one length, in the units of the scene
+    int count() const { return static_cast<int>(spectra.size()); }
+    int bands() const { return spectra.empty() ? 0 : static_cast<int>(spectra.front().size()); }
+};
+
+/// How far the least independent endmember is from the span of the others.
+struct Independence {
+    double distance = 1; ///< of the spectrum, scaled to length 1
+    int endmember = 0;   ///< 0-based
+};
+
+/// Abundances keep their accuracy from this distance on.
+inline constexpr double safe_distance = 1e-4;
+
+/// Of the columns of E; for scls and fcls of E with a further row that holds the length of the longest
+/// column, which tells endmembers apart that differ in brightness alone. Throws Error naming the spectrum
+/// when its distance is 1e-6 or less (so are an endmember twice, one that is all zero for ucls and nnls, and
+/// more endmembers than bands), and when a value is not finite or there is no endmember.
+Independence check_endmembers(const Endmembers& endmembers, Method method);
+
+struct Options {
+    Method method = Method::fcls;
+    bool rmse = false; ///< a further output: sqrt(mean over the bands of (x - E a)^2), one band
+};
+
+/// Counts of the pass; complete after it.
+class Unmixing : public stream::Operation {
+  public:
+    int64_t valid() const { return m_valid; }
+    int64_t invalid() const { return m_invalid; }
+
+  protected:
+    int64_t m_valid = 0, m_invalid = 0;
+};
+
+/// Output 0: an abundance a band, in the order of the endmembers, exactly 0 outside of the active set; output
+/// 1, when asked for: the root mean square error. A pixel is invalid, NaN in both, when a value is not finite
+/// or all are zero. Throws as check_endmembers().
+std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options);
+
+} // namespace hsi::unmix
