@@ -7,6 +7,7 @@
 #include "tool/classification.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace hsi {
 namespace {
@@ -29,7 +30,7 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
     size_t at = 0;
     for (int64_t y = 0; y < shape.lines; y += strip) {
         const int64_t n = std::min(strip, shape.lines - y);
-        std::fill(lines.begin(), lines.end(), 0.0f);
+        std::fill(lines.begin(), lines.end(), std::numeric_limits<float>::quiet_NaN()); // no label
         for (; at < all.index.size() && all.index[at] < (y + n) * shape.samples; ++at)
             if (split.part[at] == part)
                 lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = all.value[at];
@@ -90,6 +91,7 @@ void run_sample(tool::Run& run, Settings& settings) {
 
     raster::OutputOptions train = run.options().destination,
                           test = run.side_output("dst_test", settings.test_file);
+    test.type = train.type;
     raster::OutputSpec train_spec;
     train_spec.shape = {all.grid.samples, all.grid.lines, 1};
     raster::OutputSpec test_spec = train_spec;

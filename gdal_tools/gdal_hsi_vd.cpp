@@ -35,6 +35,11 @@ void estimate(tool::Run& run, const Settings& settings) {
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const auto result = vd::estimate(statistics, method, settings.false_alarm);
 
+    if (result.doubtful > 0)
+        run.warn(std::to_string(result.doubtful) + " of the " + std::to_string(result.number) +
+                 " signals have less than 1e-9 of the largest eigenvalue, which may be what rounding left: a "
+                 "scene of "
+                 "fewer dimensions than bands?");
     nlohmann::json test = nlohmann::json::array();
     for (const auto& e : result.test)
         test.push_back({{"correlation", e.correlation},
@@ -46,6 +51,7 @@ void estimate(tool::Run& run, const Settings& settings) {
                                {"method", settings.method},
                                {"false_alarm_probability", settings.false_alarm},
                                {"virtual_dimensionality", result.number},
+                               {"doubtful", result.doubtful},
                                {"bands", scene.raster()->bands()},
                                {"valid_pixels", statistics.valid_pixels},
                                {"invalid_pixels", statistics.invalid_pixels},

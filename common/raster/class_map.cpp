@@ -2,6 +2,8 @@
 // Outputs that hold classes: their type, names and colours.
 #include "raster/labels.h"
 
+#include "core/error.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -24,6 +26,20 @@ void describe_class_map(const std::vector<LabelClass>& classes, OutputOptions& o
     int largest = 0;
     for (const auto& c : classes)
         largest = std::max(largest, c.value);
+    const int most = options.type == "Byte"    ? 255
+                     : options.type == "Int8"  ? 127
+                     : options.type == "Int16" ? 32767
+                                               : max_class;
+    for (const auto& c : classes) {
+        const std::string text = std::to_string(c.value) + (c.name.empty() ? "" : " " + c.name);
+        if (c.value > most)
+            throw UsageError("-ot " + options.type + ": it holds class numbers up to " +
+                                 std::to_string(most) + ", and there is class " + text,
+                             "Leave -ot out: the type follows the classes.");
+        if (options.nodata && *options.nodata == c.value)
+            throw UsageError("-dstnodata " + std::to_string(c.value) + " is the number of class " + text,
+                             "Leave -dstnodata out: pixels without a class are 0.");
+    }
     spec.type = largest <= 255 ? "Byte" : "UInt16";
     spec.shape.bands = 1;
     spec.categories.assign(static_cast<size_t>(largest) + 1, std::string());

@@ -14,12 +14,54 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <string>
 
 namespace hsi::raster {
+namespace {
+
+/// A folder that holds what a Zarr array or group holds and nothing else: all that may be replaced.
+bool is_zarr_alone(const std::string& folder) {
+    namespace fs = std::filesystem;
+    const auto marks = {".zarray", ".zgroup", "zarr.json"};
+    const auto marked = [&](const fs::path& place) {
+        return std::any_of(marks.begin(), marks.end(), [&](const char* name) {
+            std::error_code ec;
+            return fs::is_regular_file(place / name, ec);
+        });
+    };
+    std::error_code ec;
+    if (!marked(folder)) return false;
+    const bool group = !fs::exists(fs::path(folder) / ".zarray", ec);
+    for (fs::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
+        const std::string name = at->path().filename().string();
+        if (at->is_symlink(ec)) return false;
+        if (at->is_directory(ec) ? group && !marked(at->path())
+                                 : group && name.rfind(".z", 0) != 0 && name != "zarr.json")
+            return false;
+    }
+    return !ec;
+}
+
+/// Files of an output have names of ours until it is complete. \throws UsageError for options that name
+/// others.
+void check_options(const OutputOptions& options) {
+    for (const std::string& option : options.creation_options) {
+        std::string key = option.substr(0, option.find('='));
+        std::transform(key.begin(), key.end(), key.begin(),
+                       [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+        if (key.find("FILENAME") != std::string::npos || key == "DATANAME" || key == "INDEXNAME")
+            throw UsageError("-co " + option + ": an output's further files are named after it",
+                             "Leave the option out.");
+    }
+}
+
+} // namespace
 
 void check_place(const OutputOptions& options, GDALDriver* driver) {
     const std::string& path = options.path;
+    check_options(options);
     if (path == standard_output) {
         if (!is(driver, "GTiff") && !is(driver, "PNG") && !is(driver, "JPEG"))
             throw UsageError("a file of the " + std::string(driver->GetDescription()) +
@@ -42,17 +84,20 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         return VSIStatExL(name.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0;
     };
     VSIStatBufL info;
-    if (exists(path, info)) {
+    const bool there = exists(path, info);
+    if (there) {
         if (!VSI_ISREG(info.st_mode) && !VSI_ISDIR(info.st_mode))
             throw Error("'" + path + "' exists and is no regular file");
-        if (VSI_ISDIR(info.st_mode) && !is(driver, "Zarr")) throw Error("'" + path + "' is a folder");
+        if (VSI_ISDIR(info.st_mode) && !(is(driver, "Zarr") && is_zarr_alone(end)))
+            throw Error("'" + path + "' is a folder" +
+                        (is(driver, "Zarr") ? ", and no Zarr file alone is in it" : ""));
         if (!options.overwrite)
             throw Error("File '" + path + "' already exists.", "Specify -overwrite to replace it.");
     }
     for (const std::string& side : sides) {
         const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
-        // out.tif.aux.xml is nothing without out.tif, and goes with it.
-        if ((side.rfind(end + ".", 0) == 0 && !header) || !exists(side, info)) continue;
+        // out.tif.aux.xml goes with the old out.tif; without one it would be taken for the new one's.
+        if ((there && side.rfind(end + ".", 0) == 0 && !header) || !exists(side, info)) continue;
         if (!options.overwrite)
             throw Error("File '" + side + "' already exists.", "Specify -overwrite to replace it.");
         if (!header) continue;

@@ -20,6 +20,7 @@
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 
 #include <stdio_ext.h>
 
@@ -131,7 +132,16 @@ void RasterSink::Impl::check_side_files() const {
 }
 
 void RasterSink::Impl::hand_over() {
-    if (options.path != standard_output) file->set_stale(old_side_files(file->destination()));
+    if (options.path != standard_output) {
+        auto stale = old_side_files(file->destination());
+        VSIStatBufL info;
+        for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
+            if (const std::string side = file->destination() + suffix;
+                std::find(stale.begin(), stale.end(), side) == stale.end() &&
+                VSIStatL(side.c_str(), &info) == 0)
+                stale.push_back(side);
+        file->set_stale(std::move(stale));
+    }
     if (options.run) {
         options.run->add(std::move(file));
         return;

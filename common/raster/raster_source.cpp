@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/names.h"
 #include "core/process_limits.h"
 #include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
@@ -90,6 +91,11 @@ void check_envi_header(const SourceState& s) {
             missing += (missing.empty() ? "'" : ", '") + std::string(key) + "'";
     }
     const std::string advice = "The header was cut short, or written by hand: complete it.";
+    if (const std::string* word = header.find("interleave");
+        several && word != nullptr && !equal_names(*word, "bsq") && !equal_names(*word, "bil") &&
+        !equal_names(*word, "bip"))
+        throw Error("the ENVI header of " + s.name() + " has interleave = " + *word + ", which is none",
+                    "Write bsq, bil or bip.");
     if (!missing.empty()) throw Error("the ENVI header of " + s.name() + " does not tell " + missing, advice);
     for (const EnviField& field : header.fields())
         if (field.value.rfind('{', 0) == 0 && field.value.find('}') == std::string::npos)

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <thread>
 #include <utility>
@@ -85,6 +86,32 @@ void write_stream(const std::string& path, const std::string& text, const Cancel
     if (reason != 0) throw failure(reason);
 }
 
+/// Where a file is, or will be, when its folder is there; empty else.
+std::string place_of(const std::string& path) {
+    if (!is_local(path)) return {};
+    std::error_code ec;
+    const auto place = std::filesystem::weakly_canonical(path, ec);
+    return ec ? std::string() : place.string();
+}
+
+/// `file` lies in `folder`, at any depth.
+bool is_within(const std::string& file, const std::string& folder) {
+    std::error_code ec;
+    if (!is_local(folder) || !std::filesystem::is_directory(folder, ec)) return false;
+    const std::string inner = place_of(file), outer = place_of(folder);
+    return !inner.empty() && !outer.empty() && inner.rfind(outer + "/", 0) == 0;
+}
+
+/// An output takes the place of something in a folder that is read as one dataset (Zarr), or that folder's
+/// own.
+bool falls_into(const std::string& output, const std::string& read) {
+    std::error_code ec;
+    if (is_within(read, output)) return true;
+    if (!is_within(output, read)) return false;
+    const auto holds = [&](const char* name) { return std::filesystem::exists(read + "/" + name, ec); };
+    return std::filesystem::exists(output, ec) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
+}
+
 /// /dev/null takes what two outputs give it.
 bool is_device(const std::string& path) {
     struct stat info {};
@@ -107,6 +134,10 @@ void RunFiles::check(const Entry& a, const Entry& b) {
     const Entry &out = a.written ? a : b, &other = a.written ? b : a;
     for (const std::string& x : out.files)
         for (const std::string& y : other.files) {
+            if (!other.written && falls_into(x, y))
+                throw UsageError(out.role + " '" + out.path + "' would overwrite files of " + other.role +
+                                     " '" + other.path + "'",
+                                 "Name another file: what a run reads is never replaced.");
             if (!same_file(x, y) || is_device(x)) continue;
             if (other.written) {
                 if (x == out.path && y == other.path)
@@ -172,12 +203,20 @@ bool RunFiles::is_read(const std::string& file) const {
     });
 }
 
+bool RunFiles::lies_on_read(const std::string& target) const {
+    return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
+        return !entry.written &&
+               std::any_of(entry.files.begin(), entry.files.end(),
+                           [&](const std::string& read) { return falls_into(target, read); });
+    });
+}
+
 /// The names that really come, which a driver may have made up, against all that was read and all that comes.
 void RunFiles::check_targets(const Pending& pending) const {
     std::vector<std::string> all;
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
-            if (is_read(target))
+            if (is_read(target) || lies_on_read(target))
                 throw Error("'" + target + "' would overwrite a file that this run reads",
                             "Name another file: what a run reads is never replaced.");
             for (const std::string& other : all)

@@ -53,6 +53,7 @@ class RunFiles {
     using Pending = std::vector<std::unique_ptr<AtomicFile>>;
     static void check(const Entry& a, const Entry& b);
     bool is_read(const std::string& file) const;
+    bool lies_on_read(const std::string& target) const; ///< in a folder that is read, or is such a folder
     void check_targets(const Pending& pending) const;
 
     std::vector<Entry> m_entries;

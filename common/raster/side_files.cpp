@@ -87,7 +87,7 @@ class Collector {
         if (path.find(':') == std::string::npos || there(path)) return;
         const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
         for (int i = 0; i < parts.size(); ++i)
-            if (std::error_code ec; std::filesystem::is_regular_file(parts[i], ec)) add_file(parts[i]);
+            if (std::error_code ec; std::filesystem::exists(parts[i], ec)) add_file(parts[i]);
     }
 
     /// Any text of a VRT that names a file: sources, and arguments of pixel functions.

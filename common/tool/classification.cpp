@@ -9,22 +9,6 @@
 #include <utility>
 
 namespace hsi::tool {
-namespace {
-
-void check_type(const std::string& type, const std::vector<raster::LabelClass>& classes) {
-    const int most = type == "Byte"    ? 255
-                     : type == "Int8"  ? 127
-                     : type == "Int16" ? 32767
-                                       : raster::max_class;
-    for (const auto& c : classes)
-        if (c.value > most)
-            throw UsageError("-ot " + type + ": it holds class numbers up to " + std::to_string(most) +
-                                 ", and there is class " + class_text(c.value, c.name),
-                             "Leave -ot out: the type follows the classes.");
-}
-
-} // namespace
-
 std::string class_text(int value, const std::string& name) {
     std::string text = std::to_string(value);
     if (!name.empty()) text.append(" ").append(name);
@@ -62,7 +46,6 @@ raster::OutputSet plan_classification(const Run& run, const raster::RasterSource
     raster::OutputSpec labels;
     labels.shape = {shape.samples, shape.lines, 1};
     raster::describe_class_map(classes, map, labels);
-    check_type(map.type, classes);
     labels.bands = {{"class", {}}};
     for (const auto& [key, value] : metadata)
         labels.metadata[key] = value;

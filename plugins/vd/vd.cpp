@@ -5,6 +5,7 @@
 #include "math/linear_algebra.h"
 
 #include <cmath>
+#include <limits>
 #include <string>
 
 namespace hsi::vd {
@@ -51,6 +52,9 @@ Dimensionality estimate(const stream::SceneCovariance& scene, Method method, dou
     const auto of_correlation = math::eigenvalues_symmetric(correlation, scene.bands);
     const auto of_covariance = math::eigenvalues_symmetric(covariance, scene.bands);
     const double factor = upper_quantile(false_alarm);
+    // Eigenvalues under this are what rounding left of zero.
+    const double floor =
+        static_cast<double>(bands) * std::numeric_limits<double>::epsilon() * of_correlation.front();
     for (size_t i = 0; i < bands; ++i) {
         Eigenvalues e;
         e.correlation = of_correlation[i];
@@ -58,8 +62,9 @@ Dimensionality estimate(const stream::SceneCovariance& scene, Method method, dou
         e.sigma = std::sqrt(2.0 * (e.correlation * e.correlation + e.covariance * e.covariance) /
                             static_cast<double>(scene.valid_pixels));
         e.threshold = factor * e.sigma;
-        e.signal = e.correlation - e.covariance > e.threshold;
+        e.signal = e.correlation > floor && e.correlation - e.covariance > e.threshold;
         result.number += e.signal;
+        result.doubtful += e.signal && e.correlation < 1e-9 * of_correlation.front();
         result.test.push_back(e);
     }
     return result;

@@ -25,7 +25,8 @@ struct Eigenvalues {
 };
 
 struct Dimensionality {
-    int number = 0;                ///< eigenvalue pairs that hold a signal
+    int number = 0;   ///< eigenvalue pairs that hold a signal
+    int doubtful = 0; ///< those of them under 1e-9 of the largest, which the scan does not resolve
     std::vector<Eigenvalues> test; ///< a band each
     std::vector<double> noise;     ///< NWHFC: standard deviation of a band each
     int64_t pixels = 0;            ///< N

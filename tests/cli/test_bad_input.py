@@ -470,3 +470,14 @@ def test_reader_of_stdout_that_goes_away(scene, out):
         executable="/bin/bash", capture_output=True, text=True, timeout=60)
     assert process.stdout.strip() == "0", process.stderr
     assert read(out / "out.tif").shape == (12, 30, 40)
+
+
+@pytest.mark.parametrize("word", ["Band Interleaved by Line", "BSX", ""])
+def test_an_interleave_that_is_none(word, scene, tmp_path, out):
+    path = tmp_path / "odd.img"
+    gdal.Translate(str(path), scene, format="ENVI")
+    header = path.with_suffix(".hdr")
+    text = header.read_text()
+    assert "interleave = bsq" in text.lower()
+    header.write_text(text.replace("interleave = bsq", "interleave = " + word))
+    refuse(1, "interleave", path, out / "out.tif", folders=[out])

@@ -304,6 +304,25 @@ def test_a_model_finds_its_bands(files):
     assert not (files / "wrong.tif").exists() and not (files / "few.tif").exists()
 
 
+def test_no_output_loses_a_class(files):
+    """Neither by a type that does not hold its number, nor by a nodata value that is one."""
+    succeed(train(files, *FIXED))
+    result = classify(files, "-dstnodata", "2")
+    assert result.code == 2 and "class 2" in first_error(result) and not (files / "map.tif").exists()
+    write_scene(files / "many.tif", np.where(truth() == 1, 301, truth())[np.newaxis], "GTiff", "u2")
+    for args, text in ((["-ot", "Byte"], "class numbers up to 255"), (["-dstnodata", "301"], "301")):
+        result = run("gdal_hsi_sample", "-q", *args, "-n", "5", files / "many.tif", files / "a.tif", files / "b.tif")
+        assert result.code == 2 and text in first_error(result), result
+        assert not (files / "a.tif").exists() and not (files / "b.tif").exists()
+    succeed(run("gdal_hsi_sample", "-q", "-dstnodata", "9", "-ot", "Int16", "-n", "5", files / "labels.tif", files / "a.tif",
+                files / "b.tif"))
+    for name in ("a.tif", "b.tif"):
+        dataset = gdal.Open(str(files / name))
+        band = dataset.GetRasterBand(1)
+        assert band.GetNoDataValue() == 9 and gdal.GetDataTypeName(band.DataType) == "Int16"
+        assert 0 not in band.ReadAsArray() and 9 in band.ReadAsArray(), "pixels without a label are nodata"
+
+
 def test_the_model_may_be_named(files):
     """-model and -apply as in the other tools, and the model's place in the command line as it always was."""
     succeed(train(files, *FIXED))

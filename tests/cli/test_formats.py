@@ -153,3 +153,60 @@ def test_a_header_is_no_destination(scene, out):
     with assert_untouched(out):
         result = spp(scene, out / "y.hdr")
     assert result.code == 2 and "header" in first_error(result)
+
+
+# --- Files that an output would take with it ---------------------------------------------------------------------------
+
+def refuse(code, says, *args, folder):
+    with assert_untouched(folder):
+        result = spp(*args)
+    assert result.code == code and says in first_error(result), result
+
+
+def test_a_folder_is_no_zarr_file_to_be_replaced(scene, tmp_path):
+    has_driver("Zarr")
+    folder = tmp_path / "day"
+    folder.mkdir()
+    inside = folder / "scene.img"
+    gdal.Translate(str(inside), scene, format="ENVI")
+    (folder / "notes.txt").write_text("notes")
+    (tmp_path / "link").symlink_to(folder)
+    refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, folder=tmp_path)
+    refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, tmp_path / "link", folder=tmp_path)
+    refuse(2, "would overwrite", "-overwrite", "-of", "Zarr", inside, folder, folder=tmp_path)
+    (folder / ".zgroup").write_text('{"zarr_format": 2}')  # which makes it none either
+    refuse(1, "is a folder", "-overwrite", "-of", "Zarr", scene, folder, folder=tmp_path)
+
+
+def test_nothing_in_a_zarr_source_is_replaced(tmp_path):
+    has_driver("Zarr")
+    one = tmp_path / "one.zarr"
+    succeed(run("gdal_hsi_synth", "-q", "-size", 20, 20, 1, one))
+    inner = next(p.parent for p in one.rglob(".zarray"))
+    names = [("-report", inner / ".zarray", one, tmp_path / "x.tif"), (one, inner / "0.0", "-of", "GTiff"),
+             ('ZARR:"%s":/%s' % (one, inner.name), one, "-of", "Zarr"), (one, inner, "-of", "Zarr"),
+             (one, one / "new.tif", "-of", "GTiff")]
+    for args in names:
+        with assert_untouched(tmp_path):
+            result = run("gdal_hsi_eadp", "-q", "-no-pca", "-c", 1, "-overwrite", *args)
+        assert result.code in (1, 2), (args, result)
+    # What it is for: a Zarr file of an earlier run.
+    succeed(run("gdal_hsi_synth", "-q", "-overwrite", "-seed", 2, "-size", 20, 20, 1, one))
+
+
+@pytest.mark.parametrize("driver,option", [("PDS4", "IMAGE_FILENAME"), ("ISIS3", "EXTERNAL_FILENAME"), ("MRF", "DATANAME"),
+                                           ("MRF", "INDEXNAME"), ("MRF", "dataname")])
+def test_creation_options_name_no_files(driver, option, scene, out):
+    has_driver(driver)
+    target = out / "precious.tif"
+    gdal.Translate(str(target), scene)
+    refuse(2, "-co", "-of", driver, "-co", "%s=%s" % (option, target), target, out / "q.out", folder=out)
+
+
+@pytest.mark.parametrize("suffix", [".aux.xml", ".ovr", ".msk"])
+def test_side_files_of_an_output_that_is_gone(suffix, scene, out):
+    side = out / ("x.tif" + suffix)
+    side.write_text("<PAMDataset/>" if suffix == ".aux.xml" else "old")
+    refuse(1, "already exists", scene, out / "x.tif", folder=out)
+    succeed(spp("-q", "-overwrite", scene, out / "x.tif"))
+    assert not side.exists() or side.read_bytes()[:13] != b"<PAMDataset/>" and side.read_bytes() != b"old"

@@ -106,3 +106,17 @@ def test_no_valid_pixel_and_dependent_bands_are_errors(tmp_path):
     twin[2] = twin[1]
     result = vd("-method", "nwhfc", write_scene(tmp_path / "t.img", twin))
     assert result.code == 1 and "NWHFC" in first_error(result)
+
+
+def test_what_rounding_leaves_is_told(tmp_path):
+    """Components turned back into bands: of as many dimensions as components and the mean, the rest is rounding."""
+    scene = write_scene(tmp_path / "scene.img", cube(60, 50, 40))
+    succeed(run("gdal_hsi_pca", "-q", "-nc", 3, "-model", tmp_path / "m.json", scene, tmp_path / "y.tif"))
+    succeed(run("gdal_hsi_pca", "-q", "-apply", tmp_path / "m.json", "-inverse", tmp_path / "y.tif", tmp_path / "back.img", "-of",
+                "ENVI"))
+    result = succeed(vd("-json", tmp_path / "back.img"))
+    found = json.loads(result.out)
+    assert 1 <= found["virtual_dimensionality"] - found["doubtful"] <= 4
+    assert ("1e-9" in result.err) == (found["doubtful"] > 0)
+    copies = write_scene(tmp_path / "copies.img", np.repeat(cube(60, 50, 1), 12, axis=0))
+    assert json.loads(succeed(vd("-json", copies)).out)["virtual_dimensionality"] == 1
