@@ -39,15 +39,6 @@ void run_transform(tool::Run& run, tools::PcaComputing& computing, const stream:
     sink->commit();
 }
 
-/// The same scene with only the bands whose 0-based indices are listed (in rising order).
-std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::RasterSource>& source,
-                                                 const std::vector<int>& wanted) {
-    std::vector<int> others;
-    for (int b = 0; b < source->shape().bands; ++b)
-        if (std::find(wanted.begin(), wanted.end(), b) == wanted.end()) others.push_back(b);
-    return others.empty() ? source : source->without_bands(others);
-}
-
 void run_apply(tool::Run& run, const Settings& settings, tools::PcaComputing& computing,
                std::shared_ptr<raster::RasterSource> source, pca::Model model) {
     const int nc = settings.components_given ? settings.components : model.components;
@@ -80,7 +71,7 @@ void run_inverse(tool::Run& run, const Settings& settings, tools::PcaComputing& 
                          "Use a number from 1 to " + std::to_string(most) + ".");
     std::vector<int> first(static_cast<size_t>(nc));
     std::iota(first.begin(), first.end(), 0);
-    source = only_bands(source, first);
+    source = tool::only_bands(source, first);
     const auto spec = tools::band_spec(source->shape(), model);
     tools::check_output(run, spec, *source);
     run_transform(run, computing, *source, *source, pca::reconstruction(model, nc), spec, "reconstruction",

@@ -97,11 +97,7 @@ unmix::Endmembers endmembers_of(tool::Run& run, const Settings& s,
     if (common.size() < bands) {
         run.note("Unmixing over " + std::to_string(common.size()) + " of " + std::to_string(bands) +
                  " bands: the others lie outside the library");
-        std::vector<int> others;
-        for (int b = 0; b < static_cast<int>(bands); ++b)
-            if (!std::binary_search(common.begin(), common.end(), static_cast<size_t>(b)))
-                others.push_back(b);
-        scene = scene->without_bands(others);
+        scene = tool::only_bands(scene, {common.begin(), common.end()});
     }
     unmix::Endmembers endmembers{fitted.names, {}};
     for (const auto& spectrum : fitted.spectra) {

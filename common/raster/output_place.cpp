@@ -48,9 +48,7 @@ bool is_zarr_alone(const std::string& folder) {
 /// others.
 void check_options(const OutputOptions& options) {
     for (const std::string& option : options.creation_options) {
-        std::string key = option.substr(0, option.find('='));
-        std::transform(key.begin(), key.end(), key.begin(),
-                       [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
+        const std::string key = CPLString(option.substr(0, option.find('='))).toupper();
         if (key.find("FILENAME") != std::string::npos || key == "DATANAME" || key == "INDEXNAME")
             throw UsageError("-co " + option + ": an output's further files are named after it",
                              "Leave the option out.");

@@ -3,6 +3,7 @@
 
 #include "model/band_match.h"
 #include "tool/execute.h"
+#include "tool/scene.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -67,13 +68,10 @@ MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>
                                             {source->bands(), source->wavelengths_nm()}, any_wavelengths)};
     std::vector<int> sorted = result.matched;
     std::sort(sorted.begin(), sorted.end());
-    std::vector<int> others;
-    for (int b = 0; b < source->shape().bands; ++b)
-        if (!std::binary_search(sorted.begin(), sorted.end(), b)) others.push_back(b);
-    if (others.empty()) return result;
+    result.source = only_bands(source, sorted);
+    if (result.source == source) return result;
     run.note("Bands: " + std::to_string(sorted.size()) + " of " + std::to_string(source->shape().bands) +
              ", those that the model was made for");
-    result.source = source->without_bands(others);
     for (int& b : result.matched)
         b = static_cast<int>(std::lower_bound(sorted.begin(), sorted.end(), b) - sorted.begin());
     return result;

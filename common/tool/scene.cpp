@@ -13,6 +13,14 @@ void check_spectrum(const raster::RasterSource& source, const std::string& what)
                      "Give more bands with -b, or keep bad ones with -bbl ignore.");
 }
 
+std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::RasterSource>& source,
+                                                 const std::vector<int>& wanted) {
+    std::vector<int> others;
+    for (int b = 0; b < source->shape().bands; ++b)
+        if (!std::binary_search(wanted.begin(), wanted.end(), b)) others.push_back(b);
+    return others.empty() ? source : source->without_bands(others);
+}
+
 void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
                 const stream::PassOptions& pass) {
     const auto plan = stream::plan_pass(source, operation, pass);

@@ -19,6 +19,11 @@ namespace hsi::tool {
 /// Throws UsageError for a scene of one band: `what` ("SPP", "PCA") needs spectra.
 void check_spectrum(const raster::RasterSource& source, const std::string& what);
 
+/// The same scene with only the bands whose indices (0-based, rising) are listed; the source itself when
+/// these are all.
+std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::RasterSource>& source,
+                                                 const std::vector<int>& wanted);
+
 /// -dry-run: one pass of the plan, printed and reported.
 void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
                 const stream::PassOptions& pass);
