@@ -35,7 +35,7 @@ void tell_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool h
 
 void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {
     run.note("Rank     Line   Sample           Score");
-    nlohmann::json entries = nlohmann::json::array();
+    Json entries = Json::array();
     for (size_t k = 0; k < targets.size(); ++k) {
         const auto& t = targets[k];
         char text[100];
@@ -70,7 +70,7 @@ void compare_with_references(tool::Run& run, const raster::SpectralLibrary& refe
                   std::string(8 - std::min<size_t>(8, target.size()), ' ') + target + text);
     };
     run.print("Reference" + std::string(width - 9, ' ') + "  Target SAD/degree");
-    nlohmann::json table = nlohmann::json::array();
+    Json table = Json::array();
     double sum = 0;
     for (size_t r = 0; r < fit.names.size(); ++r) {
         const auto reference = cut(fit.spectra[r]);

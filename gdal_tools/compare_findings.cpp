@@ -16,7 +16,7 @@ double mean(const std::vector<double>& v) {
     return sum / static_cast<double>(v.size());
 }
 
-nlohmann::json json_number(double v) {
+Json json_number(double v) {
     if (std::isnan(v)) return nullptr;
     if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
     return v;
@@ -30,8 +30,7 @@ std::string metric_text(double v) {
     return text;
 }
 
-nlohmann::json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
-    using Json = nlohmann::json;
+Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
     Json metrics = Json::object();
     for (size_t k = 0; k < f.spectral.size(); ++k) {
         const auto& s = f.summaries[k];

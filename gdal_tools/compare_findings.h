@@ -4,8 +4,7 @@
 
 #include "compare/measurement.h"
 #include "compared_scenes.h"
-
-#include <nlohmann/json.hpp>
+#include "core/json.h"
 
 #include <string>
 
@@ -16,7 +15,7 @@ using compare::Metric;
 /// "%.9g"
 std::string metric_text(double value);
 
-nlohmann::json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b);
+Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b);
 
 void print_text(tool::Run& run, const compare::Findings& f, const ComparedScene& a, const ComparedScene& b);
 

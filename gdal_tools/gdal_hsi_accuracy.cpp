@@ -13,8 +13,6 @@ namespace hsi {
 namespace {
 
 using tool::Content;
-using Json = nlohmann::json;
-
 struct Settings {
     raster::LabelOptions map, reference, mask;
     std::string csv, unclassified = "ignore";

@@ -17,8 +17,6 @@
 namespace hsi {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 struct Settings {
     bool count = false, plans = false, json = false;
 };
@@ -26,16 +24,17 @@ struct Settings {
 /// A line for people, and the same for programs.
 class Facts {
   public:
-    void add(const std::string& key, const std::string& label, const Json& value, const std::string& text) {
+    void add(const std::string& key, const std::string& label, const OrderedJson& value,
+             const std::string& text) {
         m_json[key] = value;
         m_text +=
             label + std::string(std::max<size_t>(16, label.size() + 1) - label.size(), ' ') + text + "\n";
     }
-    Json& json() { return m_json; }
+    OrderedJson& json() { return m_json; }
     const std::string& text() const { return m_text; }
 
   private:
-    Json m_json = Json::object();
+    OrderedJson m_json = OrderedJson::object();
     std::string m_text;
 };
 
@@ -46,10 +45,10 @@ std::string short_number(double value) {
 }
 
 /// NaN, which JSON does not have, as null.
-Json numbers_or_null(const std::vector<double>& values) {
-    Json list = Json::array();
+OrderedJson numbers_or_null(const std::vector<double>& values) {
+    OrderedJson list = OrderedJson::array();
     for (const double v : values)
-        list.push_back(std::isfinite(v) ? Json(v) : Json());
+        list.push_back(std::isfinite(v) ? OrderedJson(v) : OrderedJson());
     return list;
 }
 
@@ -87,9 +86,9 @@ void add_values(Facts& facts, const raster::RasterSource& source) {
     const auto nodata = source.nodata();
     const std::string shown = nodata ? short_number(*nodata) : "none";
     facts.add("nodata", "Nodata:",
-              !nodata                  ? Json()
-              : std::isfinite(*nodata) ? Json(*nodata)
-                                       : Json(shown),
+              !nodata                  ? OrderedJson()
+              : std::isfinite(*nodata) ? OrderedJson(*nodata)
+                                       : OrderedJson(shown),
               shown);
 }
 
@@ -102,7 +101,8 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
                 short_number(std::hypot(gt[2], gt[5])) + (gt[2] != 0 || gt[4] != 0 ? ", rotated" : "");
     else
         text += ", no geotransform";
-    facts.add("geotransform", "Georeference:", placed ? Json(std::vector<double>(gt, gt + 6)) : Json(), text);
+    facts.add("geotransform",
+              "Georeference:", placed ? OrderedJson(std::vector<double>(gt, gt + 6)) : OrderedJson(), text);
     facts.json()["srs_wkt"] = source.srs_wkt();
 }
 
@@ -143,7 +143,7 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
                                                  : line.what + ": " + std::to_string(line.tiles) +
                                                        (line.tiles == 1 ? " tile, " : " tiles, ") +
                                                        format_byte_size(line.bytes) + " of buffers";
-        facts.add("plan of " + line.tool, line.tool + ":", Json(), text);
+        facts.add("plan of " + line.tool, line.tool + ":", OrderedJson(), text);
         facts.json().erase("plan of " + line.tool);
         json[line.tool] = {{"what", line.what}, {"tiles", line.tiles}, {"buffer_bytes", line.bytes}};
     }

@@ -25,8 +25,6 @@ namespace {
 using tool::Content;
 using tools::SahicComputing;
 using Settings = tools::SahicSettings;
-using Json = nlohmann::json;
-
 /// Class map, probabilities, confidence: planned when the classes are known, made before the first pass that
 /// writes.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,

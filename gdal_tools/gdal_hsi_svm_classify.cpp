@@ -95,7 +95,7 @@ void run_classify(tool::Run& run, const Settings& s) {
     check.tell(run);
     outputs.commit();
 
-    nlohmann::json counts = nlohmann::json::array();
+    Json counts = Json::array();
     for (size_t c = 0; c < model->classes.size(); ++c)
         counts.push_back({{"value", model->classes[c].value},
                           {"name", model->classes[c].name},

@@ -19,8 +19,6 @@ namespace hsi {
 namespace {
 
 using tool::Content;
-using Json = nlohmann::json;
-
 struct Settings {
     raster::LabelOptions labels;
     std::string model_file, libsvm_file, class_weights = "none";

@@ -40,22 +40,22 @@ void estimate(tool::Run& run, const Settings& settings) {
                  " signals have less than 1e-9 of the largest eigenvalue, which may be what rounding left: a "
                  "scene of "
                  "fewer dimensions than bands?");
-    nlohmann::json test = nlohmann::json::array();
+    Json test = Json::array();
     for (const auto& e : result.test)
         test.push_back({{"correlation", e.correlation},
                         {"covariance", e.covariance},
                         {"difference", e.correlation - e.covariance},
                         {"threshold", e.threshold},
                         {"signal", e.signal}});
-    nlohmann::json document = {{"source", scene.raster()->path()},
-                               {"method", settings.method},
-                               {"false_alarm_probability", settings.false_alarm},
-                               {"virtual_dimensionality", result.number},
-                               {"doubtful", result.doubtful},
-                               {"bands", scene.raster()->bands()},
-                               {"valid_pixels", statistics.valid_pixels},
-                               {"invalid_pixels", statistics.invalid_pixels},
-                               {"eigenvalues", test}};
+    Json document = {{"source", scene.raster()->path()},
+                     {"method", settings.method},
+                     {"false_alarm_probability", settings.false_alarm},
+                     {"virtual_dimensionality", result.number},
+                     {"doubtful", result.doubtful},
+                     {"bands", scene.raster()->bands()},
+                     {"valid_pixels", statistics.valid_pixels},
+                     {"invalid_pixels", statistics.invalid_pixels},
+                     {"eigenvalues", test}};
     if (!result.noise.empty()) document["noise_standard_deviation"] = result.noise;
     run.report()["result"] = document;
     if (settings.json) {

@@ -9,11 +9,7 @@
 #include <utility>
 
 namespace hsi::tools {
-namespace {
-
-using Json = nlohmann::json;
-
-} // namespace
+namespace {} // namespace
 
 void tell_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
                    int64_t pixels, double seconds) {

@@ -136,8 +136,7 @@ raster::OutputSpec label_spec(const SynthSettings& s, const synth::Scene& scene)
     return spec;
 }
 
-nlohmann::json synth_truth(const SynthSettings& s, const synth::Scene& scene) {
-    using Json = nlohmann::json;
+Json synth_truth(const SynthSettings& s, const synth::Scene& scene) {
     Json endmembers = Json::array(), targets = Json::array(), holes = Json::array(), bad = Json::array();
     const auto names = scene.names();
     for (int k = 0; k < s.scene.endmembers; ++k)

@@ -2,12 +2,12 @@
 // The rasters of gdal_hsi_synth and the record of its truth.
 #pragma once
 
+#include "core/json.h"
 #include "raster/raster_sink.h"
 #include "synth/synth.h"
 
 #include <array>
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 
 namespace hsi::tools {
@@ -41,6 +41,6 @@ raster::OutputSpec cube_spec(const SynthSettings& s, const synth::Scene& scene);
 raster::OutputSpec label_spec(const SynthSettings& s, const synth::Scene& scene);
 
 /// -truth: what is known of the scene.
-nlohmann::json synth_truth(const SynthSettings& s, const synth::Scene& scene);
+Json synth_truth(const SynthSettings& s, const synth::Scene& scene);
 
 } // namespace hsi::tools

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "host/suite.h"
+#include "core/json.h"
 
 #include "core/names.h"
 #include "host/help.h"
@@ -8,8 +9,6 @@
 #include "host/terminal.h"
 #include "host/usage_json.h"
 #include "tool/execute.h"
-
-#include <nlohmann/json.hpp>
 
 #include <gdal.h>
 
@@ -43,10 +42,10 @@ std::string suite_help(const Tools& tools) {
 }
 
 std::string suite_json(const Tools& tools) {
-    auto all = nlohmann::ordered_json::array();
+    auto all = OrderedJson::array();
     for (const tool::Definition* one : tools)
-        all.push_back(nlohmann::ordered_json::parse(usage_json(tool::Call(*one))));
-    const nlohmann::ordered_json json{
+        all.push_back(OrderedJson::parse(usage_json(tool::Call(*one))));
+    const OrderedJson json{
         {"schema", usage_schema}, {"name", "gdal_hsi"}, {"version", tool::project_version()}, {"tools", all}};
     return json.dump(2) + "\n";
 }

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "host/usage_json.h"
+#include "core/json.h"
 
 #include "host/help.h"
 #include "tool/execute.h"
 
-#include <nlohmann/json.hpp>
-
 namespace hsi::host {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 const char* name_of(tool::Vocabulary vocabulary) {
     switch (vocabulary) {
@@ -25,17 +22,17 @@ const char* name_of(tool::Vocabulary vocabulary) {
     return nullptr;
 }
 
-Json describe(const tool::Argument& argument) {
-    Json json{{"name", argument.name},
-              {"aliases", argument.aliases},
-              {"summary", argument.summary},
-              {"group", argument.group},
-              {"type", tool::name_of(argument.type)},
-              {"role", tool::name_of(argument.role)},
-              {"positional", argument.positional},
-              {"required", argument.required},
-              {"repeatable", argument.repeatable},
-              {"values", argument.values}};
+OrderedJson describe(const tool::Argument& argument) {
+    OrderedJson json{{"name", argument.name},
+                     {"aliases", argument.aliases},
+                     {"summary", argument.summary},
+                     {"group", argument.group},
+                     {"type", tool::name_of(argument.type)},
+                     {"role", tool::name_of(argument.role)},
+                     {"positional", argument.positional},
+                     {"required", argument.required},
+                     {"repeatable", argument.repeatable},
+                     {"values", argument.values}};
     if (!argument.option_name.empty()) json["option"] = argument.option_name;
     if (argument.content != tool::Content::none) json["content"] = tool::name_of(argument.content);
     if (argument.values > 0) json["value_name"] = argument.value_name;
@@ -58,20 +55,20 @@ Json describe(const tool::Argument& argument) {
 
 std::string usage_json(const tool::Call& call) {
     const tool::Definition& definition = call.definition();
-    Json json{{"schema", usage_schema},
-              {"name", definition.name},
-              {"executable", definition.executable()},
-              {"version", tool::project_version()},
-              {"title", definition.title},
-              {"description", definition.description},
-              {"usage", definition.executable() + " [options] " + usage_arguments(call)}};
-    json["arguments"] = Json::array();
+    OrderedJson json{{"schema", usage_schema},
+                     {"name", definition.name},
+                     {"executable", definition.executable()},
+                     {"version", tool::project_version()},
+                     {"title", definition.title},
+                     {"description", definition.description},
+                     {"usage", definition.executable() + " [options] " + usage_arguments(call)}};
+    json["arguments"] = OrderedJson::array();
     for (const tool::Argument& argument : call.arguments())
         json["arguments"].push_back(describe(argument));
-    json["exclusive"] = Json::array();
+    json["exclusive"] = OrderedJson::array();
     for (const auto& [one, other] : call.exclusions())
         json["exclusive"].push_back({one, other});
-    json["examples"] = Json::array();
+    json["examples"] = OrderedJson::array();
     for (const tool::Example& example : definition.examples)
         json["examples"].push_back({{"command", example.command}, {"purpose", example.purpose}});
     return json.dump(2) + "\n";

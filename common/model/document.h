@@ -3,9 +3,8 @@
 // complaints about damaged files that name the place.
 #pragma once
 
+#include "core/json.h"
 #include "model/classes.h"
-
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstddef>
@@ -13,8 +12,6 @@
 #include <vector>
 
 namespace hsi::model {
-
-using Json = nlohmann::json;
 
 /// The largest file that is read as a model.
 inline constexpr uint64_t largest_file = uint64_t{4} << 30;

@@ -40,8 +40,8 @@ void register_files(const Call& call, raster::RunFiles& files) {
 }
 
 /// The tool's own arguments as they were given, for the report.
-nlohmann::json own_options(const Call& call) {
-    nlohmann::json own = nlohmann::json::object();
+Json own_options(const Call& call) {
+    Json own = Json::object();
     for (const Argument& argument : call.arguments()) {
         if (argument.shared) continue;
         auto& value = own[argument.name];

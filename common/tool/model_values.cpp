@@ -27,11 +27,11 @@ stream::ValueRange range_of(const model::ModelBands& model, const std::vector<in
 }
 
 template <class T>
-nlohmann::json extremes(const std::vector<T>& low, const std::vector<T>& high) {
+Json extremes(const std::vector<T>& low, const std::vector<T>& high) {
     return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
-std::string number_text(const nlohmann::json& v) {
+std::string number_text(const Json& v) {
     char text[32];
     std::snprintf(text, sizeof text, "%.5g", v.get<double>());
     return text;

@@ -24,8 +24,6 @@
 namespace hsi::tool {
 namespace {
 
-using Json = nlohmann::json;
-
 // Enough for GDAL's own bookkeeping and for one row of blocks of an ordinary file.
 constexpr uint64_t least_cache = uint64_t{16} << 20;
 // Less than this holds no line of any scene worth a pass.
@@ -249,7 +247,7 @@ Run::~Run() = default;
 
 const std::string& Run::tool() const { return m->tool; }
 const CommonOptions& Run::options() const { return m->options; }
-nlohmann::json& Run::report() { return m->report; }
+Json& Run::report() { return m->report; }
 const CancelFlag& Run::cancel() const { return m->host.cancel(); }
 void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
 void Run::warn(const std::string& text) { m->warn(text); }

@@ -6,12 +6,11 @@
 #include "core/cancel.h"
 #include "core/device_choice.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "raster/raster_sink.h"
 #include "raster/raster_source.h"
 #include "raster/text_output.h"
 #include "stream/pipeline.h"
-
-#include <nlohmann/json.hpp>
 
 #include <functional>
 #include <memory>
@@ -81,7 +80,7 @@ class Run {
     /// From now on stdout carries print() alone, as -q has it: for results that another program reads.
     void only_print();
     void add_pass(const stream::PassReport& pass);
-    nlohmann::json& report(); ///< the tool's own entries
+    Json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
 
   private:

@@ -22,10 +22,10 @@ struct Run::Impl {
     std::string tool;
     std::string command; ///< shell-quoted, for the report
     CommonOptions options;
-    std::shared_ptr<raster::RunFiles> files;               ///< what the run reads and writes
-    nlohmann::json own_options = nlohmann::json::object(); ///< the tool's own options, for the report
-    nlohmann::json report = nlohmann::json::object();      ///< the tool's entries
-    nlohmann::json source;                                 ///< facts of the first source
+    std::shared_ptr<raster::RunFiles> files; ///< what the run reads and writes
+    Json own_options = Json::object();       ///< the tool's own options, for the report
+    Json report = Json::object();            ///< the tool's entries
+    Json source;                             ///< facts of the first source
     std::vector<stream::PassReport> passes;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     std::string started; ///< UTC, ISO 8601

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The model file: JSON that people can read, with numbers that survive the round trip.
 #include "core/error.h"
+#include "core/json.h"
 #include "core/text_file.h"
 #include "model/document.h"
 #include "pca/pca.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -14,21 +13,19 @@
 namespace hsi::pca {
 namespace {
 
-using nlohmann::json;
 constexpr const char* format_name = "gdal_hsi_pca";
 constexpr const char* former_name = "gdal_hsi_pca model"; ///< of files of version 0.1
 constexpr int format_version = 1;
 constexpr size_t largest_model = 65536; ///< bands: GDAL's own ceiling
 
 /// JSON has no NaN: unknown wavelengths are null.
-json with_nulls(const std::vector<double>& values) {
-    json list = json::array();
+Json with_nulls(const std::vector<double>& values) {
+    Json list = Json::array();
     for (double v : values)
-        list.push_back(std::isfinite(v) ? json(v) : json(nullptr));
+        list.push_back(std::isfinite(v) ? Json(v) : Json(nullptr));
     return list;
 }
 
-using model::Json;
 using model::Reader;
 
 /// The largest value that a variance or a squared deviation of floats can have, with room for many bands.
@@ -91,7 +88,7 @@ void check_loadings(const Reader& in, const Model& m) {
 } // namespace
 
 std::string to_json(const Model& model) {
-    nlohmann::ordered_json doc;
+    OrderedJson doc;
     doc["format"] = format_name;
     doc["version"] = format_version;
     doc["created_by"] = model.origin.created_by;
@@ -107,14 +104,14 @@ std::string to_json(const Model& model) {
     doc["explained_variance_ratio"] = explained;
     doc["bands"] = model.bands;
     doc["wavelengths_nm"] = with_nulls(model.wavelengths_nm);
-    if (const auto values = model::values_text(model); !values.empty()) doc["values"] = json::parse(values);
+    if (const auto values = model::values_text(model); !values.empty()) doc["values"] = Json::parse(values);
     if (!model.minimum.empty()) {
         doc["minimum"] = model.minimum;
         doc["maximum"] = model.maximum;
     }
     doc["mean"] = model.mean;
     doc["scale"] = model.scale;
-    doc["loadings"] = nlohmann::ordered_json::array();
+    doc["loadings"] = OrderedJson::array();
     for (int k = 0; k < model.components; ++k)
         doc["loadings"].push_back(
             std::vector<double>(model.loading(k), model.loading(k) + model.band_count()));
@@ -122,7 +119,7 @@ std::string to_json(const Model& model) {
     std::string text = "{";
     bool first = true;
     for (const auto& [key, value] : doc.items()) {
-        text += (first ? "\n  " : ",\n  ") + json(key).dump() + ": ";
+        text += (first ? "\n  " : ",\n  ") + Json(key).dump() + ": ";
         first = false;
         if (key == "loadings") {
             text += "[";
@@ -130,7 +127,7 @@ std::string to_json(const Model& model) {
                 text += (k ? ",\n    " : "\n    ") + value[k].dump();
             text += "\n  ]";
         } else {
-            text += value.dump(-1, ' ', false, json::error_handler_t::replace);
+            text += value.dump(-1, ' ', false, Json::error_handler_t::replace);
         }
     }
     return text + "\n}\n";

@@ -10,7 +10,6 @@
 namespace hsi::sahic {
 namespace {
 
-using model::Json;
 using model::number_text;
 using model::Reader;
 using model::row;

@@ -8,7 +8,6 @@
 namespace hsi::svm {
 namespace {
 
-using model::Json;
 using model::number_text;
 using model::Reader;
 using model::row;

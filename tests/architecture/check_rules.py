@@ -55,6 +55,8 @@ def check_include(root, path, kind, name):
         allowed = (for_tests or (top == "common" and room in {"raster", "tool", "host"}) or (top == "plugins" and room == "gdal"))
         return None if allowed else "GDAL's %s belongs to common/raster, common/tool, common/host, plugins/gdal and tests" % name
     if kind == "<":
+        if name.startswith("nlohmann/") and path.name != "json.h":
+            return "the JSON library's headers come through core/json.h, which compiles them once"
         if CUDA.match(name) and not (cuda_code or (top == "common" and room == "cuda")):
             return "CUDA's %s belongs to common/cuda and to .cu and .cuh files" % name
         return None

@@ -3,11 +3,10 @@
 // its category names, colour table and attribute table; the attributes of a vector file's features, one a
 // line.
 #include "raster/labels.h"
+#include "core/json.h"
 #include "fuzz/fuzz.h"
 
 #include <cpl_conv.h>
-
-#include <nlohmann/json.hpp>
 
 #include <set>
 
@@ -29,19 +28,19 @@ void make_raster(const char* path) {
 
 /// Features of a line each: the class, and after a tab its name.
 std::string geojson(const std::string& text) {
-    nlohmann::json features = nlohmann::json::array();
+    Json features = Json::array();
     double x = 0;
     for (const auto& line : fuzz::split(text, '\n')) {
         const auto cells = fuzz::split(line, '\t');
-        nlohmann::json properties{{"class", cells[0]}};
+        Json properties{{"class", cells[0]}};
         if (cells.size() > 1) properties["class_name"] = cells[1];
         features.push_back({{"type", "Feature"},
                             {"properties", properties},
                             {"geometry", {{"type", "Point"}, {"coordinates", {x + 0.5, -0.5}}}}});
         x = x >= 3 ? 0 : x + 1;
     }
-    return nlohmann::json{{"type", "FeatureCollection"}, {"features", features}}.dump(
-        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return Json{{"type", "FeatureCollection"}, {"features", features}}.dump(-1, ' ', false,
+                                                                            Json::error_handler_t::replace);
 }
 
 void check(const raster::LabelOptions& options, const raster::Grid* grid) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/json.h"
 #include "host/terminal.h"
 
 #include "host/process.h"
@@ -17,8 +18,6 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
-
-#include <nlohmann/json.hpp>
 
 #include <cmath>
 #include <cstdlib>
@@ -110,9 +109,9 @@ class Folder {
     fs::path m_path;
 };
 
-nlohmann::json read_json(const std::string& path) {
+Json read_json(const std::string& path) {
     std::ifstream file(path);
-    return nlohmann::json::parse(file);
+    return Json::parse(file);
 }
 
 TEST(Options, HaveDefaults) {
@@ -593,10 +592,10 @@ TEST(Report, TellsTheRun) {
     EXPECT_EQ(report["started"].get<std::string>().size(), 20u);
     EXPECT_EQ(report["device"], "CPU");
     const auto& options = report["options"];
-    EXPECT_EQ(options["tile"], nlohmann::json({8, 8}));
+    EXPECT_EQ(options["tile"], Json({8, 8}));
     EXPECT_EQ(options["threads"], 2);
     EXPECT_EQ(options["srcnodata"], "nan");
-    EXPECT_EQ(options["b"], nlohmann::json({2}));
+    EXPECT_EQ(options["b"], Json({2}));
     EXPECT_EQ(options["ws"], "5");
     EXPECT_TRUE(options["srcwin"].is_null());
     EXPECT_EQ(options["memory"], usable_ram() / 4);
@@ -605,7 +604,7 @@ TEST(Report, TellsTheRun) {
     EXPECT_EQ(report["passes"][0]["tiles"], 4);
     EXPECT_EQ(report["passes"][0]["bytes_read"], 16 * 16 * 3 * 4);
     EXPECT_EQ(report["totals"]["bytes_read"], 16 * 16 * 3 * 4);
-    EXPECT_EQ(report["warnings"], nlohmann::json({"careful"}));
+    EXPECT_EQ(report["warnings"], Json({"careful"}));
     EXPECT_GT(report["peak_resident_bytes"], 1 << 20);
     EXPECT_GE(report["seconds"], report["passes"][0]["seconds"]);
     EXPECT_FALSE(report.contains("error"));

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
+#include "core/json.h"
 #include "pca/pca.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <fstream>
+#include <gtest/gtest.h>
 
 namespace hsi::test {
 namespace {
@@ -255,9 +254,9 @@ TEST(Pca, DamagedModelsAreRefusedByTheNameOfTheEntry) {
     model.value_unit = "reflectance";
     model.minimum = {1, 2, 3, 4};
     model.maximum = {5, 6, 7, 8};
-    const auto good = nlohmann::json::parse(pca::to_json(model));
+    const auto good = Json::parse(pca::to_json(model));
     EXPECT_EQ(pca::to_json(pca::from_json(good.dump(), "m.json")), pca::to_json(model));
-    const auto refused = [&](const nlohmann::json& patch, const std::string& words) {
+    const auto refused = [&](const Json& patch, const std::string& words) {
         auto bad = good;
         bad.merge_patch(patch);
         try {
@@ -269,12 +268,11 @@ TEST(Pca, DamagedModelsAreRefusedByTheNameOfTheEntry) {
             EXPECT_NE(what.find(words), std::string::npos) << patch << ": " << what;
         }
     };
-    using nlohmann::json;
     for (const char* key : {"format", "version", "pixels", "components", "whiten", "eigenvalues", "bands",
                             "wavelengths_nm", "mean", "scale", "loadings"}) {
         refused({{key, nullptr}},
                 key == std::string("format") ? "not marked" : std::string("'") + key + "' is missing");
-        refused({{key, json::object({{"a", 1}})}}, key == std::string("format") ? "format" : key);
+        refused({{key, Json::object({{"a", 1}})}}, key == std::string("format") ? "format" : key);
     }
     refused({{"format", "gdal_hsi_svm"}}, "not marked");
     refused({{"version", 2}}, "version is 2");
@@ -294,7 +292,7 @@ TEST(Pca, DamagedModelsAreRefusedByTheNameOfTheEntry) {
     refused({{"bands", {1, 2, 3, 1e308}}}, "'bands'");
     refused({{"bands", {1, 2, 3, 4.5}}}, "'bands'");
     refused({{"bands", {1, 2, 3, "4"}}}, "'bands'");
-    refused({{"bands", json::array()}}, "features");
+    refused({{"bands", Json::array()}}, "features");
     refused({{"bands", {1, 2, 3}}}, "instead of 3");
     refused({{"wavelengths_nm", {400, -1, 420, nullptr}}}, "'wavelengths_nm'");
     refused({{"wavelengths_nm", {400, 1e308, 420, nullptr}}}, "'wavelengths_nm'");
