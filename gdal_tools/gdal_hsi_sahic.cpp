@@ -127,6 +127,10 @@ void declare_training(tool::Call& call, Settings& s) {
         .above(0)
         .shown_as("L");
     call.option("beta", s.lorsal.beta, "First penalty of LORSAL's splitting").above(0).shown_as("B");
+    call.option("beta-growth", s.lorsal.growth,
+                "What multiplies the penalty after each step (1: constant, as in the paper)")
+        .between(1, 2)
+        .shown_as("G");
     call.choice("lorsal-solver", s.lorsal.optimum, "How the regression is trained",
                 {{"paper", false, "200 steps of the paper's splitting"},
                  {"optimum", true, "to its optimum, with a gap of 1e-4 proven"}});
@@ -158,8 +162,9 @@ void check_settings(const tool::Call& call, const Settings& s) {
                                  "Leave one of them out.");
     };
     if (s.no_spatial) contradicts("-no-spatial", {"lambda", "mu", "iterations", "tv", "boundary"});
-    if (!s.apply.empty()) contradicts("-apply", {"delta", "lambda-c", "beta", "lorsal-solver", "model"});
-    if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"beta"});
+    if (!s.apply.empty())
+        contradicts("-apply", {"delta", "lambda-c", "beta", "beta-growth", "lorsal-solver", "model"});
+    if (s.lorsal.optimum) contradicts("-lorsal-solver optimum", {"beta", "beta-growth"});
     if (s.apply.empty() && s.any_wavelengths)
         throw UsageError("-any-wavelengths has a meaning with -apply only");
     if (s.apply.empty() && s.any_scale) throw UsageError("-any-scale has a meaning with -apply only");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 
 namespace hsi {
 
@@ -24,6 +25,11 @@ struct Rect {
         return a.x == b.x && a.y == b.y && a.w == b.w && a.h == b.h;
     }
 };
+
+/// "512x614": samples, then lines, as messages name a size.
+inline std::string size_text(int64_t samples, int64_t lines) {
+    return std::to_string(samples) + "x" + std::to_string(lines);
+}
 
 inline Rect intersect(const Rect& a, const Rect& b) {
     const int64_t x0 = std::max(a.x, b.x), y0 = std::max(a.y, b.y);

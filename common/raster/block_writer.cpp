@@ -11,7 +11,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr size_t scratch_bytes = size_t{4} << 20;
+constexpr size_t stripe_bytes = size_t{4} << 20;
 
 void check(CPLErr result, const GdalErrors& errors) {
     if (result != CE_None || errors.any()) throw Error(errors.text());
@@ -72,7 +72,7 @@ void BlockWriter::write_through(const Rect& core, const CubeView<float>& src) {
     const int64_t line_bytes = core.w * size * m_bands;
     const int64_t step = m_rule.floats()
                              ? core.h
-                             : std::clamp<int64_t>(static_cast<int64_t>(scratch_bytes) / line_bytes /
+                             : std::clamp<int64_t>(static_cast<int64_t>(stripe_bytes) / line_bytes /
                                                        m_block_lines * m_block_lines,
                                                    m_block_lines, std::max(core.h, m_block_lines));
     for (int64_t y = 0; y < core.h; y += step) {

@@ -17,10 +17,6 @@
 namespace hsi::raster {
 namespace {
 
-std::string size_text(int64_t samples, int64_t lines) {
-    return std::to_string(samples) + "x" + std::to_string(lines);
-}
-
 bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines) {
     const double pixel = std::max(std::hypot(a[1], a[4]), std::hypot(a[2], a[5]));
     for (const double x : {0.0, static_cast<double>(samples)})

@@ -27,8 +27,6 @@ CPLStringList to_list(const std::vector<std::string>& items) {
     return list;
 }
 
-std::string size_text(int64_t w, int64_t h) { return std::to_string(w) + "x" + std::to_string(h); }
-
 /// "'a.nc' has no raster bands", with the subdatasets that may be meant.
 [[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
     std::string advice;

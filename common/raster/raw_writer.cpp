@@ -15,7 +15,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr size_t scratch_bytes = 256 * 1024;
+constexpr size_t piece_bytes = 256 * 1024;
 
 std::string reason() { return std::strerror(errno); }
 
@@ -53,7 +53,7 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) const {
     GatherWriter out(m_file.get());
     const size_t samples = static_cast<size_t>(core.w), row_bytes = samples * m_rule.sample_bytes();
     const bool direct = m_rule.floats() && !m_raw.swapped;
-    std::vector<char> scratch(direct ? 0 : std::max(row_bytes, scratch_bytes));
+    std::vector<char> scratch(direct ? 0 : std::max(row_bytes, piece_bytes));
     size_t used = 0;
     const auto put = [&](int band, int64_t line) {
         float* row = src.row(band, line);
@@ -90,7 +90,7 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) const {
 void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) const {
     GatherWriter out(m_file.get());
     const size_t bands = static_cast<size_t>(m_bands), across = static_cast<size_t>(core.w);
-    const size_t chunk = std::clamp<size_t>(scratch_bytes / (bands * sizeof(float)), 1, across);
+    const size_t chunk = std::clamp<size_t>(piece_bytes / (bands * sizeof(float)), 1, across);
     std::vector<float> floats(chunk * bands);
     std::vector<double> stored(m_rule.floats() ? 0
                                                : chunk * bands); // wide enough for every type, and aligned

@@ -57,14 +57,14 @@ CPLErr entry(void** sources, int source_count, void* data, int width, int height
     return compute(definitions()[I], b, source_count, list);
 }
 
-constexpr size_t most_functions = 8;
+constexpr size_t function_slots = 8;
 
 template <size_t... I>
 void register_all(std::index_sequence<I...>) {
     static const GDALDerivedPixelFuncWithArgs entries[] = {entry<I>...};
     const auto& all = definitions();
-    static_assert(sizeof...(I) == most_functions);
-    for (size_t k = 0; k < all.size() && k < most_functions; ++k)
+    static_assert(sizeof...(I) == function_slots);
+    for (size_t k = 0; k < all.size() && k < function_slots; ++k)
         GDALAddDerivedBandPixelFuncWithArgs(all[k].name, entries[k], all[k].metadata);
 }
 
@@ -100,7 +100,7 @@ void GDALRegister_HSI(void) {
     if (hsi::plugin::guarded("HSI", [] { hsi::math::select_simd(CPLGetConfigOption("HSI_SIMD", "")); }) !=
         CE_None)
         return;
-    hsi::plugin::register_all(std::make_index_sequence<hsi::plugin::most_functions>());
+    hsi::plugin::register_all(std::make_index_sequence<hsi::plugin::function_slots>());
     hsi::plugin::register_steps(gdal);
     hsi::plugin::load_commands();
 }
