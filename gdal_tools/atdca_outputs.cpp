@@ -42,6 +42,7 @@ TargetRasters::TargetRasters(const tool::Run& run, const AtdcaSettings& s, const
         spec.type = targets <= 255 ? "Byte" : "UInt16";
         spec.bands = {{"Nearest target", {}}};
         spec.nodata = 0;
+        spec.keep_nan = true; // 0 is no target: a pixel without a value, or one too far from all
         spec.categories = {"Unclassified"};
         spec.colours = {{0, 0, 0, 0}};
         for (int k = 0; k < targets; ++k) {
