@@ -162,6 +162,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
     options.use_bbl = run.options().source.use_bbl;
     options.window = run.options().source.window;
     auto original = raster::RasterSource::open(options);
+    run.watch_source(original);
     run.reserve_cache(original->cache_bytes());
     const auto a = source.shape(), b = original->shape();
     if (a.samples != b.samples || a.lines != b.lines)

@@ -134,6 +134,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         return {};
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
+        if (run) RunAccess::state(*run).tell_beyond_float(); // perhaps the reason
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
                 RunAccess::state(*run).write_failure_report(failure);
