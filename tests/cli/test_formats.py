@@ -238,7 +238,7 @@ def test_side_files_of_an_output_that_is_gone(suffix, scene, out):
 @pytest.mark.parametrize("dtype, value, beside", [("Byte", 255, 254), ("Int16", 300, 299), ("Int16", 0, 1), ("UInt16", 0, 1)])
 def test_values_that_meet_nodata_are_moved_and_told(tmp_path, out, kind, options, dtype, value, beside):
     """An integer type's nodata value met by chance: the pixel does not become a hole, and the user is told how often."""
-    data = cube() / 2
+    data = cube() / (2 if value else 2000)
     data[:, 3, 3] = -9
     path = write_scene(tmp_path / "scene.img", data, nodata=-9)
     floats = read(succeed_at(spp("-q", path, out / "f.tif"), out / "f.tif"))
@@ -259,10 +259,8 @@ def test_values_that_meet_nodata_are_moved_and_told(tmp_path, out, kind, options
         said.add(result.err.replace(str(name), "y"))
     (text,) = said
     count = met.sum()
-    if count == 0:
-        assert text == ""
-    else:
-        assert text.startswith(f"Warning: 'y': {count} value{' is' if count == 1 else 's are'} stored as {beside} instead of {value},"), text
+    assert count > 0
+    assert text.startswith(f"Warning: 'y': {count} value{' is' if count == 1 else 's are'} stored as {beside} instead of {value},"), text
 
 
 def succeed_at(result, path):
