@@ -42,6 +42,7 @@ TargetRasters::TargetRasters(const tool::Run& run, const AtdcaSettings& s, const
         spec.type = targets <= 255 ? "Byte" : "UInt16";
         spec.bands = {{"Nearest target", {}}};
         spec.nodata = 0;
+        spec.keep_nan = true; // 0 is no target: a pixel without a value, or one too far from all
         spec.categories = {"Unclassified"};
         spec.colours = {{0, 0, 0, 0}};
         for (int k = 0; k < targets; ++k) {
@@ -161,6 +162,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
     options.use_bbl = run.options().source.use_bbl;
     options.window = run.options().source.window;
     auto original = raster::RasterSource::open(options);
+    run.watch_source(original);
     run.reserve_cache(original->cache_bytes());
     const auto a = source.shape(), b = original->shape();
     if (a.samples != b.samples || a.lines != b.lines)

@@ -78,14 +78,22 @@ void run_accuracy(tool::Run& run, const Settings& s) {
     constexpr int64_t strip = 256;
     const auto size = static_cast<size_t>(strip * grid.samples);
     std::vector<uint16_t> of_map(size), of_reference(size), of_mask(mask ? size : 0);
+    bool mapped = false, labelled = false;
+    const auto any = [](const std::vector<uint16_t>& values, int64_t count) {
+        return std::any_of(values.begin(), values.begin() + count, [](uint16_t v) { return v != 0; });
+    };
     for (int64_t y = 0; y < grid.lines; y += strip) {
         if (run.cancel().requested()) throw Cancelled();
         const int64_t n = std::min(strip, grid.lines - y);
         map->read(y, n, of_map.data());
         reference->read(y, n, of_reference.data());
         if (mask) mask->read(y, n, of_mask.data());
+        mapped = mapped || any(of_map, n * grid.samples);
+        labelled = labelled || any(of_reference, n * grid.samples);
         confusion.add(of_map.data(), of_reference.data(), mask ? of_mask.data() : nullptr, n * grid.samples);
     }
+    if (!labelled) throw raster::no_labels(*reference);
+    if (!mapped) throw raster::no_labels(*map);
     const auto result = confusion.result(s.unclassified == "error");
     if (confusion.renumbered())
         run.note("Map and reference number their classes differently: matched by name, numbers are the "

@@ -34,6 +34,7 @@ std::pair<Opened, Opened> open_both(tool::Run& run, const Settings& s) {
         a = {file, file, file->bands()};
     } else {
         a = tools::open_one(options.source, s.first_bands);
+        run.watch_source(a.file);
         run.reserve_cache(a.file->cache_bytes());
     }
     raster::OpenOptions other = options.source;
@@ -41,6 +42,7 @@ std::pair<Opened, Opened> open_both(tool::Run& run, const Settings& s) {
     other.open_options.clear(); // -oo and -if are about the first scene's driver
     other.drivers.clear();
     Opened b = tools::open_one(other, s.second_bands);
+    run.watch_source(b.file);
     run.reserve_cache(b.file->cache_bytes());
     tools::check_alike(run, a, b);
     return {std::move(a), std::move(b)};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "host/process.h"
 
+#include "core/error.h"
+
 #include <cpl_conv.h>
 #include <cpl_error.h>
 #include <cpl_string.h>
@@ -17,6 +19,7 @@
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
+#include <cstring>
 #include <utility>
 #include <vector>
 
@@ -27,11 +30,13 @@ constexpr size_t max_kept_messages = 100; // a damaged file can fail at every bl
 
 std::atomic<CancelFlag*> g_flag{nullptr};
 static_assert(std::atomic<CancelFlag*>::is_always_lock_free, "the signal handler must not lock");
-constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP};
+constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 
 extern "C" void hsi_cancel(int) {
     if (CancelFlag* flag = g_flag.load()) flag->request();
     for (const int number : cancelling) {
+        if (number == SIGXCPU)
+            continue; // the system repeats it every second; the hard limit kills in the end
         struct sigaction plain {};
         plain.sa_handler = SIG_DFL;
         sigaction(number, &plain, nullptr);
@@ -82,6 +87,11 @@ void open_standard_descriptors() {
         const int file = ::open("/dev/null", number == 0 ? O_WRONLY : O_RDONLY);
         if (file > number) ::close(file);
     }
+}
+
+void check_standard_output() {
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
 }
 
 struct SignalGuard::Saved {

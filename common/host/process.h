@@ -15,10 +15,13 @@ namespace hsi::host {
 /// with them what is printed. Reading and writing them still fails, as it should.
 void open_standard_descriptors();
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP set the flag, so that the run unwinds and removes what it made;
-/// a second signal ends the process at once. Signals that were ignored stay ignored (nohup, jobs in the
-/// background). A broken pipe and a file that grows over its limit come back as errors of the write, not as
-/// signals.
+/// Throws Error when something that was printed did not get to the standard output.
+void check_standard_output();
+
+/// While it lives, SIGINT, SIGTERM, SIGHUP, SIGQUIT and SIGXCPU set the flag, so that the run unwinds and
+/// removes what it made; a second signal ends the process at once. Signals that were ignored stay ignored
+/// (nohup, jobs in the background). A broken pipe and a file that grows over its limit come back as errors of
+/// the write, not as signals.
 class SignalGuard {
   public:
     explicit SignalGuard(CancelFlag& flag);

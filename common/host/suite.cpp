@@ -2,6 +2,7 @@
 #include "host/suite.h"
 #include "core/json.h"
 
+#include "core/error.h"
 #include "core/names.h"
 #include "host/help.h"
 #include "host/man_page.h"
@@ -62,7 +63,13 @@ int unknown(const std::string& word, const Tools& tools) {
 
 int print(const std::string& text) {
     std::fputs(text.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : 1;
+    try {
+        check_standard_output();
+        return 0;
+    } catch (const Error& error) {
+        std::fprintf(stderr, "ERROR: %s\n", error.what());
+        return 1;
+    }
 }
 
 /// "--man spp", "--option-table spp"

@@ -19,9 +19,7 @@
 #include <gdal.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <mutex>
 #include <optional>
 #include <utility>
@@ -62,8 +60,8 @@ class Terminal final : public tool::Host {
         if (text.empty() || text.back() != '\n') std::fputc('\n', stream);
     }
     void check_printed() override {
-        if ((std::fflush(stdout) != 0 || std::ferror(stdout)) && m_printed)
-            throw Error(std::string("cannot write to the standard output: ") + std::strerror(errno));
+        if (m_printed) check_standard_output();
+        std::fflush(stdout);
     }
     CancelFlag& cancel() override { return m_cancel; }
     void limit_cache(uint64_t bytes) override { GDALSetCacheMax64(static_cast<GIntBig>(bytes)); }
@@ -182,6 +180,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
         std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
         if (!words.empty() && words.front() == "--complete") {
             std::fputs(completions(call, {words.begin() + 1, words.end()}).c_str(), stdout);
+            check_standard_output();
             return 0;
         }
         std::vector<std::string> option_files;
@@ -189,11 +188,15 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
         const std::string command = quote_command(name, words);
         for (const auto& [key, value] : take_configuration(words))
             CPLSetConfigOption(key.c_str(), value.c_str());
-        if (serve_general_options(name, words)) return 0;
+        if (serve_general_options(name, words)) {
+            check_standard_output();
+            return 0;
+        }
         math::select_simd(CPLGetConfigOption("HSI_SIMD", ""));
         const CommandLine line = parse_words(words, known_options(call));
         if (line.help || line.json_usage) {
             std::fputs((line.help ? help_text(call) : usage_json(call)).c_str(), stdout);
+            check_standard_output();
             return 0;
         }
         give_words(call, line);

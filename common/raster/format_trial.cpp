@@ -237,13 +237,31 @@ std::string trial_in(const TrialFolder& folder, const Target& target, const Outp
     return reason;
 }
 
+/// A trial that fails where there is no room for one says nothing about the format. \throws Error then.
+void check_room(const TrialFolder& folder, const OutputOptions& options) {
+    const std::string path = folder.path() + "/room";
+    const std::string bytes(size_t{1} << 20,
+                            '\1'); // more than any trial takes, and than any output that is small
+    errno = 0;
+    VSILFILE* const file = VSIFOpenL(path.c_str(), "wb");
+    int reason = file ? 0 : errno;
+    if (file && VSIFWriteL(bytes.data(), 1, bytes.size(), file) != bytes.size()) reason = errno;
+    if (file && VSIFCloseL(file) != 0 && reason == 0) reason = errno;
+    VSIUnlink(path.c_str());
+    if (reason == ENOSPC || reason == EDQUOT || reason == EFBIG)
+        throw Error("cannot write '" + options.path + "': " + std::strerror(reason));
+}
+
 /// In memory where the driver can, else or when that fails beside the destination.
 std::string trial_anywhere(const Target& target, const OutputOptions& options, const CPLStringList& list,
                            const stream::CubeShape& shape, const SceneMetadata* scene) {
     if (has_capability(target.driver, GDAL_DCAP_VIRTUALIO) &&
         trial_in(TrialFolder(), target, options, list, shape, scene).empty())
         return {};
-    return trial_in(TrialFolder(options.path), target, options, list, shape, scene);
+    const TrialFolder folder(options.path);
+    const std::string reason = trial_in(folder, target, options, list, shape, scene);
+    if (!reason.empty()) check_room(folder, options);
+    return reason;
 }
 
 /// What a trial depends on.

@@ -99,6 +99,16 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
     return make_vector_labels(std::move(dataset), options, grid);
 }
 
+Error no_labels(const LabelSource& source) {
+    const std::string name = "'" + source.path() + "'", &owner = source.grid().owner;
+    const std::string what = name + ": no labelled pixel" + (owner == name ? "" : " inside " + owner);
+    if (!source.seen())
+        return Error(what, "Do both lie in the same place? Compare their extents with gdalinfo and ogrinfo.");
+    return Error(what + ": all are 0, nodata or negative" +
+                     (source.least() < 0 ? CPLSPrintf(" (the least is %.9g)", source.least()) : ""),
+                 "Classes are whole numbers from 1 to 65535; gdal_calc.py can turn other codes into them.");
+}
+
 LabelledPixels collect_labels(LabelSource& source) {
     LabelledPixels all;
     all.grid = source.grid();
@@ -115,9 +125,7 @@ LabelledPixels collect_labels(LabelSource& source) {
                 ++count[v];
             }
     }
-    if (all.index.empty())
-        throw Error("'" + source.path() + "': no labelled pixel inside the scene",
-                    "Do both lie in the same place? Compare their extents with gdalinfo and ogrinfo.");
+    if (all.index.empty()) throw no_labels(source);
     for (int v = 1; v <= max_class; ++v) {
         if (count[static_cast<size_t>(v)] == 0) continue;
         LabelClass one;

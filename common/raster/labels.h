@@ -10,6 +10,7 @@
 // from a field of a vector file.
 #pragma once
 
+#include "core/error.h"
 #include "core/label_class.h"
 #include "raster/raster_sink.h"
 #include "raster/raster_source.h"
@@ -32,7 +33,8 @@ using hsi::LabelClass; ///< pixels: counted by collect_labels() and count_labels
 struct Grid {
     int64_t samples = 0, lines = 0;
     std::optional<std::array<double, 6>> geotransform;
-    std::string srs_wkt; ///< empty when there is none
+    std::string srs_wkt;             ///< empty when there is none
+    std::string owner = "the scene"; ///< whose it is, for messages
 };
 Grid grid_of(const RasterSource& source);
 
@@ -65,8 +67,14 @@ class LabelSource {
     /// What a user should know: an SRS that was assumed, features without a class.
     const std::vector<std::string>& notes() const { return m_notes; }
     const std::string& path() const { return m_path; }
+    /// Of a raster: whether any of its pixels lay in the grid so far, and the least number among them, at
+    /// most 0.
+    bool seen() const { return m_seen; }
+    double least() const { return m_least; }
 
   protected:
+    bool m_seen = false;
+    double m_least = 0;
     Grid m_grid;
     std::vector<LabelClass> m_legend;
     std::string m_description, m_path;
@@ -80,6 +88,10 @@ struct LabelledPixels {
     std::vector<uint16_t> value;     ///< its class
     std::vector<LabelClass> classes; ///< those that occur, by value, with counts
 };
+
+/// What to throw when `source`, read to its end, labels no pixel of its grid: the labels lie beside it, or
+/// there are none.
+Error no_labels(const LabelSource& source);
 
 /// Reads all lines. Throws Error when no pixel has a label (the labels lie beside the scene, say).
 LabelledPixels collect_labels(LabelSource& source);

@@ -88,10 +88,7 @@ class RasterLabels final : public LabelSource {
         : m_dataset(std::move(dataset)) {
         m_path = options.path;
         m_mask = options.mask;
-        if (m_dataset->GetRasterCount() != 1)
-            throw Error("'" + m_path + "' has " + std::to_string(m_dataset->GetRasterCount()) +
-                            " bands; a raster of " + (m_mask ? "a mask" : "labels") + " has one",
-                        "Extract the band with gdal_translate -b.");
+        check_bands();
         m_band = m_dataset->GetRasterBand(1);
         if (GDALDataTypeIsComplex(m_band->GetRasterDataType()))
             throw Error("'" + m_path + "' holds complex numbers (" +
@@ -120,6 +117,19 @@ class RasterLabels final : public LabelSource {
     }
 
   private:
+    void check_bands() const {
+        const int bands = m_dataset->GetRasterCount();
+        if (bands == 1) return;
+        const std::string has = "'" + m_path + "' has " + std::to_string(bands) + " bands";
+        if (m_dataset->GetRasterBand(1)->GetColorInterpretation() == GCI_RedBand)
+            throw Error(has + " of colours (red, green, blue): a picture of " +
+                            (m_mask ? "a mask" : "labels") + ", not their numbers",
+                        "Take the file that the picture was made from, or turn each colour into a number "
+                        "(rgb2pct.py, gdal_calc.py).");
+        throw Error(has + "; a raster of " + (m_mask ? "a mask" : "labels") + " has one",
+                    "Is it the scene? If one of its bands holds them, extract it with gdal_translate -b.");
+    }
+
     void read_legend() {
         std::map<int, LabelClass> legend;
         read_categories(*m_band, legend);
@@ -133,23 +143,27 @@ class RasterLabels final : public LabelSource {
     }
 
     void place(const Grid* grid) {
+        m_own.owner = "'" + m_path + "'";
         m_grid = grid ? *grid : m_own;
         m_description = "raster";
         const bool same_size = m_grid.samples == m_own.samples && m_grid.lines == m_own.lines;
         if (!m_grid.geotransform || !m_own.geotransform) {
             if (!same_size)
                 throw Error(
-                    "'" + m_path + "' has " + size_text(m_own.samples, m_own.lines) + " pixels, the scene " +
-                        size_text(m_grid.samples, m_grid.lines) + ", and " +
-                        (m_own.geotransform ? "the scene" : "the file") + " has no georeference",
-                    "Give labels of the scene's size, or georeference both (gdal_translate -a_srs -a_ullr).");
+                    "'" + m_path + "' has " + size_text(m_own.samples, m_own.lines) + " pixels, " +
+                        m_grid.owner + " " + size_text(m_grid.samples, m_grid.lines) + ", and " +
+                        (m_own.geotransform    ? m_grid.owner + " has"
+                         : m_grid.geotransform ? "the file has"
+                                               : "both have") +
+                        " no georeference",
+                    "Give one of the same size, or georeference both (gdal_translate -a_srs -a_ullr).");
             m_same = true;
             return;
         }
         const bool srs = same_srs(m_grid.srs_wkt, m_own.srs_wkt);
         if (m_grid.srs_wkt.empty() != m_own.srs_wkt.empty())
-            m_notes.push_back("'" + (m_own.srs_wkt.empty() ? m_path : std::string("the scene")) +
-                              "' has no SRS: taken to be that of the other file");
+            m_notes.push_back((m_own.srs_wkt.empty() ? "'" + m_path + "'" : m_grid.owner) +
+                              " has no SRS: taken to be that of the other file");
         m_same = same_size && srs &&
                  same_geotransform(*m_grid.geotransform, *m_own.geotransform, m_own.samples, m_own.lines);
         if (m_same) return;
@@ -178,8 +192,10 @@ class RasterLabels final : public LabelSource {
                                                      0, nullptr);
         }
         if (status != CE_None) throw Error("'" + m_path + "' cannot be read: " + errors.text());
+        m_seen = true;
         for (size_t i = 0; i < n; ++i) {
             const double v = m_values[i];
+            if (v < m_least && !(m_has_nodata && v == m_nodata)) m_least = v;
             const bool none = (m_has_nodata && v == m_nodata) || (m_masked && m_valid[i] == 0);
             if (m_mask)
                 out[i] = !none && v != 0 && !std::isnan(v);

@@ -131,6 +131,16 @@ void RasterSink::Impl::check_side_files() const {
     }
 }
 
+void RasterSink::Impl::tell_moved() const {
+    const int64_t moved = rule.moved();
+    if (moved == 0 || !options.run) return;
+    options.run->warn("'" + options.path + "': " + std::to_string(moved) +
+                      (moved == 1 ? " value is" : " values are") + " stored as " +
+                      CPLSPrintf("%.17g", rule.beside()) + " instead of " +
+                      CPLSPrintf("%.17g", nodata->as_double()) +
+                      ", which means no data; another -dstnodata or -ot keeps them");
+}
+
 void RasterSink::Impl::hand_over() {
     if (options.path != standard_output) {
         auto stale = old_side_files(file->destination());
@@ -252,6 +262,7 @@ void RasterSink::commit() {
     }
     try {
         s.hand_over();
+        s.tell_moved();
     } catch (const Error& e) {
         throw s.failure(e.what());
     }

@@ -48,6 +48,8 @@ struct RasterSink::Impl {
     void flush() const;
     void check_written(const std::string& path) const;
     void check_side_files() const;
+    /// Tells of values that were nodata by chance.
+    void tell_moved() const;
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();

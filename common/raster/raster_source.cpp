@@ -301,7 +301,7 @@ stream::BlockLayout RasterSource::layout() const {
 }
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
-    return m->raw ? make_raw_reader(m) : make_gdal_reader(m);
+    return watched(m->raw ? make_raw_reader(m) : make_gdal_reader(m), m);
 }
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {
@@ -411,6 +411,19 @@ BandValues RasterSource::band_values() const {
         values.offset.clear();
     }
     return values;
+}
+
+std::vector<std::string> RasterSource::notes() const {
+    std::vector<std::string> out;
+    for (const char* key : {"wavelength", "fwhm", "bbl", "data gain values", "data offset values",
+                            "data reflectance gain values", "data reflectance offset values"}) {
+        const std::string* const text = m->scene.envi.find(key);
+        const size_t count = text ? envi_list(*text).size() : 0;
+        if (count == 0 || count == static_cast<size_t>(m->scene.file_bands)) continue;
+        out.push_back(m->name() + ": the list '" + key + "' has " + std::to_string(count) + " values for " +
+                      std::to_string(m->scene.file_bands) + " bands, and is left out");
+    }
+    return out;
 }
 
 std::optional<double> RasterSource::nodata() const {

@@ -67,6 +67,18 @@ class RasterSource final : public stream::CubeSource {
     /// GDAL's scale, offset and unit of the bands; where there is no scale, the ENVI header's reflectance
     /// scale factor or data reflectance gain and offset values, and its data units.
     BandValues band_values() const;
+    /// What a user should know of the file: lists of its ENVI header that are left out because their length
+    /// is not the number of bands.
+    std::vector<std::string> notes() const;
+    /// True when a reader has met an infinite value in a band of doubles: it may be a number that is too
+    /// large for single precision, in which all computing is done.
+    bool met_infinity() const;
+    /// Reads the window once more for such numbers: how many there are, and in how many pixels. Nodata and
+    /// masked pixels do not count.
+    struct Beyond {
+        int64_t values = 0, pixels = 0;
+    };
+    Beyond count_beyond_float() const;
     std::optional<double> nodata() const; ///< of the first kept band, or -srcnodata
     bool has_srs() const;
     std::string srs_wkt() const;                     ///< empty when there is none

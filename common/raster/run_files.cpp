@@ -112,6 +112,17 @@ bool falls_into(const std::string& output, const std::string& read) {
     return std::filesystem::exists(output, ec) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
 }
 
+/// The virtual file system of a name that stands for a part of a local file, or for one in another form:
+/// what is written there changes a file that no check sees, and half of it cannot be taken back.
+std::string part_of_a_file(const std::string& path) {
+    for (const char* place : {"/vsizip", "/vsigzip", "/vsitar", "/vsi7z", "/vsirar", "/vsisubfile",
+                              "/vsisparse", "/vsicached", "/vsicrypt"})
+        if (const std::string begin = place;
+            path.rfind(begin + "/", 0) == 0 || path.rfind(begin + "?", 0) == 0)
+            return begin + "/";
+    return {};
+}
+
 /// /dev/null takes what two outputs give it.
 bool is_device(const std::string& path) {
     struct stat info {};
@@ -173,6 +184,10 @@ bool RunFiles::clashes(const std::string& role, const std::string& path) const {
 
 void RunFiles::writes(const std::string& role, const std::string& path,
                       const std::vector<std::string>& sides) {
+    if (const std::string place = part_of_a_file(path); !place.empty())
+        throw UsageError(role + " '" + path + "' is a part of another file (" + place +
+                             "): results are files of their own",
+                         "Write a file, then pack it with zip, gzip or tar.");
     Entry entry{role, path, sides, true};
     entry.files.insert(entry.files.begin(), path);
     const auto known = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& e) {
@@ -194,6 +209,19 @@ std::string RunFiles::pending_path(const std::string& destination) const {
     for (const auto& file : m_pending)
         if (same_file(file->destination(), destination)) return file->path();
     return destination;
+}
+
+void RunFiles::tell_through(Tell warn, Tell note) {
+    m_warn = std::move(warn);
+    m_note = std::move(note);
+}
+
+void RunFiles::warn(const std::string& text) const {
+    if (m_warn) m_warn(text);
+}
+
+void RunFiles::note(const std::string& text) const {
+    if (m_note) m_note(text);
 }
 
 bool RunFiles::is_read(const std::string& file) const {

@@ -6,6 +6,7 @@
 #include "core/cancel.h"
 #include "raster/atomic_file.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,6 +41,12 @@ class RunFiles {
     /// Where a pending output lies until commit(); the path itself when it is none.
     std::string pending_path(const std::string& destination) const;
 
+    /// What the user should know of a file that is read or made all the same goes to these.
+    using Tell = std::function<void(const std::string&)>;
+    void tell_through(Tell warn, Tell note);
+    void warn(const std::string& text) const;
+    void note(const std::string& text) const;
+
     /// Gives all pending outputs their names. Throws Error, or Cancelled when `cancel` was requested before;
     /// then every file is as it was.
     void commit(const CancelFlag* cancel);
@@ -58,6 +65,7 @@ class RunFiles {
 
     std::vector<Entry> m_entries;
     Pending m_pending;
+    Tell m_warn, m_note;
     std::vector<std::pair<std::string, std::string>> m_streams;
 };
 

@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace hsi::raster {
 namespace {
@@ -25,6 +26,7 @@ struct Closer {
     void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
 };
 using Dataset = std::unique_ptr<GDALDataset, Closer>;
+using XmlTree = std::unique_ptr<CPLXMLNode, void (*)(CPLXMLNode*)>;
 
 Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
     return Dataset(GDALDataset::FromHandle(
@@ -48,46 +50,87 @@ class Collector {
         if (depth > deepest) return;
         if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
         m_opened.push_back(path);
-        add_containers(path);
+        add_containers(path, depth);
         if (there(path)) add_file(path);
         const Dataset dataset = open(path);
         if (!dataset) {
             // A spectral library is no raster to GDAL, and has a header all the same.
             for (const std::string& header :
                  {path + ".hdr", std::string(CPLResetExtension(path.c_str(), "hdr"))})
-                if (depth == 0 && there(header)) add_file(header);
+                if (there(header)) add_file(header);
             return;
         }
+        const std::string driver = dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "";
+        // Not all drivers list all that they read (a table's .csvt).
+        if (is_local(path))
+            for (const std::string& name : side_file_names(driver, path, {}))
+                if (there(name)) add_file(name);
         const CPLStringList list(dataset->GetFileList());
-        for (int i = 0; i < list.size(); ++i)
+        for (int i = 0; i < list.size(); ++i) {
             if (there(list[i])) add_file(list[i]);
-        if (!EQUAL(dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "", "VRT")) return;
+            if (EQUAL(driver.c_str(), "OGR_VRT")) add(list[i], depth + 1);
+        }
+        if (!EQUAL(driver.c_str(), "VRT")) return;
         CSLConstList const xml = dataset->GetMetadata("xml:VRT");
-        const std::unique_ptr<CPLXMLNode, void (*)(CPLXMLNode*)> root(
-            xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr, CPLDestroyXMLNode);
+        const XmlTree root(xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr, CPLDestroyXMLNode);
         if (root) add_texts(root.get(), folder_of(path), depth);
     }
 
   private:
-    /// NETCDF:"a.nc":v, HDF5:a.h5://v, /vsizip/a.zip/b.tif, /vsigzip/a.gz: whatever part of it is a file.
-    void add_containers(const std::string& path) {
+    /// NETCDF:"a.nc":v, HDF5:a.h5://v, and names of GDAL's virtual file systems: whatever part is a file.
+    void add_containers(const std::string& path, int depth) {
         if (path.rfind("/vsi", 0) == 0) {
-            const size_t slash = path.find('/', 1);
-            if (slash == std::string::npos || path.rfind("/vsimem/", 0) == 0) return;
-            std::string inner = path.substr(slash + 1);
-            if (inner.rfind("vsi", 0) == 0) inner.insert(0, "/"); // /vsizip/vsicurl/...
-            if (inner.rfind("/vsi", 0) == 0) return add_containers(inner);
-            for (; inner.size() > 1; inner = folder_of(inner)) {
-                std::error_code ec;
-                if (std::filesystem::is_regular_file(inner, ec)) return add_file(inner);
-                if (inner == ".") return;
-            }
+            if (path.rfind("/vsimem/", 0) != 0) add_hidden_files(path, depth);
             return;
         }
         if (path.find(':') == std::string::npos || there(path)) return;
         const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
         for (int i = 0; i < parts.size(); ++i)
             if (std::error_code ec; std::filesystem::exists(parts[i], ec)) add_file(parts[i]);
+    }
+
+    /// /vsizip/a.zip/b.tif, /vsizip/{a.zip}/b.tif, /vsigzip/a.gz, /vsisubfile/1000_500,a.dat,
+    /// /vsicrypt/key=...,file=a.bin, /vsicached?file=a.tif&chunk_size=..., /vsicurl/file:///a.tif: the name
+    /// of a file begins behind one of a few signs, and ends with one or with a folder in an archive.
+    void add_hidden_files(const std::string& path, int depth) {
+        if (path.rfind("/vsistdin", 0) == 0) return add_file("/dev/stdin");
+        for (size_t from = path.find_first_of("/?", 1);
+             from != std::string::npos && m_hidden.size() <= most_hidden;
+             from = path.find_first_of(",{=", from + 1)) {
+            const std::string begun = path.substr(from + 1);
+            for (const size_t end : {begun.size(), begun.find('}'), begun.find('&')}) {
+                if (end == std::string::npos) continue;
+                std::string name = begun.substr(0, end);
+                if (name.rfind("file://", 0) == 0) name.erase(0, 7);
+                if (name.find('%') != std::string::npos) add_hidden_file(unescaped(name), depth);
+                add_hidden_file(std::move(name), depth);
+            }
+        }
+    }
+
+    void add_hidden_file(std::string name, int depth) {
+        if (name.rfind("vsi", 0) == 0) name.insert(0, "/"); // /vsizip/vsicurl/...
+        if (!m_hidden.insert(name).second) return;
+        if (name.rfind("/vsi", 0) == 0) return add_containers(name, depth);
+        for (; !name.empty() && name != "." && name != "/"; name = folder_of(name)) {
+            std::error_code ec;
+            if (std::filesystem::is_regular_file(name, ec)) {
+                add_file(name);
+                // /vsisparse/ reads a text that names others.
+                const XmlTree root(EQUAL(CPLGetExtension(name.c_str()), "xml") ? CPLParseXMLFile(name.c_str())
+                                                                               : nullptr,
+                                   CPLDestroyXMLNode);
+                if (root) add_texts(root.get(), folder_of(name), depth);
+                return;
+            }
+        }
+    }
+
+    static std::string unescaped(const std::string& text) {
+        char* const plain = CPLUnescapeString(text.c_str(), nullptr, CPLES_URL);
+        std::string out = plain;
+        CPLFree(plain);
+        return out;
     }
 
     /// Any text of a VRT that names a file: sources, and arguments of pixel functions.
@@ -98,11 +141,12 @@ class Collector {
                 if (length <= PATH_MAX) {
                     const std::string text(node->pszValue, length);
                     std::error_code ec;
-                    for (const std::string& name : {text, join_path(folder, text)})
+                    // A pixel function's own file lies where GDAL_HSI_PATH says.
+                    const std::string own = CPLGetConfigOption("GDAL_HSI_PATH", "");
+                    for (const std::string& name : {text, join_path(folder, text), join_path(own, text)})
                         if (std::filesystem::is_regular_file(name, ec) ||
                             text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0) {
-                            add(name, depth + 1);
-                            break;
+                            add(name, depth + 1); // of two such files it may be either
                         }
                 }
             }
@@ -110,7 +154,9 @@ class Collector {
         }
     }
 
+    static constexpr size_t most_hidden = 200; // no real name has so many parts; a VRT may be made to
     std::vector<std::string> m_opened;
+    std::set<std::string> m_hidden; ///< parts of names that were looked at
 };
 
 /// Extensions that take the place of the main file's, by driver.

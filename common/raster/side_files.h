@@ -10,7 +10,8 @@ namespace hsi::raster {
 
 /// Every file that reading `path` touches, as far as GDAL and the texts of VRTs tell: the file itself, its
 /// side files, the sources of a VRT and the sources of these, files that its pixel functions name, the
-/// container of a subdataset (NETCDF:"a.nc":v) or of /vsizip/. Names that are not there are left out, `path`
+/// container of a subdataset (NETCDF:"a.nc":v), local files behind names of GDAL's virtual file systems
+/// (/vsizip/, /vsisubfile/, /vsisparse/ ...). Names that are not there are left out, `path`
 /// itself never. Opens what GDAL opens; whatever does not open is just its name.
 std::vector<std::string> files_read_with(const std::string& path);
 

@@ -7,6 +7,7 @@
 #include "raster/sample_convert.h"
 #include "raster/scene_metadata.h"
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -60,6 +61,9 @@ struct SourceState {
     std::shared_ptr<DatasetPool> pool;
 
     int64_t file_samples = 0, file_lines = 0;
+    /// A reader has met an infinite value in a band of doubles; shared by sources that leave out bands.
+    std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
+
     bool compressed = true; ///< blocks are decoded: GDAL holds them as stored, too
 
     Rect window() const { return scene.window; }
@@ -74,6 +78,10 @@ struct SourceState {
 
 std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const SourceState> source);
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
+
+/// A reader that looks for infinite values in bands of doubles; `reader` itself when there are no such bands.
+std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
+                                            std::shared_ptr<const SourceState> source);
 
 /// For the rest of this room.
 struct SourceAccess {

@@ -154,6 +154,35 @@ SpectralLibrary read_envi(const std::string& path) {
     return library;
 }
 
+/// The cells of a line, without the blanks around them. Between quotation marks commas and blanks are text,
+/// and two quotation marks are one (RFC 4180).
+std::vector<std::string> csv_cells(const std::string& line) {
+    const auto skip_blanks = [&](size_t at) {
+        return std::min(line.find_first_not_of(" \t", at), line.size());
+    };
+    std::vector<std::string> cells;
+    for (size_t at = 0;; ++at) {
+        std::string cell;
+        at = skip_blanks(at);
+        if (at < line.size() && line[at] == '"') {
+            for (++at; at < line.size(); ++at) {
+                if (line[at] == '"') {
+                    if (line.compare(at, 2, "\"\"") != 0) break;
+                    ++at;
+                }
+                cell += line[at];
+            }
+            at = skip_blanks(std::min(at + 1, line.size()));
+        }
+        const size_t end = std::min(line.find(',', at), line.size());
+        std::string rest = line.substr(at, end - at);
+        rest.erase(rest.find_last_not_of(" \t") + 1);
+        cells.push_back(cell + rest);
+        at = end;
+        if (at == line.size()) return cells;
+    }
+}
+
 SpectralLibrary read_csv(const std::string& path) {
     const std::string text = read_file(path);
     SpectralLibrary library;
@@ -161,20 +190,17 @@ SpectralLibrary read_csv(const std::string& path) {
     std::vector<std::vector<double>> columns;
     const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
     for (int i = 0; i < lines.Count(); ++i) {
-        const CPLStringList cells(CSLTokenizeString2(lines[i], ",",
-                                                     CSLT_HONOURSTRINGS | CSLT_ALLOWEMPTYTOKENS |
-                                                         CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
+        const auto cells = csv_cells(lines[i]);
         if (i == 0) {
-            for (int c = 0; c < cells.Count(); ++c)
-                heads.emplace_back(cells[c]);
+            heads = cells;
             columns.resize(heads.size());
             continue;
         }
-        if (cells.Count() != static_cast<int>(heads.size()))
-            refuse(path, "line " + std::to_string(i + 1) + " has " + std::to_string(cells.Count()) +
+        if (cells.size() != heads.size())
+            refuse(path, "line " + std::to_string(i + 1) + " has " + std::to_string(cells.size()) +
                              " columns instead of " + std::to_string(heads.size()));
         for (size_t c = 0; c < heads.size(); ++c)
-            columns[c].push_back(to_number(cells[static_cast<int>(c)]));
+            columns[c].push_back(to_number(cells[c]));
     }
     if (heads.empty() || columns.front().empty()) refuse(path, "holds no table");
     // One column of each kind: a spectrum may be called "band" or "Wavelength", too.
@@ -219,7 +245,9 @@ std::string envi_name(std::string name) {
 std::string csv_name(std::string name) {
     for (char& c : name)
         if (c == '\n' || c == '\r') c = ' ';
-    if (name.find_first_of(",\"") == std::string::npos) return name;
+    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+    const bool edged = !name.empty() && (blank(name.front()) || blank(name.back()));
+    if (!edged && name.find_first_of(",\"") == std::string::npos) return name;
     std::string quoted = "\"";
     for (char c : name) {
         if (c == '"') quoted += '"';

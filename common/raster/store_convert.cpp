@@ -16,6 +16,42 @@ StoreRule::StoreRule(GDALDataType type, const std::optional<NodataValue>& nodata
     m_replace = match.active;
     m_real = nodata->as_double();
     std::memcpy(m_value, match.bytes, sizeof m_value);
+    if (!m_replace || m_type == GDT_Float32 || m_type == GDT_Float64) return;
+    NodataValue beside = *nodata;
+    if (beside.kind == GDT_Float64 &&
+        (type == GDT_Int64 || type == GDT_UInt64)) { // whose steps it may not know
+        beside.kind = type;
+        if (type == GDT_Int64)
+            beside.whole = static_cast<int64_t>(beside.real);
+        else
+            beside.natural = static_cast<uint64_t>(beside.real);
+    }
+    const auto step = [](auto v) { return v > 0 ? v - 1 : v + 1; };
+    beside.real = step(beside.real);
+    beside.whole = step(beside.whole);
+    beside.natural = step(beside.natural);
+    std::memcpy(m_beside, match_in_type(beside, type).bytes, sizeof m_beside);
+    m_beside_real = beside.as_double();
+    m_moved = std::make_shared<std::atomic<int64_t>>(0);
+}
+
+/// Samples of an integer type as the bits that they are.
+template <class Bits>
+void StoreRule::replace(const float* values, size_t count, unsigned char* samples) const {
+    Bits nothing, beside;
+    std::memcpy(&nothing, m_value, sizeof nothing);
+    std::memcpy(&beside, m_beside, sizeof beside);
+    int64_t moved = 0;
+    for (size_t i = 0; i < count; ++i) {
+        Bits stored;
+        std::memcpy(&stored, samples + i * sizeof stored, sizeof stored);
+        const bool none = values[i] != values[i], met = m_replace && !none && stored == nothing;
+        moved += met;
+        // Conversion of NaN to an integer is not the same on every processor and version of GDAL.
+        stored = none ? nothing : met ? beside : stored;
+        std::memcpy(samples + i * sizeof stored, &stored, sizeof stored);
+    }
+    if (moved > 0) m_moved->fetch_add(moved, std::memory_order_relaxed);
 }
 
 void StoreRule::finish(float* values, size_t count) const {
@@ -46,9 +82,14 @@ void StoreRule::store(const float* values, size_t count, void* samples) const {
         }
         return;
     }
-    // Conversion of NaN to an integer is not the same on every processor and version of GDAL.
-    for (size_t i = 0; i < count; ++i)
-        if (values[i] != values[i]) std::memcpy(bytes + i * m_bytes, m_value, m_bytes);
+    if (m_bytes == 1)
+        replace<uint8_t>(values, count, bytes);
+    else if (m_bytes == 2)
+        replace<uint16_t>(values, count, bytes);
+    else if (m_bytes == 4)
+        replace<uint32_t>(values, count, bytes);
+    else
+        replace<uint64_t>(values, count, bytes);
 }
 
 } // namespace hsi::raster

@@ -4,16 +4,19 @@
 
 #include <gdal.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "raster/scene_metadata.h"
 
 namespace hsi::raster {
 
 /// How values become samples of the output's type. NaN becomes nodata, where there is a nodata value; in
-/// integer types without one GDAL's 0. A float that is nodata by chance moves to the next one towards zero
-/// (0: to the smallest normal number), so that a pixel with a value never turns into a hole.
+/// integer types without one GDAL's 0. A value that is nodata by chance moves to the next one towards zero
+/// (0: to 1, of floats to the smallest normal number), so that a pixel with a value never turns into a hole.
+/// A step of 1 may be much: of integers they are counted, by all copies of the rule together.
 class StoreRule {
   public:
     StoreRule() = default;
@@ -28,12 +31,22 @@ class StoreRule {
     /// For all others: rounds and clamps as gdal_translate does.
     void store(const float* values, size_t count, void* samples) const;
 
+    /// Values that were moved to another integer so far, and that integer.
+    int64_t moved() const { return m_moved ? m_moved->load() : 0; }
+    double beside() const { return m_beside_real; }
+
   private:
+    template <class Bits>
+    void replace(const float* values, size_t count, unsigned char* samples) const;
+
     GDALDataType m_type = GDT_Float32;
     size_t m_bytes = 4;
-    bool m_replace = false;                   ///< NaN becomes m_value
-    alignas(8) unsigned char m_value[8] = {}; ///< nodata in the output's type
-    double m_real = 0;                        ///< nodata as a number
+    bool m_replace = false;                    ///< NaN becomes m_value
+    alignas(8) unsigned char m_value[8] = {};  ///< nodata in the output's type
+    double m_real = 0;                         ///< nodata as a number
+    alignas(8) unsigned char m_beside[8] = {}; ///< of integers: the next one towards zero
+    double m_beside_real = 0;
+    std::shared_ptr<std::atomic<int64_t>> m_moved; ///< of integers with nodata
 };
 
 } // namespace hsi::raster

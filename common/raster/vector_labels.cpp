@@ -70,9 +70,9 @@ class VectorLabels final : public LabelSource {
             throw Error("'" + m_path + "' is a vector file and has no pixels of its own",
                         "Name the raster whose pixels are meant (-like).");
         if (!grid->geotransform)
-            throw Error(
-                "the scene has no georeference: the features of '" + m_path + "' cannot be placed on it",
-                "Georeference the scene (gdal_translate -a_srs -a_ullr), or give labels as a raster.");
+            throw Error(m_grid.owner + " has no georeference: the features of '" + m_path +
+                            "' cannot be placed on it",
+                        "Georeference it (gdal_translate -a_srs -a_ullr), or give labels as a raster.");
         m_grid = *grid;
         OGRLayer& layer = choose_layer(*dataset, options);
         const Transformation t = reprojection(layer);
@@ -142,7 +142,7 @@ class VectorLabels final : public LabelSource {
         m_description = "vector";
         if (own.empty() || m_grid.srs_wkt.empty()) {
             if (own.empty() != m_grid.srs_wkt.empty())
-                m_notes.push_back((own.empty() ? "'" + m_path + "'" : std::string("the scene")) +
+                m_notes.push_back((own.empty() ? "'" + m_path + "'" : m_grid.owner) +
                                   " has no SRS: taken to be that of the other file");
             return {};
         }

@@ -9,6 +9,8 @@
 
 #include <cpl_vsi.h>
 
+#include <link.h>
+
 #include <cerrno>
 #include <cstring>
 
@@ -26,6 +28,18 @@ void write_all(const std::string& path, const std::string& text) {
     const bool written = file && VSIFWriteL(text.data(), 1, text.size(), file) == text.size();
     if ((file && VSIFCloseL(file) != 0) || !written)
         throw Error("cannot write '" + path + "': " + std::strerror(errno));
+}
+
+constexpr const char* plugin_name = "gdal_HSI.so";
+
+/// True when this process has loaded a library of that name: GDAL has it from a folder that it looks into.
+bool loaded(const std::string& name) {
+    register_drivers();
+    const auto visit = [](dl_phdr_info* info, size_t, void* wanted) {
+        return name_of(info->dlpi_name) == *static_cast<const std::string*>(wanted) ? 1 : 0;
+    };
+    std::string wanted = name;
+    return dl_iterate_phdr(visit, &wanted) != 0;
 }
 
 } // namespace
@@ -59,6 +73,10 @@ void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<
         VSIUnlink(twin.c_str());
     }
     hand_over();
+    if (options.run && !loaded(plugin_name))
+        options.run->note("'" + options.path + "' is read through the plugin " + plugin_name +
+                          ", which this GDAL does not find: programs that read it need GDAL_DRIVER_PATH, the "
+                          "folder of the plugin (docs/pixel_functions.md)");
 }
 
 bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_driver(options), "VRT"); }

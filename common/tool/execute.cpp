@@ -27,7 +27,7 @@ void register_files(const Call& call, raster::RunFiles& files) {
     each(Role::input, [&](const std::string& role, const std::string& path) {
         files.reads(role, path, raster::files_read_with(path));
     });
-    if (call.has_destination() && is_local(options.destination.path))
+    if (call.has_destination() && options.destination.path.rfind("/vsistdout", 0) != 0)
         files.writes("dst", options.destination.path, {});
     each(Role::output,
          [&](const std::string& role, const std::string& path) { files.writes(role, path, {}); });
@@ -109,6 +109,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.options = options;
         state.own_options = own_options(call);
         run = RunAccess::make(std::move(made));
+        files->tell_through([&run](const std::string& text) { run->warn(text); },
+                            [&run](const std::string& text) { run->note(text); });
         host.begin(options, [&state](const std::string& text) { state.warn(text); });
         ending.host = &host;
         state.start();
@@ -132,6 +134,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         return {};
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
+        if (run) RunAccess::state(*run).tell_beyond_float(); // perhaps the reason
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
                 RunAccess::state(*run).write_failure_report(failure);

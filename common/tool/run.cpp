@@ -20,6 +20,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <utility>
 
 namespace hsi::tool {
 namespace {
@@ -160,7 +161,24 @@ void Run::Impl::warn(const std::string& text) {
     host.warn(text);
 }
 
+void Run::Impl::tell_beyond_float() {
+    for (const auto& file : std::exchange(watched, {})) {
+        if (!file->met_infinity() || host.cancel().requested()) continue;
+        try {
+            const auto beyond = file->count_beyond_float();
+            if (beyond.values == 0) continue; // infinities of the file
+            warn("'" + file->path() + "': " + std::to_string(beyond.values) +
+                 (beyond.values == 1 ? " value is" : " values are") +
+                 " too large for single precision (3.4e38), in which all is read: infinite, so that " +
+                 std::to_string(beyond.pixels) + (beyond.pixels == 1 ? " pixel is" : " pixels are") +
+                 " invalid. Give -srcnodata when they mean no data, else scale them before.");
+        } catch (const Error&) { // what cannot be read again has been read well
+        }
+    }
+}
+
 void Run::Impl::finish() {
+    tell_beyond_float();
     if (bar_position > 0 && bar_position < 1) progress(1.0);
     host.check_printed();
 }
@@ -255,6 +273,7 @@ void Run::warn(const std::string& text) { m->warn(text); }
 std::shared_ptr<raster::RasterSource> Run::open_source() {
     const auto source = raster::RasterSource::open(m->options.source);
     m->files->reads("src", source->path(), raster::files_read_with(source->path()));
+    watch_source(source);
     // Passes get half of -memory at least: with that one lane can always work.
     if (const uint64_t held = source->reader_bytes(); held > m->options.memory / 2)
         throw Error("a reader of " + source->path() + " holds " + format_byte_size(held) +
@@ -284,6 +303,15 @@ std::shared_ptr<raster::RasterSource> Run::open_source() {
                  " are marked bad in the file and left out (-bbl ignore takes them, too).");
     }
     return source;
+}
+
+void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source) {
+    const bool known = std::any_of(m->watched.begin(), m->watched.end(),
+                                   [&](const auto& other) { return other->path() == source->path(); });
+    if (known) return;
+    m->watched.push_back(source);
+    for (const std::string& text : source->notes())
+        warn(text);
 }
 
 void Run::reserve_cache(uint64_t bytes) {

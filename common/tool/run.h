@@ -42,6 +42,9 @@ class Run {
 
     /// Opens src; gives GDAL's block cache its share of -memory.
     std::shared_ptr<raster::RasterSource> open_source();
+    /// Warns of what the file tells wrongly, once a file, and at the end of the run of values that single
+    /// precision does not hold. open_source() does it for the source.
+    void watch_source(const std::shared_ptr<raster::RasterSource>& source);
     /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.

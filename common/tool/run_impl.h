@@ -30,6 +30,7 @@ struct Run::Impl {
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     std::string started; ///< UTC, ISO 8601
     uint64_t cache_wanted = 0;
+    std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< a file each
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool outputs_are_good = false;              ///< keep_outputs()
     bool overwrite = false;                     ///< -overwrite, the frame's or the tool's own
@@ -44,7 +45,8 @@ struct Run::Impl {
     uint64_t cache() const;     ///< bytes of the block cache: at most a quarter of -memory
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
-    void finish(); ///< after a body that succeeded: completes the bar, checks what was printed
+    void tell_beyond_float(); ///< values of the sources that became infinite; never throws
+    void finish();            ///< after a body that succeeded: completes the bar, checks what was printed
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();
     void write_failure_report(const Outcome& failure); ///< and the outputs that the body wants to keep

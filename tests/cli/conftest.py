@@ -11,6 +11,7 @@ import hashlib
 import os
 import pathlib
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -228,3 +229,16 @@ def out(tmp_path):
     folder = tmp_path / "out"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 4 MB, where one may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True).returncode == 0
+    if not mounted:
+        pytest.skip("mounting a tmpfs is not allowed here (test_bad_input.test_file_that_may_not_grow has the same failure)")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)

@@ -455,6 +455,56 @@ def test_bad_labels(files, case):
     assert result.code == 1 and message in first_error(result), result.err
 
 
+def label_tools(folder, labels):
+    """Every tool that reads labels, with these; accuracy with them on either side."""
+    scene, good = folder / "scene.dat", folder / "labels.tif"
+    return {"sample": ["gdal_hsi_sample", "-n", 3, labels, folder / "a.tif", folder / "b.tif"],
+            "svm_train": ["gdal_hsi_svm_train", *FIXED, scene, labels, folder / "m.json"],
+            "sahic": ["gdal_hsi_sahic", "-device", "cpu", "-iterations", 2, scene, labels, folder / "c.tif"],
+            "reference": ["gdal_hsi_accuracy", good, labels], "map": ["gdal_hsi_accuracy", labels, good]}
+
+
+ODD = {
+    "fractions": (lambda: (truth() + 0.37).astype(np.float32), ["no class number", "class labels?"]),
+    "negative numbers": (lambda: -truth().astype(np.int16), ["no labelled pixel", "negative (the least is -3)", "from 1 to 65535"]),
+    "nothing but 0": (lambda: 0 * truth(), ["no labelled pixel", "all are 0, nodata or negative", "from 1 to 65535"]),
+    "colours": (lambda: np.stack([truth() * 80, truth() * 20, truth()]), ["3 bands of colours", "picture", "turn each colour"]),
+    "a cube": (lambda: np.stack([truth()] * 5), ["has 5 bands", "Is it the scene?"]),
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+@pytest.mark.parametrize("tool", ["sample", "svm_train", "sahic", "reference", "map"])
+def test_odd_labels_are_told_what_they_are(files, case, tool):
+    """What the text advises fits what is wrong: nobody is sent to compare extents for a picture."""
+    make, words = ODD[case]
+    field = make()
+    planes = field if field.ndim == 3 else field[None]
+    kind = {"float32": gdal.GDT_Float32, "int16": gdal.GDT_Int16}.get(field.dtype.name, gdal.GDT_Byte)
+    dataset = gdal.GetDriverByName("GTiff").Create(str(files / "odd.tif"), planes.shape[2], planes.shape[1], len(planes), kind,
+                                                   ["PHOTOMETRIC=RGB"] if case == "colours" else ["PHOTOMETRIC=MINISBLACK"])
+    good = gdal.Open(str(files / "labels.tif"))
+    dataset.SetGeoTransform(good.GetGeoTransform())
+    dataset.SetProjection(good.GetProjection())
+    for b, plane in enumerate(planes):
+        dataset.GetRasterBand(b + 1).WriteArray(plane)
+    dataset = None
+    with assert_untouched(files):
+        result = run(*label_tools(files, files / "odd.tif")[tool])
+    assert result.code == 1 and "odd.tif'" in first_error(result), result.err
+    for word in words:
+        assert word in result.err, result.err
+    assert "extents" not in result.err and "same place" not in result.err
+
+
+def test_labels_of_another_size_name_the_two_rasters(files):
+    write_labels(files / "odd.tif", truth(30, 30), epsg=None, geotransform=None)
+    for tool, other in (("svm_train", "the scene 48x40"), ("sahic", "the scene 48x40"), ("reference", "labels.tif' 48x40")):
+        result = run(*label_tools(files, files / "odd.tif")[tool])
+        assert result.code == 1 and "odd.tif' has 30x30 pixels" in first_error(result) and other in first_error(result), result.err
+        assert first_error(result).endswith("and the file has no georeference")
+
+
 def test_a_class_with_too_few_samples(files):
     field = truth()
     lonely = np.argwhere(field == 3)[1:]

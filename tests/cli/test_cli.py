@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """How the executables answer on the command line, whatever they compute."""
 
+import contextlib
 import os
 import subprocess
 import time
@@ -37,6 +38,25 @@ def test_version(tool):
     assert words[0] == tool
     assert words[1].rstrip(",")[0].isdigit()
     assert words[2:] == ["GDAL", gdal.VersionInfo("RELEASE_NAME")]
+
+
+INFORMATION = [["--help"], ["--version"], ["--json-usage"], ["--formats"], ["--help-general"], ["--complete", "-"]]
+SUITE = [["--help"], ["--version"], ["--json-usage"], ["--man", "pca"], ["--man", "gdal_hsi"], ["--option-table", "pca"],
+         ["--option-table", "shared"], ["--complete", "-"]]
+
+
+@pytest.mark.parametrize("place", ["full", "closed"])
+@pytest.mark.parametrize("command", [["gdal_hsi_pca", *args] for args in INFORMATION] + [["gdal_hsi", *args] for args in SUITE],
+                         ids=" ".join)
+def test_information_that_does_not_get_out(command, place):
+    """Who asks and gets nothing is told so, as with results: a script must not go on with half a text."""
+    with contextlib.ExitStack() as stack:
+        full = stack.enter_context(open("/dev/full", "w")) if place == "full" else None
+        result = subprocess.run([BIN / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+                                preexec_fn=None if full else lambda: os.close(1), check=False)
+    reason = "No space left on device" if full else "Bad file descriptor"
+    assert result.returncode == 1
+    assert result.stderr.startswith(f"ERROR: cannot write to the standard output: {reason}\n"), result.stderr
 
 
 def test_version_is_quick():

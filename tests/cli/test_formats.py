@@ -3,6 +3,9 @@
 formats that keep fewer bands than they are given, and names that are no file's. Every driver is walked in
 tests/raster/output_format_test.cpp."""
 
+import contextlib
+import itertools
+
 import numpy as np
 import pytest
 from osgeo import gdal
@@ -12,6 +15,12 @@ from conftest import assert_untouched, cube, envi_header, first_error, open_band
 
 def pca(*args, **kwargs):
     return run("gdal_hsi_pca", "-device", "cpu", *args, **kwargs)
+
+
+@pytest.fixture(scope="module")
+def big_bands(tmp_path_factory):
+    """A scene whose outputs take a megabyte and more."""
+    return write_scene(tmp_path_factory.mktemp("bands") / "scene.img", cube(60, 50, 70))
 
 
 def has_driver(name):
@@ -83,6 +92,18 @@ def test_netcdf_of_derived_bands_without_a_place(tmp_path, out):
     succeed(pca("-nc", 5, path, out / "y.tif"))
     succeed(pca("-nc", 5, path, out / "y.nc"))
     assert np.array_equal(read(out / "y.nc"), read(out / "y.tif"))
+
+
+@pytest.mark.parametrize("name, options", [("y.nc", []), ("y.img", ["-of", "HFA"])])
+def test_a_full_disk_is_no_wrong_format(big_bands, small_disk, name, options):
+    """The trial of the format fails where there is no room for it: that says nothing about the format."""
+    has_driver("netCDF")
+    with open(small_disk / "full", "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while True:
+            file.write(b"x" * 4096)
+    with assert_untouched(small_disk):
+        result = pca("-nc", 60, *options, big_bands, small_disk / name)
+    assert result.code == 1 and "space" in first_error(result) and "cannot hold" not in result.err, result.err
 
 
 def test_netcdf_as_source_and_destination(scene, out):
@@ -210,3 +231,46 @@ def test_side_files_of_an_output_that_is_gone(suffix, scene, out):
     refuse(1, "already exists", scene, out / "x.tif", folder=out)
     succeed(spp("-q", "-overwrite", scene, out / "x.tif"))
     assert not side.exists() or side.read_bytes()[:13] != b"<PAMDataset/>" and side.read_bytes() != b"old"
+
+
+@pytest.mark.parametrize("kind, options", [("ENVI", ["-co", "INTERLEAVE=BSQ"]), ("ENVI", ["-co", "INTERLEAVE=BIP"]),
+                                           ("GTiff", []), ("GTiff", ["-co", "INTERLEAVE=PIXEL"])])
+@pytest.mark.parametrize("dtype, value, beside", [("Byte", 255, 254), ("Int16", 300, 299), ("Int16", 0, 1), ("UInt16", 0, 1)])
+def test_values_that_meet_nodata_are_moved_and_told(tmp_path, out, kind, options, dtype, value, beside):
+    """An integer type's nodata value met by chance: the pixel does not become a hole, and the user is told how often."""
+    data = cube() / (2 if value else 2000)
+    data[:, 3, 3] = -9
+    path = write_scene(tmp_path / "scene.img", data, nodata=-9)
+    floats = read(succeed_at(spp("-q", path, out / "f.tif"), out / "f.tif"))
+    floats[np.isnan(floats)] = -1e6
+    limits = {"Byte": (0, 255), "Int16": (-32768, 32767), "UInt16": (0, 65535)}[dtype]
+    valid = floats > -1e6
+    # Away from halves, where GDAL's rounding has the word.
+    met = valid & (np.clip(np.floor(floats + 0.5), *limits) == value)
+    said = set()
+    for threads, tile in itertools.product((1, 2), ((40, 30), (16, 16))):
+        name = out / f"{threads}{tile[0]}.img"
+        result = succeed(spp("-q", "-of", kind, *options, "-ot", dtype, "-dstnodata", value, "-threads", threads, "-tile", *tile,
+                             path, name))
+        stored = np.frombuffer(gdal.Open(str(name)).ReadAsArray().tobytes(),
+                               {"Byte": "u1", "Int16": "i2", "UInt16": "u2"}[dtype]).reshape(floats.shape)
+        assert (stored[~valid] == value).all() and (stored[valid] != value).all()
+        assert (stored[met] == beside).all()
+        said.add(result.err.replace(str(name), "y"))
+    (text,) = said
+    count = met.sum()
+    assert count > 0
+    assert text.startswith(f"Warning: 'y': {count} value{' is' if count == 1 else 's are'} stored as {beside} instead of {value},"), text
+
+
+def succeed_at(result, path):
+    succeed(result)
+    return path
+
+
+def test_labels_and_maps_keep_their_zeros(scene, out):
+    """In a class map 0 is no class and nodata: nothing of it is a value met by chance."""
+    result = succeed(run("gdal_hsi_atdca", "-q", "-t", 3, "-map", out / "near.tif", "-max-angle", 0.5, scene, out / "t.gpkg"))
+    assert result.err == ""
+    near = gdal.Open(str(out / "near.tif")).ReadAsArray()
+    assert set(np.unique(near)) == {0, 1, 2, 3}

@@ -105,6 +105,16 @@ def test_another_scale_without_a_word_is_a_warning(files, tool, trained, applied
 
 
 @pytest.mark.parametrize("tool", TOOLS)
+def test_a_scale_that_the_model_does_not_know_is_a_warning(files, tool):
+    """A model of reflectances that says nothing of a scale, and a scene of integers that tells one."""
+    model = train(tool, files, write(files / "a.tif", 1))
+    document = json.loads(model.read_text())
+    assert "values" not in document.get("features", document)
+    result = succeed(apply(tool, model, write(files / "b.tif", 10000, "i2", scale=1e-4), files / "o.tif"))
+    assert "Warning: 100 % of the pixels lie far outside of the range that the model was made from" in result.err
+
+
+@pytest.mark.parametrize("tool", TOOLS)
 def test_the_same_numbers_are_no_warning(files, tool):
     scene = write(files / "a.tif", 10000, "i2", scale=1e-4, unit="reflectance")
     model = train(tool, files, scene)

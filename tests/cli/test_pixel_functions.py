@@ -225,6 +225,17 @@ def test_folder_can_be_moved(tmp_path, out):
     shutil.move(str(moved), tmp_path)
 
 
+def test_a_note_where_gdal_does_not_find_the_plugin(scene, out):
+    """Whoever writes a VRT that his own GDAL cannot read is told what reading it needs, and only then."""
+    for args in (["gdal_hsi_pca"], ["gdal_hsi_atdca", "-map", out / "map.vrt", "-t", 3]):
+        for env, count in (({**os.environ, "GDAL_DRIVER_PATH": "disable"}, 1), (dict(os.environ), 0)):
+            name = out / ("t.gpkg" if args[0] == "gdal_hsi_atdca" else "y.vrt")
+            result = succeed(run(args[0], *args[1:], "-overwrite", scene, name, env=env))
+            assert result.out.count("GDAL_DRIVER_PATH") == count and "GDAL_DRIVER_PATH" not in result.err, result.out
+    assert "GDAL_DRIVER_PATH" not in succeed(run("gdal_hsi_pca", "-q", scene, out / "q.vrt",
+                                                 env={**os.environ, "GDAL_DRIVER_PATH": "disable"})).out
+
+
 @pytest.mark.parametrize("options, word", [(["-co", "TILED=YES"], "-co"), (["-if", "ENVI"], "-if")])
 def test_refused_options(options, word, scene, out):
     result = run("gdal_hsi_spp", *options, scene, out / "y.vrt")

@@ -4,15 +4,18 @@ cannot be listed, with standard descriptors closed, and by two processes at once
 and what is refused is refused before any work."""
 
 import collections
+import gzip
 import json
 import os
 import pathlib
 import shutil
 import stat
 import subprocess
+import tarfile
 import tempfile
 import threading
 import time
+import zipfile
 
 import pytest
 from osgeo import gdal
@@ -93,6 +96,96 @@ def matrix_cases(job):
 def test_no_output_over_an_input(job, material, tmp_path):
     cases = list(matrix_cases(job))
     told(refuse_all(cases, material, tmp_path), len(cases))
+
+
+HIDING = [("/vsisubfile/0,{}", "y.tif"), ("/vsisubfile/0_100000000,{}", "y.tif"), ("/vsisubfile/0,./link/{}", "y.tif"),
+          ("/vsisparse/{}.xml", "y.tif"), ("/vsizip/{{{}.zip}}/y.tif", "y.tif.zip"), ("/vsizip/{}.zip/y.tif", "y.tif.zip"),
+          ("/vsizip/{}.zip", "y.tif.zip"), ("/vsigzip/{}.gz", "y.tif.gz"), ("/vsitar/{}.tar/y.tif", "y.tif.tar"),
+          ("/vsisubfile/0,/vsigzip/{}.gz", "y.tif.gz"), ("/vsisubfile/0,{{folder}}/{}", "y.tif")]
+
+
+def pack(folder):
+    """y.tif once more in every wrapping that GDAL reads it through."""
+    with zipfile.ZipFile(folder / "y.tif.zip", "w") as archive:
+        archive.write(folder / "y.tif", "y.tif")
+    with tarfile.open(folder / "y.tif.tar", "w") as archive:
+        archive.add(folder / "y.tif", "y.tif")
+    (folder / "y.tif.gz").write_bytes(gzip.compress((folder / "y.tif").read_bytes()))
+    size = (folder / "y.tif").stat().st_size
+    (folder / "y.tif.xml").write_text(
+        f"<VSISparseFile><Length>{size}</Length><SubfileRegion><Filename relative=\"1\">y.tif</Filename>"
+        f"<DestinationOffset>0</DestinationOffset><SourceOffset>0</SourceOffset><RegionLength>{size}</RegionLength>"
+        "</SubfileRegion></VSISparseFile>")
+
+
+@pytest.mark.parametrize("spelling, hidden", HIDING, ids=[spelling for spelling, _ in HIDING])
+def test_no_output_over_a_file_behind_a_virtual_name(spelling, hidden, material, tmp_path):
+    folder = copy_of(material, tmp_path / "work")
+    pack(folder)
+    source = spelling.format("y.tif").replace("{folder}", str(folder))
+    assert execute([BIN / "gdal_hsi_pca", "-q", "-nc", 2, source, tmp_path / "readable.tif"], folder).code == 0
+    before = contents(folder)
+    for slots in (["-overwrite", source, hidden], ["-overwrite", "-model", hidden, source, "o.tif"],
+                  ["-overwrite", "-report", hidden, source, "o.tif"]):
+        result = execute([BIN / "gdal_hsi_pca", "-nc", 2, *slots], folder)
+        assert result.code == 2 and "would overwrite" in result.err, result.err
+        assert differences(before, contents(folder)) == ""
+
+
+def test_no_output_over_the_standard_input(material, tmp_path):
+    folder = copy_of(material, tmp_path / "work")
+    before = contents(folder)
+    with open(folder / "y.tif", "rb") as stdin:
+        result = execute([BIN / "gdal_hsi_pca", "-nc", 2, "-overwrite", "/vsistdin/", "y.tif"], folder, stdin=stdin)
+    assert result.code == 2 and "would overwrite" in result.err, result.err
+    assert differences(before, contents(folder)) == ""
+
+
+@pytest.mark.parametrize("place", ["/vsizip/new.zip/o.tif", "/vsizip/y.tif.zip/o.tif", "/vsigzip/o.tif.gz", "/vsitar/y.tif.tar/o.tif",
+                                   "/vsisubfile/0,y.tif"])
+def test_results_are_files_of_their_own(place, material, tmp_path):
+    """Half of what is written into an archive cannot be taken back, and nobody sees which file it changes."""
+    folder = copy_of(material, tmp_path / "work")
+    pack(folder)
+    before = contents(folder)
+    for args in ([BIN / "gdal_hsi_pca", "s.img", place], [BIN / "gdal_hsi_pca", "-model", place, "s.img", "o.tif"],
+                 [BIN / "gdal_hsi_pca", "-report", place, "s.img", "o.tif"], [BIN / "gdal_hsi_synth", "-size", 9, 8, 6, place],
+                 [BIN / "gdal_hsi_atdca", "-t", 3, "-of", "GPKG", "y.tif", place]):
+        result = execute(args, folder)
+        assert result.code == 2 and "results are files of their own" in result.err, (args, result.err)
+        assert differences(before, contents(folder)) == ""
+
+
+def test_no_output_over_what_a_table_of_labels_is_read_with(material, tmp_path):
+    """The types of a CSV file's columns stand in a .csvt, which GDAL reads and does not list."""
+    folder = copy_of(material, tmp_path / "work")
+    (folder / "points.csv").write_text("class,WKT\n1,POINT (500050 4479950)\n2,POINT (500110 4479890)\n")
+    (folder / "points.csvt").write_text('"Integer","WKT"\n')
+    (folder / "points.vrt").write_text('<OGRVRTDataSource><OGRVRTLayer name="points"><SrcDataSource relativeToVRT="1">points.csv'
+                                       "</SrcDataSource></OGRVRTLayer></OGRVRTDataSource>")
+    before = contents(folder)
+    for labels in ("points.csv", "points.vrt"):
+        result = execute([BIN / "gdal_hsi_svm_train", "-C", 8, "-gamma", 1, "-overwrite", "-field", "class", "s.img", labels,
+                          "points.csvt"], folder)
+        assert result.code == 2 and "would overwrite" in result.err, result.err
+        assert differences(before, contents(folder)) == ""
+
+
+def test_no_output_over_the_header_of_a_library_that_a_vrt_names(material, tmp_path):
+    folder = copy_of(material, tmp_path / "work")
+    sources = "".join(f'<SimpleSource><SourceFilename relativeToVRT="1">y.tif</SourceFilename><SourceBand>{b + 1}</SourceBand>'
+                      "</SimpleSource>" for b in range(gdal.Open(str(folder / "y.tif")).RasterCount))
+    y = gdal.Open(str(folder / "y.tif"))
+    bands = "".join(f'<VRTRasterBand dataType="Float32" band="{k}" subClass="VRTDerivedRasterBand"><PixelFunctionType>hsi_sad'
+                    f'</PixelFunctionType><PixelFunctionArguments library="library.sli" select="{k}"/>{sources}</VRTRasterBand>'
+                    for k in (1, 2))
+    (folder / "angles.vrt").write_text(f'<VRTDataset rasterXSize="{y.RasterXSize}" rasterYSize="{y.RasterYSize}">{bands}'
+                                       "</VRTDataset>")
+    before = contents(folder)
+    for output in ("library.hdr", "library.sli"):
+        result = execute([BIN / "gdal_hsi_pca", "-nc", 2, "-overwrite", "-model", output, "angles.vrt", "o.tif"], folder)
+        assert result.code == 2 and "would overwrite" in result.err, result.err
+        assert differences(before, contents(folder)) == ""
 
 
 def lay_alpha(folder):

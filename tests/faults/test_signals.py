@@ -18,7 +18,7 @@ from test_faults import is_hidden, judge
 from workloads import (ALL, BIN, ENVIRONMENT, JOB, OUTPUT_JOBS, Fault, contents, copy_of, cube, differences, execute,
                        in_parallel, prepare, same_product, sampled, shim_log, shim_works, spread, write_scene)
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
 BOUND = 2.0  # seconds from the signal to the end
 
 
@@ -70,7 +70,7 @@ def test_ending_at_every_call(shim, job, material, tmp_path):
     cases = []
     for k, overwrite in enumerate(starts):
         for number in spread(calls_of(job, starts, overwrite, tmp_path), 9):
-            for which in (ENDING if ALL else [ENDING[(number + k) % 3]]):
+            for which in (ENDING if ALL else [ENDING[(number + k) % len(ENDING)]]):
                 cases.append((len(cases), overwrite, Fault("all", number, "raise", signal=int(which))))
 
     def run(case):
@@ -230,7 +230,7 @@ def test_the_answer_to_a_signal_comes_in_time(name, large, tmp_path):
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(share * whole)
         told = time.monotonic()
-        process.send_signal(ENDING[k % 3])
+        process.send_signal(ENDING[k % len(ENDING)])
         try:
             code = process.wait(120)
         finally:

@@ -501,14 +501,14 @@ struct Signals : testing::Test {
     Signals() {
         CancelFlag flag;
         { const SignalGuard guard(flag); }
-        for (const int number : {SIGINT, SIGTERM, SIGHUP})
+        for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU})
             signal(number, SIG_DFL);
     }
 };
 using SignalsDeathTest = Signals;
 
 TEST_F(Signals, CancelAndLeaveTheOldHandlers) {
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU}) {
         struct sigaction before {};
         sigaction(number, nullptr, &before);
         const Outcome outcome = call({"a", "b"}, [&](ToolRun& run) {

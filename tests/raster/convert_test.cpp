@@ -132,7 +132,7 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
     const float v[] = {1.5f, -1.5f, 70000, -70000, nan, 2.4f};
     int16_t out[6];
     StoreRule(GDT_Int16, real(-32768)).store(v, 6, out);
-    const int16_t expected[] = {2, -2, 32767, -32768, -32768, 2};
+    const int16_t expected[] = {2, -2, 32767, -32767, -32768, 2};
     for (int i = 0; i < 6; ++i)
         EXPECT_EQ(out[i], expected[i]) << i;
     int32_t wide[6];
@@ -142,6 +142,22 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
     StoreRule(GDT_Byte, std::nullopt).store(v, 6, bytes);
     EXPECT_EQ(bytes[4], 0);
     EXPECT_EQ(bytes[2], 255);
+    const auto moved = [&](GDALDataType type, double nodata, auto sample) {
+        const StoreRule rule(type, real(nodata)), copy = rule; // which count together
+        decltype(sample) stored[6];
+        rule.store(v, 6, stored);
+        copy.store(v, 3, stored);
+        EXPECT_EQ(stored[4], static_cast<decltype(sample)>(nodata));
+        return std::pair<int64_t, double>(rule.moved(), rule.beside());
+    };
+    using Moved = std::pair<int64_t, double>;
+    EXPECT_EQ(moved(GDT_Int16, 2, int16_t{}), (Moved{3, 1}));
+    EXPECT_EQ(moved(GDT_Int16, -2, int16_t{}), (Moved{2, -1}));
+    EXPECT_EQ(moved(GDT_Int16, -5, int16_t{}), (Moved{0, -4}));
+    EXPECT_EQ(moved(GDT_Byte, 0, uint8_t{}), (Moved{3, 1}));
+    EXPECT_EQ(moved(GDT_Byte, 255, uint8_t{}), (Moved{2, 254}));
+    EXPECT_EQ(moved(GDT_UInt32, 70000, uint32_t{}), (Moved{2, 69999}));
+    EXPECT_EQ(moved(GDT_Int64, -70000, int64_t{}), (Moved{1, -69999}));
     double doubles[6];
     StoreRule(GDT_Float64, real(-1.7976931348623157e308)).store(v, 6, doubles);
     EXPECT_EQ(doubles[4], -1.7976931348623157e308);

@@ -290,6 +290,47 @@ TEST(SideFiles, ASpectralLibraryIsReadWithItsHeader) {
               (std::vector<std::string>{folder / "minerals.sli", folder / "minerals.hdr"}));
 }
 
+TEST(SideFiles, FilesBehindVirtualNamesAreFound) {
+    const TempFolder folder;
+    write_text(folder / "a.bin", "0123");
+    write_text(folder / "b,1.bin", "0123");
+    write_text(folder / "s.xml",
+               "<VSISparseFile><Length>4</Length><SubfileRegion><Filename relative=\"1\">a.bin"
+               "</Filename><DestinationOffset>0</DestinationOffset><SourceOffset>0"
+               "</SourceOffset><RegionLength>4</RegionLength></SubfileRegion></VSISparseFile>");
+    const std::string a = folder / "a.bin", b = folder / "b,1.bin", s = folder / "s.xml";
+    const auto finds = [](const std::string& name, const std::string& file) {
+        const auto read = raster::files_read_with(name);
+        return std::any_of(read.begin(), read.end(), [&](const auto& one) { return same_file(one, file); });
+    };
+    for (const std::string& name :
+         {"/vsisubfile/0," + a, "/vsisubfile/1_2," + a, "/vsisparse/" + s, "/vsizip/" + a + "/x.tif",
+          "/vsizip/{" + a + "}/x.tif", "/vsigzip/" + a, "/vsitar/" + a + "/x",
+          "/vsicached?file=" + a + "&chunk_size=4", "/vsicached?chunk_size=4&file=" + a,
+          "/vsicrypt/key=abc,file=" + a, "/vsizip//vsisubfile/1_2," + a, "/vsizip/vsigzip/" + a,
+          "/vsicurl/file://" + a, "/vsizip/{/vsisubfile/0," + a + "}/x"})
+        EXPECT_TRUE(finds(name, a)) << name;
+    EXPECT_TRUE(finds("/vsisparse/" + s, s));
+    EXPECT_TRUE(finds("/vsisubfile/0," + b, b));
+    EXPECT_FALSE(finds("/vsisubfile/0," + b, a));
+    EXPECT_FALSE(finds("/vsimem/" + a, a));
+    // A name that was made to be looked at in ever more parts comes to an end.
+    std::string many = "/vsizip/";
+    for (int i = 0; i < 400; ++i)
+        many += "{/vsizip/,";
+    EXPECT_FALSE(finds(many, a));
+}
+
+TEST(RunFiles, OutputsAreNoPartsOfFiles) {
+    raster::RunFiles files;
+    for (const char* place :
+         {"/vsizip/a.zip/o.tif", "/vsigzip/o.tif.gz", "/vsitar/a.tar/o.tif", "/vsisubfile/0,a",
+          "/vsisparse/a.xml", "/vsicached?file=a", "/vsicrypt/key=a,file=b"})
+        EXPECT_THROW(files.writes("dst", place, {}), UsageError) << place;
+    for (const char* place : {"/vsimem/o.tif", "/vsis3/bucket/o.tif", "vsizip/o.tif"})
+        EXPECT_NO_THROW(files.writes("dst", place, {})) << place;
+}
+
 TEST(SideFiles, AHeaderOfTwoStaysForTheOther) {
     const TempFolder folder;
     make_raster(folder / "a.bsq", "ENVI", 2);

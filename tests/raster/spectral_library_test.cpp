@@ -22,5 +22,29 @@ TEST(SpectralLibrary, SpectraMayBeCalledAsTheColumnsBesideThem) {
     EXPECT_EQ(back.wavelengths_nm, library.wavelengths_nm);
 }
 
+std::vector<std::string> names_of(const std::string& table) {
+    const std::string path = "/vsimem/names_test.csv";
+    VSIFCloseL(VSIFileFromMemBuffer(path.c_str(), reinterpret_cast<GByte*>(const_cast<char*>(table.data())),
+                                    table.size(), FALSE));
+    const auto library = read_spectral_library(path);
+    VSIUnlink(path.c_str());
+    return library.names;
+}
+
+TEST(SpectralLibrary, NamesKeepTheirQuotationMarksAndBlanks) {
+    SpectralLibrary library;
+    library.names = {"\"oak\"", "5\" pipe", "\"", "\"\"", "a \"b\", c", " edged ", "tab\t", "", "\\\"x"};
+    library.spectra.resize(library.names.size(), {1, 2});
+    const std::string path = "/vsimem/quotes_test.csv";
+    write_spectral_library({"-spectra", path, true, nullptr}, library, "");
+    EXPECT_EQ(read_spectral_library(path).names, library.names);
+    VSIUnlink(path.c_str());
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(names_of("band, \"a, b\" , c d \t,\"e\"\n1,2,3,4\n"), (Names{"a, b", "c d", "e"}));
+    EXPECT_EQ(names_of("5\" pipe,x \"y\"\r\n1, 2\r\n"), (Names{"5\" pipe", "x \"y\""}));
+    EXPECT_EQ(names_of("a,\n1,2\n"), (Names{"a", ""}));
+    EXPECT_EQ(names_of("a,\"open\n1,2\n"), (Names{"a", "open"}));
+}
+
 } // namespace
 } // namespace hsi::raster
