@@ -2,11 +2,49 @@
 #include "fitted_library.h"
 
 #include "core/error.h"
+#include "tool/scene.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 
 namespace hsi::tools {
+namespace {
+
+/// The middle one of several lengths; 0 of none.
+double median(std::vector<double> lengths) {
+    if (lengths.empty()) return 0;
+    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+    std::nth_element(lengths.begin(), middle, lengths.end());
+    return *middle;
+}
+
+/// Lengths of the first 65,536 valid spectra in reading order.
+std::vector<double> first_lengths(const raster::RasterSource& scene) {
+    constexpr size_t wanted = 65536;
+    const auto shape = scene.shape();
+    const auto reader = scene.open_reader();
+    const int64_t lines = std::clamp<int64_t>(4194304 / (shape.samples * shape.bands), 1, shape.lines);
+    std::vector<float> values(static_cast<size_t>(shape.bands * lines * shape.samples));
+    std::vector<double> lengths;
+    for (int64_t line = 0; line < shape.lines && lengths.size() < wanted; line += lines) {
+        const int64_t count = std::min(lines, shape.lines - line);
+        const auto view = CubeView<float>::packed(values.data(), shape.bands, count, shape.samples);
+        reader->read({0, line, shape.samples, count}, view);
+        for (int64_t y = 0; y < count; ++y)
+            for (int64_t x = 0; x < shape.samples && lengths.size() < wanted; ++x) {
+                double squared = 0;
+                for (int b = 0; b < shape.bands; ++b) {
+                    const double v = view.row(b, y)[x];
+                    squared += v * v;
+                }
+                if (std::isfinite(squared) && squared > 0) lengths.push_back(std::sqrt(squared));
+            }
+    }
+    return lengths;
+}
+
+} // namespace
 
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
                                     const std::string& path, size_t bands,
@@ -34,6 +72,53 @@ std::vector<size_t> common_bands(const raster::SpectralLibrary& fitted, const st
         throw Error(role + " " + path +
                     ": its wavelengths and the scene's have fewer than 2 bands in common");
     return common;
+}
+
+SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path, double scale,
+                               const std::string& what, std::shared_ptr<raster::RasterSource>& scene) {
+    const auto library = raster::read_spectral_library(path);
+    for (size_t k = 0; k < library.spectra.size(); ++k)
+        if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
+                         [](double v) { return std::isfinite(v); }))
+            throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
+                            "' holds values that are no numbers",
+                        "Mend it, or leave it out.");
+    const auto bands = static_cast<size_t>(scene->shape().bands);
+    const auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
+    const auto common = common_bands(fitted, role, path);
+    if (common.size() < bands) {
+        run.note(what + " over " + std::to_string(common.size()) + " of " + std::to_string(bands) +
+                 " bands: the others lie outside the library");
+        scene = tool::only_bands(scene, {common.begin(), common.end()});
+    }
+    SceneSpectra spectra{fitted.names, {}};
+    for (const auto& spectrum : fitted.spectra) {
+        auto& to = spectra.spectra.emplace_back();
+        for (size_t b : common)
+            to.push_back(spectrum[b] * scale);
+    }
+    run.report()["library"] = {
+        {"path", path}, {"spectra", fitted.names}, {"bands", common.size()}, {"scale", scale}};
+    return spectra;
+}
+
+void compare_levels(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& spectra) {
+    std::vector<double> lengths;
+    for (const auto& x : spectra.spectra) {
+        double squared = 0;
+        for (double v : x)
+            squared += v * v;
+        lengths.push_back(std::sqrt(squared));
+    }
+    const double library = median(lengths), pixels = median(first_lengths(scene));
+    if (pixels == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
+    char text[200];
+    std::snprintf(
+        text, sizeof text,
+        "the library's spectra are %.3g times as long as those of the scene: are the units the same? "
+        "-library-scale multiplies the library",
+        library / pixels);
+    run.warn(text);
 }
 
 } // namespace hsi::tools

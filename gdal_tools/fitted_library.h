@@ -4,6 +4,7 @@
 
 #include "raster/raster_source.h"
 #include "raster/spectral_library.h"
+#include "tool/run.h"
 
 #include <memory>
 #include <string>
@@ -23,5 +24,21 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
 /// and `path` when there are fewer than 2.
 std::vector<size_t> common_bands(const raster::SpectralLibrary& fitted, const std::string& role,
                                  const std::string& path);
+
+/// Spectra at the bands of a scene, in its units.
+struct SceneSpectra {
+    std::vector<std::string> names;
+    std::vector<std::vector<double>> spectra; ///< of one length
+};
+
+/// The spectra of the library at the scene's bands, times `scale`. Bands that the library does not know are
+/// left out of the scene, which a note tells, beginning with `what` ("Unmixing"). The library goes into the
+/// report. \throws Error naming `role` and the file, and the spectrum that holds no number.
+SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path, double scale,
+                               const std::string& what, std::shared_ptr<raster::RasterSource>& scene);
+
+/// Warns when the median length of the spectra is under a tenth or over ten times that of the scene's first
+/// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake.
+void compare_levels(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& library);
 
 } // namespace hsi::tools

@@ -9,8 +9,6 @@
 #include "tool/scene.h"
 #include "unmix/unmix.h"
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -26,89 +24,6 @@ struct Settings {
     unmix::Options unmix;
     double library_scale = 1;
 };
-
-/// The middle one of several lengths; 0 of none.
-double median(std::vector<double> lengths) {
-    if (lengths.empty()) return 0;
-    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-    std::nth_element(lengths.begin(), middle, lengths.end());
-    return *middle;
-}
-
-/// Lengths of the first 65,536 valid spectra in reading order.
-std::vector<double> first_lengths(const raster::RasterSource& scene) {
-    constexpr size_t wanted = 65536;
-    const auto shape = scene.shape();
-    const auto reader = scene.open_reader();
-    const int64_t lines = std::clamp<int64_t>(4194304 / (shape.samples * shape.bands), 1, shape.lines);
-    std::vector<float> values(static_cast<size_t>(shape.bands * lines * shape.samples));
-    std::vector<double> lengths;
-    for (int64_t line = 0; line < shape.lines && lengths.size() < wanted; line += lines) {
-        const int64_t count = std::min(lines, shape.lines - line);
-        const auto view = CubeView<float>::packed(values.data(), shape.bands, count, shape.samples);
-        reader->read({0, line, shape.samples, count}, view);
-        for (int64_t y = 0; y < count; ++y)
-            for (int64_t x = 0; x < shape.samples && lengths.size() < wanted; ++x) {
-                double squared = 0;
-                for (int b = 0; b < shape.bands; ++b) {
-                    const double v = view.row(b, y)[x];
-                    squared += v * v;
-                }
-                if (std::isfinite(squared) && squared > 0) lengths.push_back(std::sqrt(squared));
-            }
-    }
-    return lengths;
-}
-
-/// Reflectance in 0..1 beside a scene of integers is the commonest mistake.
-void compare_levels(tool::Run& run, const raster::RasterSource& scene, const unmix::Endmembers& endmembers) {
-    std::vector<double> lengths;
-    for (const auto& x : endmembers.spectra) {
-        double squared = 0;
-        for (double v : x)
-            squared += v * v;
-        lengths.push_back(std::sqrt(squared));
-    }
-    const double library = median(lengths), pixels = median(first_lengths(scene));
-    if (pixels == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
-    char text[200];
-    std::snprintf(
-        text, sizeof text,
-        "the library's spectra are %.3g times as long as those of the scene: are the units the same? "
-        "-library-scale multiplies the library",
-        library / pixels);
-    run.warn(text);
-}
-
-/// The library's spectra at the scene's bands, multiplied; bands that the library does not know are left out
-/// of the scene.
-unmix::Endmembers endmembers_of(tool::Run& run, const Settings& s,
-                                std::shared_ptr<raster::RasterSource>& scene) {
-    const auto library = raster::read_spectral_library(s.library);
-    for (size_t k = 0; k < library.spectra.size(); ++k)
-        if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
-                         [](double v) { return std::isfinite(v); }))
-            throw Error("library " + s.library + ": the spectrum '" + library.names[k] +
-                            "' holds values that are no numbers",
-                        "Mend it, or leave it out.");
-    const auto bands = static_cast<size_t>(scene->shape().bands);
-    const auto fitted = tools::fit_library(library, "library", s.library, bands, scene->wavelengths_nm());
-    const auto common = tools::common_bands(fitted, "library", s.library);
-    if (common.size() < bands) {
-        run.note("Unmixing over " + std::to_string(common.size()) + " of " + std::to_string(bands) +
-                 " bands: the others lie outside the library");
-        scene = tool::only_bands(scene, {common.begin(), common.end()});
-    }
-    unmix::Endmembers endmembers{fitted.names, {}};
-    for (const auto& spectrum : fitted.spectra) {
-        auto& to = endmembers.spectra.emplace_back();
-        for (size_t b : common)
-            to.push_back(spectrum[b] * s.library_scale);
-    }
-    run.report()["library"] = {
-        {"path", s.library}, {"spectra", fitted.names}, {"bands", common.size()}, {"scale", s.library_scale}};
-    return endmembers;
-}
 
 /// A band an endmember, and the error where it is asked for.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
@@ -162,7 +77,9 @@ const char* name_of(unmix::Method method) {
 bool unmix_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& source,
                  double share) {
     auto scene = source;
-    const auto endmembers = endmembers_of(run, s, scene);
+    const auto library =
+        tools::spectra_for_scene(run, "library", s.library, s.library_scale, "Unmixing", scene);
+    const unmix::Endmembers endmembers{library.names, library.spectra};
     tell_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
     const auto operation = unmix::make_unmixing(endmembers, s.unmix);
@@ -170,7 +87,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster
         tool::print_plan(run, *scene, *operation, run.pass("unmixing", 1));
         return true;
     }
-    compare_levels(run, *scene, endmembers);
+    tools::compare_levels(run, *scene, library);
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
     auto pass = run.pass("unmixing", share);

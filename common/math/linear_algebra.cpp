@@ -88,12 +88,30 @@ std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int
     return values;
 }
 
-std::vector<double> invert_positive(const std::vector<double>& matrix, int n) {
+namespace {
+
+Eigen::LLT<Matrix> factorise(const std::vector<double>& matrix, int n) {
     const Matrix a = checked(matrix, n);
-    const Eigen::LLT<Matrix> cholesky(a);
+    Eigen::LLT<Matrix> cholesky(a);
     if (cholesky.info() != Eigen::Success)
         throw Error("the matrix of the bands cannot be inverted: bands depend linearly on one another",
                     "Leave out constant or repeated bands (-b), or use more pixels than bands.");
+    return cholesky;
+}
+
+} // namespace
+
+std::vector<double> invert_factor(const std::vector<double>& matrix, int n) {
+    const Matrix inverse = factorise(matrix, n).matrixL().solve(Matrix::Identity(n, n));
+    std::vector<double> result(static_cast<size_t>(n) * static_cast<size_t>(n));
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j <= i; ++j)
+            result[static_cast<size_t>(i) * static_cast<size_t>(n) + static_cast<size_t>(j)] = inverse(i, j);
+    return result;
+}
+
+std::vector<double> invert_positive(const std::vector<double>& matrix, int n) {
+    const auto cholesky = factorise(matrix, n);
     const Matrix inverse = cholesky.solve(Matrix::Identity(n, n));
     std::vector<double> result(static_cast<size_t>(n) * static_cast<size_t>(n));
     for (int i = 0; i < n; ++i)

@@ -29,6 +29,9 @@ std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int
 /// definite (to rounding): linearly dependent bands.
 std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 
+/// L^-1, lower, of a symmetric positive definite matrix L L' (Cholesky). Throws Error as invert_positive().
+std::vector<double> invert_factor(const std::vector<double>& matrix, int n);
+
 /// Turns the sign of a vector of n entries so that its entry of greatest magnitude (the first of equals) is
 /// positive.
 void fix_sign(double* vector, int n);

@@ -18,9 +18,10 @@
 #define HSI_COVARIANCE_CONSTANTS
 namespace hsi::stream {
 namespace {
-/// Pixels whose products are added in single precision before they join the block's double: with 224 bands
-/// they fill most of a second-level cache of 512 kB.
-constexpr int64_t chunk_pixels = 384;
+/// Pixels whose products are added in T before they join the block's sums: with 224 bands they fill most of a
+/// second-level cache of 512 kB.
+template <class T>
+constexpr int64_t chunk_of = 1536 / static_cast<int64_t>(sizeof(T));
 /// Bands of one register tile (rows x columns: 12 accumulators, 3 + 1 operands, the 16 registers of AVX2) and
 /// of a panel of columns that stays in the first-level cache.
 constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
@@ -75,7 +76,7 @@ double sum_band(const float* band, const float* next, const PixelRun& run, float
 }
 
 /// out[i] = x_i - centre, for one band of a run.
-void centre_band(const float* band, const PixelRun& run, float centre, float* out) {
+void centre_single(const float* band, const PixelRun& run, float centre, float* out) {
     run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) HWY_ATTR {
         const hn::ScalableTag<float> d;
         const auto lanes = static_cast<int64_t>(hn::Lanes(d));
@@ -90,20 +91,38 @@ void centre_band(const float* band, const PixelRun& run, float centre, float* ou
     });
 }
 
-/// Sums that the pixels of a run are spread over, as in add_stretch().
-constexpr int64_t scatter_sums = 16;
-using ScatterTag = hn::CappedTag<float, static_cast<size_t>(scatter_sums)>;
+void centre_twofold(const float* band, const PixelRun& run, float centre, double* out) {
+    run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) HWY_ATTR {
+        const hn::ScalableTag<double> d;
+        const hn::Rebind<float, decltype(d)> dh;
+        const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+        const auto c = hn::Set(d, static_cast<double>(centre));
+        const float* HWY_RESTRICT x = band + line * run.line_stride + sample;
+        double* HWY_RESTRICT o = out + at;
+        int64_t i = 0;
+        for (; i + lanes <= n; i += lanes)
+            hn::StoreU(hn::Sub(hn::PromoteTo(d, hn::LoadU(dh, x + i)), c), d, o + i);
+        for (; i < n; ++i)
+            o[i] = static_cast<double>(x[i]) - static_cast<double>(centre);
+    });
+}
+
+/// Sums that the pixels of a run are spread over, as in add_stretch(): 64 bytes of them.
+template <class T>
+constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
+template <class T>
+using ScatterTag = hn::CappedTag<T, static_cast<size_t>(scatter_sums<T>)>;
 
 /// Takes what a turn of add_scatter() has added up for four columns, sums `part` on of each; after the last
 /// turn out[k] = the sum of the sixteen sums of column k. One order for all: halves first, then
 /// ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight take for four columns at once.
 template <class V>
-HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums],
+HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums<float>],
                           float* HWY_RESTRICT out) {
     using D = hn::DFromV<V>;
     const D d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const bool last = part + lanes == scatter_sums;
+    const bool last = part + lanes == scatter_sums<float>;
 #if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // it has no halves; a register's width is not known
     if constexpr (hn::MaxLanes(D()) >= 8) {
         if (last) {
@@ -143,47 +162,99 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT
     }
 }
 
+/// The same for the eight sums of doubles: halves first, then (0 + 1) + (2 + 3).
+template <class V>
+HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRICT sums)[scatter_sums<double>],
+                          double* HWY_RESTRICT out) {
+    using D = hn::DFromV<V>;
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const bool last = part + lanes == scatter_sums<double>;
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    if constexpr (hn::MaxLanes(D()) >= 4) {
+        if (last) {
+            const hn::CappedTag<double, 4> d4;
+            const auto half = [&](V v, const double* before) HWY_ATTR {
+                if constexpr (hn::MaxLanes(D()) == 4)
+                    return hn::Add(hn::Load(d, before), v);
+                else
+                    return hn::Add(hn::LowerHalf(d4, v), hn::UpperHalf(d4, v));
+            };
+            const auto a4 = half(a, sums[0]), b4 = half(b, sums[1]), c4 = half(c, sums[2]),
+                       e4 = half(e, sums[3]);
+            // In every block: a0+a1 b0+b1.
+            const auto ab = hn::Add(hn::InterleaveLower(d4, a4, b4), hn::InterleaveUpper(d4, a4, b4));
+            const auto ce = hn::Add(hn::InterleaveLower(d4, c4, e4), hn::InterleaveUpper(d4, c4, e4));
+            hn::StoreU(hn::Add(hn::ConcatLowerLower(d4, ce, ab), hn::ConcatUpperUpper(d4, ce, ab)), d4, out);
+            return;
+        }
+    }
+#endif
+    hn::Store(a, d, sums[0] + part);
+    hn::Store(b, d, sums[1] + part);
+    hn::Store(c, d, sums[2] + part);
+    hn::Store(e, d, sums[3] + part);
+    if (!last) return;
+    for (int k = 0; k < 4; ++k) {
+        double h[4];
+        for (int j = 0; j < 4; ++j)
+            h[j] = sums[k][j] + sums[k][j + 4];
+        out[k] = (h[0] + h[1]) + (h[2] + h[3]);
+    }
+}
+
+template <class D>
+HWY_INLINE hn::Vec<D> load_twofold(D d, const double* p) {
+    return hn::LoadU(d, p);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_twofold(D d, const float* p) {
+    return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), p));
+}
+
 /// out[k] += in[k] + offset total[k] + rest offsets[k], k < 4
-HWY_INLINE void add_four(const float* HWY_RESTRICT in, double offset, const double* HWY_RESTRICT total,
+template <class T>
+HWY_INLINE void add_four(const T* HWY_RESTRICT in, double offset, const double* HWY_RESTRICT total,
                          double rest, const double* HWY_RESTRICT offsets, double* HWY_RESTRICT out) {
     const hn::CappedTag<double, 4> dd;
-    const hn::Rebind<float, decltype(dd)> df;
     const auto o = hn::Set(dd, offset), r = hn::Set(dd, rest);
     for (size_t k = 0; k < 4; k += hn::Lanes(dd)) {
-        auto sum = hn::MulAdd(o, hn::LoadU(dd, total + k), hn::PromoteTo(dd, hn::LoadU(df, in + k)));
+        auto sum = hn::MulAdd(o, hn::LoadU(dd, total + k), load_twofold(dd, in + k));
         sum = hn::MulAdd(r, hn::LoadU(dd, offsets + k), sum);
         hn::StoreU(hn::Add(hn::LoadU(dd, out + k), sum), dd, out + k);
     }
 }
 
 /// scatter[a * rows + b] += sum of (x_a - g_a)(x_b - g_b) for b <= a (and some b > a), over `count` pixels, a
-/// multiple of 16 (the widest vector). x: `rows` rows (a multiple of panel_columns), chunk_pixels apart, of
+/// multiple of 16 (the widest vector). x: `rows` rows (a multiple of panel_columns), chunk_of<T> apart, of
 /// which `bands` are in use: the values less the chunk's centres.
-void add_scatter(const float* HWY_RESTRICT x, int bands, int rows, int64_t count, const Shift& shift,
+template <class T>
+void add_scatter(const T* HWY_RESTRICT x, int bands, int rows, int64_t count, const Shift& shift,
                  double* HWY_RESTRICT scatter) {
-    const ScatterTag d;
+    const ScatterTag<T> d;
+    constexpr int64_t chunk_pixels = chunk_of<T>;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     for (int panel = 0; panel < rows; panel += panel_columns)
         for (int a = panel; a < bands; a += tile_rows)
             for (int b = panel; b < panel + panel_columns; b += tile_columns) {
                 if (b > a + tile_rows - 1) break; // above the diagonal
-                const float* HWY_RESTRICT r0 = x + a * chunk_pixels;
-                const float* HWY_RESTRICT r1 = r0 + chunk_pixels;
-                const float* HWY_RESTRICT r2 = r1 + chunk_pixels;
-                const float* HWY_RESTRICT c0 = x + b * chunk_pixels;
-                const float* HWY_RESTRICT c1 = c0 + chunk_pixels;
-                const float* HWY_RESTRICT c2 = c1 + chunk_pixels;
-                const float* HWY_RESTRICT c3 = c2 + chunk_pixels;
-                // Registers of fewer than sixteen floats take the pixels in turns, every sixteen's first
-                // ones, then its next: at no time are there more accumulators than these, and each adds what
+                const T* HWY_RESTRICT r0 = x + a * chunk_pixels;
+                const T* HWY_RESTRICT r1 = r0 + chunk_pixels;
+                const T* HWY_RESTRICT r2 = r1 + chunk_pixels;
+                const T* HWY_RESTRICT c0 = x + b * chunk_pixels;
+                const T* HWY_RESTRICT c1 = c0 + chunk_pixels;
+                const T* HWY_RESTRICT c2 = c1 + chunk_pixels;
+                const T* HWY_RESTRICT c3 = c2 + chunk_pixels;
+                // Registers of fewer than 64 bytes take the pixels in turns, of every 64 bytes the first
+                // ones, then the next: at no time are there more accumulators than these, and each adds what
                 // it would add in the widest register.
-                HWY_ALIGN float parts[tile_rows][tile_columns][scatter_sums];
-                float sums[tile_rows][tile_columns];
-                for (int64_t part = 0; part < scatter_sums; part += lanes) {
+                HWY_ALIGN T parts[tile_rows][tile_columns][scatter_sums<T>];
+                T sums[tile_rows][tile_columns];
+                for (int64_t part = 0; part < scatter_sums<T>; part += lanes) {
                     auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
                     auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
                     auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
-                    for (int64_t i = part; i < count; i += scatter_sums) {
+                    for (int64_t i = part; i < count; i += scatter_sums<T>) {
                         const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
                                    u2 = hn::LoadU(d, r2 + i);
                         auto v = hn::LoadU(d, c0 + i);
@@ -214,6 +285,14 @@ void add_scatter(const float* HWY_RESTRICT x, int bands, int rows, int64_t count
             }
 }
 
+void scatter_single(const float* x, int bands, int rows, int64_t count, const Shift& shift, double* scatter) {
+    add_scatter(x, bands, rows, count, shift, scatter);
+}
+void scatter_twofold(const double* x, int bands, int rows, int64_t count, const Shift& shift,
+                     double* scatter) {
+    add_scatter(x, bands, rows, count, shift, scatter);
+}
+
 } // namespace HWY_NAMESPACE
 } // namespace hsi::stream
 HWY_AFTER_NAMESPACE();
@@ -223,27 +302,50 @@ namespace hsi::stream {
 namespace {
 
 HWY_EXPORT(sum_band);
-HWY_EXPORT(centre_band);
-HWY_EXPORT(add_scatter);
+HWY_EXPORT(centre_single);
+HWY_EXPORT(centre_twofold);
+HWY_EXPORT(scatter_single);
+HWY_EXPORT(scatter_twofold);
+
+void centre_band(const float* band, const PixelRun& run, float centre, float* out) {
+    HWY_DYNAMIC_DISPATCH(centre_single)(band, run, centre, out);
+}
+void centre_band(const float* band, const PixelRun& run, float centre, double* out) {
+    HWY_DYNAMIC_DISPATCH(centre_twofold)(band, run, centre, out);
+}
+void add_scatter(const float* x, int bands, int rows, int64_t count, const Shift& shift, double* scatter) {
+    HWY_DYNAMIC_DISPATCH(scatter_single)(x, bands, rows, count, shift, scatter);
+}
+void add_scatter(const double* x, int bands, int rows, int64_t count, const Shift& shift, double* scatter) {
+    HWY_DYNAMIC_DISPATCH(scatter_twofold)(x, bands, rows, count, shift, scatter);
+}
 
 int padded(int bands) { return (bands + panel_columns - 1) / panel_columns * panel_columns; }
 
 uint64_t worker_bytes(int bands) {
     const auto rows = static_cast<uint64_t>(padded(bands));
-    return CovarianceSums::bytes(bands) + rows * rows * 8 + rows * (chunk_pixels * 4 + 48) +
-           static_cast<uint64_t>(chunk_pixels) * 5;
+    return CovarianceSums::bytes(bands) + rows * rows * 8 + rows * (chunk_of<float> * 4 + 56) +
+           static_cast<uint64_t>(chunk_of<float>) * 5;
 }
 
-class ScanWorker final : public Worker {
+class SumsWorker : public Worker {
+  public:
+    explicit SumsWorker(int bands) : sums(bands) {}
+    CovarianceSums sums;
+};
+
+/// T: what products are computed in.
+template <class T>
+class ScanWorker final : public SumsWorker {
   public:
     explicit ScanWorker(int bands)
-        : sums(bands), m_rows(padded(bands)), m_sum(static_cast<size_t>(bands)), m_chunk_sum(m_sum.size()),
-          m_centre(m_sum.size()), m_chunk_centre(m_sum.size()), m_offset(static_cast<size_t>(m_rows)),
-          m_rest(m_offset.size()), m_total(m_offset.size()),
+        : SumsWorker(bands), m_rows(padded(bands)), m_sum(static_cast<size_t>(bands)),
+          m_chunk_sum(m_sum.size()), m_centre(m_sum.size()), m_chunk_centre(m_sum.size()),
+          m_offset(static_cast<size_t>(m_rows)), m_rest(m_offset.size()), m_total(m_offset.size()),
           m_chunk(static_cast<size_t>(m_rows * chunk_pixels)),
           m_scatter(static_cast<size_t>(m_rows) * static_cast<size_t>(m_rows)), m_magnitude(chunk_pixels),
           m_valid(chunk_pixels) {
-        std::fill_n(m_chunk.data(), m_chunk.size(), 0.0f);
+        std::fill_n(m_chunk.data(), m_chunk.size(), T{0});
     }
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -253,9 +355,9 @@ class ScanWorker final : public Worker {
                                  std::min(covariance_block_lines, tile.window.h - y)));
     }
 
-    CovarianceSums sums;
-
   private:
+    static constexpr int64_t chunk_pixels = chunk_of<T>;
+
     void add_block(const CubeView<float>& block) {
         const int64_t pixels = block.lines * block.samples;
         std::fill(m_sum.begin(), m_sum.end(), 0.0);
@@ -275,9 +377,8 @@ class ScanWorker final : public Worker {
                 m_rest[b] = m_chunk_sum[b] - static_cast<double>(count) * c;
                 m_total[b] = m_chunk_sum[b] - static_cast<double>(count) * g;
             }
-            HWY_DYNAMIC_DISPATCH(add_scatter)
-            (m_chunk.data(), block.bands, m_rows, run.whole(),
-             {m_offset.data(), m_rest.data(), m_total.data()}, m_scatter.data());
+            add_scatter(m_chunk.data(), block.bands, m_rows, run.whole(),
+                        {m_offset.data(), m_rest.data(), m_total.data()}, m_scatter.data());
         }
         sums.valid += valid;
         sums.invalid += pixels - valid;
@@ -289,13 +390,13 @@ class ScanWorker final : public Worker {
     int64_t take_chunk(const CubeView<float>& block, const PixelRun& run) {
         std::fill_n(m_magnitude.begin(), run.count, 0.0f);
         for (int b = 0; b < block.bands; ++b) {
-            float* const row = m_chunk.data() + b * chunk_pixels;
+            T* const row = m_chunk.data() + b * chunk_pixels;
             const float* const band = block.row(b, 0);
             const double sum = HWY_DYNAMIC_DISPATCH(sum_band)(
                 band, block.row(std::min(b + 1, block.bands - 1), 0), run, m_magnitude.data());
             const auto centre = static_cast<float>(sum / static_cast<double>(run.count));
-            HWY_DYNAMIC_DISPATCH(centre_band)(band, run, centre, row);
-            std::fill(row + run.count, row + run.whole(), 0.0f);
+            centre_band(band, run, centre, row);
+            std::fill(row + run.count, row + run.whole(), T{0});
             m_chunk_sum[static_cast<size_t>(b)] = sum;
             m_chunk_centre[static_cast<size_t>(b)] = centre;
         }
@@ -334,11 +435,13 @@ class ScanWorker final : public Worker {
                 }
             });
             const auto centre = count ? static_cast<float>(sum / static_cast<double>(count)) : 0.0f;
-            float* const row = m_chunk.data() + b * chunk_pixels;
+            T* const row = m_chunk.data() + b * chunk_pixels;
             run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) {
                 const float* const x = block.row(b, line) + sample;
                 for (int64_t i = 0; i < n; ++i)
-                    row[at + i] = m_valid[static_cast<size_t>(at + i)] ? x[i] - centre : 0.0f;
+                    row[at + i] = m_valid[static_cast<size_t>(at + i)]
+                                      ? static_cast<T>(x[i]) - static_cast<T>(centre)
+                                      : T{0};
             });
             sums.finite[static_cast<size_t>(b)] += finite;
             m_chunk_sum[static_cast<size_t>(b)] = sum;
@@ -352,7 +455,7 @@ class ScanWorker final : public Worker {
     std::vector<double> m_sum, m_chunk_sum;
     std::vector<float> m_centre, m_chunk_centre;
     std::vector<double> m_offset, m_rest, m_total; ///< of the chunk, see Shift; m_rows each
-    HostBuffer<float> m_chunk;                     ///< m_rows x chunk_pixels
+    HostBuffer<T> m_chunk;                         ///< m_rows x chunk_pixels
     std::vector<double> m_scatter;                 ///< of the block, m_rows x m_rows
     std::vector<float> m_magnitude;                ///< of the chunk's pixels
     std::vector<char> m_valid;
@@ -381,7 +484,8 @@ std::vector<int> SceneCovariance::empty_bands() const {
 }
 
 CovarianceSums::CovarianceSums(int n)
-    : bands(n), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)), product(at_lower(n, 0)) {}
+    : bands(n), finite(static_cast<size_t>(n)), sum(static_cast<size_t>(n)), product(at_lower(n, 0)),
+      level(static_cast<size_t>(n)), varies(static_cast<size_t>(n)) {}
 
 uint64_t CovarianceSums::bytes(int bands) {
     // Floats are multiples of 2^-149 below 2^128, and so are their sums and differences in double; what
@@ -394,6 +498,12 @@ void CovarianceSums::add_block(int64_t count, const double* block_sum, const flo
                                const double* scatter, int64_t pitch) {
     const auto n = static_cast<double>(count);
     const auto size = static_cast<size_t>(bands);
+    for (size_t b = 0; b < size; ++b) { // squares add up to zero where all are zero, and nowhere else
+        if (valid == count) level[b] = centre[b];
+        if (scatter[static_cast<ptrdiff_t>(b) * pitch + static_cast<ptrdiff_t>(b)] > 0 ||
+            level[b] != centre[b])
+            varies[b] = true;
+    }
     sum.add(0, block_sum, size);
     std::vector<double> middle(centre, centre + size), rest(size), products(size);
     for (size_t b = 0; b < size; ++b)
@@ -409,6 +519,10 @@ void CovarianceSums::add_block(int64_t count, const double* block_sum, const flo
 }
 
 void CovarianceSums::add(const CovarianceSums& other) {
+    for (size_t b = 0; b < level.size() && other.valid > 0; ++b) {
+        if (valid == 0) level[b] = other.level[b];
+        if (other.varies[b] || level[b] != other.level[b]) varies[b] = true;
+    }
     valid += other.valid;
     invalid += other.invalid;
     for (size_t b = 0; b < finite.size(); ++b)
@@ -423,10 +537,11 @@ uint64_t CovarianceScan::scratch_bytes(const TileLimits&) const { return worker_
 uint64_t CovarianceScan::preferred_bytes() const { return worker_bytes(bands()) + (uint64_t{8} << 20); }
 
 std::unique_ptr<Worker> CovarianceScan::start(int, const TileLimits&) {
-    return std::make_unique<ScanWorker>(bands());
+    if (m_products == Products::twofold) return std::make_unique<ScanWorker<double>>(bands());
+    return std::make_unique<ScanWorker<float>>(bands());
 }
 
-void CovarianceScan::stop(Worker& worker) { merge(static_cast<const ScanWorker&>(worker).sums); }
+void CovarianceScan::stop(Worker& worker) { merge(static_cast<const SumsWorker&>(worker).sums); }
 
 SceneCovariance CovarianceScan::result() const {
     SceneCovariance r;
@@ -441,6 +556,8 @@ SceneCovariance CovarianceScan::result() const {
         r.mean.push_back(m_total.valid > 0 ? m_total.sum.value(b) / count : nan);
     r.covariance.assign(static_cast<size_t>(n) * static_cast<size_t>(n), nan);
     if (m_total.valid == 0) return r;
+    for (int b = 0; b < n; ++b)
+        if (!m_total.varies[static_cast<size_t>(b)]) r.constant.push_back(b);
     for (int a = 0; a < n; ++a)
         for (int b = 0; b <= a; ++b) {
             const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);

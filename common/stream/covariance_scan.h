@@ -5,7 +5,7 @@
 // are centred on their own means and multiplied in single precision, then added up in double, and the blocks
 // are added without rounding. The result is the same to the last bit for every tiling and number of threads,
 // and errs by about 1e-9 of the whole variance with ten thousand pixels and less with more, on whatever level
-// they lie.
+// they lie. Where the least eigenvalues count (an inverse, a rank), products in double precision keep them.
 #pragma once
 
 #include "math/exact_sum.h"
@@ -21,6 +21,9 @@ namespace hsi::stream {
 inline constexpr int64_t covariance_block_samples = 1024;
 inline constexpr int64_t covariance_block_lines = 8;
 
+/// What the products of a chunk of pixels are computed in.
+enum class Products { single, twofold };
+
 struct SceneCovariance {
     int bands = 0;
     int64_t valid_pixels = 0;
@@ -29,6 +32,7 @@ struct SceneCovariance {
     std::vector<double>
         covariance; ///< bands x bands, symmetric, divided by valid_pixels; NaN when there is none
     std::vector<int64_t> finite; ///< a band each: pixels with a finite value
+    std::vector<int> constant;   ///< bands (0-based) with one value in all valid pixels
 
     /// The matrix of mean products x x', bands x bands (the "correlation matrix" of virtual dimensionality).
     std::vector<double> mean_products() const;
@@ -42,6 +46,7 @@ struct CovarianceSums {
     explicit CovarianceSums(int bands);
     /// Adds a block of `count` valid pixels: sum[b] = sum of x_b; scatter[a * pitch + b], b <= a, = sum of
     /// (x_a - centre_a)(x_b - centre_b), for any centre: near the block's mean, single precision suffices.
+    /// The centre of a band with one value is that value. `valid` counts the block already.
     void add_block(int64_t count, const double* sum, const float* centre, const double* scatter,
                    int64_t pitch);
     void add(const CovarianceSums& other);
@@ -50,14 +55,17 @@ struct CovarianceSums {
     int bands;
     int64_t valid = 0, invalid = 0;
     std::vector<int64_t> finite;
-    math::ExactSums sum;     ///< of x_b
-    math::ExactSums product; ///< of x_a x_b, b <= a, at a (a+1)/2 + b
+    math::ExactSums sum;      ///< of x_b
+    math::ExactSums product;  ///< of x_a x_b, b <= a, at a (a+1)/2 + b
+    std::vector<float> level; ///< a band's value in the first block
+    std::vector<char> varies; ///< whether a band has another one somewhere
 };
 
 /// The scan. result() is complete after run_pass().
 class CovarianceScan : public Operation {
   public:
-    explicit CovarianceScan(int bands) : m_total(bands) {}
+    explicit CovarianceScan(int bands, Products products = Products::single)
+        : m_total(bands), m_products(products) {}
     int64_t align_samples() const override { return covariance_block_samples; }
     int64_t align_lines() const override { return covariance_block_lines; }
     uint64_t scratch_bytes(const TileLimits& limits) const override;
@@ -73,6 +81,7 @@ class CovarianceScan : public Operation {
 
   private:
     CovarianceSums m_total;
+    const Products m_products;
 };
 
 } // namespace hsi::stream

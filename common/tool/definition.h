@@ -82,7 +82,8 @@ class Call {
     }
     Argument& flag(const std::string& name, bool& variable, const std::string& summary);
     /// An option with a value: a number, a text, so many of them (std::array) or any number (std::vector;
-    /// given several times, and numbers also as a list with commas). The variable's value is the default.
+    /// given several times, and numbers also as a list with commas; of std::array: so many each time). The
+    /// variable's value is the default.
     template <class T>
     Argument& option(const std::string& name, T& variable, const std::string& summary);
     /// An option whose value is one of a few names, whatever their case.
@@ -179,6 +180,12 @@ struct Shape<std::vector<T>> {
     static constexpr int values = 1;
     static constexpr bool list = true;
 };
+template <class T, size_t n>
+struct Shape<std::vector<std::array<T, n>>> { // several values each time, any number of times
+    using Element = T;
+    static constexpr int values = static_cast<int>(n);
+    static constexpr bool list = true;
+};
 template <class T>
 struct Shape<std::optional<T>> {
     using Element = T;
@@ -226,7 +233,13 @@ Argument& Call::option(const std::string& name, T& variable, const std::string& 
     if constexpr (std::is_same_v<T, Element>) argument.default_value = detail::text_of(variable);
     argument.repeatable = Shape::list;
     argument.assign = [&variable](const Argument& given) {
-        if constexpr (Shape::list) {
+        if constexpr (Shape::list && Shape::values > 1) {
+            variable.clear();
+            for (size_t i = 0; i < given.words.size(); ++i) {
+                if (i % Shape::values == 0) variable.emplace_back();
+                variable.back()[i % Shape::values] = detail::value_in<Element>(given, given.words[i]);
+            }
+        } else if constexpr (Shape::list) {
             variable.clear();
             for (const auto& word :
                  std::is_arithmetic_v<Element> ? detail::split_lists(given.words) : given.words)

@@ -402,7 +402,8 @@ class Command final : public GDALAlgorithm {
 
     void describe_value(GDALInConstructionAlgorithmArg& arg, const Argument& argument) {
         if (argument.values > 1) {
-            arg.SetMinCount(argument.values).SetMaxCount(argument.values);
+            arg.SetMinCount(argument.values);
+            if (!argument.repeatable) arg.SetMaxCount(argument.values);
             arg.SetDisplayHintAboutRepetition(false);
         } else if (argument.repeatable && argument.type == Type::text) {
             arg.SetPackedValuesAllowed(false); // its commas are the tool's
@@ -484,8 +485,11 @@ class Command final : public GDALAlgorithm {
             if (const bool* const on = std::get_if<bool>(&bound.value); on != nullptr && !*on) continue;
             const std::vector<std::string> words = words_of(bound.value);
             if (!bound.argument->repeatable) give(*bound.argument, words);
-            for (size_t i = 0; bound.argument->repeatable && i < words.size(); ++i)
-                give(*bound.argument, {words[i]});
+            const auto each = static_cast<size_t>(bound.argument->values); // the last may be short: refused
+            for (size_t i = 0; bound.argument->repeatable && i < words.size(); i += each)
+                give(*bound.argument,
+                     {words.begin() + static_cast<ptrdiff_t>(i),
+                      words.begin() + static_cast<ptrdiff_t>(std::min(i + each, words.size()))});
         }
         own.insert(own.end(), shared.begin(), shared.end());
         own.insert(own.end(), arguments.begin(), arguments.end());

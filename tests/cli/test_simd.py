@@ -47,6 +47,11 @@ def chain(folder, simd):
     for method in "osp", "gs":
         tool("atdca", "-q", "-device", "cpu", "-t", 8, "-method", method, "-spectra", method + ".csv", "-map",
              method + ".tif", "-scores", method + "_scores.tif", "scene.dat", method + ".geojson")
+    for method in "sam", "sid", "mf", "cem", "ace", "rx":
+        target = () if method == "rx" else ("-target-pixel", 7, 9, "-target-pixel", 60, 80)
+        tool("detect", "-q", "-method", method, *target, "scene.dat", method + ".tif")
+    tool("detect", "-q", "-window", 3, 11, "-srcwin", 20, 30, 70, 20, "scene.dat", "local.tif")
+    tool("detect", "-q", "-window", 1, 5, "-srcwin", 20, 30, 70, 20, "scene.dat", "local_pixels.tif")
     printed.append(tool("compare", "-json", "-metric", "nrmse,maxsde,sad,rmse,maxabs,ssim", "-map", "apart.tif",
                         "scene.dat", "spp.tif"))
     tool("sample", "-q", "-n", 12, "-seed", 1, "truth.tif", "train.tif", "test.tif")
@@ -107,7 +112,8 @@ def test_same_numbers_for_all(results):
         assert len(places[0]) == 8 and places[0] == places[1]
     first = [re.findall(r'"(?:vd|targets|count)":\s*(\d+)', (folder / "printed.txt").read_text()) for folder in (best, least)]
     assert first[0] == first[1]
-    for file in "spp.tif", "alpha.tif", "pca.tif", "eadp.tif", "exact.tif", "apart.tif", "osp_scores.tif", "svm_p.tif":
+    for file in "spp.tif", "alpha.tif", "pca.tif", "eadp.tif", "exact.tif", "apart.tif", "osp_scores.tif", "svm_p.tif", \
+            "sam.tif", "sid.tif", "mf.tif", "cem.tif", "ace.tif", "rx.tif", "local.tif", "local_pixels.tif":
         a, b = read(best / file), read(least / file)
         assert np.array_equal(np.isnan(a), np.isnan(b)), file
         assert np.nanmax(np.abs(a - b)) <= 1e-4 * np.nanmax(np.abs(a)), file

@@ -85,5 +85,25 @@ TEST(LinearAlgebra, WhatCannotBeSolvedIsAnError) {
     EXPECT_THROW(eigen_symmetric({1, 2, 3}, 2), Error);
 }
 
+TEST(LinearAlgebra, InverseFactorTurnsTheMatrixIntoOne) {
+    for (int n : {1, 2, 9, 50}) {
+        const auto size = static_cast<size_t>(n);
+        const auto a = random_symmetric(n, 8, true);
+        const auto w = invert_factor(a, n);
+        for (size_t i = 0; i < size; ++i)
+            for (size_t j = 0; j < size; ++j) {
+                double sum = 0; // of W A W'
+                for (size_t k = 0; k < size; ++k)
+                    for (size_t l = 0; l < size; ++l)
+                        sum += w[i * size + k] * a[k * size + l] * w[j * size + l];
+                EXPECT_NEAR(sum, i == j ? 1 : 0, 1e-7) << n << " " << i << " " << j;
+                if (j > i) {
+                    EXPECT_EQ(w[i * size + j], 0);
+                }
+            }
+    }
+    EXPECT_THROW(invert_factor({1, 2, 2, 4}, 2), Error);
+}
+
 } // namespace
 } // namespace hsi::math

@@ -13,13 +13,13 @@ namespace hsi::test {
 namespace {
 
 stream::SceneCovariance scan(const Cube& cube, int64_t tile_samples = 0, int64_t tile_lines = 0,
-                             int lanes = 1) {
+                             int lanes = 1, stream::Products products = stream::Products::single) {
     const MemorySource source(cube);
     stream::PassOptions options;
     options.lanes = lanes;
     options.tile_samples = tile_samples;
     options.tile_lines = tile_lines;
-    stream::CovarianceScan operation(cube.shape.bands);
+    stream::CovarianceScan operation(cube.shape.bands, products);
     stream::run_pass(source, operation, {}, options);
     return operation.result();
 }
@@ -110,6 +110,42 @@ TEST(CovarianceScan, LeavesOutInvalidPixels) {
     expect_close(scan(cube), reference(cube), 1e-7);
 }
 
+TEST(CovarianceScan, DoubleProductsKeepTheLeastVariances) {
+    constexpr auto twofold = stream::Products::twofold;
+    for (int bands : {1, 2, 11, 12, 13, 50}) {
+        Cube cube = random_scene(1100, 17, bands, 3);
+        make_invalid(cube, 4, 900, bands - 1);
+        const auto whole = scan(cube, 0, 0, 1, twofold);
+        expect_close(whole, reference(cube), 1e-13);
+        const auto tiled = scan(cube, 1024, 8, 3, twofold);
+        EXPECT_EQ(tiled.mean, whole.mean);
+        EXPECT_EQ(tiled.covariance, whole.covariance);
+    }
+    Cube cube = random_scene(140, 80, 10, 6, 0.02, 1.0);
+    for (auto& x : cube.values)
+        x += 3000.0f; // spread 1e-4 of the level
+    expect_close(scan(cube, 0, 0, 1, twofold), reference(cube), 1e-7);
+}
+
+TEST(CovarianceScan, KnowsConstantBands) {
+    Cube cube = random_scene(1100, 40, 6, 12);
+    for (int64_t l = 0; l < 40; ++l)
+        for (int64_t s = 0; s < 1100; ++s) {
+            cube.at(1, l, s) = 0.1f; // no sum of it is exact
+            cube.at(2, l, s) = 0;
+            cube.at(4, l, s) = l < 24 ? 0.3f : std::nextafter(0.3f, 1.0f); // a constant in every block
+            cube.at(5, l, s) = l == 39 && s == 1099 ? 7.0f : 8.0f;
+        }
+    make_invalid(cube, 0, 0, 0);
+    for (const auto products : {stream::Products::single, stream::Products::twofold}) {
+        EXPECT_EQ(scan(cube, 0, 0, 1, products).constant, (std::vector<int>{1, 2}));
+        EXPECT_EQ(scan(cube, 1024, 8, 3, products).constant, (std::vector<int>{1, 2}));
+    }
+    make_invalid(cube, 39, 1099, 0);
+    EXPECT_EQ(scan(cube, 1024, 8, 2).constant, (std::vector<int>{1, 2, 5}));
+    EXPECT_TRUE(scan(Cube(3, 3, 2)).constant.empty()) << "no pixel is valid";
+}
+
 TEST(CovarianceScan, CentresOnWhateverItPicks) {
     // Blocks whose sampled pixels are unlike the rest: no value at all in one, far off in the other.
     Cube cube = random_scene(1024, 16, 5, 11);
@@ -159,6 +195,19 @@ TEST(CovarianceScan, IsTheSameInEveryInstructionSetAndOnEveryMachine) {
         const auto got = scan(cube);
         expect_close(got, reference(cube), 1e-6);
         EXPECT_EQ(fingerprint(got.covariance, fingerprint(got.mean)), is_fused(name) ? fused : apart) << name;
+    });
+}
+
+TEST(CovarianceScan, DoubleProductsAreTheSameInEveryInstructionSet) {
+    Cube cube = hashed_scene(301, 57, 29);
+    cube.values[11 * 301 + 7] = std::numeric_limits<float>::quiet_NaN();
+    std::vector<double> first[2]; // without fused arithmetic, and with it
+    for_every_simd([&](const std::string& name) {
+        const auto got = scan(cube, 0, 0, 1, stream::Products::twofold);
+        expect_close(got, reference(cube), 1e-13);
+        auto& same = first[is_fused(name) ? 1 : 0];
+        if (same.empty()) same = got.covariance;
+        EXPECT_EQ(got.covariance, same) << name;
     });
 }
 

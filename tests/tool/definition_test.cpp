@@ -26,6 +26,7 @@ struct Settings {
     std::vector<double> list{1.5};
     std::vector<std::string> names;
     std::array<int64_t, 2> pair{3, 4};
+    std::vector<std::array<int, 2>> pairs;
     Kind kind = Kind::exact;
     std::string text = "auto";
     bool on = false;
@@ -45,6 +46,7 @@ Definition bare(
                 call.option("list", s.list, "list").above(0);
                 call.option("name", s.names, "names");
                 call.option("pair", s.pair, "pair");
+                call.option("pairs", s.pairs, "pairs").from(0);
                 call.choice("kind", s.kind, "kind", {{"fed", Kind::fed, "fast"}, {"exact", Kind::exact}});
                 call.option("text", s.text, "text");
                 call.flag("on", s.on, "on");
@@ -97,6 +99,8 @@ TEST(Arguments, CarryTheirDefaults) {
     EXPECT_EQ(call.find("on")->values, 0);
     EXPECT_TRUE(call.find("list")->repeatable);
     EXPECT_FALSE(call.find("pair")->repeatable);
+    EXPECT_TRUE(call.find("pairs")->repeatable);
+    EXPECT_EQ(call.find("pairs")->values, 2);
 }
 
 TEST(Arguments, ReachTheirVariables) {
@@ -108,6 +112,8 @@ TEST(Arguments, ReachTheirVariables) {
                                     {"name", {"a,b"}},
                                     {"name", {"c"}},
                                     {"pair", {"-1", "2"}},
+                                    {"pairs", {"1", "2"}},
+                                    {"pairs", {"3", "4"}},
                                     {"kind", {"FED"}},
                                     {"text", {"-x"}},
                                     {"on", {}}});
@@ -117,6 +123,7 @@ TEST(Arguments, ReachTheirVariables) {
     EXPECT_EQ(s.list, (std::vector<double>{1, 2, 0.5}));
     EXPECT_EQ(s.names, (std::vector<std::string>{"a,b", "c"}));
     EXPECT_EQ(s.pair, (std::array<int64_t, 2>{-1, 2}));
+    EXPECT_EQ(s.pairs, (std::vector<std::array<int, 2>>{{1, 2}, {3, 4}}));
     EXPECT_EQ(s.kind, Kind::fed);
     EXPECT_EQ(s.text, "-x");
     EXPECT_TRUE(s.on);
@@ -134,6 +141,8 @@ TEST(Arguments, RefuseWhatTheyDoNotAllow) {
     EXPECT_EQ(refusal({{"seed", {"-1"}}}).first, "-seed: '-1' is not a whole number from 0 on");
     EXPECT_EQ(refusal({{"big", {"99999999999999999999"}}}).first,
               "-big: '99999999999999999999' is not a whole number");
+    EXPECT_EQ(refusal({{"pairs", {"1", "-2"}}}).first, "-pairs: '-2' is not a whole number from 0 on");
+    EXPECT_EQ(refusal({{"pairs", {"1"}}}).first, "-pairs: 2 values are needed, 1 were given");
     EXPECT_EQ(refusal({{"pair", {"1"}}}).first, "-pair: 2 values are needed, 1 were given");
     EXPECT_EQ(refusal({{"ws", {"5"}}, {"ws", {"5"}}}).first, "-ws is given 2 times");
     EXPECT_EQ(refusal({{"ws", {"5"}}, {"limit", {"1"}}}).first, "-ws and -limit exclude one another");

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_detect: scores of targets or anomalies. One pass for the moments of the background where the
+// method wants them, and one for the scores; local RX takes its background from a halo in a single pass.
+#include "catalogue.h"
+#include "core/error.h"
+#include "detect_inputs.h"
+#include "detect_outputs.h"
+#include "stream/band_statistics.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace hsi {
+namespace {
+
+using detect::Method;
+using tool::Content;
+using Settings = tools::DetectSettings;
+
+/// The options of a pass beside the mask, which stays in memory.
+stream::PassOptions pass_of(tool::Run& run, const detect::PixelMask* mask, const char* name, double share) {
+    auto pass = run.pass(name, share);
+    if (mask != nullptr) pass.memory -= std::min(mask->bytes(), pass.memory - 1);
+    return pass;
+}
+
+/// The last pass. False when no pixel is valid.
+bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                  const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& operation,
+                  const detect::PixelMask* mask, double share) {
+    outputs.create(&scene);
+    run.reserve_cache(outputs.cache_bytes());
+    auto pass = pass_of(run, mask, "detection", share);
+    pass.output_layout = outputs.layout();
+    run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
+    if (operation.valid() == 0) return false;
+    tools::tell_counts(run, operation, s);
+    outputs.commit();
+    return true;
+}
+
+/// A detector of the right size, for a plan.
+detect::Detector any_detector(Method method, int bands, size_t targets) {
+    detect::Targets any;
+    for (size_t k = 0; k < targets; ++k) {
+        any.names.emplace_back();
+        any.spectra.emplace_back(static_cast<size_t>(bands), 2.0);
+    }
+    if (!detect::has_background(method)) return detect::make_detector(method, any);
+    const auto size = static_cast<size_t>(bands);
+    stream::SceneCovariance moments;
+    moments.bands = bands;
+    moments.valid_pixels = 2;
+    moments.mean.assign(size, 0.0);
+    moments.covariance.assign(size * size, 0.0);
+    for (size_t b = 0; b < size; ++b)
+        moments.covariance[b * size + b] = 1;
+    return detect::make_detector(method, any, moments);
+}
+
+/// mf, cem, ace, rx: the background of the scene, then the scores.
+void detect_by_background(tool::Run& run, const Settings& s,
+                          const std::shared_ptr<raster::RasterSource>& source, tools::DetectTargets& targets,
+                          const detect::PixelMask* mask) {
+    tool::Scene scene(run, source, "detection");
+    auto outputs = tools::detect_outputs(run, s, scene.shape(), targets.names());
+    const auto make_scan = [&] {
+        return std::make_unique<detect::BackgroundScan>(scene.shape().bands, mask);
+    };
+    const detect::Decision decision{!s.map.empty(), s.threshold};
+    if (run.options().dry_run) {
+        tool::print_plan(run, *source, *make_scan(), pass_of(run, mask, "background", 0.5));
+        const auto any = any_detector(s.method, scene.shape().bands, targets.names().size());
+        return tool::print_plan(run, *source, *detect::make_detection(any, decision),
+                                pass_of(run, mask, "detection", 0.5));
+    }
+    scene.set_fate(nullptr);
+    const auto background = scene.scan(
+        make_scan, [&](bool again) { return pass_of(run, mask, "background", again ? 0.0 : 0.5); });
+    const auto spectra = targets.at(*scene.raster());
+    if (!spectra) throw targets.missing();
+    const auto detector = detect::make_detector(s.method, *spectra, background.moments);
+    tools::tell_background(run, detector, *scene.raster());
+    targets.compare_levels(run, *source);
+    const auto operation = detect::make_detection(detector, decision);
+    if (!write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation, mask, 0.5))
+        throw tool::no_valid_pixel(*scene.raster());
+}
+
+/// Leaves out bands without a single value, which spoil every pixel; false when there is none.
+bool leave_out_empty(tool::Run& run, std::shared_ptr<raster::RasterSource>& source) {
+    stream::BandStatisticsScan scan(source->shape().bands);
+    run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0)));
+    return run.leave_out_empty_bands(source, scan.result().empty_bands());
+}
+
+/// sam, sid and local RX: the scores alone.
+void detect_at_once(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
+                    tools::DetectTargets& targets, const detect::PixelMask* mask) {
+    const detect::Decision decision{!s.map.empty(), s.threshold};
+    for (bool again = false;; again = true) {
+        auto outputs = tools::detect_outputs(run, s, source->shape(), targets.names());
+        auto spectra = targets.at(*source);
+        if (!spectra) {
+            if (again || !leave_out_empty(run, source)) throw targets.missing();
+            continue;
+        }
+        const auto operation =
+            s.local() ? detect::make_local_detection(source->shape().bands, {s.window[0], s.window[1], mask},
+                                                     decision)
+                      : detect::make_detection(detect::make_detector(s.method, *spectra), decision);
+        if (run.options().dry_run)
+            return tool::print_plan(run, *source, *operation, pass_of(run, mask, "detection", 1));
+        if (!again) targets.compare_levels(run, *source);
+        if (write_scores(run, s, *source, *source, std::move(outputs), *operation, mask, again ? 0 : 1))
+            return;
+        if (again || !leave_out_empty(run, source)) break;
+    }
+    if (s.method == Method::sid)
+        throw Error(source->path() + ": no pixel is valid and has a positive value",
+                    "Check the nodata value (-srcnodata), or use another method.");
+    throw tool::no_valid_pixel(*source);
+}
+
+void run_detect(tool::Run& run, const Settings& s) {
+    auto source = run.open_source();
+    tool::check_spectrum(*source, "detection");
+    tool::tell_devices(run, {}, detect::simd_target());
+    tools::DetectTargets targets(run, s, source);
+    const auto mask = tools::read_background(run, s.background, *source);
+    run.report()["detection"] = {{"method", detect::name_of(s.method)}, {"targets", targets.names()}};
+    if (detect::has_background(s.method) && !s.local())
+        detect_by_background(run, s, source, targets, mask.get());
+    else
+        detect_at_once(run, s, source, targets, mask.get());
+}
+
+void check_settings(const tool::Call& call, Settings& s) {
+    const bool has_target = !s.library.empty() || !s.pixels.empty();
+    if (!call.given("method")) s.method = has_target ? Method::ace : Method::rx;
+    const std::string method = std::string("-method ") + detect::name_of(s.method);
+    if (detect::has_target(s.method) && !has_target)
+        throw UsageError(method + " needs a target",
+                         "Name spectra with -target LIBRARY, or pixels with -target-pixel LINE SAMPLE.");
+    if (!detect::has_target(s.method) && has_target)
+        throw UsageError(method + " has no target: it finds what is unlike the background",
+                         "Leave the target out, or use another method.");
+    if (call.given("window")) {
+        const auto [inner, outer] = s.window;
+        const std::string given = "-window " + std::to_string(inner) + " " + std::to_string(outer);
+        if (s.method != Method::rx) throw UsageError(given + " goes with -method rx alone");
+        if (inner < 1 || inner >= outer || outer > detect::largest_window || inner % 2 == 0 || outer % 2 == 0)
+            throw UsageError(given + " is no ring around a pixel",
+                             "Give two odd numbers, the smaller one first, from 1 to " +
+                                 std::to_string(detect::largest_window) + ".");
+    }
+    if (!s.background.empty() && !detect::has_background(s.method))
+        throw UsageError("-background has no meaning with " + method,
+                         "It goes with mf, cem, ace and rx, which compare with a background.");
+    if (call.given("library-scale") && s.library.empty())
+        throw UsageError("-library-scale multiplies the library of -target, and there is none");
+    if (s.threshold && s.map.empty())
+        throw UsageError("-threshold is that of -map, and there is none", "Name the map with -map FILE.");
+    if (s.method == Method::rx && !s.map.empty() && !s.threshold)
+        throw UsageError("-map with -method rx needs a threshold", "Give one with -threshold V.");
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_destination("The scores, a band a target; it appears when it is complete");
+    call.input("target", s.library, Content::spectra,
+               "The targets' spectra: the ENVI spectral library (.sli) or table (.csv) FILE");
+    call.option("target-pixel", s.pixels,
+                "The spectrum of this pixel of src is a target; counted from 0, within -srcwin")
+        .shown_as("LINE SAMPLE")
+        .from(0);
+    call.exclusive("target", "target-pixel");
+    call.choice<Method>("method", s.method, "What is computed",
+                        {{"sam", Method::sam, "spectral angle, in radians"},
+                         {"sid", Method::sid, "spectral information divergence"},
+                         {"mf", Method::mf, "matched filter"},
+                         {"cem", Method::cem, "constrained energy minimisation"},
+                         {"ace", Method::ace, "adaptive coherence estimator, with its sign"},
+                         {"rx", Method::rx, "anomalies by Reed and Xiaoli, without a target"}})
+        .defaults_to("ace; rx without a target");
+    call.input("background", s.background, Content::labels,
+               "The background is where the raster FILE is not 0, or inside the features of the vector FILE");
+    call.option("window", s.window,
+                "With rx: the background of a pixel is the square of OUTER around it less that of INNER")
+        .shown_as("INNER OUTER")
+        .in_unit("pixels, odd")
+        .defaults_to("the whole scene is the background");
+    call.output("map", s.map, Content::raster,
+                "Also write the best target of every pixel to FILE: 1 to the number of targets, 0 none");
+    call.option("threshold", s.threshold,
+                "With -map: a best score worse than this is none (sam and sid: greater, others: smaller)");
+    call.option("library-scale", s.library_scale,
+                "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
+        .above(0);
+    call.add_compute(false);
+    call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
+    call.body([&s](tool::Run& run) { run_detect(run, s); });
+}
+
+} // namespace
+
+const tool::Definition tools::detect{
+    "detect",
+    "Detection of targets and anomalies (SAM, SID, MF, CEM, ACE, RX)",
+    "Detection: how much every pixel is like known spectra (spectral angle, information divergence, matched "
+    "filter, "
+    "constrained energy minimisation, adaptive coherence), or unlike a background, of the scene or of the "
+    "pixels "
+    "around (RX).",
+    {{"gdal_hsi_detect -target minerals.sli scene.img ace.tif", "Adaptive coherence of every spectrum"},
+     {"gdal_hsi_detect -method sam -target minerals.csv -map minerals.tif -threshold 0.1 scene.img "
+      "angles.tif",
+      "Angles, and a map of what is nearer than 0.1 radians"},
+     {"gdal_hsi_detect -method mf -target-pixel 120 64 -background soil.gpkg scene.img like_it.tif",
+      "What is like a pixel, before a background"},
+     {"gdal_hsi_detect -window 15 31 -map anomalies.tif -threshold 500 scene.img rx.tif",
+      "What is unlike its neighbourhood"}},
+    "",
+    declare};
+
+} // namespace hsi

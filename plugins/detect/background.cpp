@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "detect/detect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::detect {
+namespace {
+
+/// Takes pixels outside of the mask from what another worker sees, after a look at their values.
+class MaskingWorker final : public stream::Worker {
+  public:
+    MaskingWorker(std::unique_ptr<stream::Worker> behind, const PixelMask& mask, int bands, int64_t samples)
+        : finite(static_cast<size_t>(bands)), m_behind(std::move(behind)), m_mask(mask),
+          m_outside(static_cast<size_t>(samples)), m_magnitude(static_cast<size_t>(samples)) {}
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        for (int64_t line = 0; line < in.lines; ++line)
+            take_out(tile, in, line);
+        m_behind->process(tile, in, out);
+    }
+    stream::Worker& behind() { return *m_behind; }
+
+    int64_t valid = 0;           ///< pixels outside of the mask
+    std::vector<int64_t> finite; ///< a band each: finite values there
+
+  private:
+    void take_out(const Tile& tile, const CubeView<float>& in, int64_t line) {
+        m_outside.clear();
+        for (int64_t i = 0; i < in.samples; ++i)
+            if (!m_mask.at(tile.window.y + line, tile.window.x + i)) m_outside.push_back(i);
+        std::fill(m_magnitude.begin(), m_magnitude.end(), 0.0);
+        for (int b = 0; b < in.bands; ++b) {
+            float* const row = in.row(b, line);
+            for (const int64_t i : m_outside) {
+                finite[static_cast<size_t>(b)] += std::isfinite(row[i]);
+                m_magnitude[static_cast<size_t>(i)] += std::fabs(static_cast<double>(row[i]));
+                row[i] = std::numeric_limits<float>::quiet_NaN();
+            }
+        }
+        valid += std::count_if(m_outside.begin(), m_outside.end(), [this](int64_t i) {
+            const double m = m_magnitude[static_cast<size_t>(i)];
+            return std::isfinite(m) && m > 0;
+        });
+    }
+
+    std::unique_ptr<stream::Worker> m_behind;
+    const PixelMask& m_mask;
+    std::vector<int64_t> m_outside; ///< samples of a line
+    std::vector<double> m_magnitude;
+};
+
+} // namespace
+
+BackgroundScan::BackgroundScan(int bands, const PixelMask* mask)
+    : CovarianceScan(bands, stream::Products::twofold), m_mask(mask),
+      m_finite_outside(static_cast<size_t>(bands)) {}
+
+uint64_t BackgroundScan::scratch_bytes(const stream::TileLimits& limits) const {
+    return CovarianceScan::scratch_bytes(limits) +
+           (m_mask != nullptr ? static_cast<uint64_t>(limits.window_samples) * 16 +
+                                    static_cast<uint64_t>(CovarianceScan::bands()) * 8
+                              : 0);
+}
+
+std::unique_ptr<stream::Worker> BackgroundScan::start(int lane, const stream::TileLimits& limits) {
+    auto worker = CovarianceScan::start(lane, limits);
+    if (m_mask == nullptr) return worker;
+    return std::make_unique<MaskingWorker>(std::move(worker), *m_mask, bands(), limits.window_samples);
+}
+
+void BackgroundScan::stop(stream::Worker& worker) {
+    if (m_mask == nullptr) return CovarianceScan::stop(worker);
+    auto& masking = static_cast<MaskingWorker&>(worker);
+    m_valid_outside += masking.valid;
+    for (size_t b = 0; b < m_finite_outside.size(); ++b)
+        m_finite_outside[b] += masking.finite[b];
+    CovarianceScan::stop(masking.behind());
+}
+
+Background BackgroundScan::result() const {
+    Background b;
+    b.moments = CovarianceScan::result();
+    b.valid_pixels = b.moments.valid_pixels + m_valid_outside;
+    b.invalid_pixels = b.moments.invalid_pixels - m_valid_outside;
+    for (size_t k = 0; k < m_finite_outside.size(); ++k)
+        if (b.moments.finite[k] + m_finite_outside[k] == 0) b.empty.push_back(static_cast<int>(k));
+    return b;
+}
+
+} // namespace hsi::detect

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// Detection of known spectra, and of pixels that stand out. x is a pixel, t a target's spectrum, m and C the
+// mean and the covariance (divided by n - 1) of the background, R = sum x x' / n its correlation matrix:
+//   sam  2 atan2(|u - v|, |u + v|), u = x/|x|, v = t/|t|, in radians
+//   sid  sum (p - q)(ln p - ln q), p = x+ / sum x+, q = t+ / sum t+, x+ = max(x, 1e-6 max x)
+//   mf   (t-m)'C^-1(x-m) / (t-m)'C^-1(t-m)
+//   cem  t'R^-1 x / t'R^-1 t
+//   ace  d|d| / ((t-m)'C^-1(t-m) (x-m)'C^-1(x-m)), d = (t-m)'C^-1(x-m); 0 where x = m
+//   rx   (x-m)'C^-1(x-m); without a target
+// sam and sid are small at a target, the others large.
+//
+// F. A. Kruse et al.: The Spectral Image Processing System (SIPS), Remote Sensing of Environment 44, 1993
+// (sam); C.-I. Chang: An Information-Theoretic Approach to Spectral Variability, Similarity, and
+// Discrimination for Hyperspectral Image Analysis, IEEE Trans. Information Theory 46(5), 2000 (sid); D.
+// Manolakis, G. Shaw: Detection Algorithms for Hyperspectral Imaging Applications, IEEE Signal Processing
+// Magazine 19(1), 2002 (mf); J. C. Harsanyi: Detection and Classification of Subpixel Spectral Signatures in
+// Hyperspectral Image Sequences, dissertation, University of Maryland, 1993 (cem); S. Kraut, L. L. Scharf, L.
+// T. McWhorter: Adaptive Subspace Detectors, IEEE Trans. Signal Processing 49(1), 2001, (ace, squared there:
+// here d keeps its sign, so that what is opposite to a target does not rank with it); I. S. Reed, X. Yu:
+// Adaptive Multiple-Band CFAR Detection of an Optical Pattern with Unknown Spectral Distribution, IEEE Trans.
+// ASSP 38(10), 1990 (rx).
+//
+// A pixel is valid when all its values are finite and not all are zero (sid: and one is positive). All in
+// double precision; a pixel's score depends on its own values alone (local RX: and on its neighbours'), so
+// that neither tiles nor threads change a bit.
+#pragma once
+
+#include "stream/covariance_scan.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::detect {
+
+enum class Method { sam, sid, mf, cem, ace, rx };
+
+inline bool has_target(Method m) { return m != Method::rx; }
+/// Whether scores want the statistics of a background.
+inline bool has_background(Method m) { return m != Method::sam && m != Method::sid; }
+inline bool is_small_at_target(Method m) { return !has_background(m); }
+const char* name_of(Method method); ///< "sam" ...
+
+/// Pixels of a scene that are its background, a bit each.
+class PixelMask {
+  public:
+    PixelMask(int64_t samples, int64_t lines)
+        : m_samples(samples), m_bits(static_cast<size_t>((samples * lines + 63) / 64)) {}
+    void set(int64_t line, int64_t sample) {
+        const auto i = static_cast<size_t>(line * m_samples + sample);
+        m_bits[i / 64] |= uint64_t{1} << (i % 64);
+    }
+    bool at(int64_t line, int64_t sample) const {
+        const auto i = static_cast<size_t>(line * m_samples + sample);
+        return m_bits[i / 64] >> (i % 64) & 1;
+    }
+    uint64_t bytes() const { return m_bits.size() * sizeof(uint64_t); }
+
+  private:
+    int64_t m_samples;
+    std::vector<uint64_t> m_bits;
+};
+
+/// What BackgroundScan finds; named as tool::Scene wants it.
+struct Background {
+    stream::SceneCovariance moments;              ///< of the background
+    int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
+    std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene
+    const std::vector<int>& empty_bands() const { return empty; }
+};
+
+/// The moments of the background: of all valid pixels, or of those in the mask, which must outlive the scan.
+/// Products in double precision.
+class BackgroundScan final : public stream::CovarianceScan {
+  public:
+    explicit BackgroundScan(int bands, const PixelMask* mask = nullptr);
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    void stop(stream::Worker& worker) override;
+    Background result() const;
+
+  private:
+    const PixelMask* m_mask;
+    int64_t m_valid_outside = 0; ///< valid pixels that are not in the mask
+    std::vector<int64_t> m_finite_outside;
+};
+
+struct Targets {
+    std::vector<std::string> names;           ///< k of them, for messages
+    std::vector<std::vector<double>> spectra; ///< k of one length, in the units of the scene
+};
+
+/// sid: values below this share of the greatest count as that.
+inline constexpr double least_part = 1e-6;
+/// From this share of the mean eigenvalue on the least one is not trusted, and this share is then added.
+inline constexpr double least_share = 1e-10, ridge_share = 1e-6;
+/// Targets with less of (t-m)'C^-1(t-m) cannot be told from the mean.
+inline constexpr double least_contrast = 1e-12;
+
+/// Everything that scores are made from: the pixel, at the bands `used` and less `centre`, times the rows.
+struct Detector {
+    Method method = Method::sam;
+    int bands = 0;                 ///< of the scene
+    std::vector<int> used;         ///< bands (0-based) that scores are made from
+    std::vector<int> constant;     ///< those that are left out, having one value all over the background
+    std::vector<double> centre;    ///< m, or zeros: a number a band used
+    std::vector<double> rows;      ///< targets x used: v (sam), ln q (sid), M^-1(t-m) / (t-m)'M^-1(t-m)
+    std::vector<double> log_rows;  ///< targets x used, for the logarithms of the pixel: q (sid)
+    std::vector<double> constants; ///< a target each: (t-m)'C^-1(t-m) (ace), sum q ln q (sid)
+    std::vector<double> factor;    ///< used x used, lower: L^-1, C = L L' (ace, rx); empty otherwise
+    int targets = 0;               ///< rx: 0
+    int scores() const { return targets > 0 ? targets : 1; }
+
+    int64_t background_pixels = 0;
+    double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before anything was added
+    double ridge = 0;                                 ///< what was added to its diagonal; 0: nothing
+};
+
+/// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive).
+Detector make_detector(Method method, const Targets& targets);
+
+/// mf, cem, ace, rx (which has no targets). C without bands that are constant (cem: R with them), made into C
+/// + 1e-6 s I, s = trace C / bands, when the background has no more pixels than bands, or C's least
+/// eigenvalue is under 1e-10 s. Throws Error when the background has fewer than 2 pixels or no variance, or
+/// naming a target that is the mean (cem: all zero).
+Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background);
+
+struct Decision {
+    bool map = false;
+    /// sam, sid: a best score over it, others: under it, is no detection. rx with a map wants one.
+    std::optional<double> threshold;
+};
+
+/// Counts of the pass; complete after it.
+class Detection : public stream::Operation {
+  public:
+    int64_t valid() const { return m_valid; }
+    int64_t invalid() const { return m_invalid; }
+    int64_t without_background() const { return m_few; } ///< local RX: valid, fewer than 2 pixels around
+    int64_t without_variance() const { return m_flat; }  ///< local RX: valid, all pixels around are equal
+
+  protected:
+    int64_t m_valid = 0, m_invalid = 0, m_few = 0, m_flat = 0;
+};
+
+/// Output 0: a score a target (rx: one band). Output 1, when asked for: the best target, 1..k (rx: 1), the
+/// first of those whose scores are equal to 1e-10 of the best; 0 where it is no detection. NaN in both where
+/// a pixel is invalid.
+std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision);
+
+/// RX against the pixels around: of the square of `outer` pixels around x less that of `inner`, cut at the
+/// border of the scene, those that are valid and in the mask.
+struct Ring {
+    int inner = 0, outer = 0; ///< odd, 1 <= inner < outer <= 127
+    const PixelMask* mask = nullptr;
+};
+inline constexpr int largest_window = 127;
+/// What is added to the local C's diagonal, as a share of its mean variance.
+inline constexpr double local_ridge_share = 1e-2;
+
+/// (x-m)'M^-1(x-m), M = C + 1e-2 (trace C / bands) I, m and C of the ring. NaN where the ring has fewer than
+/// 2 pixels; where they are all equal, 0 if x is equal, too, and NaN otherwise. Outputs as above. A pixel
+/// outside of the mask has a score, too.
+///
+/// The ring's sums slide along a line, and M is factorised: about B^3/6 + (OUTER + INNER) B^2 multiplications
+/// a pixel; or, where that is less, the n x n matrix of the ring's pixels is: n^2 B/2 + n^3/6. Sums start
+/// anew at fixed samples of the scene.
+std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision);
+
+const char* simd_target();
+
+} // namespace hsi::detect

@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: MIT
+#include "detect/detect_simd.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "detect/detect_simd.cpp"
+#include <hwy/foreach_target.h> // must come before highway.h
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace hsi::detect {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 16>;
+using V = hn::Vec<D>;
+
+HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
+int64_t strip_width() { return 2 * lanes(); }
+
+void take(const float* in, ptrdiff_t band_stride, int bands, const int* rows, const double* centre,
+          int height, double* HWY_RESTRICT z, double* HWY_RESTRICT magnitude) {
+    const D d;
+    const hn::Rebind<float, D> df;
+    const int64_t n = lanes();
+    std::fill_n(magnitude, block_pixels, 0.0);
+    for (int b = 0; b < bands; ++b) {
+        const float* HWY_RESTRICT x = in + b * band_stride;
+        const bool kept = rows[b] >= 0;
+        const V c = hn::Set(d, kept ? centre[rows[b]] : 0.0);
+        double* HWY_RESTRICT to = kept ? z + rows[b] * 2 * n : nullptr;
+        for (int64_t i = 0; i < block_pixels; i += 2 * n) {
+            const V v0 = hn::PromoteTo(d, hn::LoadU(df, x + i)),
+                    v1 = hn::PromoteTo(d, hn::LoadU(df, x + i + n));
+            hn::StoreU(hn::Add(hn::LoadU(d, magnitude + i), hn::Abs(v0)), d, magnitude + i);
+            hn::StoreU(hn::Add(hn::LoadU(d, magnitude + i + n), hn::Abs(v1)), d, magnitude + i + n);
+            if (!kept) continue;
+            double* HWY_RESTRICT at = to + i * height;
+            hn::StoreU(hn::Sub(v0, c), d, at);
+            hn::StoreU(hn::Sub(v1, c), d, at + n);
+        }
+    }
+}
+
+void square(const double* HWY_RESTRICT z, int height, double* HWY_RESTRICT squared) {
+    const D d;
+    const int64_t n = lanes();
+    for (int64_t i = 0; i < block_pixels; i += 2 * n) {
+        V s0 = hn::Zero(d), s1 = hn::Zero(d);
+        const double* HWY_RESTRICT at = z + i * height;
+        for (int r = 0; r < height; ++r, at += 2 * n) {
+            const V v0 = hn::LoadU(d, at), v1 = hn::LoadU(d, at + n);
+            s0 = hn::MulAdd(v0, v0, s0);
+            s1 = hn::MulAdd(v1, v1, s1);
+        }
+        hn::StoreU(s0, d, squared + i);
+        hn::StoreU(s1, d, squared + i + n);
+    }
+}
+
+void take_logs(double* HWY_RESTRICT z, int height, double part, double* HWY_RESTRICT logs,
+               double* HWY_RESTRICT greatest, double* HWY_RESTRICT sum, double* HWY_RESTRICT product) {
+    const D d;
+    const int64_t n = lanes();
+    for (int64_t i = 0; i < block_pixels; i += n) {
+        // Registers of a strip lie side by side.
+        const int64_t first = i / (2 * n) * (2 * n) * height + i % (2 * n);
+        V most = hn::LoadU(d, z + first);
+        for (int r = 1; r < height; ++r)
+            most = hn::Max(most, hn::LoadU(d, z + first + r * 2 * n));
+        const V least = hn::Mul(most, hn::Set(d, part));
+        V s = hn::Zero(d), p = hn::Zero(d);
+        for (int r = 0; r < height; ++r) {
+            const V v = hn::Max(least, hn::LoadU(d, z + first + r * 2 * n));
+            const V l = hn::Log(d, v);
+            hn::StoreU(v, d, z + first + r * 2 * n);
+            hn::StoreU(l, d, logs + first + r * 2 * n);
+            s = hn::Add(s, v);
+            p = hn::MulAdd(v, l, p);
+        }
+        hn::StoreU(most, d, greatest + i);
+        hn::StoreU(s, d, sum + i);
+        hn::StoreU(p, d, product + i);
+    }
+}
+
+/// Six rows of a panel times a strip: s[2 k], s[2 k + 1] = row k times its pixels.
+HWY_INLINE void times_panel(const double* HWY_RESTRICT z, const double* HWY_RESTRICT panel, int columns,
+                            V* HWY_RESTRICT s) {
+    const D d;
+    const int64_t n = lanes();
+    V a0 = hn::Zero(d), a1 = a0, b0 = a0, b1 = a0, c0 = a0, c1 = a0, e0 = a0, e1 = a0, f0 = a0, f1 = a0,
+      g0 = a0, g1 = a0;
+    for (int c = 0; c < columns; ++c, z += 2 * n, panel += Panels::height) {
+        const V z0 = hn::LoadU(d, z), z1 = hn::LoadU(d, z + n);
+        V m = hn::Set(d, panel[0]);
+        a0 = hn::MulAdd(m, z0, a0);
+        a1 = hn::MulAdd(m, z1, a1);
+        m = hn::Set(d, panel[1]);
+        b0 = hn::MulAdd(m, z0, b0);
+        b1 = hn::MulAdd(m, z1, b1);
+        m = hn::Set(d, panel[2]);
+        c0 = hn::MulAdd(m, z0, c0);
+        c1 = hn::MulAdd(m, z1, c1);
+        m = hn::Set(d, panel[3]);
+        e0 = hn::MulAdd(m, z0, e0);
+        e1 = hn::MulAdd(m, z1, e1);
+        m = hn::Set(d, panel[4]);
+        f0 = hn::MulAdd(m, z0, f0);
+        f1 = hn::MulAdd(m, z1, f1);
+        m = hn::Set(d, panel[5]);
+        g0 = hn::MulAdd(m, z0, g0);
+        g1 = hn::MulAdd(m, z1, g1);
+    }
+    s[0] = a0, s[1] = a1, s[2] = b0, s[3] = b1, s[4] = c0, s[5] = c1;
+    s[6] = e0, s[7] = e1, s[8] = f0, s[9] = f1, s[10] = g0, s[11] = g1;
+}
+
+void multiply(const double* z, int height, const Panels& rows, double* HWY_RESTRICT out) {
+    const D d;
+    const int64_t n = lanes();
+    V s[2 * Panels::height];
+    for (int64_t i = 0; i < block_pixels; i += 2 * n)
+        for (int p = 0; p < rows.count(); ++p) {
+            times_panel(z + i * height, rows.values(p), rows.columns(p), s);
+            for (int k = 0; k < Panels::height; ++k) {
+                double* const to = out + (p * Panels::height + k) * block_pixels + i;
+                hn::StoreU(s[2 * k], d, to);
+                hn::StoreU(s[2 * k + 1], d, to + n);
+            }
+        }
+}
+
+void quadratic(const double* z, int height, const Panels& matrix, double* HWY_RESTRICT squared) {
+    const D d;
+    const int64_t n = lanes();
+    V s[2 * Panels::height];
+    for (int64_t i = 0; i < block_pixels; i += 2 * n) {
+        V q0 = hn::Zero(d), q1 = q0;
+        for (int p = 0; p < matrix.count(); ++p) {
+            times_panel(z + i * height, matrix.values(p), matrix.columns(p), s);
+            for (int k = 0; k < Panels::height; ++k) {
+                q0 = hn::MulAdd(s[2 * k], s[2 * k], q0);
+                q1 = hn::MulAdd(s[2 * k + 1], s[2 * k + 1], q1);
+            }
+        }
+        hn::StoreU(q0, d, squared + i);
+        hn::StoreU(q1, d, squared + i + n);
+    }
+}
+
+/// Six rows, two registers of columns of update().
+HWY_INLINE void update_tile(double* HWY_RESTRICT c, ptrdiff_t pitch, const double* HWY_RESTRICT ua,
+                            const double* HWY_RESTRICT ub, ptrdiff_t u_pitch, int plus, int minus) {
+    const D d;
+    const int64_t n = lanes();
+    double *r0 = c, *r1 = r0 + pitch, *r2 = r1 + pitch, *r3 = r2 + pitch, *r4 = r3 + pitch, *r5 = r4 + pitch;
+    V a0 = hn::LoadU(d, r0), a1 = hn::LoadU(d, r0 + n), b0 = hn::LoadU(d, r1), b1 = hn::LoadU(d, r1 + n),
+      c0 = hn::LoadU(d, r2), c1 = hn::LoadU(d, r2 + n), e0 = hn::LoadU(d, r3), e1 = hn::LoadU(d, r3 + n),
+      f0 = hn::LoadU(d, r4), f1 = hn::LoadU(d, r4 + n), g0 = hn::LoadU(d, r5), g1 = hn::LoadU(d, r5 + n);
+    for (int j = 0; j < plus; ++j, ua += u_pitch, ub += u_pitch) {
+        const V v0 = hn::LoadU(d, ub), v1 = hn::LoadU(d, ub + n);
+        V m = hn::Set(d, ua[0]);
+        a0 = hn::MulAdd(m, v0, a0);
+        a1 = hn::MulAdd(m, v1, a1);
+        m = hn::Set(d, ua[1]);
+        b0 = hn::MulAdd(m, v0, b0);
+        b1 = hn::MulAdd(m, v1, b1);
+        m = hn::Set(d, ua[2]);
+        c0 = hn::MulAdd(m, v0, c0);
+        c1 = hn::MulAdd(m, v1, c1);
+        m = hn::Set(d, ua[3]);
+        e0 = hn::MulAdd(m, v0, e0);
+        e1 = hn::MulAdd(m, v1, e1);
+        m = hn::Set(d, ua[4]);
+        f0 = hn::MulAdd(m, v0, f0);
+        f1 = hn::MulAdd(m, v1, f1);
+        m = hn::Set(d, ua[5]);
+        g0 = hn::MulAdd(m, v0, g0);
+        g1 = hn::MulAdd(m, v1, g1);
+    }
+    for (int j = 0; j < minus; ++j, ua += u_pitch, ub += u_pitch) {
+        const V v0 = hn::LoadU(d, ub), v1 = hn::LoadU(d, ub + n);
+        V m = hn::Set(d, ua[0]);
+        a0 = hn::NegMulAdd(m, v0, a0);
+        a1 = hn::NegMulAdd(m, v1, a1);
+        m = hn::Set(d, ua[1]);
+        b0 = hn::NegMulAdd(m, v0, b0);
+        b1 = hn::NegMulAdd(m, v1, b1);
+        m = hn::Set(d, ua[2]);
+        c0 = hn::NegMulAdd(m, v0, c0);
+        c1 = hn::NegMulAdd(m, v1, c1);
+        m = hn::Set(d, ua[3]);
+        e0 = hn::NegMulAdd(m, v0, e0);
+        e1 = hn::NegMulAdd(m, v1, e1);
+        m = hn::Set(d, ua[4]);
+        f0 = hn::NegMulAdd(m, v0, f0);
+        f1 = hn::NegMulAdd(m, v1, f1);
+        m = hn::Set(d, ua[5]);
+        g0 = hn::NegMulAdd(m, v0, g0);
+        g1 = hn::NegMulAdd(m, v1, g1);
+    }
+    hn::StoreU(a0, d, r0);
+    hn::StoreU(a1, d, r0 + n);
+    hn::StoreU(b0, d, r1);
+    hn::StoreU(b1, d, r1 + n);
+    hn::StoreU(c0, d, r2);
+    hn::StoreU(c1, d, r2 + n);
+    hn::StoreU(e0, d, r3);
+    hn::StoreU(e1, d, r3 + n);
+    hn::StoreU(f0, d, r4);
+    hn::StoreU(f1, d, r4 + n);
+    hn::StoreU(g0, d, r5);
+    hn::StoreU(g1, d, r5 + n);
+}
+
+void update(double* c, ptrdiff_t pitch, int first, int rows, int columns, const double* u, ptrdiff_t u_pitch,
+            int plus, int minus) {
+    const int64_t width = 2 * lanes();
+    for (int a = first; a < rows; a += Panels::height)
+        for (int64_t b = a; b < columns; b += width)
+            update_tile(c + a * pitch + b, pitch, u + a, u + b, u_pitch, plus, minus);
+}
+
+void centre(const double* c, ptrdiff_t pitch, const double* sums, int columns, double count,
+            double* HWY_RESTRICT out) {
+    const D d;
+    const int64_t n = lanes();
+    const V share = hn::Set(d, 1.0 / (count - 1));
+    for (int a = 0; a < columns; ++a) {
+        const V mean = hn::Set(d, sums[a] / count);
+        for (int64_t b = a; b < columns; b += n) {
+            const V v = hn::NegMulAdd(mean, hn::LoadU(d, sums + b), hn::LoadU(d, c + a * pitch + b));
+            hn::StoreU(hn::Mul(v, share), d, out + a * pitch + b);
+        }
+    }
+}
+
+constexpr int step = 12; ///< rows that solve() takes together: they fill the registers of AVX2
+
+/// R of `rows` rows on the diagonal; inverse[i] = 1 / R_ii.
+HWY_INLINE void factorise_corner(double* m, ptrdiff_t pitch, int rows, double* inverse) {
+    for (int i = 0; i < rows; ++i) {
+        double* const top = m + i * pitch;
+        top[i] = std::sqrt(top[i]);
+        inverse[i] = 1.0 / top[i];
+        for (int j = i + 1; j < rows; ++j)
+            top[j] *= inverse[i];
+        for (int k = i + 1; k < rows; ++k)
+            for (int j = k; j < rows; ++j)
+                m[k * pitch + j] -= top[k] * top[j];
+    }
+}
+
+double solve(double* m, ptrdiff_t pitch, int size) {
+    const D d;
+    const int64_t n = lanes();
+    double inverse[step], total = 0;
+    for (int k = 0; k < size; k += step) {
+        const int rows = std::min(step, size - k);
+        double* const corner = m + k * pitch + k;
+        factorise_corner(corner, pitch, rows, inverse);
+        for (int64_t b = k + rows; b <= size; b += n) {
+            double* const column = m + k * pitch + b;
+            V x[step];
+            for (int i = 0; i < rows; ++i)
+                x[i] = hn::LoadU(d, column + i * pitch);
+            for (int i = 0; i < rows; ++i) {
+                x[i] = hn::Mul(x[i], hn::Set(d, inverse[i]));
+                for (int j = i + 1; j < rows; ++j)
+                    x[j] = hn::NegMulAdd(hn::Set(d, corner[i * pitch + j]), x[i], x[j]);
+            }
+            for (int i = 0; i < rows; ++i)
+                hn::StoreU(x[i], d, column + i * pitch);
+        }
+        for (int i = k; i < k + rows; ++i)
+            total += m[i * pitch + size] * m[i * pitch + size];
+        update(m, pitch, k + rows, size, size + 1, m + k * pitch, pitch, 0, rows);
+    }
+    return total;
+}
+
+const char* target() { return hwy::TargetName(HWY_TARGET); }
+
+} // namespace HWY_NAMESPACE
+} // namespace hsi::detect
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hsi::detect {
+namespace {
+HWY_EXPORT(strip_width);
+HWY_EXPORT(take);
+HWY_EXPORT(square);
+HWY_EXPORT(take_logs);
+HWY_EXPORT(multiply);
+HWY_EXPORT(quadratic);
+HWY_EXPORT(update);
+HWY_EXPORT(centre);
+HWY_EXPORT(solve);
+HWY_EXPORT(target);
+} // namespace
+
+Panels::Panels(const std::vector<double>& matrix, int columns, bool lower) {
+    const auto width = static_cast<size_t>(columns), rows = matrix.size() / width;
+    for (size_t first = 0; first < rows; first += height) {
+        const size_t count = lower ? std::min(width, first + height) : width;
+        m_begin.push_back(m_values.size());
+        m_columns.push_back(static_cast<int>(count));
+        for (size_t c = 0; c < count; ++c)
+            for (size_t k = first; k < first + height; ++k)
+                m_values.push_back(k < rows ? matrix[k * width + c] : 0.0);
+    }
+}
+
+const SimdKernels& simd_kernels() {
+    static const SimdKernels kernels{HWY_DYNAMIC_DISPATCH(strip_width)(), HWY_DYNAMIC_DISPATCH(take),
+                                     HWY_DYNAMIC_DISPATCH(square),        HWY_DYNAMIC_DISPATCH(take_logs),
+                                     HWY_DYNAMIC_DISPATCH(multiply),      HWY_DYNAMIC_DISPATCH(quadratic),
+                                     HWY_DYNAMIC_DISPATCH(update),        HWY_DYNAMIC_DISPATCH(centre),
+                                     HWY_DYNAMIC_DISPATCH(solve),         HWY_DYNAMIC_DISPATCH(target)()};
+    return kernels;
+}
+
+} // namespace hsi::detect
+#endif

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// The inner loops of detection; each is compiled for every instruction set and dispatched at run time. All in
+// double precision, a lane a pixel (or a column): the width of a register changes no bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::detect {
+
+/// Pixels of one call: their values in double stay in a second-level cache with the matrix they meet.
+inline constexpr int64_t block_pixels = 64;
+
+/// Rows of a matrix as the kernels read them: panels of six rows, in each the columns one after another, six
+/// numbers a column. Rows beyond the last are zero.
+class Panels {
+  public:
+    static constexpr int height = 6;
+    Panels() = default;
+    /// `rows` x `columns`, packed row by row. lower: zero beyond the diagonal; panels end there.
+    Panels(const std::vector<double>& matrix, int columns, bool lower);
+
+    int count() const { return static_cast<int>(m_columns.size()); }
+    int columns(int panel) const { return m_columns[static_cast<size_t>(panel)]; }
+    const double* values(int panel) const { return m_values.data() + m_begin[static_cast<size_t>(panel)]; }
+    uint64_t bytes() const { return m_values.size() * sizeof(double); }
+
+  private:
+    std::vector<int> m_columns;
+    std::vector<size_t> m_begin;
+    std::vector<double> m_values;
+};
+
+struct SimdKernels {
+    /// Values of a block of pixels in double: strips of this many pixels, in each the rows one after another.
+    int64_t strip;
+    /// rows[b] >= 0: row rows[b] of z = in - centre[rows[b]]; below 0: the band is looked at only. in:
+    /// `bands` rows of block_pixels values, band_stride apart. magnitude[i] = sum of |in|. z:
+    /// [strip][height][pixel].
+    void (*take)(const float* in, ptrdiff_t band_stride, int bands, const int* rows, const double* centre,
+                 int height, double* z, double* magnitude);
+    /// squared[i] = sum of the squares of column i of z.
+    void (*square)(const double* z, int height, double* squared);
+    /// z = max(z, part max z) down every column, logs = their logarithms; greatest[i], sum[i] = sum of z,
+    /// product[i] = sum of z ln z. Where greatest[i] is not above 0, the others mean nothing.
+    void (*take_logs)(double* z, int height, double part, double* logs, double* greatest, double* sum,
+                      double* product);
+    /// out[row * block_pixels + i] = row times column i of z.
+    void (*multiply)(const double* z, int height, const Panels& rows, double* out);
+    /// squared[i] = |matrix times column i of z|^2.
+    void (*quadratic)(const double* z, int height, const Panels& matrix, double* squared);
+
+    /// c[a * pitch + b] += sum over j < plus of u_j[a] u_j[b], less that over the `minus` j that follow, for
+    /// first <= a < rows, a <= b < columns (and some entries left of the diagonal). u_j = u + j * u_pitch.
+    /// pitch and u_pitch leave `slack` numbers beyond the columns, c as many rows beyond its own.
+    void (*update)(double* c, ptrdiff_t pitch, int first, int rows, int columns, const double* u,
+                   ptrdiff_t u_pitch, int plus, int minus);
+    /// out[a * pitch + b] = (c[a * pitch + b] - sums[a] sums[b] / count) / (count - 1) for a <= b < columns
+    /// (and some b beyond): the covariance of `count` vectors from sums of their products and of themselves.
+    void (*centre)(const double* c, ptrdiff_t pitch, const double* sums, int columns, double count,
+                   double* out);
+    /// Turns the upper triangle of the symmetric positive definite matrix m, whose column `n` holds a vector
+    /// d, into its factor R (m = R'R), and returns d'm^-1 d.
+    double (*solve)(double* m, ptrdiff_t pitch, int n);
+    const char* target;
+};
+inline constexpr int slack = 16;
+
+const SimdKernels& simd_kernels();
+
+} // namespace hsi::detect

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "detect/decide.h"
+#include "detect/detect.h"
+#include "detect/detect_simd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+namespace hsi::detect {
+namespace {
+
+/// The detector as the kernels read it.
+struct Factors {
+    explicit Factors(Detector all)
+        : detector(std::move(all)), place(static_cast<size_t>(detector.bands), -1),
+          height(static_cast<int>(detector.used.size())), rows(detector.rows, height, false),
+          log_rows(detector.log_rows, height, false), factor(detector.factor, height, true) {
+        for (size_t r = 0; r < detector.used.size(); ++r)
+            place[static_cast<size_t>(detector.used[r])] = static_cast<int>(r);
+    }
+    const Detector detector;
+    std::vector<int> place; ///< of a band among those used; -1: left out
+    const int height;       ///< bands used
+    const Panels rows, log_rows, factor;
+};
+
+class DetectWorker final : public stream::Worker {
+  public:
+    DetectWorker(const Factors& factors, const Decider& decider)
+        : m_simd(simd_kernels()), m_factors(factors), m_decider(decider), m_method(factors.detector.method),
+          m_targets(static_cast<size_t>(factors.detector.scores())),
+          m_z(static_cast<size_t>(factors.height) * block_pixels),
+          m_logs(factors.detector.log_rows.empty() ? 0 : m_z.size()),
+          m_products(static_cast<size_t>(factors.rows.count() * Panels::height) * block_pixels),
+          m_log_products(m_logs.empty() ? 0 : m_products.size()), m_magnitude(block_pixels),
+          m_squared(block_pixels), m_greatest(block_pixels), m_sum(block_pixels), m_entropy(block_pixels),
+          m_scores(m_targets), m_tail(static_cast<size_t>(factors.detector.bands) * block_pixels) {}
+
+    static uint64_t bytes(const Factors& f) {
+        const auto rows = static_cast<uint64_t>(f.rows.count() * Panels::height);
+        const bool logs = !f.detector.log_rows.empty();
+        return static_cast<uint64_t>(block_pixels) *
+               (static_cast<uint64_t>(f.height) * (logs ? 16 : 8) + rows * (logs ? 16 : 8) + 40 +
+                static_cast<uint64_t>(f.detector.bands) * 4);
+    }
+
+    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+        for (int64_t line = 0; line < in.lines; ++line)
+            for (int64_t sample = 0; sample < in.samples; sample += block_pixels)
+                process_block(in, line, sample, std::min(block_pixels, in.samples - sample), out);
+    }
+
+    int64_t valid = 0, invalid = 0;
+
+  private:
+    void process_block(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count,
+                       const std::vector<CubeView<float>>& out) {
+        const float* first = in.row(0, line) + sample;
+        ptrdiff_t stride = in.band_stride;
+        if (count < block_pixels) { // vectors must not read past the tile
+            for (int b = 0; b < in.bands; ++b) {
+                float* const row = m_tail.data() + b * block_pixels;
+                std::memcpy(row, in.row(b, line) + sample, static_cast<size_t>(count) * sizeof(float));
+                std::fill(row + count, row + block_pixels, 0.0f);
+            }
+            first = m_tail.data();
+            stride = block_pixels;
+        }
+        const Detector& d = m_factors.detector;
+        m_simd.take(first, stride, in.bands, m_factors.place.data(), d.centre.data(), m_factors.height,
+                    m_z.data(), m_magnitude.data());
+        if (m_method == Method::sid)
+            m_simd.take_logs(m_z.data(), m_factors.height, least_part, m_logs.data(), m_greatest.data(),
+                             m_sum.data(), m_entropy.data());
+        if (m_method == Method::sam) m_simd.square(m_z.data(), m_factors.height, m_squared.data());
+        if (!d.factor.empty())
+            m_simd.quadratic(m_z.data(), m_factors.height, m_factors.factor, m_squared.data());
+        m_simd.multiply(m_z.data(), m_factors.height, m_factors.rows, m_products.data());
+        if (!m_logs.empty())
+            m_simd.multiply(m_logs.data(), m_factors.height, m_factors.log_rows, m_log_products.data());
+        for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
+            const double m = m_magnitude[i];
+            const bool is_valid = std::isfinite(m) && m > 0 && (m_method != Method::sid || m_greatest[i] > 0);
+            ++(is_valid ? valid : invalid);
+            for (size_t k = 0; k < m_targets && is_valid; ++k)
+                m_scores[k] = score(k, i);
+            put(m_decider, m_scores.data(), m_targets, is_valid, line, sample + static_cast<int64_t>(i), out);
+        }
+    }
+
+    double score(size_t k, size_t i) const {
+        const size_t at = k * block_pixels + i;
+        const auto& constants = m_factors.detector.constants;
+        switch (m_method) {
+        case Method::sam: {
+            // |u - v|^2 = 2 - 2 u'v, |u + v|^2 = 2 + 2 u'v
+            const double cosine = m_products[at] / std::sqrt(m_squared[i]);
+            return 2 * std::atan2(std::sqrt(std::max(0.0, 1 - cosine)), std::sqrt(std::max(0.0, 1 + cosine)));
+        }
+        case Method::sid: // the logarithms of the sums cancel
+            return std::max(0.0,
+                            (m_entropy[i] - m_products[at]) / m_sum[i] - m_log_products[at] + constants[k]);
+        case Method::mf:
+        case Method::cem:
+            return m_products[at];
+        case Method::ace: {
+            const double s = m_products[at]; // d / (t-m)'C^-1(t-m)
+            return m_squared[i] > 0 ? std::clamp(s * std::fabs(s) * constants[k] / m_squared[i], -1.0, 1.0)
+                                    : 0.0;
+        }
+        case Method::rx:
+            break;
+        }
+        return m_squared[i];
+    }
+
+    const SimdKernels& m_simd;
+    const Factors& m_factors;
+    const Decider& m_decider;
+    const Method m_method;
+    const size_t m_targets;
+    std::vector<double> m_z, m_logs;                ///< bands used x block_pixels, in strips
+    std::vector<double> m_products, m_log_products; ///< rows x block_pixels
+    std::vector<double> m_magnitude, m_squared, m_greatest, m_sum, m_entropy;
+    std::vector<double> m_scores; ///< of a pixel
+    std::vector<float> m_tail;
+};
+
+class CpuDetection final : public Detection {
+  public:
+    CpuDetection(const Detector& detector, const Decision& decision)
+        : m_factors(detector), m_decider(is_small_at_target(detector.method), decision) {}
+    std::vector<int> output_bands() const override {
+        std::vector<int> bands{m_factors.detector.scores()};
+        if (m_decider.map()) bands.push_back(1);
+        return bands;
+    }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override {
+        return DetectWorker::bytes(m_factors);
+    }
+    /// A tile is read once: it need not leave a small machine's last-level cache on the way.
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<DetectWorker>(m_factors, m_decider);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const DetectWorker&>(worker);
+        m_valid += w.valid;
+        m_invalid += w.invalid;
+    }
+
+  private:
+    const Factors m_factors;
+    const Decider m_decider;
+};
+
+} // namespace
+
+std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) {
+    const size_t n = detector.used.size();
+    if (n == 0 || detector.centre.size() != n ||
+        detector.rows.size() != n * static_cast<size_t>(detector.targets) ||
+        (detector.targets == 0) != (detector.method == Method::rx))
+        throw Error("internal: the parts of a detector do not fit together");
+    return std::make_unique<CpuDetection>(detector, decision);
+}
+
+const char* simd_target() { return simd_kernels().target; }
+
+} // namespace hsi::detect

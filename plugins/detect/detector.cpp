@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "detect/detect.h"
+#include "math/linear_algebra.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace hsi::detect {
+namespace {
+
+using Vector = std::vector<double>;
+
+void check_finite(const Targets& targets) {
+    for (size_t k = 0; k < targets.spectra.size(); ++k)
+        if (!std::all_of(targets.spectra[k].begin(), targets.spectra[k].end(),
+                         [](double v) { return std::isfinite(v); }))
+            throw Error("target '" + targets.names[k] + "' holds values that are no numbers");
+}
+
+Error no_target(const std::string& name, const std::string& what) {
+    return Error("target '" + name + "' " + what, "Leave it out, or take another spectrum.");
+}
+
+/// x / |x|
+Vector unit(const Vector& x, const std::string& name) {
+    double squared = 0;
+    for (double v : x)
+        squared += v * v;
+    if (!(squared > 0)) throw no_target(name, "is all zero");
+    Vector u;
+    for (double v : x)
+        u.push_back(v / std::sqrt(squared));
+    return u;
+}
+
+/// q = t+ / sum t+
+Vector distribution(const Vector& t, const std::string& name) {
+    const double greatest = *std::max_element(t.begin(), t.end());
+    if (!(greatest > 0)) throw no_target(name, "has no positive value");
+    Vector q;
+    double sum = 0;
+    for (double v : t) {
+        q.push_back(std::max(v, least_part * greatest));
+        sum += q.back();
+    }
+    for (double& v : q)
+        v /= sum;
+    return q;
+}
+
+/// C or R at the bands used, as the method wants it, with what is added to its diagonal.
+Vector matrix_of(Detector& d, const stream::SceneCovariance& background) {
+    const auto all = static_cast<size_t>(background.bands), n = d.used.size();
+    const auto count = static_cast<double>(background.valid_pixels);
+    const Vector whole = d.method == Method::cem ? background.mean_products() : background.covariance;
+    const double unbiased = d.method == Method::cem ? 1.0 : count / (count - 1);
+    Vector matrix(n * n);
+    double trace = 0;
+    for (size_t a = 0; a < n; ++a) {
+        for (size_t b = 0; b < n; ++b)
+            matrix[a * n + b] =
+                unbiased * whole[static_cast<size_t>(d.used[a]) * all + static_cast<size_t>(d.used[b])];
+        trace += matrix[a * n + a];
+    }
+    d.mean_eigenvalue = trace / static_cast<double>(n);
+    d.least_eigenvalue = math::eigenvalues_symmetric(matrix, static_cast<int>(n)).back();
+    if (background.valid_pixels <= static_cast<int64_t>(n) ||
+        d.least_eigenvalue < least_share * d.mean_eigenvalue) {
+        d.ridge = ridge_share * d.mean_eigenvalue;
+        for (size_t a = 0; a < n; ++a)
+            matrix[a * n + a] += d.ridge;
+    }
+    return matrix;
+}
+
+/// Rows w = M^-1 z / z'M^-1 z, z = t - m, from the inverse of M's factor.
+void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor) {
+    const size_t n = d.used.size();
+    for (size_t k = 0; k < targets.spectra.size(); ++k) {
+        Vector whitened(n), row(n);
+        double contrast = 0;
+        for (size_t a = 0; a < n; ++a) {
+            for (size_t b = 0; b <= a; ++b)
+                whitened[a] +=
+                    factor[a * n + b] * (targets.spectra[k][static_cast<size_t>(d.used[b])] - d.centre[b]);
+            contrast += whitened[a] * whitened[a];
+        }
+        if (!(contrast >= least_contrast))
+            throw no_target(targets.names[k],
+                            d.method == Method::cem ? "is all zero" : "is the mean of the background");
+        for (size_t a = 0; a < n; ++a)
+            for (size_t b = 0; b <= a; ++b)
+                row[b] += factor[a * n + b] * whitened[a];
+        for (double& v : row)
+            v /= contrast;
+        d.rows.insert(d.rows.end(), row.begin(), row.end());
+        d.constants.push_back(contrast);
+    }
+}
+
+} // namespace
+
+const char* name_of(Method method) {
+    switch (method) {
+    case Method::sam:
+        return "sam";
+    case Method::sid:
+        return "sid";
+    case Method::mf:
+        return "mf";
+    case Method::cem:
+        return "cem";
+    case Method::ace:
+        return "ace";
+    case Method::rx:
+        break;
+    }
+    return "rx";
+}
+
+Detector make_detector(Method method, const Targets& targets) {
+    if (has_background(method) || targets.spectra.empty())
+        throw Error("internal: a detector without targets or background");
+    check_finite(targets);
+    Detector d;
+    d.method = method;
+    d.targets = static_cast<int>(targets.spectra.size());
+    d.bands = static_cast<int>(targets.spectra.front().size());
+    d.used.resize(targets.spectra.front().size());
+    std::iota(d.used.begin(), d.used.end(), 0);
+    d.centre.assign(d.used.size(), 0.0);
+    for (size_t k = 0; k < targets.spectra.size(); ++k) {
+        if (method == Method::sam) {
+            const Vector v = unit(targets.spectra[k], targets.names[k]);
+            d.rows.insert(d.rows.end(), v.begin(), v.end());
+            continue;
+        }
+        const Vector q = distribution(targets.spectra[k], targets.names[k]);
+        double entropy = 0;
+        for (double v : q) {
+            d.rows.push_back(std::log(v));
+            d.log_rows.push_back(v);
+            entropy += v * std::log(v);
+        }
+        d.constants.push_back(entropy);
+    }
+    return d;
+}
+
+Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background) {
+    if (!has_background(method) || targets.spectra.empty() == has_target(method))
+        throw Error("internal: a detector with the wrong targets or background");
+    check_finite(targets);
+    const auto& moments = background;
+    Detector d;
+    d.method = method;
+    d.bands = moments.bands;
+    d.targets = static_cast<int>(targets.spectra.size());
+    d.background_pixels = moments.valid_pixels;
+    if (moments.valid_pixels < 2)
+        throw Error("the background has " + std::to_string(moments.valid_pixels) + " valid pixel" +
+                        (moments.valid_pixels == 1 ? "" : "s") + ": its statistics need at least 2",
+                    "Give a background of more pixels.");
+    if (static_cast<int>(moments.constant.size()) == moments.bands)
+        throw Error("the background has no variance: all of its valid pixels are equal",
+                    "Give a background of several kinds of pixels.");
+    if (method != Method::cem) d.constant = moments.constant;
+    for (int b = 0; b < moments.bands; ++b)
+        if (!std::binary_search(d.constant.begin(), d.constant.end(), b)) {
+            d.used.push_back(b);
+            d.centre.push_back(method == Method::cem ? 0.0 : moments.mean[static_cast<size_t>(b)]);
+        }
+    Vector factor = math::invert_factor(matrix_of(d, moments), static_cast<int>(d.used.size()));
+    add_matched_rows(d, targets, factor);
+    if (method == Method::ace || method == Method::rx) d.factor = std::move(factor);
+    return d;
+}
+
+} // namespace hsi::detect

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: MIT
+// RX against the ring of pixels around each pixel. With u = x - (some centre) as rows of U, the ring's
+// covariance needs U'U (bands x bands, which slides along a line: columns of pixels come and go) or, where
+// the ring is small, U U' (pixels x pixels): with delta what is added to C's diagonal, and e = U d,
+//   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
+#include "core/error.h"
+#include "detect/decide.h"
+#include "detect/detect.h"
+#include "detect/detect_simd.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <optional>
+
+namespace hsi::detect {
+namespace {
+
+/// Pixels of a line after which sums start anew, at multiples of it in the scene.
+constexpr int64_t segment = 128;
+
+/// Columns of a matrix with room beyond; an odd number of cache lines, so that rows do not share sets.
+ptrdiff_t pitch_of(size_t columns) {
+    const auto eights = static_cast<ptrdiff_t>((columns + slack + 7) / 8);
+    return (eights | 1) * 8;
+}
+
+size_t matrix_size(size_t columns) {
+    return static_cast<size_t>(pitch_of(columns)) * (columns + Panels::height);
+}
+
+/// What is known of all workers' work.
+struct Plan {
+    Plan(int band_count, const Ring& r)
+        : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
+          pixels(static_cast<size_t>(r.outer * r.outer - r.inner * r.inner)) {
+        const double b = band_count, n = static_cast<double>(pixels), sides = r.inner + r.outer;
+        by_pixels = n * n * b / 2 + n * n * n / 6 < b * b * b / 6 + sides * b * b + n * b * b / (2 * segment);
+    }
+    const size_t bands;
+    const Ring ring;
+    const int64_t reach, gap; ///< of the squares beyond the pixel
+    const size_t pixels;      ///< of a whole ring
+    bool by_pixels;           ///< U U' costs less
+    size_t order() const { return by_pixels ? pixels : bands; }
+    /// Vectors that update() takes at once.
+    size_t batch() const { return by_pixels ? bands : static_cast<size_t>(2 * (ring.inner + ring.outer)); }
+    size_t row_pixels() const { return static_cast<size_t>(segment + 2 * reach); }
+    uint64_t bytes() const {
+        const uint64_t lines = static_cast<uint64_t>(ring.outer) * row_pixels();
+        return 8 * (2 * matrix_size(order() + 1) + batch() * static_cast<uint64_t>(pitch_of(order() + 1)) +
+                    6 * static_cast<uint64_t>(pitch_of(std::max(bands, order()) + 1))) +
+               lines * (bands * 4 + 2) + pixels * 8;
+    }
+};
+
+class LocalWorker final : public stream::Worker {
+  public:
+    LocalWorker(const Plan& plan, const Decider& decider)
+        : m_simd(simd_kernels()), m_plan(plan), m_decider(decider), m_bands(plan.bands),
+          m_order(plan.order()), m_pitch(pitch_of(m_order + 1)), m_sums(matrix_size(m_order + 1)),
+          m_matrix(matrix_size(m_order + 1)), m_vectors(plan.batch() * static_cast<size_t>(m_pitch)),
+          m_sum(static_cast<size_t>(m_pitch)), m_centre(m_bands), m_mean(m_bands), m_apart(m_bands),
+          m_lines(static_cast<size_t>(plan.ring.outer) * plan.row_pixels() * m_bands),
+          m_valid(static_cast<size_t>(plan.ring.outer) * plan.row_pixels()), m_counts(m_valid.size()) {
+        m_ring.reserve(plan.pixels);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        const Rect& core = tile.core;
+        for (int64_t x = core.x, end = x; x < core.right(); x = end) {
+            // Sums start anew at multiples of the segment, wherever the tile begins.
+            end = std::min(core.right(), x - x % segment + segment);
+            m_from = std::max(tile.window.x, x - m_plan.reach);
+            m_to = std::min(tile.window.right(), end + m_plan.reach);
+            int64_t next = std::max(tile.window.y, core.y - m_plan.reach);
+            for (int64_t y = core.y; y < core.bottom(); ++y) {
+                m_top = std::max(tile.window.y, y - m_plan.reach);
+                m_bottom = std::min(tile.window.bottom(), y + m_plan.reach + 1);
+                for (; next < m_bottom; ++next)
+                    take_line(tile, in, next);
+                process_line(tile, y, x, end, out);
+            }
+        }
+    }
+
+    int64_t valid = 0, invalid = 0, few = 0, flat = 0;
+
+  private:
+    size_t slot(int64_t line, int64_t sample) const {
+        return static_cast<size_t>(line % m_plan.ring.outer) * m_plan.row_pixels() +
+               static_cast<size_t>(sample - m_from);
+    }
+    const float* spectrum(size_t at) const { return m_lines.data() + at * m_bands; }
+
+    /// A line of the segment and its neighbours, pixel by pixel; which are valid, and which count.
+    void take_line(const Tile& tile, const CubeView<float>& in, int64_t line) {
+        const size_t first = slot(line, m_from), count = static_cast<size_t>(m_to - m_from);
+        std::fill_n(m_magnitude.data(), count, 0.0);
+        for (size_t b = 0; b < m_bands; ++b) {
+            const float* const from =
+                in.row(static_cast<int>(b), line - tile.window.y) + (m_from - tile.window.x);
+            float* const to = m_lines.data() + first * m_bands + b;
+            for (size_t i = 0; i < count; ++i) {
+                to[i * m_bands] = from[i];
+                m_magnitude[i] += std::fabs(static_cast<double>(from[i]));
+            }
+        }
+        for (size_t i = 0; i < count; ++i) {
+            m_valid[first + i] = std::isfinite(m_magnitude[i]) && m_magnitude[i] > 0;
+            m_counts[first + i] =
+                m_valid[first + i] &&
+                (m_plan.ring.mask == nullptr || m_plan.ring.mask->at(line, m_from + static_cast<int64_t>(i)));
+        }
+    }
+
+    void process_line(const Tile& tile, int64_t y, int64_t x, int64_t end,
+                      const std::vector<CubeView<float>>& out) {
+        m_started = false;
+        for (int64_t sample = x; sample < end; ++sample) {
+            const size_t at = slot(y, sample);
+            std::optional<double> score;
+            if (m_valid[at]) {
+                ++valid;
+                score = m_plan.by_pixels ? score_by_pixels(y, sample) : score_by_bands(y, sample, x, end);
+            } else {
+                ++invalid;
+            }
+            const double value = score.value_or(0);
+            put(m_decider, &value, 1, score.has_value(), y - tile.core.y, sample - tile.core.x, out);
+        }
+    }
+
+    /// The pixels of the ring that count.
+    void find_ring(int64_t y, int64_t x) {
+        m_ring.clear();
+        const int64_t left = std::max(m_from, x - m_plan.reach), right = std::min(m_to, x + m_plan.reach + 1);
+        for (int64_t line = m_top; line < m_bottom; ++line)
+            for (int64_t sample = left; sample < right; ++sample) {
+                const bool inside = std::abs(line - y) <= m_plan.gap && std::abs(sample - x) <= m_plan.gap;
+                if (const size_t at = slot(line, sample); !inside && m_counts[at]) m_ring.push_back(at);
+            }
+    }
+
+    /// m_mean, and m_apart = x - mean.
+    void find_mean(const float* x) {
+        std::fill(m_mean.begin(), m_mean.end(), 0.0);
+        for (const size_t at : m_ring) {
+            const float* const from = spectrum(at);
+            for (size_t b = 0; b < m_bands; ++b)
+                m_mean[b] += static_cast<double>(from[b]);
+        }
+        for (size_t b = 0; b < m_bands; ++b) {
+            m_mean[b] /= static_cast<double>(m_ring.size());
+            m_apart[b] = static_cast<double>(x[b]) - m_mean[b];
+        }
+    }
+
+    /// A ring whose pixels are all equal.
+    std::optional<double> score_without_variance(const float* x) {
+        ++flat;
+        const float* const one = spectrum(m_ring.front());
+        if (std::equal(one, one + m_bands, x)) return 0.0;
+        return {};
+    }
+    bool all_equal() const {
+        const float* const one = spectrum(m_ring.front());
+        return std::all_of(m_ring.begin(), m_ring.end(),
+                           [&](size_t at) { return std::equal(one, one + m_bands, spectrum(at)); });
+    }
+
+    std::optional<double> score_by_pixels(int64_t y, int64_t sample) {
+        find_ring(y, sample);
+        const size_t n = m_ring.size();
+        if (n < 2) {
+            ++few;
+            return {};
+        }
+        const float* const x = spectrum(slot(y, sample));
+        if (all_equal()) return score_without_variance(x);
+        find_mean(x);
+        // A band a vector: its values at the ring's pixels, and the column beyond for e = U d.
+        for (size_t i = 0; i < n; ++i) {
+            const float* const from = spectrum(m_ring[i]);
+            for (size_t b = 0; b < m_bands; ++b)
+                m_vectors[b * static_cast<size_t>(m_pitch) + i] = static_cast<double>(from[b]) - m_mean[b];
+        }
+        double squared = 0, trace = 0;
+        for (size_t b = 0; b < m_bands; ++b) {
+            double* const row = m_vectors.data() + b * static_cast<size_t>(m_pitch);
+            row[n] = m_apart[b];
+            std::fill(row + n + 1, row + n + 1 + slack, 0.0);
+            squared += m_apart[b] * m_apart[b];
+        }
+        const auto order = static_cast<int>(n);
+        for (size_t a = 0; a < n + Panels::height; ++a)
+            std::fill_n(m_matrix.data() + a * static_cast<size_t>(m_pitch), n + 1 + slack, 0.0);
+        m_simd.update(m_matrix.data(), m_pitch, 0, order, order + 1, m_vectors.data(), m_pitch,
+                      static_cast<int>(m_bands), 0);
+        for (size_t a = 0; a < n; ++a)
+            trace += diagonal(a);
+        // trace C = trace U U' / (n-1)
+        const double ridge = local_ridge_share * trace / static_cast<double>(m_bands);
+        for (size_t a = 0; a < n; ++a)
+            diagonal(a) += ridge;
+        const double delta = ridge / static_cast<double>(n - 1);
+        return std::max(0.0, (squared - m_simd.solve(m_matrix.data(), m_pitch, order)) / delta);
+    }
+
+    double& diagonal(size_t a) { return m_matrix[a * static_cast<size_t>(m_pitch) + a]; }
+
+    /// d'M^-1 d, M what m_matrix becomes with `ridge` on its diagonal, d in m_apart.
+    double solve_bands(double ridge) {
+        for (size_t a = 0; a < m_bands; ++a) {
+            diagonal(a) += ridge;
+            m_matrix[a * static_cast<size_t>(m_pitch) + m_bands] = m_apart[a];
+        }
+        return m_simd.solve(m_matrix.data(), m_pitch, static_cast<int>(m_bands));
+    }
+
+    double trace_of_matrix() {
+        double trace = 0;
+        for (size_t a = 0; a < m_bands; ++a)
+            trace += diagonal(a);
+        return trace;
+    }
+
+    std::optional<double> score_by_bands(int64_t y, int64_t sample, int64_t x, int64_t end) {
+        slide_to(y, sample, x, end);
+        if (m_count < 2) {
+            ++few;
+            return {};
+        }
+        const auto n = static_cast<double>(m_count);
+        const float* const values = spectrum(slot(y, sample));
+        double products = 0;
+        for (size_t a = 0; a < m_bands; ++a) {
+            m_sum[a] = m_sums[a * static_cast<size_t>(m_pitch) + m_bands];
+            m_apart[a] = static_cast<double>(values[a]) - m_centre[a] - m_sum[a] / n;
+            products += m_sums[a * static_cast<size_t>(m_pitch) + a];
+        }
+        m_greatest = std::max(m_greatest, products);
+        m_simd.centre(m_sums.data(), m_pitch, m_sum.data(), static_cast<int>(m_bands), n, m_matrix.data());
+        const double trace = trace_of_matrix();
+        // What came and went leaves its rounding in the sums.
+        if (!(trace * (n - 1) > 1e-9 * m_greatest)) return score_directly(y, sample);
+        return solve_bands(local_ridge_share * trace / static_cast<double>(m_bands));
+    }
+
+    /// The ring by itself: where hardly any variance is left in the sums.
+    std::optional<double> score_directly(int64_t y, int64_t sample) {
+        find_ring(y, sample);
+        const float* const x = spectrum(slot(y, sample));
+        if (all_equal()) return score_without_variance(x);
+        find_mean(x);
+        std::fill(m_matrix.begin(), m_matrix.end(), 0.0);
+        m_to_add = 0;
+        for (const size_t at : m_ring)
+            add_vector(at, m_mean, m_matrix);
+        flush(m_matrix, 0);
+        const double share = 1.0 / static_cast<double>(m_ring.size() - 1);
+        for (size_t a = 0; a < m_bands; ++a)
+            for (size_t b = a; b < m_bands; ++b)
+                m_matrix[a * static_cast<size_t>(m_pitch) + b] *= share;
+        return solve_bands(local_ridge_share * trace_of_matrix() / static_cast<double>(m_bands));
+    }
+
+    /// One more vector for `sums`, with a 1 beyond the bands: so values add up there.
+    void add_vector(size_t at, const std::vector<double>& centre, std::vector<double>& sums) {
+        if (m_to_add == m_plan.batch()) flush(sums, 0);
+        double* const to = m_vectors.data() + m_to_add * static_cast<size_t>(m_pitch);
+        const float* const from = spectrum(at);
+        for (size_t b = 0; b < m_bands; ++b)
+            to[b] = static_cast<double>(from[b]) - centre[b];
+        to[m_bands] = 1;
+        ++m_to_add;
+    }
+    /// Adds the vectors that wait; the last `minus` of them are taken away instead.
+    void flush(std::vector<double>& sums, size_t minus) {
+        m_simd.update(sums.data(), m_pitch, 0, static_cast<int>(m_bands), static_cast<int>(m_bands) + 1,
+                      m_vectors.data(), m_pitch, static_cast<int>(m_to_add - minus), static_cast<int>(minus));
+        m_to_add = 0;
+    }
+
+    /// Makes m_sums those of the ring around the pixel: from those of the pixel before, or anew.
+    void slide_to(int64_t y, int64_t sample, int64_t x, int64_t end) {
+        if (!m_started) {
+            start(y, x, end);
+            m_started = true;
+            m_at = x;
+        }
+        for (; m_at < sample; ++m_at) {
+            const int64_t reach = m_plan.reach, gap = m_plan.gap;
+            m_to_add = 0;
+            add_column(y, m_at + 1 + reach, reach);
+            add_column(y, m_at - gap, gap);
+            const size_t plus = m_to_add;
+            add_column(y, m_at - reach, reach);
+            add_column(y, m_at + 1 + gap, gap);
+            m_count += static_cast<int64_t>(2 * plus) - static_cast<int64_t>(m_to_add);
+            flush(m_sums, m_to_add - plus);
+        }
+    }
+
+    void add_column(int64_t y, int64_t sample, int64_t half) {
+        if (sample < m_from || sample >= m_to) return;
+        for (int64_t line = std::max(m_top, y - half); line < std::min(m_bottom, y + half + 1); ++line)
+            if (const size_t at = slot(line, sample); m_counts[at]) add_vector(at, m_centre, m_sums);
+    }
+
+    void start(int64_t y, int64_t x, int64_t end) {
+        // Near their mean the sums keep their digits.
+        std::fill(m_centre.begin(), m_centre.end(), 0.0);
+        int64_t pixels = 0;
+        for (int64_t sample = x; sample < end; ++sample)
+            if (const size_t at = slot(y, sample); m_valid[at]) {
+                for (size_t b = 0; b < m_bands; ++b)
+                    m_centre[b] += static_cast<double>(spectrum(at)[b]);
+                ++pixels;
+            }
+        for (double& c : m_centre)
+            c /= static_cast<double>(pixels);
+        std::fill(m_sums.begin(), m_sums.end(), 0.0);
+        m_greatest = 0;
+        m_to_add = 0;
+        find_ring(y, x);
+        for (const size_t at : m_ring)
+            add_vector(at, m_centre, m_sums);
+        flush(m_sums, 0);
+        m_count = static_cast<int64_t>(m_ring.size());
+    }
+
+    const SimdKernels& m_simd;
+    const Plan& m_plan;
+    const Decider& m_decider;
+    const size_t m_bands, m_order;
+    const ptrdiff_t m_pitch;
+    std::vector<double> m_sums;    ///< of products of values less m_centre, and beyond the bands of values
+    std::vector<double> m_matrix;  ///< C, then its factor
+    std::vector<double> m_vectors; ///< that wait to be added; zero beyond their last number
+    std::vector<double> m_sum, m_centre, m_mean, m_apart;
+    std::vector<float> m_lines; ///< [line % outer][sample - m_from][band]
+    std::vector<char> m_valid, m_counts;
+    std::array<double, segment + largest_window> m_magnitude{};
+    std::vector<size_t> m_ring;
+    int64_t m_from = 0, m_to = 0, m_top = 0, m_bottom = 0; ///< samples and lines within reach
+    int64_t m_at = 0, m_count = 0; ///< the pixel that m_sums belong to, and their number
+    double m_greatest = 0;         ///< sum of squares that m_sums held since the start
+    size_t m_to_add = 0;
+    bool m_started = false;
+};
+
+class LocalDetection final : public Detection {
+  public:
+    LocalDetection(int bands, const Ring& ring, const Decision& decision)
+        : m_plan(bands, ring), m_decider(false, decision) {}
+    int64_t halo() const override { return m_plan.reach; }
+    int64_t align_samples() const override { return m_plan.by_pixels ? 1 : segment; }
+    std::vector<int> output_bands() const override {
+        return m_decider.map() ? std::vector<int>{1, 1} : std::vector<int>{1};
+    }
+    uint64_t scratch_bytes(const stream::TileLimits&) const override { return m_plan.bytes(); }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<LocalWorker>(m_plan, m_decider);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const LocalWorker&>(worker);
+        m_valid += w.valid;
+        m_invalid += w.invalid;
+        m_few += w.few;
+        m_flat += w.flat;
+    }
+
+  private:
+    const Plan m_plan;
+    const Decider m_decider;
+};
+
+} // namespace
+
+std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision) {
+    if (ring.inner < 1 || ring.outer <= ring.inner || ring.outer > largest_window || ring.inner % 2 == 0 ||
+        ring.outer % 2 == 0 || bands < 1)
+        throw Error("internal: a ring of " + std::to_string(ring.inner) + " and " +
+                    std::to_string(ring.outer) + " pixels");
+    return std::make_unique<LocalDetection>(bands, ring, decision);
+}
+
+} // namespace hsi::detect

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// RX against the ring around a pixel: by the definition in long double, borders, holes, masks, rings without
+// variance, tiles and threads.
+#include "core/error.h"
+#include "detect/detect.h"
+#include "detect/reference.h"
+#include "stream/pipeline.h"
+#include "support/memory_cube.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <vector>
+
+namespace hsi::test {
+namespace {
+
+using detect::PixelMask;
+using detect::Ring;
+
+struct Found {
+    MemorySink scores, map;
+    int64_t valid = 0, invalid = 0, few = 0, flat = 0;
+};
+
+Found found(const Cube& cube, const Ring& ring, const stream::PassOptions& pass = {}, double threshold = 20) {
+    const auto s = cube.shape;
+    Found f{MemorySink(s.samples, s.lines, 1), MemorySink(s.samples, s.lines, 1)};
+    const auto operation = detect::make_local_detection(s.bands, ring, {true, threshold});
+    stream::run_pass(MemorySource(cube), *operation, {&f.scores, &f.map}, pass);
+    f.valid = operation->valid();
+    f.invalid = operation->invalid();
+    f.few = operation->without_background();
+    f.flat = operation->without_variance();
+    return f;
+}
+
+/// NaN where there is no score.
+double reference(const Cube& cube, const Ring& ring, int64_t y, int64_t x) {
+    const Vector v = pixel(cube, y, x);
+    if (!is_valid(v)) return std::nan("");
+    std::vector<Vector> pixels;
+    for (int64_t l = y - ring.outer / 2; l <= y + ring.outer / 2; ++l)
+        for (int64_t s = x - ring.outer / 2; s <= x + ring.outer / 2; ++s) {
+            if (l < 0 || s < 0 || l >= cube.shape.lines || s >= cube.shape.samples) continue;
+            if (std::abs(l - y) <= ring.inner / 2 && std::abs(s - x) <= ring.inner / 2) continue;
+            if (ring.mask != nullptr && !ring.mask->at(l, s)) continue;
+            if (const Vector p = pixel(cube, l, s); is_valid(p)) pixels.push_back(p);
+        }
+    if (pixels.size() < 2) return std::nan("");
+    auto s = statistics(pixels, v.size());
+    const Vector d = minus(v, s.mean);
+    if (s.trace() == 0) return dot(d, d) == 0 ? 0 : std::nan("");
+    add_ridge(s.covariance, 1e-2L * s.trace() / static_cast<long double>(v.size()));
+    return static_cast<double>(dot(d, solved(s.covariance, d)));
+}
+
+void expect_definition(const Cube& cube, const Ring& ring, int64_t step = 1) {
+    SCOPED_TRACE(std::to_string(cube.shape.bands) + " bands, " + std::to_string(ring.inner) + " in " +
+                 std::to_string(ring.outer));
+    const auto got = found(cube, ring);
+    for (int64_t y = 0; y < cube.shape.lines; y += step)
+        for (int64_t x = 0; x < cube.shape.samples; x += step) {
+            const double want = reference(cube, ring, y, x);
+            const float score = got.scores.cube.at(0, y, x), map = got.map.cube.at(0, y, x);
+            ASSERT_EQ(std::isnan(want), std::isnan(score)) << y << " " << x;
+            ASSERT_EQ(std::isnan(want), std::isnan(map));
+            if (std::isnan(want)) continue;
+            ASSERT_NEAR(score, want, 1e-5 * want + 1e-6) << y << " " << x;
+            if (std::fabs(want - 20) > 1e-3) {
+                ASSERT_EQ(map, want >= 20 ? 1.0f : 0.0f);
+            }
+        }
+}
+
+Cube a_scene(int64_t samples, int64_t lines, int bands) {
+    Cube cube = random_scene(samples, lines, bands, 5, 0.03, 800);
+    make_invalid(cube, 0, 0, 0);
+    make_invalid(cube, lines / 2, samples / 2, bands - 1, std::numeric_limits<float>::infinity());
+    for (int b = 0; b < bands; ++b)
+        cube.at(b, lines / 3, samples - 2) = 0;
+    return cube;
+}
+
+TEST(LocalRx, IsItsDefinition) {
+    expect_definition(a_scene(23, 14, 4), {1, 3});    // more pixels than bands
+    expect_definition(a_scene(23, 14, 4), {3, 9});    // whose square is higher than half of the scene
+    expect_definition(a_scene(23, 14, 20), {1, 3});   // 8 pixels, 20 bands: pixels' space
+    expect_definition(a_scene(23, 14, 20), {3, 7});   // 40 pixels
+    expect_definition(a_scene(23, 14, 37), {5, 11});  // 96 pixels, several panels and steps
+    expect_definition(a_scene(5, 4, 6), {7, 21});     // a square beyond the scene on all sides
+    expect_definition(a_scene(300, 5, 6), {3, 9}, 1); // several segments
+    expect_definition(a_scene(1, 9, 3), {1, 5});
+    expect_definition(a_scene(140, 3, 2), {125, 127}, 5);
+}
+
+TEST(LocalRx, TheMaskSaysWhatIsBackground) {
+    const auto cube = a_scene(41, 16, 7);
+    PixelMask mask(41, 16);
+    for (int64_t y = 0; y < 16; ++y)
+        for (int64_t x = 0; x < 41; ++x)
+            if ((x * 7 + y * 3) % 5 < 2 && x < 30) mask.set(y, x); // too few pixels far right
+    for (const auto& [inner, outer] : {std::pair(1, 3), std::pair(3, 9)})
+        expect_definition(cube, {inner, outer, &mask});
+    const auto got = found(cube, {3, 9, &mask});
+    EXPECT_GT(got.few, 0);
+    EXPECT_TRUE(std::isnan(got.scores.cube.at(0, 8, 40)));
+    EXPECT_EQ(got.invalid, 3);
+    EXPECT_EQ(got.valid, 41 * 16 - 3);
+}
+
+TEST(LocalRx, RingsWithoutVariance) {
+    for (const int bands : {4, 30}) {
+        // Bright pixels leave the sums before the flat part is reached.
+        auto cube = a_scene(60, 13, bands);
+        for (int64_t y = 0; y < 13; ++y)
+            for (int64_t x = 20; x < 60; ++x)
+                for (int b = 0; b < bands; ++b)
+                    cube.at(b, y, x) = 0.1f * static_cast<float>(b + 1);
+        cube.at(2, 6, 45) = 9;     // stands out of what has no variance
+        cube.at(1, 0, 59) = 0.25f; // a ring with hardly any
+        for (int64_t y = 0; y < 13; ++y)
+            for (int b = 0; b < bands; ++b)
+                cube.at(b, y, 18) *= 1e4f;
+        expect_definition(cube, {3, 7});
+        const auto got = found(cube, {3, 7});
+        EXPECT_TRUE(std::isnan(got.scores.cube.at(0, 6, 45)));
+        EXPECT_EQ(got.scores.cube.at(0, 6, 30), 0.0f);
+        EXPECT_GT(got.flat, 100);
+    }
+}
+
+TEST(LocalRx, TilesAndThreadsChangeNoBit) {
+    const auto cube = a_scene(389, 21, 9);
+    PixelMask mask(389, 21);
+    for (int64_t y = 0; y < 21; ++y)
+        for (int64_t x = 0; x < 389; ++x)
+            if ((x + y) % 4 != 0) mask.set(y, x);
+    for (const auto& [inner, outer] : {std::pair(1, 3), std::pair(5, 11)}) {
+        const auto whole = found(cube, {inner, outer, &mask});
+        for (const auto& [samples, lines, lanes] :
+             {std::array<int, 3>{128, 5, 3}, {389, 1, 2}, {256, 21, 4}, {128, 4, 2}, {17, 3, 1}}) {
+            stream::PassOptions pass;
+            pass.tile_samples = samples;
+            pass.tile_lines = lines;
+            pass.lanes = lanes;
+            const auto cut = found(cube, {inner, outer, &mask}, pass);
+            EXPECT_TRUE(identical(whole.scores.cube, cut.scores.cube)) << samples << " " << lines;
+            EXPECT_TRUE(identical(whole.map.cube, cut.map.cube)) << samples << " " << lines;
+        }
+    }
+}
+
+TEST(LocalRx, AnomaliesStandOut) {
+    auto cube = random_scene(64, 48, 40, 11, 0.02, 1000);
+    for (int b = 0; b < 40; ++b)
+        cube.at(b, 20, 30) = 400 + 12 * static_cast<float>((b * 7) % 40);
+    const auto got = found(cube, {5, 13});
+    for (int64_t y = 0; y < 48; ++y)
+        for (int64_t x = 0; x < 64; ++x)
+            if (y != 20 || x != 30) {
+                EXPECT_LT(got.scores.cube.at(0, y, x), got.scores.cube.at(0, 20, 30));
+            }
+}
+
+} // namespace
+} // namespace hsi::test
