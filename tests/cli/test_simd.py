@@ -41,6 +41,7 @@ def chain(folder, simd):
     printed = [tool("vd", "-q", "-json", "scene.dat"), tool("vd", "-q", "-json", "-method", "nwhfc", "scene.dat")]
     tool("spp", "-q", "-device", "cpu", "-alpha", "alpha.tif", "scene.dat", "spp.tif")
     tool("pca", "-q", "-device", "cpu", "-nc", 9, "-model", "pca.json", "scene.dat", "pca.tif")
+    tool("mnf", "-q", "-nc", 9, "-model", "mnf.json", "scene.dat", "mnf.tif")
     tool("eadp", "-q", "-device", "cpu", "-nc", 3, "-c", 2, "scene.dat", "eadp.tif")
     tool("eadp", "-q", "-device", "cpu", "-nc", 2, "-c", 2, "-scheme", "exact", "-precision", "double", "scene.dat",
          "exact.tif")

@@ -86,6 +86,8 @@ REPORT = ("-report", "{report}")
 JOBS = [
     Job("pca", "gdal_hsi_pca", ("-nc", "2", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
         {"model": "new.json", "dst": "o.tif", "report": "run.json"}, SCENE),
+    Job("mnf", "gdal_hsi_mnf", ("-nc", "2", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
+        {"model": "new.json", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("pca_apply", "gdal_hsi_pca", ("--optfile", "options.txt", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE + ("pca.json", "options.txt")),
     Job("pca_vrt", "gdal_hsi_pca", ("-nc", "2", "-of", "VRT", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
