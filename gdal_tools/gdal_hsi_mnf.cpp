@@ -55,9 +55,10 @@ mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneMoments& momen
         run.report()["bands_without_noise"] = numbers;
     }
     if (model.regularised)
-        run.warn("the noise covariance is singular (" + std::to_string(model.pairs) + " pairs of neighbours, " +
-                 std::to_string(model.components) +
-                 " bands, or bands that depend on others): a millionth of every band's noise variance was added");
+        run.warn(
+            "the noise covariance is singular (" + std::to_string(model.pairs) + " pairs of neighbours, " +
+            std::to_string(model.components) +
+            " bands, or bands that depend on others): a millionth of every band's noise variance was added");
     run.report()["regularised"] = model.regularised;
     run.report()["pairs"] = model.pairs;
     model.origin = tool::origin_of(run);
@@ -111,10 +112,9 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     const int nc = components_of(settings, scene.shape().bands, model.components);
     for (int k = 0; k < model.components; ++k)
         run.report()["snr"].push_back(model.snr(k));
-    tools::run_transform(run, computing, scene.cube(), *scene.raster(),
-                         mnf::projection(model, nc, kept, scene.shape().bands),
-                         component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model), "projection",
-                         0.5);
+    tools::run_transform(
+        run, computing, scene.cube(), *scene.raster(), mnf::projection(model, nc, kept, scene.shape().bands),
+        component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model), "projection", 0.5);
     raster::write_text_output(model_output, mnf::to_json(model));
     tell_components(run, model, nc);
 }
@@ -149,15 +149,18 @@ void declare(tool::Call& call) {
 const tool::Definition tools::mnf{
     "mnf",
     "Minimum noise fraction (MNF)",
-    "Minimum noise fraction (MNF): components in the order of their ratio of signal to noise, each with a noise "
-    "variance of 1. The noise is estimated from the differences of neighbours along the lines. The model can be "
+    "Minimum noise fraction (MNF): components in the order of their ratio of signal to noise, each with a "
+    "noise "
+    "variance of 1. The noise is estimated from the differences of neighbours along the lines. The model can "
+    "be "
     "saved, applied to other scenes, and turn components back into spectra without the noise of the rest.",
     {{"gdal_hsi_mnf scene.img mnf.tif", "Seven components"},
      {"gdal_hsi_mnf -nc 15 -model mnf.json scene.img mnf.tif", "Keep the model"},
      {"gdal_hsi_mnf -apply mnf.json -inverse mnf.tif smooth.img -of ENVI",
       "The scene without the noise of the other components"},
      {"gdal_hsi_mnf -apply mnf.json july.img july_mnf.tif", "Use it on another date"},
-     {"gdal_hsi_mnf -nc 3 -of VRT scene.img mnf.vrt", "Components that are computed when they are looked at"}},
+     {"gdal_hsi_mnf -nc 3 -of VRT scene.img mnf.vrt",
+      "Components that are computed when they are looked at"}},
     "",
     declare};
 

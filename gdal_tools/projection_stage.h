@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What tools that turn spectra into components share (gdal_hsi_pca, gdal_hsi_mnf): their options, the pass that
-// projects, and the use of a saved model, forward and back.
+// What tools that turn spectra into components share (gdal_hsi_pca, gdal_hsi_mnf): their options, the pass
+// that projects, and the use of a saved model, forward and back.
 #pragma once
 
 #include "core/error.h"

@@ -83,7 +83,8 @@ void check_dual(const Reader& in, const char* a, const std::vector<double>& a_ro
             sum += a_rows[k * n + i] * b_rows[l * n + i];
         return sum;
     };
-    const std::string of = same ? std::string(" of '") + a + "'" : std::string(" of '") + a + "' and '" + b + "'";
+    const std::string of =
+        same ? std::string(" of '") + a + "'" : std::string(" of '") + a + "' and '" + b + "'";
     for (size_t k = 0; k < rows; ++k)
         if (!(std::fabs(product(k, k) - 1) <= tolerance))
             in.fail(same ? "row " + std::to_string(k + 1) + of + " has not the length 1"

@@ -37,8 +37,8 @@ std::vector<double> read_eigenvalues(const Reader& in, const Json& root, size_t 
 /// The member `key`: `rows` lists of n numbers.
 std::vector<double> read_rows(const Reader& in, const Json& root, const char* key, size_t rows, size_t n);
 
-/// Rows a_k of the member `a` and b_k of `b` must have a_k.b_k = 1 and a_k.b_l = 0, to a millionth: projections
-/// and their inverse take it for granted. `a` and `b` may be the same.
+/// Rows a_k of the member `a` and b_k of `b` must have a_k.b_k = 1 and a_k.b_l = 0, to a millionth:
+/// projections and their inverse take it for granted. `a` and `b` may be the same.
 void check_dual(const Reader& in, const char* a, const std::vector<double>& a_rows, const char* b,
                 const std::vector<double>& b_rows, size_t n);
 

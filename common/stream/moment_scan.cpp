@@ -100,13 +100,12 @@ void difference_band(const float* band, const PixelRun& run, const double* HWY_R
         int64_t i = 0;
         for (; i + lanes < n; i += lanes) {
             const auto wanted = hn::Gt(hn::LoadU(d, keep + at + i), hn::Zero(d));
-            const auto v = hn::Sub(hn::PromoteTo(d, hn::LoadU(df, x + i + 1)),
-                                   hn::PromoteTo(d, hn::LoadU(df, x + i)));
+            const auto v =
+                hn::Sub(hn::PromoteTo(d, hn::LoadU(df, x + i + 1)), hn::PromoteTo(d, hn::LoadU(df, x + i)));
             hn::StoreU(hn::IfThenElseZero(wanted, v), d, out + at + i);
         }
         for (; i < n; ++i)
-            out[at + i] =
-                keep[at + i] > 0 ? static_cast<double>(x[i + 1]) - static_cast<double>(x[i]) : 0.0;
+            out[at + i] = keep[at + i] > 0 ? static_cast<double>(x[i + 1]) - static_cast<double>(x[i]) : 0.0;
     });
 }
 
@@ -297,8 +296,8 @@ class MomentScan::ScanWorker final : public Worker {
             std::fill_n(m_magnitude.begin(), block.samples, 0.0f);
             for (int b = 0; b < m_bands; ++b)
                 HWY_DYNAMIC_DISPATCH(add_magnitudes)
-                (block.row(b, line), block.row(std::min(b + 1, m_bands - 1), line), block.samples,
-                 m_magnitude.data());
+            (block.row(b, line), block.row(std::min(b + 1, m_bands - 1), line), block.samples,
+             m_magnitude.data());
             char* const row = m_valid.data() + line * block.samples;
             for (int64_t i = 0; i < block.samples; ++i) {
                 const float m = m_magnitude[static_cast<size_t>(i)];
@@ -342,8 +341,8 @@ class MomentScan::ScanWorker final : public Worker {
         const int64_t whole = end_rows(run.count);
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(centre_band)
-            (block.row(b, 0), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
-             m_run.data() + b * run_pixels);
+        (block.row(b, 0), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
+         m_run.data() + b * run_pixels);
         std::copy_n(m_keep.begin(), run.count, m_run.data() + m_bands * run_pixels);
         HWY_DYNAMIC_DISPATCH(add_scatter)(m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data());
         return count;
@@ -363,7 +362,7 @@ class MomentScan::ScanWorker final : public Worker {
         const int64_t whole = end_rows(run.count);
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(difference_band)
-            (block.row(b, 0), run, m_keep.data(), m_run.data() + b * run_pixels);
+        (block.row(b, 0), run, m_keep.data(), m_run.data() + b * run_pixels);
         HWY_DYNAMIC_DISPATCH(add_scatter)
         (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
         return count;
@@ -407,8 +406,7 @@ class MomentScan::ScanWorker final : public Worker {
     void add_differences(int64_t count) {
         pairs += count;
         for (int a = 0; a < m_bands; ++a)
-            differences.add(at_lower(a, 0),
-                            m_difference_scatter.data() + static_cast<ptrdiff_t>(a) * m_rows,
+            differences.add(at_lower(a, 0), m_difference_scatter.data() + static_cast<ptrdiff_t>(a) * m_rows,
                             static_cast<size_t>(a) + 1);
     }
 
@@ -533,8 +531,8 @@ SceneMoments MomentScan::result() const {
             const double product = middle[i] * middle[j], upper = upper_bits(product),
                          lower = product - upper;
             const double scatter =
-                sums.product.value_with(at_lower(a, b), {-n_low * upper, -n_high * upper, -n_low * lower,
-                                                         -n_high * lower}) -
+                sums.product.value_with(at_lower(a, b),
+                                        {-n_low * upper, -n_high * upper, -n_low * lower, -n_high * lower}) -
                 (middle[i] * rest[j] + middle[j] * rest[i]) - rest[i] * rest[j] / pixels;
             r.covariance[i * size + j] = r.covariance[j * size + i] = scatter / pixels;
             if (m_with_differences && m_pairs > 0)

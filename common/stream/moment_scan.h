@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Mean, covariance and, on request, the covariance of the differences of neighbours, all in double precision:
-// for decisions that hang on the last digits of a matrix, such as its inverse, where CovarianceScan's products
-// in single precision would not do.
+// for decisions that hang on the last digits of a matrix, such as its inverse, where CovarianceScan's
+// products in single precision would not do.
 //
 // Sums are taken over the same fixed blocks as those of CovarianceScan and added without rounding, so the
 // result is the same to the last bit for every tiling and number of threads. It errs by about 1e-15 of the

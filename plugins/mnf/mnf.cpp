@@ -26,9 +26,10 @@ std::vector<double> cut(const std::vector<double>& matrix, size_t n, const std::
 
 Fit fit(const stream::SceneMoments& moments) {
     if (moments.pairs < 2)
-        throw Error("the noise cannot be estimated: the scene has " + std::to_string(moments.pairs) +
-                        (moments.pairs == 1 ? " pair" : " pairs") + " of valid neighbours along its lines",
-                    "MNF needs pixels side by side: a scene at least two columns wide whose valid pixels touch.");
+        throw Error(
+            "the noise cannot be estimated: the scene has " + std::to_string(moments.pairs) +
+                (moments.pairs == 1 ? " pair" : " pairs") + " of valid neighbours along its lines",
+            "MNF needs pixels side by side: a scene at least two columns wide whose valid pixels touch.");
     Fit result;
     Model& m = result.model;
     const auto all = static_cast<size_t>(moments.bands);
@@ -58,8 +59,7 @@ Fit fit(const stream::SceneMoments& moments) {
             signal[a * size + b] /= scale;
             noise[a * size + b] = a == b ? 1.0 : noise[a * size + b] / scale;
         }
-    m.regularised =
-        moments.pairs <= n || math::eigenvalues_symmetric(noise, n).back() < least_eigenvalue;
+    m.regularised = moments.pairs <= n || math::eigenvalues_symmetric(noise, n).back() < least_eigenvalue;
     if (m.regularised)
         for (size_t b = 0; b < size; ++b)
             noise[b * (size + 1)] += added;

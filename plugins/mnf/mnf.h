@@ -4,8 +4,8 @@
 // A. A. Green, M. Berman, P. Switzer, M. D. Craig: A transformation for ordering multispectral data in terms
 // of image quality with implications for noise removal, IEEE TGRS 26(1), 1988: eigenvectors of noise against
 // whole covariance, the noise from differences of neighbours. The components' noise is scaled to 1, as in the
-// noise-adjusted transform of J. B. Lee, A. S. Woodyatt, M. Berman, IEEE TGRS 28(3), 1990. With C the covariance
-// of all valid pixels and Cn that of the noise,
+// noise-adjusted transform of J. B. Lee, A. S. Woodyatt, M. Berman, IEEE TGRS 28(3), 1990. With C the
+// covariance of all valid pixels and Cn that of the noise,
 //   Cn = 1/(2 M) sum d d',  d = x(line, sample + 1) - x(line, sample) over the M pairs that are both valid,
 //   C v = l Cn v,  v'Cn v = 1,  l falling;   y_k = v_k'(x - mean);   x^ = mean + sum_k Cn v_k y_k.
 // l is (signal + noise) / noise. Decided here, where the papers are silent: pairs along lines only, so that
@@ -52,9 +52,9 @@ struct Fit {
     std::vector<int> kept;
 };
 
-/// `moments` with differences. Cn is regularised when there are no more pairs than bands, or when, scaled to a
-/// unit diagonal, its least eigenvalue is under 1e-10. \throws Error when there are fewer than 2 pairs, when
-/// no band differs between neighbours, and when the matrices hold values that are not finite.
+/// `moments` with differences. Cn is regularised when there are no more pairs than bands, or when, scaled to
+/// a unit diagonal, its least eigenvalue is under 1e-10. \throws Error when there are fewer than 2 pairs,
+/// when no band differs between neighbours, and when the matrices hold values that are not finite.
 Fit fit(const stream::SceneMoments& moments);
 
 /// The same components for numbers that become the model's by `by`.

@@ -38,7 +38,8 @@ def chain(folder, simd):
     values[:, 40, 3] = 0
     values[7, 90, 140] = np.nan
     values.flush()
-    printed = [tool("vd", "-q", "-json", "scene.dat"), tool("vd", "-q", "-json", "-method", "nwhfc", "scene.dat")]
+    printed = [tool("vd", "-q", "-json", "scene.dat"), tool("vd", "-q", "-json", "-method", "nwhfc", "scene.dat"),
+               tool("vd", "-q", "-json", "-method", "hysime", "scene.dat")]
     tool("spp", "-q", "-device", "cpu", "-alpha", "alpha.tif", "scene.dat", "spp.tif")
     tool("pca", "-q", "-device", "cpu", "-nc", 9, "-model", "pca.json", "scene.dat", "pca.tif")
     tool("mnf", "-q", "-nc", 9, "-model", "mnf.json", "scene.dat", "mnf.tif")

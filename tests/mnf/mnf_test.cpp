@@ -50,9 +50,9 @@ Cube noisy_scene(int64_t samples, int64_t lines, int bands, uint32_t seed) {
                          v = std::cos(0.05 * static_cast<double>(l) + 0.01 * static_cast<double>(s)),
                          shared = normal(random);
             for (int b = 0; b < bands; ++b)
-                cube.at(b, l, s) = static_cast<float>(
-                    1000 + 200 * u * std::cos(0.3 * b) + 90 * v * std::sin(0.2 * b + 1) +
-                    (3 + b % 5) * (normal(random) + 0.5 * shared));
+                cube.at(b, l, s) =
+                    static_cast<float>(1000 + 200 * u * std::cos(0.3 * b) + 90 * v * std::sin(0.2 * b + 1) +
+                                       (3 + b % 5) * (normal(random) + 0.5 * shared));
         }
     return cube;
 }
@@ -184,8 +184,8 @@ void expect_reference(const Cube& scene) {
     const auto n = want.mean.size();
     ASSERT_EQ(found.kept.size(), n);
     EXPECT_FALSE(found.model.regularised);
-    const Cube y = transform(scene, mnf::projection(found.model, found.model.components, found.kept,
-                                                    scene.shape.bands));
+    const Cube y =
+        transform(scene, mnf::projection(found.model, found.model.components, found.kept, scene.shape.bands));
     for (size_t k = 0; k < n; ++k) {
         const auto l = want.eigenvalues[k];
         EXPECT_NEAR(found.model.eigenvalues[k], static_cast<double>(l), 1e-8 * static_cast<double>(l)) << k;
@@ -302,8 +302,9 @@ TEST(Mnf, FewComponentsTakeNoiseAway) {
     for (int64_t l = 0; l < 60; ++l)
         for (int64_t s = 0; s < 80; ++s)
             for (int b = 0; b < 20; ++b) {
-                clean.at(b, l, s) = static_cast<float>(500 + 200 * std::sin(0.02 * static_cast<double>(s) + b) +
-                                                       3 * static_cast<double>(l) * std::cos(b));
+                clean.at(b, l, s) =
+                    static_cast<float>(500 + 200 * std::sin(0.02 * static_cast<double>(s) + b) +
+                                       3 * static_cast<double>(l) * std::cos(b));
                 noisy.at(b, l, s) = clean.at(b, l, s) + static_cast<float>(20 * normal(random));
             }
     const auto found = fit(noisy);
@@ -381,8 +382,8 @@ TEST(Mnf, DamagedModelsAreRefusedByTheNameOfTheEntry) {
             EXPECT_NE(what.find(words), std::string::npos) << patch << ": " << what;
         }
     };
-    for (const char* key : {"version", "pixels", "pairs", "regularised", "eigenvalues", "bands", "wavelengths_nm",
-                            "mean", "loadings", "inverse_loadings"})
+    for (const char* key : {"version", "pixels", "pairs", "regularised", "eigenvalues", "bands",
+                            "wavelengths_nm", "mean", "loadings", "inverse_loadings"})
         refused({{key, nullptr}}, std::string("'") + key + "' is missing");
     refused({{"format", "gdal_hsi_pca"}}, "not marked");
     refused({{"pairs", 1}}, "'pairs'");
@@ -409,8 +410,7 @@ TEST(Mnf, ARescaledModelGivesTheSameComponents) {
     auto model = fit(scene).model;
     model.value_scale.assign(5, 1e-4);
     model.value_offset.assign(5, 0);
-    const model::ValueScale other{
-        {0.01, 0.01, 0.005, 0.01, 0.01}, {-0.05, -0.05, -0.025, -0.05, -0.05}, ""};
+    const model::ValueScale other{{0.01, 0.01, 0.005, 0.01, 0.01}, {-0.05, -0.05, -0.025, -0.05, -0.05}, ""};
     const std::vector<int> all{0, 1, 2, 3, 4};
     const Cube want = transform(scene, mnf::projection(model, 5, all, 5));
     const auto by = model::rescaling("m", model, other);

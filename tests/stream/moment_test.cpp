@@ -61,8 +61,7 @@ stream::SceneMoments reference(const Cube& cube) {
     for (size_t b = 0; b < n; ++b)
         r.mean.push_back(static_cast<double>(mean[b]));
     for (size_t i = 0; i < n * n; ++i) {
-        r.covariance.push_back(
-            static_cast<double>(products[i] / static_cast<long double>(r.valid_pixels)));
+        r.covariance.push_back(static_cast<double>(products[i] / static_cast<long double>(r.valid_pixels)));
         r.differences.push_back(static_cast<double>(differences[i] / static_cast<long double>(r.pairs)));
     }
     return r;
@@ -105,8 +104,13 @@ void spoil(Cube& cube) {
 }
 
 TEST(MomentScan, AgreesWithTheDefinition) {
-    for (auto [samples, lines, bands] : {std::tuple{150, 41, 3}, {1, 20, 5}, {9, 1, 11}, {200, 9, 12},
-                                         {193, 17, 13}, {1500, 10, 4}, {2049, 9, 6}}) {
+    for (auto [samples, lines, bands] : {std::tuple{150, 41, 3},
+                                         {1, 20, 5},
+                                         {9, 1, 11},
+                                         {200, 9, 12},
+                                         {193, 17, 13},
+                                         {1500, 10, 4},
+                                         {2049, 9, 6}}) {
         const Cube cube = random_scene(samples, lines, bands, 3);
         expect_close(scan(cube), reference(cube), 1e-14);
     }
