@@ -8,6 +8,7 @@
 
 namespace hsi::tools {
 
+extern const tool::Definition endmembers;
 extern const tool::Definition mnf;
 extern const tool::Definition accuracy, atdca, compare, eadp, info, pca, sahic, sample, spp, svm_classify,
     svm_train, synth, unmix, vd;

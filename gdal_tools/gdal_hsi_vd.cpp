@@ -27,7 +27,7 @@ struct Settings {
 
 /// What the result of every method begins with.
 Json document_of(const tool::Scene& scene, const Settings& settings, int number,
-                           const stream::SceneCovariance& statistics) {
+                 const stream::SceneCovariance& statistics) {
     return {{"source", scene.raster()->path()},        {"method", settings.method},
             {"virtual_dimensionality", number},        {"bands", scene.raster()->bands()},
             {"valid_pixels", statistics.valid_pixels}, {"invalid_pixels", statistics.invalid_pixels}};

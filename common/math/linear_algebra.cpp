@@ -8,6 +8,7 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 #pragma GCC diagnostic pop
 
 #include <algorithm>
@@ -126,6 +127,21 @@ std::vector<double> invert_positive(const std::vector<double>& matrix, int n) {
         for (int j = 0; j < n; ++j)
             result[static_cast<size_t>(i) * static_cast<size_t>(n) + static_cast<size_t>(j)] =
                 0.5 * (inverse(i, j) + inverse(j, i));
+    return result;
+}
+
+std::vector<double> invert(const std::vector<double>& matrix, int n) {
+    const Matrix a = checked(matrix, n);
+    require_finite(matrix);
+    const Eigen::PartialPivLU<Matrix> lu(a);
+    const auto pivots = lu.matrixLU().diagonal().cwiseAbs();
+    if (!(pivots.minCoeff() > 1e-15 * pivots.maxCoeff()))
+        throw Error("a matrix cannot be inverted: it is singular");
+    const Matrix inverse = lu.inverse();
+    std::vector<double> result;
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j)
+            result.push_back(inverse(i, j));
     return result;
 }
 

@@ -34,6 +34,9 @@ SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector
 /// definite (to rounding): linearly dependent bands.
 std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 
+/// The inverse of any n x n matrix, by elimination. Throws Error when it is singular (to rounding).
+std::vector<double> invert(const std::vector<double>& matrix, int n);
+
 /// Turns the sign of a vector of n entries so that its entry of greatest magnitude (the first of equals) is
 /// positive.
 void fix_sign(double* vector, int n);

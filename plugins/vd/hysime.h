@@ -33,8 +33,8 @@ struct SignalSubspace {
     std::vector<double> noise;         ///< standard deviation of a band each: sqrt D
 };
 
-/// \throws Error when the bands depend linearly on one another (R with a unit diagonal has an eigenvalue under
-/// 1e-12) or there are no more pixels than bands: regression then leaves nothing.
+/// \throws Error when the bands depend linearly on one another (R with a unit diagonal has an eigenvalue
+/// under 1e-12) or there are no more pixels than bands: regression then leaves nothing.
 SignalSubspace hysime(const stream::SceneMoments& scene);
 
 } // namespace hsi::vd

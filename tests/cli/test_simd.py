@@ -49,6 +49,8 @@ def chain(folder, simd):
     for method in "osp", "gs":
         tool("atdca", "-q", "-device", "cpu", "-t", 8, "-method", method, "-spectra", method + ".csv", "-map",
              method + ".tif", "-scores", method + "_scores.tif", "scene.dat", method + ".geojson")
+    for method in "nfindr", "vca":
+        tool("endmembers", "-q", "-t", 6, "-method", method, "scene.dat", method + ".csv")
     printed.append(tool("compare", "-json", "-metric", "nrmse,maxsde,sad,rmse,maxabs,ssim", "-map", "apart.tif",
                         "scene.dat", "spp.tif"))
     tool("sample", "-q", "-n", 12, "-seed", 1, "truth.tif", "train.tif", "test.tif")
