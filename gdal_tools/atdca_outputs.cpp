@@ -12,8 +12,8 @@
 namespace hsi::tools {
 namespace {
 
-std::string target_name(size_t rank, const atdca::Target& t) {
-    return "Target " + std::to_string(rank) + " (line " + std::to_string(t.line) + " sample " +
+std::string target_name(const char* what, size_t rank, const atdca::Target& t) {
+    return std::string(what) + " " + std::to_string(rank) + " (line " + std::to_string(t.line) + " sample " +
            std::to_string(t.sample) + ")";
 }
 
@@ -120,12 +120,26 @@ std::vector<std::vector<float>> spectra_at(std::shared_ptr<raster::RasterSource>
     return spectra;
 }
 
+void add_vector_options(tool::Call& call, raster::VectorOptions& options) {
+    call.option("of", options.format, "Vector format of dst")
+        .shown_as("FORMAT")
+        .defaults_to("from the extension of dst, else GPKG")
+        .speaks(tool::Vocabulary::vector_drivers)
+        .under("Output");
+    call.option("dsco", options.dataset_options, "Dataset creation option of dst")
+        .shown_as("NAME=VALUE")
+        .under("Output");
+    call.option("lco", options.layer_options, "Layer creation option of dst")
+        .shown_as("NAME=VALUE")
+        .under("Output");
+}
+
 raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectra,
                                    const std::vector<atdca::Target>& targets,
-                                   const raster::RasterSource& cube) {
+                                   const raster::RasterSource& cube, const char* what) {
     raster::SpectralLibrary library;
     for (size_t k = 0; k < spectra.size(); ++k) {
-        library.names.push_back(target_name(k + 1, targets[k]));
+        library.names.push_back(target_name(what, k + 1, targets[k]));
         library.spectra.emplace_back(spectra[k].begin(), spectra[k].end());
     }
     library.wavelengths_nm = cube.wavelengths_nm();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// What gdal_hsi_atdca writes: maps and scores of all pixels, spectra, points.
+// What gdal_hsi_atdca writes, and of it gdal_hsi_endmembers: maps and scores of all pixels, spectra, points.
 #pragma once
 
 #include "atdca/atdca.h"
 #include "raster/output_set.h"
 #include "raster/spectral_library.h"
 #include "raster/vector_sink.h"
+#include "tool/definition.h"
 #include "tool/run.h"
 
 #include <memory>
@@ -51,10 +52,13 @@ void classify_pixels(tool::Run& run, const AtdcaSettings& s, const stream::CubeS
                      const std::vector<std::vector<float>>& spectra,
                      const std::shared_ptr<raster::RasterSource>& cube);
 
-/// Their names say rank and place; wavelengths are those of the cube that they were read in.
+/// -of, -dsco, -lco of a vector layer of points, dst.
+void add_vector_options(tool::Call& call, raster::VectorOptions& options);
+
+/// Their names say what they are, rank and place; wavelengths are those of the cube that they were read in.
 raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectra,
                                    const std::vector<atdca::Target>& targets,
-                                   const raster::RasterSource& cube);
+                                   const raster::RasterSource& cube, const char* what = "Target");
 
 /// One point a target, with rank, line, sample, score, longitude and latitude.
 raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const raster::RasterSource& source,

@@ -4,9 +4,9 @@
 namespace hsi::tools {
 
 const std::vector<const tool::Definition*>& catalogue() {
-    static const std::vector<const tool::Definition*> all{&accuracy,     &atdca,     &compare, &detect, &eadp,
-                                                          &info,         &pca,       &sahic,   &sample, &spp,
-                                                          &svm_classify, &svm_train, &synth,   &unmix,  &vd};
+    static const std::vector<const tool::Definition*> all{
+        &accuracy, &atdca,  &compare, &detect,       &eadp,      &endmembers, &info,  &mnf, &pca,
+        &sahic,    &sample, &spp,     &svm_classify, &svm_train, &synth,      &unmix, &vd};
     return all;
 }
 

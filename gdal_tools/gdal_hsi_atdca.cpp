@@ -133,17 +133,7 @@ void declare(tool::Call& call) {
     call.input(
         "reference", s.reference, Content::spectra,
         "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, .csv)");
-    call.option("of", s.targets.format, "Vector format of dst")
-        .shown_as("FORMAT")
-        .defaults_to("from the extension of dst, else GPKG")
-        .speaks(tool::Vocabulary::vector_drivers)
-        .under("Output");
-    call.option("dsco", s.targets.dataset_options, "Dataset creation option of dst")
-        .shown_as("NAME=VALUE")
-        .under("Output");
-    call.option("lco", s.targets.layer_options, "Layer creation option of dst")
-        .shown_as("NAME=VALUE")
-        .under("Output");
+    tools::add_vector_options(call, s.targets);
     call.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
         .shown_as("NAME=VALUE")
         .under("Output");

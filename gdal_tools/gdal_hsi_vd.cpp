@@ -3,13 +3,16 @@
 #include "catalogue.h"
 #include "core/error.h"
 #include "stream/covariance_scan.h"
+#include "stream/moment_scan.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
+#include "vd/hysime.h"
 #include "vd/vd.h"
 
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hsi {
 namespace {
@@ -22,19 +25,52 @@ struct Settings {
     bool json = false;
 };
 
-void estimate(tool::Run& run, const Settings& settings) {
-    if (settings.json) run.only_print();
-    tool::Scene scene(run, "virtual dimensionality");
-    scene.read_once();
-    scene.set_fate("and left out");
-    run.report()["device"] = tool::describe_devices(run, {}, nullptr);
-    const auto covariance = [&] { return std::make_unique<stream::CovarianceScan>(scene.shape().bands); };
-    if (run.options().dry_run)
-        return tool::print_plan(run, scene.cube(), *covariance(), run.pass("covariance", 1));
-    const auto statistics = scene.scan("covariance", 1, covariance);
+/// What the result of every method begins with.
+Json document_of(const tool::Scene& scene, const Settings& settings, int number,
+                 const stream::SceneCovariance& statistics) {
+    return {{"source", scene.raster()->path()},        {"method", settings.method},
+            {"virtual_dimensionality", number},        {"bands", scene.raster()->bands()},
+            {"valid_pixels", statistics.valid_pixels}, {"invalid_pixels", statistics.invalid_pixels}};
+}
+
+/// The result into the report and to the user: as JSON, or its table and the number.
+void tell(tool::Run& run, const Settings& settings, const Json& document,
+          const std::vector<std::string>& table) {
+    run.report()["result"] = document;
+    if (settings.json) return run.print(document.dump(1));
+    for (const auto& line : table)
+        run.note(line);
+    run.print("Virtual dimensionality: " + document["virtual_dimensionality"].dump());
+}
+
+void tell_hysime(tool::Run& run, const Settings& settings, const tool::Scene& scene,
+                 const stream::SceneMoments& moments) {
+    const auto result = vd::hysime(moments);
+    auto document = document_of(scene, settings, result.dimension, moments);
+    std::vector<std::string> table;
+    char line[120];
+    std::snprintf(line, sizeof line, "%5s %15s %15s %15s %15s  %s", "no.", "eigenvalue", "power",
+                  "noise power", "delta", "signal");
+    table.emplace_back(line);
+    document["eigenvalues"] = Json::array();
+    for (const auto& d : result.directions) {
+        document["eigenvalues"].push_back({{"eigenvalue", d.eigenvalue},
+                                           {"power", d.power},
+                                           {"noise_power", d.noise_power},
+                                           {"delta", d.delta},
+                                           {"signal", d.signal}});
+        std::snprintf(line, sizeof line, "%5zu %15.8g %15.8g %15.8g %15.8g  %s", table.size(), d.eigenvalue,
+                      d.power, d.noise_power, d.delta, d.signal ? "yes" : "no");
+        table.emplace_back(line);
+    }
+    document["noise_standard_deviation"] = result.noise;
+    tell(run, settings, document, table);
+}
+
+void tell_test(tool::Run& run, const Settings& settings, const tool::Scene& scene,
+               const stream::SceneCovariance& statistics) {
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const auto result = vd::estimate(statistics, method, settings.false_alarm);
-
     if (result.doubtful > 0)
         run.warn(std::to_string(result.doubtful) + " of the " + std::to_string(result.number) +
                  " signals have less than 1e-9 of the largest eigenvalue, which may be what rounding left: a "
@@ -47,32 +83,48 @@ void estimate(tool::Run& run, const Settings& settings) {
                         {"difference", e.correlation - e.covariance},
                         {"threshold", e.threshold},
                         {"signal", e.signal}});
-    Json document = {{"source", scene.raster()->path()},
-                     {"method", settings.method},
-                     {"false_alarm_probability", settings.false_alarm},
-                     {"virtual_dimensionality", result.number},
-                     {"doubtful", result.doubtful},
-                     {"bands", scene.raster()->bands()},
-                     {"valid_pixels", statistics.valid_pixels},
-                     {"invalid_pixels", statistics.invalid_pixels},
-                     {"eigenvalues", test}};
+    auto document = document_of(scene, settings, result.number, statistics);
+    document["false_alarm_probability"] = settings.false_alarm;
+    document["doubtful"] = result.doubtful;
+    document["eigenvalues"] = test;
     if (!result.noise.empty()) document["noise_standard_deviation"] = result.noise;
-    run.report()["result"] = document;
-    if (settings.json) {
-        run.print(document.dump(1));
-        return;
-    }
+    std::vector<std::string> table;
     char line[120];
     std::snprintf(line, sizeof line, "%5s %15s %15s %15s %15s  %s", "no.", "correlation", "covariance",
                   "difference", "threshold", "signal");
-    run.note(line);
-    for (size_t i = 0; i < result.test.size(); ++i) {
-        const auto& e = result.test[i];
-        std::snprintf(line, sizeof line, "%5zu %15.8g %15.8g %15.8g %15.8g  %s", i + 1, e.correlation,
+    table.emplace_back(line);
+    for (const auto& e : result.test) {
+        std::snprintf(line, sizeof line, "%5zu %15.8g %15.8g %15.8g %15.8g  %s", table.size(), e.correlation,
                       e.covariance, e.correlation - e.covariance, e.threshold, e.signal ? "yes" : "no");
-        run.note(line);
+        table.emplace_back(line);
     }
-    run.print("Virtual dimensionality: " + std::to_string(result.number));
+    tell(run, settings, document, table);
+}
+
+/// One pass with the scan that make() makes for the scene, and what tell_result() makes of its result.
+template <class Make, class Tell>
+void estimate(tool::Scene& scene, const char* pass, Make make, Tell tell_result) {
+    tool::Run& run = scene.run();
+    if (run.options().dry_run) return tool::print_plan(run, scene.cube(), *make(), run.pass(pass, 1));
+    tell_result(scene.scan(pass, 1, make));
+}
+
+void run_vd(tool::Run& run, const Settings& settings) {
+    if (settings.json) run.only_print();
+    tool::Scene scene(run, "virtual dimensionality");
+    scene.read_once();
+    scene.set_fate("and left out");
+    run.report()["device"] = tool::describe_devices(run, {}, nullptr);
+    if (settings.method == "hysime")
+        // The matrix is inverted: its products need all the digits of double.
+        estimate(
+            scene, "moments", [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); },
+            [&](const stream::SceneMoments& moments) { tell_hysime(run, settings, scene, moments); });
+    else
+        estimate(
+            scene, "covariance",
+            [&] { return std::make_unique<stream::CovarianceScan>(scene.shape().bands); },
+            [&](const stream::SceneCovariance& found) { tell_test(run, settings, scene, found); });
 }
 
 void declare(tool::Call& call) {
@@ -81,26 +133,33 @@ void declare(tool::Call& call) {
     call.add_compute(false);
     call.choice<std::string>("method", s.method, "The test",
                              {{"hfc", "hfc", "Harsanyi, Farrand and Chang"},
-                              {"nwhfc", "nwhfc", "the same after the noise was whitened"}});
-    call.option("pf", s.false_alarm, "False-alarm probability of the test, between 0 and 1").shown_as("P");
+                              {"nwhfc", "nwhfc", "the same after the noise was whitened"},
+                              {"hysime", "hysime", "the signal subspace by HySime"}});
+    call.option("pf", s.false_alarm, "False-alarm probability of hfc and nwhfc, between 0 and 1")
+        .shown_as("P");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
-    call.check([&s](const tool::CommonOptions&) {
+    call.check([&s, &call](const tool::CommonOptions&) {
+        if (s.method == "hysime" && call.given("pf"))
+            throw UsageError("-pf does not go with -method hysime: there is no test with false alarms",
+                             "Leave it out, or use -method hfc or nwhfc.");
         if (!(s.false_alarm > 0 && s.false_alarm < 1))
             throw UsageError("-pf: " + std::to_string(s.false_alarm) + " is no false-alarm probability",
                              "Use a number between 0 and 1, for example 1e-3.");
     });
-    call.body([&s](tool::Run& run) { estimate(run, s); });
+    call.body([&s](tool::Run& run) { run_vd(run, s); });
 }
 
 } // namespace
 
 const tool::Definition tools::vd{
     "vd",
-    "Virtual dimensionality (HFC, NWHFC)",
+    "Virtual dimensionality (HFC, NWHFC, HySime)",
     "Virtual dimensionality: the number of spectrally distinct signals in a scene, by the "
-    "Harsanyi-Farrand-Chang test (hfc) or its noise-whitened form (nwhfc).",
+    "Harsanyi-Farrand-Chang test (hfc), its noise-whitened form (nwhfc), or the signal subspace of least "
+    "error (hysime).",
     {{"gdal_hsi_vd scene.img", "The test of every pair of eigenvalues, and the number"},
      {"gdal_hsi_vd -q -method nwhfc -pf 1e-4 scene.img", "The number alone"},
+     {"gdal_hsi_vd -method hysime scene.img", "Without a false-alarm probability"},
      {"gdal_hsi_vd -json scene.img | python3 -m json.tool", "For programs"}},
     "",
     declare};

@@ -32,9 +32,9 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
     return spec;
 }
 
-raster::OutputSpec band_spec(const stream::CubeShape& scene, const pca::Model& model) {
+raster::OutputSpec band_spec(const stream::CubeShape& scene, const model::ModelBands& model) {
     raster::OutputSpec spec;
-    spec.shape = {scene.samples, scene.lines, model.band_count()};
+    spec.shape = {scene.samples, scene.lines, static_cast<int>(model.mean.size())};
     spec.holes = true;
     for (size_t b = 0; b < model.mean.size(); ++b) {
         raster::BandSpec band{"Band " + std::to_string(model.bands[b]), {}};

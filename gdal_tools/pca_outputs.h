@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The rasters of gdal_hsi_pca: components, bands that are made of them again, and both as a VRT.
+// The rasters of gdal_hsi_pca, and of other tools that project: components, bands that are made of them
+// again, and both as a VRT.
 #pragma once
 
 #include "pca/pca.h"
@@ -11,7 +12,8 @@ namespace hsi::tools {
 raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
                                   const pca::Model* model);
 
-raster::OutputSpec band_spec(const stream::CubeShape& scene, const pca::Model& model);
+/// The model's bands, made of components again.
+raster::OutputSpec band_spec(const stream::CubeShape& scene, const model::ModelBands& model);
 
 /// dst as a VRT: each band is a dot product of the source's bands that is computed when it is read.
 void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,

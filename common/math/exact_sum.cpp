@@ -192,4 +192,15 @@ double ExactSums::value(size_t i) const {
     return round(digit.data(), count, lowest);
 }
 
+double ExactSums::value_with(size_t i, std::initializer_list<double> terms) const {
+    if (!m_special.empty() && (m_special[i] != 0 || std::isnan(m_special[i]))) return m_special[i];
+    ExactSum sum;
+    for (size_t d = 0; d < m_digit.size(); ++d)
+        if (m_digit[d]) sum.m_digit[d] = m_digit[d][i];
+    sum.normalise(); // digits may have grown to 63 bits
+    for (const double x : terms)
+        sum.add(x);
+    return sum.value();
+}
+
 } // namespace hsi::math

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -42,6 +43,8 @@ class ExactSums {
     void add(size_t first, const double* x, size_t count);
     void add(const ExactSums& other); ///< merges sums of the same number
     double value(size_t i) const;     ///< equal to ExactSum's for the same terms
+    /// The value of sum i with further terms, which may cancel it.
+    double value_with(size_t i, std::initializer_list<double> terms) const;
     /// The most memory that `count` sums take when every term is a multiple of 2^lowest and, like every sum,
     /// below 2^highest in magnitude (the least and the greatest doubles: -1074, 1024).
     static uint64_t most_bytes(size_t count, int lowest, int highest);

@@ -8,6 +8,7 @@
 #pragma GCC diagnostic ignored "-Wshadow"
 #include <Eigen/Cholesky>
 #include <Eigen/Eigenvalues>
+#include <Eigen/LU>
 #pragma GCC diagnostic pop
 
 #include <algorithm>
@@ -62,20 +63,46 @@ void fix_sign(double* vector, int n) {
             vector[i] = -vector[i];
 }
 
+namespace {
+
+/// What Eigen sorts in rising order, falling, as rows with the common sign.
+SymmetricEigen falling(const Eigen::VectorXd& values, const Matrix& vectors, int n) {
+    SymmetricEigen result;
+    result.size = n;
+    for (int k = n - 1; k >= 0; --k) {
+        result.values.push_back(values[k]);
+        for (int i = 0; i < n; ++i)
+            result.vectors.push_back(vectors(i, k));
+        fix_sign(result.vectors.data() + result.vectors.size() - static_cast<size_t>(n), n);
+    }
+    return result;
+}
+
+} // namespace
+
 SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n) {
     const Matrix a = checked(matrix, n);
     require_finite(matrix);
     const Eigen::SelfAdjointEigenSolver<Matrix> solver(a);
     require_success(solver);
-    SymmetricEigen result;
-    result.size = n;
-    for (int k = n - 1; k >= 0; --k) { // Eigen sorts in rising order
-        result.values.push_back(solver.eigenvalues()[k]);
-        for (int i = 0; i < n; ++i)
-            result.vectors.push_back(solver.eigenvectors()(i, k));
-        fix_sign(result.vectors.data() + result.vectors.size() - static_cast<size_t>(n), n);
-    }
-    return result;
+    return falling(solver.eigenvalues(), solver.eigenvectors(), n);
+}
+
+SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n) {
+    const Matrix left = checked(a, n), right = checked(b, n);
+    require_finite(a);
+    require_finite(b);
+    const Eigen::LLT<Matrix> cholesky(right);
+    if (cholesky.info() != Eigen::Success)
+        throw Error("a matrix that must be positive definite is not: bands depend linearly on one another",
+                    "Leave out constant or repeated bands (-b), or use more pixels than bands.");
+    // L^-1 a L^-T has the same eigenvalues; its eigenvectors are L'v.
+    const Matrix half = cholesky.matrixL().solve(left);
+    Matrix inner = cholesky.matrixL().solve(half.transpose());
+    inner = (0.5 * (inner + inner.transpose())).eval();
+    const Eigen::SelfAdjointEigenSolver<Matrix> solver(inner);
+    require_success(solver);
+    return falling(solver.eigenvalues(), cholesky.matrixU().solve(solver.eigenvectors()), n);
 }
 
 std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n) {
@@ -118,6 +145,21 @@ std::vector<double> invert_positive(const std::vector<double>& matrix, int n) {
         for (int j = 0; j < n; ++j)
             result[static_cast<size_t>(i) * static_cast<size_t>(n) + static_cast<size_t>(j)] =
                 0.5 * (inverse(i, j) + inverse(j, i));
+    return result;
+}
+
+std::vector<double> invert(const std::vector<double>& matrix, int n) {
+    const Matrix a = checked(matrix, n);
+    require_finite(matrix);
+    const Eigen::PartialPivLU<Matrix> lu(a);
+    const auto pivots = lu.matrixLU().diagonal().cwiseAbs();
+    if (!(pivots.minCoeff() > 1e-15 * pivots.maxCoeff()))
+        throw Error("a matrix cannot be inverted: it is singular");
+    const Matrix inverse = lu.inverse();
+    std::vector<double> result;
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j < n; ++j)
+            result.push_back(inverse(i, j));
     return result;
 }
 

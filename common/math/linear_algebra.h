@@ -25,12 +25,20 @@ SymmetricEigen eigen_symmetric(const std::vector<double>& matrix, int n);
 /// The eigenvalues alone, in falling order: cheaper. Throws Error when the matrix holds NaN or infinities.
 std::vector<double> eigenvalues_symmetric(const std::vector<double>& matrix, int n);
 
+/// a v = l b v of a symmetric and a symmetric positive definite matrix: the vectors have v'b v = 1 (and so
+/// mutually 0), not unit length. Throws Error when b is not positive definite (to rounding), and when a
+/// matrix holds NaN or infinities.
+SymmetricEigen eigen_generalized(const std::vector<double>& a, const std::vector<double>& b, int n);
+
 /// The inverse of a symmetric positive definite matrix, by Cholesky. Throws Error when it is not positive
 /// definite (to rounding): linearly dependent bands.
 std::vector<double> invert_positive(const std::vector<double>& matrix, int n);
 
 /// L^-1, lower, of a symmetric positive definite matrix L L' (Cholesky). Throws Error as invert_positive().
 std::vector<double> invert_factor(const std::vector<double>& matrix, int n);
+
+/// The inverse of any n x n matrix, by elimination. Throws Error when it is singular (to rounding).
+std::vector<double> invert(const std::vector<double>& matrix, int n);
 
 /// Turns the sign of a vector of n entries so that its entry of greatest magnitude (the first of equals) is
 /// positive.

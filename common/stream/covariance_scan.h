@@ -77,6 +77,7 @@ class CovarianceScan : public Operation {
   protected:
     /// For other backends: adds what a worker has gathered.
     void merge(const CovarianceSums& sums) { m_total.add(sums); }
+    const CovarianceSums& total() const { return m_total; }
     int bands() const { return m_total.bands; }
 
   private:

@@ -75,6 +75,24 @@ Transform projection(const Model& model, int components, const std::vector<int>&
 /// Components (the first `components`) back to the model's bands.
 Transform reconstruction(const Model& model, int components);
 
+/// The same for a few pixels, in double precision: what other algorithms decide on. `transform` must outlive
+/// it.
+class BlockTransform {
+  public:
+    static constexpr int64_t pixels = 128;
+    explicit BlockTransform(const Transform& transform);
+    ~BlockTransform();
+    /// Output o of pixel (line, sample + i) of `in`, i < count <= pixels, is at [o * pixels + i]: NaN where
+    /// the pixel is invalid. Valid until the next call. Nothing depends on where a block begins.
+    double* apply(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count);
+    static uint64_t bytes(const Transform& transform); ///< that it holds
+
+  private:
+    struct State;
+    const Transform& m_transform;
+    std::unique_ptr<State> m_state;
+};
+
 /// The operation of a transform: one output of transform.outputs bands; invalid pixels come out as NaN.
 std::unique_ptr<stream::Operation> make_transform(Transform transform);
 

@@ -10,69 +10,88 @@
 #include <utility>
 
 namespace hsi::pca {
+static_assert(BlockTransform::pixels == block_pixels);
+
+struct BlockTransform::State {
+    explicit State(const Transform& transform)
+        : simd(simd_kernels()),
+          sum(static_cast<size_t>(transform.outputs) * static_cast<size_t>(block_pixels)),
+          magnitude(static_cast<size_t>(block_pixels)),
+          tail(static_cast<size_t>(group_inputs * block_pixels)) {}
+
+    const SimdKernels& simd;
+    std::vector<double> sum;       ///< outputs x block_pixels
+    std::vector<double> magnitude; ///< block_pixels: sums of |value|; floats cannot overflow them
+    std::vector<float> tail;       ///< group_inputs x block_pixels
+};
+
+BlockTransform::BlockTransform(const Transform& transform)
+    : m_transform(transform), m_state(std::make_unique<State>(transform)) {}
+
+BlockTransform::~BlockTransform() = default;
+
+uint64_t BlockTransform::bytes(const Transform& transform) {
+    return static_cast<uint64_t>(block_pixels) *
+           (static_cast<uint64_t>(transform.outputs) * 8 + 8 + group_inputs * 4);
+}
+
+double* BlockTransform::apply(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count) {
+    auto& [simd, sum, magnitude, tail] = *m_state;
+    const int inputs = m_transform.inputs, outputs = m_transform.outputs;
+    for (int o = 0; o < outputs; ++o)
+        std::fill_n(sum.begin() + o * block_pixels, block_pixels, m_transform.offset[static_cast<size_t>(o)]);
+    std::fill(magnitude.begin(), magnitude.end(), 0.0);
+    const int64_t whole = (count + 15) / 16 * 16;
+    for (int b = 0; b < inputs; b += group_inputs) {
+        const int group = std::min(group_inputs, inputs - b);
+        const float* first = in.row(b, line) + sample;
+        ptrdiff_t stride = in.band_stride;
+        if (whole != count) { // vectors must not read past the tile
+            for (int k = 0; k < group; ++k) {
+                float* const row = tail.data() + k * block_pixels;
+                std::memcpy(row, in.row(b + k, line) + sample, static_cast<size_t>(count) * sizeof(float));
+                std::fill(row + count, row + whole, 0.0f);
+            }
+            first = tail.data();
+            stride = block_pixels;
+        }
+        simd.add_products(first, stride, group, m_transform.matrix.data() + b, inputs, outputs, whole,
+                          sum.data(), magnitude.data());
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        const double m = magnitude[static_cast<size_t>(i)];
+        if (!std::isfinite(m) || (m == 0 && m_transform.zero_is_invalid))
+            for (int o = 0; o < outputs; ++o)
+                sum[static_cast<size_t>(o * block_pixels + i)] = std::numeric_limits<double>::quiet_NaN();
+    }
+    return sum.data();
+}
+
 namespace {
 
 class TransformWorker final : public stream::Worker {
   public:
     explicit TransformWorker(const Transform& transform)
-        : m_simd(simd_kernels()), m_transform(transform),
-          m_sum(static_cast<size_t>(transform.outputs) * static_cast<size_t>(block_pixels)),
-          m_magnitude(static_cast<size_t>(block_pixels)),
-          m_tail(static_cast<size_t>(group_inputs * block_pixels)) {}
+        : m_outputs(transform.outputs), m_transform(transform) {}
 
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override {
         for (int64_t line = 0; line < tile.core.h; ++line)
-            for (int64_t sample = 0; sample < tile.core.w; sample += block_pixels)
-                process_block(in, out[0], line, sample, std::min(block_pixels, tile.core.w - sample));
+            for (int64_t sample = 0; sample < tile.core.w; sample += block_pixels) {
+                const int64_t count = std::min(block_pixels, tile.core.w - sample);
+                const double* const y = m_transform.apply(in, line, sample, count);
+                for (int o = 0; o < m_outputs; ++o) {
+                    const double* const from = y + o * block_pixels;
+                    float* const to = out[0].row(o, line) + sample;
+                    for (int64_t i = 0; i < count; ++i)
+                        to[i] = static_cast<float>(from[i]);
+                }
+            }
     }
 
   private:
-    void process_block(const CubeView<float>& in, const CubeView<float>& out, int64_t line, int64_t sample,
-                       int64_t count) {
-        const int inputs = m_transform.inputs, outputs = m_transform.outputs;
-        for (int o = 0; o < outputs; ++o)
-            std::fill_n(m_sum.begin() + o * block_pixels, block_pixels,
-                        m_transform.offset[static_cast<size_t>(o)]);
-        std::fill(m_magnitude.begin(), m_magnitude.end(), 0.0);
-        const int64_t whole = (count + 15) / 16 * 16;
-        for (int b = 0; b < inputs; b += group_inputs) {
-            const int group = std::min(group_inputs, inputs - b);
-            const float* first = in.row(b, line) + sample;
-            ptrdiff_t stride = in.band_stride;
-            if (whole != count) { // vectors must not read past the tile
-                for (int k = 0; k < group; ++k) {
-                    float* const row = m_tail.data() + k * block_pixels;
-                    std::memcpy(row, in.row(b + k, line) + sample,
-                                static_cast<size_t>(count) * sizeof(float));
-                    std::fill(row + count, row + whole, 0.0f);
-                }
-                first = m_tail.data();
-                stride = block_pixels;
-            }
-            m_simd.add_products(first, stride, group, m_transform.matrix.data() + b, inputs, outputs, whole,
-                                m_sum.data(), m_magnitude.data());
-        }
-        for (int64_t i = 0; i < count; ++i) {
-            const double m = m_magnitude[static_cast<size_t>(i)];
-            if (!std::isfinite(m) || (m == 0 && m_transform.zero_is_invalid))
-                for (int o = 0; o < outputs; ++o)
-                    m_sum[static_cast<size_t>(o * block_pixels + i)] =
-                        std::numeric_limits<double>::quiet_NaN();
-        }
-        for (int o = 0; o < outputs; ++o) {
-            const double* const from = m_sum.data() + o * block_pixels;
-            float* const to = out.row(o, line) + sample;
-            for (int64_t i = 0; i < count; ++i)
-                to[i] = static_cast<float>(from[i]);
-        }
-    }
-
-    const SimdKernels& m_simd;
-    const Transform& m_transform;
-    std::vector<double> m_sum;       ///< outputs x block_pixels
-    std::vector<double> m_magnitude; ///< block_pixels: sums of |value|; floats cannot overflow them
-    std::vector<float> m_tail;       ///< group_inputs x block_pixels
+    const int m_outputs;
+    BlockTransform m_transform;
 };
 
 class TransformOperation final : public stream::Operation {
@@ -86,8 +105,7 @@ class TransformOperation final : public stream::Operation {
     }
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
-        return static_cast<uint64_t>(block_pixels) *
-               (static_cast<uint64_t>(m_transform.outputs) * 8 + 8 + group_inputs * 4);
+        return BlockTransform::bytes(m_transform);
     }
     /// A tile is read once: it need not leave a small machine's last-level cache on the way.
     uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }

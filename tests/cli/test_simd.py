@@ -38,9 +38,11 @@ def chain(folder, simd):
     values[:, 40, 3] = 0
     values[7, 90, 140] = np.nan
     values.flush()
-    printed = [tool("vd", "-q", "-json", "scene.dat"), tool("vd", "-q", "-json", "-method", "nwhfc", "scene.dat")]
+    printed = [tool("vd", "-q", "-json", "scene.dat"), tool("vd", "-q", "-json", "-method", "nwhfc", "scene.dat"),
+               tool("vd", "-q", "-json", "-method", "hysime", "scene.dat")]
     tool("spp", "-q", "-device", "cpu", "-alpha", "alpha.tif", "scene.dat", "spp.tif")
     tool("pca", "-q", "-device", "cpu", "-nc", 9, "-model", "pca.json", "scene.dat", "pca.tif")
+    tool("mnf", "-q", "-nc", 9, "-model", "mnf.json", "scene.dat", "mnf.tif")
     tool("eadp", "-q", "-device", "cpu", "-nc", 3, "-c", 2, "scene.dat", "eadp.tif")
     tool("eadp", "-q", "-device", "cpu", "-nc", 2, "-c", 2, "-scheme", "exact", "-precision", "double", "scene.dat",
          "exact.tif")
@@ -52,6 +54,8 @@ def chain(folder, simd):
         tool("detect", "-q", "-method", method, *target, "scene.dat", method + ".tif")
     tool("detect", "-q", "-window", 3, 11, "-srcwin", 20, 30, 70, 20, "scene.dat", "local.tif")
     tool("detect", "-q", "-window", 1, 5, "-srcwin", 20, 30, 70, 20, "scene.dat", "local_pixels.tif")
+    for method in "nfindr", "vca":
+        tool("endmembers", "-q", "-t", 6, "-method", method, "scene.dat", method + ".csv")
     printed.append(tool("compare", "-json", "-metric", "nrmse,maxsde,sad,rmse,maxabs,ssim", "-map", "apart.tif",
                         "scene.dat", "spp.tif"))
     tool("sample", "-q", "-n", 12, "-seed", 1, "truth.tif", "train.tif", "test.tif")

@@ -63,6 +63,64 @@ def test_real_scenes_agree_with_numpy(name, method):
         assert succeed(vd("-q", "-method", method, "-pf", p, path)).out.split()[-1] == str(reference(x, method, p)[3])
 
 
+def hysime_reference(x):
+    """The definition with the residuals themselves: Rs is that of x less its noise, not taken from R alone."""
+    n = x.shape[1]
+    r = x @ x.T / n
+    p = np.linalg.inv(r)
+    residual = (p / np.diag(p)[:, None]) @ x
+    signal = x - residual
+    noise = np.diag(np.diag(residual @ residual.T / n))
+    rs = signal @ signal.T / n
+    noise += 1e-5 * np.trace(rs) / len(x) * np.eye(len(x))
+    values, e = np.linalg.eigh(rs)
+    power, noise_power = np.diag(e.T @ r @ e)[::-1], np.diag(e.T @ noise @ e)[::-1]
+    delta = 2 * noise_power - power
+    return values[::-1], power, noise_power, delta, np.sqrt(np.diag(residual @ residual.T / n))
+
+
+def test_hysime_is_the_definition(scene):
+    result = json.loads(succeed(vd("-json", "-method", "hysime", scene)).out)
+    values, power, noise_power, delta, noise = hysime_reference(read(scene).reshape(12, -1))
+    assert result["virtual_dimensionality"] == (delta < 0).sum()
+    found = result["eigenvalues"]
+    for name, want in (("eigenvalue", values), ("power", power), ("noise_power", noise_power)):
+        assert np.allclose([e[name] for e in found], want, rtol=1e-6)
+    assert np.allclose(result["noise_standard_deviation"], noise, rtol=1e-6)
+    assert [e["signal"] for e in found] == list(delta < 0)
+    assert "false_alarm_probability" not in result
+
+
+@pytest.mark.parametrize("name, number", [("jasper_ridge/jasper_ridge.img", 17), ("indian_pines/indian_pines.img", 18),
+                                          ("pavia_centre/pavia_centre.img", 64)])
+def test_hysime_finds_the_known_dimensions(name, number):
+    path = real_scene(name)
+    result = json.loads(succeed(vd("-json", "-method", "hysime", path)).out)
+    assert result["virtual_dimensionality"] == number
+    x = read(path)
+    x = x.reshape(len(x), -1)
+    x = x[:, (x != 0).any(0)]
+    assert np.allclose(result["noise_standard_deviation"], hysime_reference(x)[4], rtol=1e-6)
+    assert succeed(vd("-q", "-method", "hysime", path)).out == f"Virtual dimensionality: {number}\n"
+
+
+def test_hysime_does_not_depend_on_threads_tiles_and_memory(scene):
+    texts = {succeed(vd("-json", "-method", "hysime", *options, scene)).out for options in
+             ([], ["-threads", 1], ["-threads", 3, "-tile", 16, 8], ["-memory", "64MB"])}
+    assert len(texts) == 1
+
+
+def test_hysime_says_why_it_cannot_estimate_the_noise(scene, tmp_path):
+    twin = cube(bands=4)
+    twin[2] = 3 * twin[1]
+    result = vd("-method", "hysime", write_scene(tmp_path / "t.img", twin))
+    assert result.code == 1 and "HySime" in first_error(result) and "linearly" in first_error(result)
+    result = vd("-method", "hysime", "-srcwin", 0, 0, 4, 3, scene)
+    assert result.code == 1 and "12 valid pixels" in first_error(result)
+    result = vd("-method", "hysime", "-pf", 1e-3, scene)
+    assert result.code == 2 and "-pf" in first_error(result)
+
+
 def test_invalid_pixels_and_empty_bands_are_left_out(tmp_path):
     data = cube()
     data[3, 5:9, 7:20] = -9999

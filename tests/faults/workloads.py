@@ -86,6 +86,8 @@ REPORT = ("-report", "{report}")
 JOBS = [
     Job("pca", "gdal_hsi_pca", ("-nc", "2", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
         {"model": "new.json", "dst": "o.tif", "report": "run.json"}, SCENE),
+    Job("mnf", "gdal_hsi_mnf", ("-nc", "2", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
+        {"model": "new.json", "dst": "o.tif", "report": "run.json"}, SCENE, devices=False),
     Job("pca_apply", "gdal_hsi_pca", ("--optfile", "options.txt", REPORT, "s.img", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE + ("pca.json", "options.txt")),
     Job("pca_vrt", "gdal_hsi_pca", ("-nc", "2", "-of", "VRT", ("-model", "{model}"), REPORT, "s.img", "{dst}"),
@@ -104,6 +106,9 @@ JOBS = [
     Job("atdca_texts", "gdal_hsi_atdca",
         ("-t", "3", ("-spectra", "{spectra}"), ("-map", "{map}"), "-reference", "library.csv", "y.tif", "{dst}"),
         {"spectra": "targets.csv", "map": "near.vrt", "dst": "o.geojson"}, ("y.tif", "library.csv"), prints=True),
+    Job("endmembers", "gdal_hsi_endmembers",
+        ("-t", "3", ("-spectra", "{spectra}"), REPORT, "s.img", "{dst}"),
+        {"spectra": "targets.sli", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
     Job("vd", "gdal_hsi_vd", (REPORT, "components.vrt"), {"report": "run.json"}, SCENE + ("components.vrt",),
         overwrite=False, devices=False, prints=True),
     Job("sample", "gdal_hsi_sample", ("-n", "5", "-like", "s.img", REPORT, "labels.tif", "{dst}", "{dst_test}"),

@@ -1,0 +1,546 @@
+// SPDX-License-Identifier: MIT
+#include "stream/moment_scan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "stream/moment_scan.cpp"
+#include <hwy/foreach_target.h> // must come before highway.h
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+#ifndef HSI_MOMENT_CONSTANTS
+#define HSI_MOMENT_CONSTANTS
+namespace hsi::stream {
+namespace {
+/// Pixels whose products are added in registers before they join the block's sums: with 224 bands they leave
+/// a second-level cache of 512 kB some room.
+constexpr int64_t run_pixels = 192;
+/// Bands of one register tile (12 accumulators, 3 + 1 operands, the 16 registers of AVX2) and of a panel of
+/// columns that stays in the first-level cache.
+constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
+/// Sums that the pixels of a run are spread over, pixel i adding to sum i % 4: a register of AVX2. Wider ones
+/// would need a second order of additions, or turns on AVX2 that cost more than they bring.
+constexpr int64_t spread = 4;
+
+/// Pixels of a block, counted line by line: where a band's values begin, and how they lie.
+struct PixelRun {
+    ptrdiff_t line_stride; ///< of the band's values
+    int64_t samples;       ///< of a line of the block
+    int64_t first, count;  ///< pixels
+
+    /// f(values of a stretch within one line, its pixels, pixel of the run).
+    template <class F>
+    void for_stretches(const float* band, F f) const {
+        int64_t line = first / samples, sample = first % samples;
+        for (int64_t done = 0; done < count; ++line, sample = 0) {
+            const int64_t n = std::min(samples - sample, count - done);
+            f(band + line * line_stride + sample, n, done);
+            done += n;
+        }
+    }
+};
+} // namespace
+} // namespace hsi::stream
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace hsi::stream {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// magnitude[i] += |x_i|: NaN and infinities stay visible, and so does a pixel that is zero in all bands.
+void add_magnitudes(const float* HWY_RESTRICT x, const float* next, int64_t count,
+                    float* HWY_RESTRICT magnitude) {
+    const hn::CappedTag<float, 16> d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    int64_t i = 0;
+    for (; i + lanes <= count; i += lanes) {
+        hwy::Prefetch(next + i);
+        hn::StoreU(hn::Add(hn::LoadU(d, magnitude + i), hn::Abs(hn::LoadU(d, x + i))), d, magnitude + i);
+    }
+    for (; i < count; ++i)
+        magnitude[i] += std::fabs(x[i]);
+}
+
+/// out[i] = x_i - centre for the pixels of a run with keep[i] > 0, 0 for the others.
+void centre_band(const float* band, const PixelRun& run, float centre, const double* HWY_RESTRICT keep,
+                 double* HWY_RESTRICT out) {
+    const hn::CappedTag<double, static_cast<size_t>(spread)> d;
+    const hn::Rebind<float, decltype(d)> df;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const double c = static_cast<double>(centre);
+    const auto centres = hn::Set(d, c);
+    run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
+        int64_t i = 0;
+        for (; i + lanes <= n; i += lanes) {
+            const auto wanted = hn::Gt(hn::LoadU(d, keep + at + i), hn::Zero(d));
+            const auto v = hn::Sub(hn::PromoteTo(d, hn::LoadU(df, x + i)), centres);
+            hn::StoreU(hn::IfThenElseZero(wanted, v), d, out + at + i);
+        }
+        for (; i < n; ++i)
+            out[at + i] = keep[at + i] > 0 ? static_cast<double>(x[i]) - c : 0.0;
+    });
+}
+
+/// out[i] = x_(i + 1) - x_i for the pixels of a run with keep[i] > 0, 0 for the others. x_(i + 1) is not
+/// looked at where it would lie beyond the block's line.
+void difference_band(const float* band, const PixelRun& run, const double* HWY_RESTRICT keep,
+                     double* HWY_RESTRICT out) {
+    const hn::CappedTag<double, static_cast<size_t>(spread)> d;
+    const hn::Rebind<float, decltype(d)> df;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
+        int64_t i = 0;
+        for (; i + lanes < n; i += lanes) {
+            const auto wanted = hn::Gt(hn::LoadU(d, keep + at + i), hn::Zero(d));
+            const auto v =
+                hn::Sub(hn::PromoteTo(d, hn::LoadU(df, x + i + 1)), hn::PromoteTo(d, hn::LoadU(df, x + i)));
+            hn::StoreU(hn::IfThenElseZero(wanted, v), d, out + at + i);
+        }
+        for (; i < n; ++i)
+            out[at + i] = keep[at + i] > 0 ? static_cast<double>(x[i + 1]) - static_cast<double>(x[i]) : 0.0;
+    });
+}
+
+using SpreadTag = hn::CappedTag<double, static_cast<size_t>(spread)>;
+
+/// Takes what a turn of add_scatter() has added up for four columns, sums `part` on of each; after the last
+/// turn out[k] += the sum of the four sums of column k, (0 + 1) + (2 + 3) for all widths.
+template <class V>
+HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRICT sums)[spread],
+                          double* HWY_RESTRICT out) {
+    using D = hn::DFromV<V>;
+    const D d;
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // it has no halves; a register's width is not known
+    if constexpr (hn::MaxLanes(D()) == spread) {
+        const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
+        const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
+        const auto four = hn::Add(hn::ConcatLowerLower(d, ce, ab), hn::ConcatUpperUpper(d, ce, ab));
+        hn::StoreU(hn::Add(hn::LoadU(d, out), four), d, out);
+        return;
+    }
+#endif
+    hn::Store(a, d, sums[0] + part);
+    hn::Store(b, d, sums[1] + part);
+    hn::Store(c, d, sums[2] + part);
+    hn::Store(e, d, sums[3] + part);
+    if (part + static_cast<int64_t>(hn::Lanes(d)) < spread) return;
+    for (int k = 0; k < 4; ++k)
+        out[k] += (sums[k][0] + sums[k][1]) + (sums[k][2] + sums[k][3]);
+}
+
+/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels, a multiple of
+/// `spread`. x: `rows` rows (a multiple of panel_columns), run_pixels apart, of which `used` are in use.
+void add_scatter(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
+                 double* HWY_RESTRICT scatter) {
+    const SpreadTag d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (int panel = 0; panel < rows; panel += panel_columns)
+        for (int a = panel; a < used; a += tile_rows)
+            for (int b = panel; b < panel + panel_columns; b += tile_columns) {
+                if (b > a + tile_rows - 1) break; // above the diagonal
+                const double* HWY_RESTRICT r0 = x + a * run_pixels;
+                const double* HWY_RESTRICT r1 = r0 + run_pixels;
+                const double* HWY_RESTRICT r2 = r1 + run_pixels;
+                const double* HWY_RESTRICT c0 = x + b * run_pixels;
+                const double* HWY_RESTRICT c1 = c0 + run_pixels;
+                const double* HWY_RESTRICT c2 = c1 + run_pixels;
+                const double* HWY_RESTRICT c3 = c2 + run_pixels;
+                double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a) * rows + b;
+                // Narrower registers take the pixels in turns, and each adds what it would add in the widest.
+                HWY_ALIGN double parts[tile_rows][tile_columns][spread];
+                for (int64_t part = 0; part < spread; part += lanes) {
+                    auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
+                    auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
+                    auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
+                    for (int64_t i = part; i < count; i += spread) {
+                        const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
+                                   u2 = hn::LoadU(d, r2 + i);
+                        auto v = hn::LoadU(d, c0 + i);
+                        s00 = hn::MulAdd(u0, v, s00);
+                        s10 = hn::MulAdd(u1, v, s10);
+                        s20 = hn::MulAdd(u2, v, s20);
+                        v = hn::LoadU(d, c1 + i);
+                        s01 = hn::MulAdd(u0, v, s01);
+                        s11 = hn::MulAdd(u1, v, s11);
+                        s21 = hn::MulAdd(u2, v, s21);
+                        v = hn::LoadU(d, c2 + i);
+                        s02 = hn::MulAdd(u0, v, s02);
+                        s12 = hn::MulAdd(u1, v, s12);
+                        s22 = hn::MulAdd(u2, v, s22);
+                        v = hn::LoadU(d, c3 + i);
+                        s03 = hn::MulAdd(u0, v, s03);
+                        s13 = hn::MulAdd(u1, v, s13);
+                        s23 = hn::MulAdd(u2, v, s23);
+                    }
+                    take_turn(part, s00, s01, s02, s03, parts[0], out);
+                    take_turn(part, s10, s11, s12, s13, parts[1], out + rows);
+                    take_turn(part, s20, s21, s22, s23, parts[2], out + 2 * static_cast<ptrdiff_t>(rows));
+                }
+            }
+}
+
+} // namespace
+} // namespace HWY_NAMESPACE
+} // namespace hsi::stream
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hsi::stream {
+namespace {
+
+HWY_EXPORT(add_magnitudes);
+HWY_EXPORT(centre_band);
+HWY_EXPORT(difference_band);
+HWY_EXPORT(add_scatter);
+
+size_t at_lower(int a, int b) {
+    return static_cast<size_t>(a) * (static_cast<size_t>(a) + 1) / 2 + static_cast<size_t>(b);
+}
+
+/// Rows of a run: the bands and one of ones, whose products are the bands' sums, in whole panels.
+int padded(int bands) { return (bands + panel_columns) / panel_columns * panel_columns; }
+
+/// The first 27 of a number's 53 bits.
+double upper_bits(double x) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    bits &= ~((uint64_t{1} << 26) - 1);
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+constexpr int64_t block_row = covariance_block_samples;
+
+uint64_t worker_bytes(int bands, bool differences) {
+    const auto rows = static_cast<uint64_t>(padded(bands));
+    const auto matrices = static_cast<uint64_t>(differences ? 2 : 1);
+    return matrices * (CovarianceSums::bytes(bands) + rows * rows * 8) + rows * run_pixels * 8 +
+           static_cast<uint64_t>(block_row * covariance_block_lines) * 5 + run_pixels * 8 + rows * 28;
+}
+
+} // namespace
+
+std::vector<float> MomentScan::Borders::meet(std::pair<int64_t, int64_t> border,
+                                             std::vector<float>&& column) {
+    const std::lock_guard lock(m_mutex);
+    const auto found = m_waiting.find(border);
+    if (found == m_waiting.end()) {
+        m_waiting.emplace(border, std::move(column));
+        return {};
+    }
+    auto other = std::move(found->second);
+    m_waiting.erase(found);
+    return other;
+}
+
+class MomentScan::ScanWorker final : public Worker {
+  public:
+    ScanWorker(int bands, bool with_differences, Borders& borders, int64_t samples)
+        : sums(bands), differences(with_differences ? at_lower(bands, 0) : 0), m_borders(borders),
+          m_samples(samples), m_bands(bands), m_rows(padded(bands)), m_with_differences(with_differences),
+          m_run(static_cast<size_t>(m_rows * run_pixels)),
+          m_scatter(static_cast<size_t>(m_rows) * static_cast<size_t>(m_rows)),
+          m_difference_scatter(with_differences ? m_scatter.size() : 0),
+          m_magnitude(static_cast<size_t>(block_row)),
+          m_valid(static_cast<size_t>(block_row * covariance_block_lines)),
+          m_keep(static_cast<size_t>(run_pixels)), m_centre(static_cast<size_t>(bands)),
+          m_sum(m_centre.size()), m_products(m_centre.size()), m_rest(m_centre.size()) {
+        std::fill_n(m_run.data(), m_run.size(), 0.0);
+    }
+
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        for (int64_t y = 0; y < tile.window.h; y += covariance_block_lines)
+            for (int64_t x = 0; x < tile.window.w; x += block_row) {
+                const auto block = in.cut(x, y, std::min(block_row, tile.window.w - x),
+                                          std::min(covariance_block_lines, tile.window.h - y));
+                add_block(block);
+                if (m_with_differences) meet_neighbours(block, tile.window.x + x, tile.window.y + y);
+            }
+    }
+
+    CovarianceSums sums;
+    math::ExactSums differences;
+    int64_t pairs = 0;
+
+  private:
+    void add_block(const CubeView<float>& block) {
+        const int64_t pixels = block.lines * block.samples;
+        const int64_t first = find_valid(block);
+        if (first == pixels) return;
+        for (int b = 0; b < m_bands; ++b)
+            m_centre[static_cast<size_t>(b)] = block.at(b, first / block.samples, first % block.samples);
+        std::fill(m_scatter.begin(), m_scatter.end(), 0.0);
+        std::fill(m_difference_scatter.begin(), m_difference_scatter.end(), 0.0);
+        int64_t valid = 0, found = 0;
+        for (int64_t from = 0; from < pixels; from += run_pixels) {
+            const PixelRun run{block.line_stride, block.samples, from, std::min(run_pixels, pixels - from)};
+            valid += add_run(block, run);
+            if (m_with_differences) found += add_pairs(block, run);
+        }
+        add_sums(valid);
+        if (found > 0) add_differences(found);
+    }
+
+    /// Which pixels of the block are valid; the first of them, or their number.
+    int64_t find_valid(const CubeView<float>& block) {
+        int64_t valid = 0;
+        for (int64_t line = 0; line < block.lines; ++line) {
+            std::fill_n(m_magnitude.begin(), block.samples, 0.0f);
+            for (int b = 0; b < m_bands; ++b)
+                HWY_DYNAMIC_DISPATCH(add_magnitudes)
+            (block.row(b, line), block.row(std::min(b + 1, m_bands - 1), line), block.samples,
+             m_magnitude.data());
+            char* const row = m_valid.data() + line * block.samples;
+            for (int64_t i = 0; i < block.samples; ++i) {
+                const float m = m_magnitude[static_cast<size_t>(i)];
+                row[i] = m > 0; // false for NaN as well
+                if (std::isinf(m)) row[i] = all_finite(block, line, i);
+                valid += row[i];
+            }
+        }
+        const int64_t pixels = block.lines * block.samples;
+        sums.valid += valid;
+        sums.invalid += pixels - valid;
+        for (int b = 0; b < m_bands; ++b) {
+            int64_t finite = pixels;
+            if (valid < pixels) {
+                finite = 0;
+                for (int64_t line = 0; line < block.lines; ++line)
+                    finite += std::count_if(block.row(b, line), block.row(b, line) + block.samples,
+                                            [](float x) { return std::isfinite(x); });
+            }
+            sums.finite[static_cast<size_t>(b)] += finite;
+        }
+        return std::find_if(m_valid.begin(), m_valid.begin() + pixels, [](char v) { return v != 0; }) -
+               m_valid.begin();
+    }
+
+    /// A sum of magnitudes that is infinite may have been too large only.
+    bool all_finite(const CubeView<float>& block, int64_t line, int64_t sample) const {
+        for (int b = 0; b < m_bands; ++b)
+            if (!std::isfinite(block.at(b, line, sample))) return false;
+        return true;
+    }
+
+    int64_t add_run(const CubeView<float>& block, const PixelRun& run) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < run.count; ++i) {
+            const char v = m_valid[static_cast<size_t>(run.first + i)];
+            m_keep[static_cast<size_t>(i)] = v;
+            count += v;
+        }
+        if (count == 0) return 0;
+        const int64_t whole = end_rows(run.count);
+        for (int b = 0; b < m_bands; ++b)
+            HWY_DYNAMIC_DISPATCH(centre_band)
+        (block.row(b, 0), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
+         m_run.data() + b * run_pixels);
+        std::copy_n(m_keep.begin(), run.count, m_run.data() + m_bands * run_pixels);
+        HWY_DYNAMIC_DISPATCH(add_scatter)(m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data());
+        return count;
+    }
+
+    /// The pairs whose left pixels are those of the run, within the block.
+    int64_t add_pairs(const CubeView<float>& block, const PixelRun& run) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < run.count; ++i) {
+            const auto at = static_cast<size_t>(run.first + i);
+            const bool both =
+                (run.first + i + 1) % block.samples != 0 && m_valid[at] != 0 && m_valid[at + 1] != 0;
+            m_keep[static_cast<size_t>(i)] = both;
+            count += both;
+        }
+        if (count == 0) return 0;
+        const int64_t whole = end_rows(run.count);
+        for (int b = 0; b < m_bands; ++b)
+            HWY_DYNAMIC_DISPATCH(difference_band)
+        (block.row(b, 0), run, m_keep.data(), m_run.data() + b * run_pixels);
+        HWY_DYNAMIC_DISPATCH(add_scatter)
+        (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
+        return count;
+    }
+
+    /// Zeros behind a run that does not fill the last register; returns the pixels to be added then.
+    int64_t end_rows(int64_t count) {
+        const int64_t whole = (count + spread - 1) / spread * spread;
+        for (int b = 0; b <= m_bands; ++b)
+            std::fill(m_run.data() + b * run_pixels + count, m_run.data() + b * run_pixels + whole, 0.0);
+        return whole;
+    }
+
+    /// The block's sums and products, whatever its centre: x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b)
+    /// + c_b (x_a - c_a) + c_a c_b, of which the last has all the digits and is added in two parts.
+    void add_sums(int64_t count) {
+        const auto n = static_cast<double>(count);
+        const double* const totals = m_scatter.data() + static_cast<ptrdiff_t>(m_bands) * m_rows;
+        const auto centre = [&](int b) { return static_cast<double>(m_centre[static_cast<size_t>(b)]); };
+        for (int b = 0; b < m_bands; ++b)
+            m_sum[static_cast<size_t>(b)] = n * centre(b); // exact: 24 and 13 bits
+        sums.sum.add(0, m_sum.data(), m_sum.size());
+        sums.sum.add(0, totals, m_sum.size());
+        for (int a = 0; a < m_bands; ++a) {
+            const double* const row = m_scatter.data() + static_cast<ptrdiff_t>(a) * m_rows;
+            for (int b = 0; b <= a; ++b) {
+                const auto i = static_cast<size_t>(b);
+                const double product = centre(a) * centre(b); // exact: 48 bits
+                const double upper = upper_bits(product);
+                m_sum[i] = n * upper; // exact: 27 bits of the product, then 26, times the count's 13
+                m_rest[i] = n * (product - upper);
+                m_products[i] = row[b] + (centre(a) * totals[b] + centre(b) * totals[a]);
+            }
+            const size_t at = at_lower(a, 0), length = static_cast<size_t>(a) + 1;
+            sums.product.add(at, m_sum.data(), length);
+            sums.product.add(at, m_rest.data(), length);
+            sums.product.add(at, m_products.data(), length);
+        }
+    }
+
+    void add_differences(int64_t count) {
+        pairs += count;
+        for (int a = 0; a < m_bands; ++a)
+            differences.add(at_lower(a, 0), m_difference_scatter.data() + static_cast<ptrdiff_t>(a) * m_rows,
+                            static_cast<size_t>(a) + 1);
+    }
+
+    /// Pairs across the block's borders with its left and right neighbours.
+    void meet_neighbours(const CubeView<float>& block, int64_t x, int64_t y) {
+        if (x > 0) meet(block, 0, {x, y}, false);
+        if (x + block.samples < m_samples) meet(block, block.samples - 1, {x + block.samples, y}, true);
+    }
+
+    void meet(const CubeView<float>& block, int64_t sample, std::pair<int64_t, int64_t> border, bool left) {
+        std::vector<float> column(static_cast<size_t>(m_bands) * static_cast<size_t>(block.lines));
+        for (int b = 0; b < m_bands; ++b)
+            for (int64_t line = 0; line < block.lines; ++line)
+                column[static_cast<size_t>(b * block.lines + line)] = block.at(b, line, sample);
+        auto mine = column;
+        const auto other = m_borders.meet(border, std::move(column));
+        if (!other.empty()) add_border(left ? mine : other, left ? other : mine, block.lines);
+    }
+
+    void add_border(const std::vector<float>& left, const std::vector<float>& right, int64_t lines) {
+        const auto valid = [&](const std::vector<float>& column, int64_t line) {
+            bool any = false;
+            for (int b = 0; b < m_bands; ++b) {
+                const float x = column[static_cast<size_t>(b * lines + line)];
+                if (!std::isfinite(x)) return false;
+                any = any || x != 0;
+            }
+            return any;
+        };
+        int64_t count = 0;
+        const int64_t whole = end_rows(lines);
+        for (int64_t line = 0; line < lines; ++line) {
+            const bool both = valid(left, line) && valid(right, line);
+            count += both;
+            for (int b = 0; b < m_bands; ++b) {
+                const auto at = static_cast<size_t>(b * lines + line);
+                m_run.data()[b * run_pixels + line] =
+                    both ? static_cast<double>(right[at]) - static_cast<double>(left[at]) : 0.0;
+            }
+        }
+        if (count == 0) return;
+        std::fill(m_difference_scatter.begin(), m_difference_scatter.end(), 0.0);
+        HWY_DYNAMIC_DISPATCH(add_scatter)
+        (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
+        add_differences(count);
+    }
+
+    Borders& m_borders;
+    const int64_t m_samples; ///< of the scene
+    const int m_bands, m_rows;
+    const bool m_with_differences;
+    HostBuffer<double> m_run; ///< m_rows x run_pixels; the rows beyond the ones are zero
+    std::vector<double> m_scatter, m_difference_scatter; ///< of the block, m_rows x m_rows
+    std::vector<float> m_magnitude;                      ///< of a line of the block
+    std::vector<char> m_valid;                           ///< of the block's pixels
+    std::vector<double> m_keep;                          ///< of a run's pixels: 1 or 0
+    std::vector<float> m_centre;
+    std::vector<double> m_sum, m_products, m_rest; ///< a band each
+};
+
+MomentScan::MomentScan(const CubeShape& shape, bool differences)
+    : CovarianceScan(shape.bands), m_scene_samples(shape.samples), m_with_differences(differences),
+      m_difference(differences ? at_lower(shape.bands, 0) : 0) {}
+
+MomentScan::~MomentScan() = default;
+
+uint64_t MomentScan::scratch_bytes(const TileLimits& limits) const {
+    // Columns that wait for a neighbour: those of a tile, and of the one beside it.
+    const auto borders = static_cast<uint64_t>(limits.core_samples / block_row + 2);
+    return worker_bytes(bands(), m_with_differences) +
+           (m_with_differences ? borders * 2 * static_cast<uint64_t>(limits.core_lines) *
+                                     static_cast<uint64_t>(bands()) * sizeof(float)
+                               : 0);
+}
+
+/// Tiles that both lanes of a small machine keep in its last-level cache between reading and adding up.
+uint64_t MomentScan::preferred_bytes() const {
+    return worker_bytes(bands(), m_with_differences) + (uint64_t{8} << 20);
+}
+
+std::unique_ptr<Worker> MomentScan::start(int, const TileLimits&) {
+    return std::make_unique<ScanWorker>(bands(), m_with_differences, m_borders, m_scene_samples);
+}
+
+void MomentScan::stop(Worker& worker) {
+    const auto& one = static_cast<const ScanWorker&>(worker);
+    merge(one.sums);
+    m_difference.add(one.differences);
+    m_pairs += one.pairs;
+}
+
+SceneMoments MomentScan::result() const {
+    SceneMoments r;
+    const int n = bands();
+    const auto size = static_cast<size_t>(n);
+    const auto& sums = total();
+    r.bands = n;
+    r.valid_pixels = sums.valid;
+    r.invalid_pixels = sums.invalid;
+    r.finite = sums.finite;
+    r.pairs = m_pairs;
+    const double nan = std::numeric_limits<double>::quiet_NaN();
+    r.mean.assign(size, nan);
+    r.covariance.assign(size * size, nan);
+    if (m_with_differences) r.differences.assign(size * size, nan);
+    if (sums.valid == 0) return r;
+    // Around m, the means rounded to single precision, so that what they have in common with the products
+    // cancels without rounding: S the sum of x, R = S - n m, P the sum of x_a x_b,
+    //   n C_ab = P_ab - n m_a m_b - m_a R_b - m_b R_a - R_a R_b / n.
+    const auto n_low = static_cast<double>(sums.valid % (int64_t{1} << 24)),
+               n_high = static_cast<double>(sums.valid - sums.valid % (int64_t{1} << 24));
+    const double pixels = n_low + n_high;
+    std::vector<double> middle, rest;
+    for (size_t b = 0; b < size; ++b) {
+        r.mean[b] = sums.sum.value(b) / pixels;
+        middle.push_back(static_cast<double>(static_cast<float>(r.mean[b])));
+        rest.push_back(sums.sum.value_with(b, {-n_low * middle[b], -n_high * middle[b]}));
+    }
+    for (int a = 0; a < n; ++a)
+        for (int b = 0; b <= a; ++b) {
+            const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
+            const double product = middle[i] * middle[j], upper = upper_bits(product),
+                         lower = product - upper;
+            const double scatter =
+                sums.product.value_with(at_lower(a, b),
+                                        {-n_low * upper, -n_high * upper, -n_low * lower, -n_high * lower}) -
+                (middle[i] * rest[j] + middle[j] * rest[i]) - rest[i] * rest[j] / pixels;
+            r.covariance[i * size + j] = r.covariance[j * size + i] = scatter / pixels;
+            if (m_with_differences && m_pairs > 0)
+                r.differences[i * size + j] = r.differences[j * size + i] =
+                    m_difference.value(at_lower(a, b)) / static_cast<double>(m_pairs);
+        }
+    return r;
+}
+
+} // namespace hsi::stream
+#endif

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_mnf: minimum noise fraction, scene to scene. Two passes: covariance of the valid pixels and of the
+// differences of neighbours, then the projection; one pass with a saved model, forward or back.
+#include "catalogue.h"
+#include "core/error.h"
+#include "mnf/mnf.h"
+#include "pca_outputs.h"
+#include "pca_stage.h"
+#include "projection_stage.h"
+#include "stream/moment_scan.h"
+#include "tool/words.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi {
+namespace {
+
+using Settings = tools::ProjectionSettings;
+
+raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
+                                  const mnf::Model* model) {
+    raster::OutputSpec spec;
+    spec.shape = {scene.samples, scene.lines, components};
+    spec.holes = holes;
+    for (int k = 0; k < components; ++k) {
+        raster::BandSpec band{"MNF" + std::to_string(k + 1), {}};
+        if (model) {
+            char text[32];
+            std::snprintf(text, sizeof text, "%.17g", model->snr(k));
+            band.metadata["snr"] = text;
+        }
+        spec.bands.push_back(band);
+    }
+    if (model) spec.metadata["HSI_MNF_REGULARISED"] = model->regularised ? "YES" : "NO";
+    return spec;
+}
+
+/// The model of a scanned scene, told to the user; `kept` are its bands among the scene's.
+mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneMoments& moments, std::vector<int>& kept) {
+    tool::Run& run = scene.run();
+    auto found = mnf::fit(moments);
+    kept = found.kept;
+    mnf::Model& model = found.model;
+    const int bands = scene.shape().bands;
+    if (model.components < bands) {
+        std::vector<int> numbers;
+        for (int b = 0; b < bands; ++b)
+            if (!std::binary_search(kept.begin(), kept.end(), b))
+                numbers.push_back(scene.raster()->bands()[static_cast<size_t>(b)]);
+        run.note("No noise in band " + tool::list_text(numbers) + ": left out, and not in the model");
+        run.report()["bands_without_noise"] = numbers;
+    }
+    if (model.regularised)
+        run.warn(
+            "the noise covariance is singular (" + std::to_string(model.pairs) + " pairs of neighbours, " +
+            std::to_string(model.components) +
+            " bands, or bands that depend on others): a millionth of every band's noise variance was added");
+    run.report()["regularised"] = model.regularised;
+    run.report()["pairs"] = model.pairs;
+    model.origin = tool::origin_of(run);
+    model.source = scene.raster()->path();
+    tool::describe_bands(*tool::only_bands(scene.raster(), kept), model);
+    for (const int b : kept) {
+        model.minimum.push_back(static_cast<double>(scene.minimum()[static_cast<size_t>(b)]));
+        model.maximum.push_back(static_cast<double>(scene.maximum()[static_cast<size_t>(b)]));
+    }
+    return model;
+}
+
+/// The signal-to-noise ratios, once the progress bar is complete.
+void tell_components(tool::Run& run, const mnf::Model& model, int components) {
+    for (int k = 0; k < components; ++k) {
+        char text[128];
+        std::snprintf(text, sizeof text, "MNF%d: eigenvalue %.8g, snr %.8g", k + 1,
+                      model.eigenvalues[static_cast<size_t>(k)], model.snr(k));
+        run.note(text);
+    }
+}
+
+/// -nc, of the bands that are left; 7 without it, or as many as there are.
+int components_of(const Settings& s, int bands, int kept) {
+    if (!s.components_given) return std::min(s.components, kept);
+    if (s.components > kept)
+        throw UsageError("-nc: " + std::to_string(s.components) + " components cannot be made from " +
+                             std::to_string(kept) + " bands with noise (of " + std::to_string(bands) + ")",
+                         "Use a number from 1 to " + std::to_string(kept) + ".");
+    return s.components;
+}
+
+void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& computing,
+             const std::shared_ptr<raster::RasterSource>& source) {
+    tool::Scene scene(run, source, "MNF");
+    scene.watch_values();
+    const int most =
+        tools::component_count(settings.components, settings.components_given, scene.shape().bands);
+    tools::check_output(run, component_spec(scene.shape(), most, true, nullptr), *source);
+    const auto model_output =
+        run.text_output("-model", settings.model_file, run.options().destination.overwrite);
+    raster::check_text_output(model_output);
+    const auto scan = [&] { return std::make_unique<stream::MomentScan>(scene.shape(), true); };
+    if (run.options().dry_run) {
+        tool::print_plan(run, *source, *scan(), run.pass("covariances", 0.5));
+        return tools::plan_projection(run, computing, *source, most);
+    }
+    const auto moments = scene.scan("covariances", 0.5, scan);
+    std::vector<int> kept;
+    const auto model = fit_scene(scene, moments, kept);
+    const int nc = components_of(settings, scene.shape().bands, model.components);
+    for (int k = 0; k < model.components; ++k)
+        run.report()["snr"].push_back(model.snr(k));
+    tools::run_transform(
+        run, computing, scene.cube(), *scene.raster(), mnf::projection(model, nc, kept, scene.shape().bands),
+        component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model), "projection", 0.5);
+    raster::write_text_output(model_output, mnf::to_json(model));
+    tell_components(run, model, nc);
+}
+
+void run_mnf(tool::Run& run, const Settings& settings) {
+    mnf::Model model;
+    if (!settings.apply_file.empty()) model = mnf::load_model(settings.apply_file);
+    const auto source = run.open_source();
+    tools::PcaComputing computing(run, "pca", {}, pca::simd_target(), pca::make_cpu_backend);
+    if (settings.apply_file.empty())
+        run_fit(run, settings, computing, source);
+    else if (settings.inverse)
+        tools::invert_model(run, settings, computing, source, model);
+    else
+        tools::apply_model(
+            run, settings, computing, source, model,
+            [&](const stream::CubeShape& shape, int nc) { return component_spec(shape, nc, true, &model); });
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_destination();
+    call.add_compute(false);
+    tools::add_component_count(call, s);
+    tools::add_model_options(call, s);
+    call.body([&s](tool::Run& run) { run_mnf(run, s); });
+}
+
+} // namespace
+
+const tool::Definition tools::mnf{
+    "mnf",
+    "Minimum noise fraction (MNF)",
+    "Minimum noise fraction (MNF): components in the order of their ratio of signal to noise, each with a "
+    "noise "
+    "variance of 1. The noise is estimated from the differences of neighbours along the lines. The model can "
+    "be "
+    "saved, applied to other scenes, and turn components back into spectra without the noise of the rest.",
+    {{"gdal_hsi_mnf scene.img mnf.tif", "Seven components"},
+     {"gdal_hsi_mnf -nc 15 -model mnf.json scene.img mnf.tif", "Keep the model"},
+     {"gdal_hsi_mnf -apply mnf.json -inverse mnf.tif smooth.img -of ENVI",
+      "The scene without the noise of the other components"},
+     {"gdal_hsi_mnf -apply mnf.json july.img july_mnf.tif", "Use it on another date"},
+     {"gdal_hsi_mnf -nc 3 -of VRT scene.img mnf.vrt",
+      "Components that are computed when they are looked at"}},
+    "",
+    declare};
+
+} // namespace hsi

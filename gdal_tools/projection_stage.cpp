@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#include "projection_stage.h"
+
+namespace hsi::tools {
+
+void add_component_count(tool::Call& call, ProjectionSettings& s) {
+    call.option("nc", s.components,
+                "Number of components, 1 to the number of bands; with -apply at most as many as the model "
+                "has, and all of them "
+                "by default");
+}
+
+void add_model_options(tool::Call& call, ProjectionSettings& s) {
+    call.output("model", s.model_file, tool::Content::model, "Also save the model to FILE (JSON)");
+    call.input(
+        "apply", s.apply_file, tool::Content::model,
+        "Use the saved model FILE instead of the scene's own statistics; bands are matched by wavelength");
+    call.flag("inverse", s.inverse,
+              "With -apply: src holds components, dst gets the model's bands, made from -nc of them");
+    tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
+    tool::add_any_scale(call, s.any_scale, "With -apply: ");
+    call.check([&s, &call](const tool::CommonOptions&) {
+        s.components_given = call.given("nc");
+        if (s.components < 1)
+            throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
+                             "Use a number from 1 to the number of bands.");
+        if (s.inverse && s.apply_file.empty())
+            throw UsageError("-inverse needs the model that the components were made with",
+                             "Name it with -apply FILE.");
+        for (const auto& [name, on] :
+             {std::pair("-any-wavelengths", s.any_wavelengths), std::pair("-any-scale", s.any_scale)})
+            if (on && (s.apply_file.empty() || s.inverse))
+                throw UsageError(std::string(name) +
+                                 " has a meaning with -apply only, and none with -inverse");
+        if (!s.apply_file.empty() && !s.model_file.empty())
+            throw UsageError("-model does not go with -apply: no new model is made",
+                             "Leave one of them out.");
+    });
+}
+
+void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSource& cube,
+                   const raster::RasterSource& like, pca::Transform transform, const raster::OutputSpec& spec,
+                   const char* name, double share) {
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        return write_virtual_transform(run, like, transform, spec);
+    const auto operation = computing->make_transform(std::move(transform));
+    const auto pass = computing.pass(name, share);
+    if (run.options().dry_run) return tool::print_plan(run, cube, *operation, pass);
+    const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
+    run.add_pass(stream::run_pass(cube, *operation, {sink.get()}, pass));
+    sink->commit();
+}
+
+void plan_projection(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
+                     int components) {
+    pca::Transform t;
+    t.inputs = source.shape().bands;
+    t.outputs = components;
+    t.matrix.resize(static_cast<size_t>(t.inputs) * static_cast<size_t>(t.outputs));
+    t.offset.resize(static_cast<size_t>(t.outputs));
+    run_transform(run, computing, source, source, std::move(t), {}, "projection", 0.5);
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "core/error.h"
+#include "endmembers/search.h"
+#include "math/linear_algebra.h"
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+namespace hsi::endmembers {
+namespace {
+
+constexpr int most_sweeps = 100;
+constexpr double least_gain = 1e-10;
+
+/// The vertices as columns y_k of a matrix; row k of its inverse is the barycentric coordinate b_k.
+class Simplex {
+  public:
+    explicit Simplex(size_t vertices) : m_size(vertices), m_columns(vertices * vertices) {}
+    void set(size_t vertex, const std::vector<double>& y) {
+        for (size_t r = 0; r < m_size; ++r)
+            m_columns[r * m_size + vertex] = y[r];
+    }
+    void invert() { m_inverse = math::invert(m_columns, static_cast<int>(m_size)); }
+    Forms coordinates() const {
+        Forms forms;
+        for (size_t k = 0; k < m_size; ++k)
+            forms.add(std::vector<double>(m_inverse.begin() + static_cast<ptrdiff_t>(k * m_size),
+                                          m_inverse.begin() + static_cast<ptrdiff_t>((k + 1) * m_size)),
+                      true, 1.0);
+        return forms;
+    }
+    /// Of vertex k over the flat through the others; b_k falls from 1 to 0 on the way.
+    double height(size_t k, const std::vector<double>& deviations) const {
+        double sum = 0;
+        for (size_t r = 1; r < m_size; ++r) {
+            const double slope = m_inverse[k * m_size + r] / deviations[r - 1];
+            sum += slope * slope;
+        }
+        return 1 / std::sqrt(sum);
+    }
+
+  private:
+    size_t m_size;
+    std::vector<double> m_columns, m_inverse;
+};
+
+} // namespace
+
+void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments& moments,
+                    const Options& options, const MakePass& make_pass, Extraction& found) {
+    const auto n = static_cast<size_t>(moments.bands);
+    const auto pixels = static_cast<double>(moments.valid_pixels);
+    const auto eigen = math::eigen_symmetric(moments.covariance, moments.bands);
+    size_t rank = 0;
+    while (rank < n && eigen.values[rank] > 0 && eigen.values[rank] >= 1e-12 * eigen.values[0])
+        ++rank;
+    if (rank == 0)
+        throw Error("the valid pixels are all equal: there are no endmembers to find",
+                    "Look whether the scene is what it should be.");
+    auto t = static_cast<size_t>(options.count);
+    if (t > rank + 1) {
+        t = rank + 1;
+        found.warnings.push_back("the scene has only " + std::to_string(rank) +
+                                 " components with variance: " + std::to_string(t) + " endmembers instead of " +
+                                 std::to_string(options.count));
+    }
+
+    Frame frame;
+    std::vector<double> deviations;
+    frame.transform.inputs = moments.bands;
+    frame.transform.outputs = static_cast<int>(t - 1);
+    for (size_t k = 0; k + 1 < t; ++k) {
+        deviations.push_back(std::sqrt(eigen.values[k] * (pixels / (pixels - 1))));
+        double offset = 0;
+        for (size_t b = 0; b < n; ++b) {
+            const double weight = eigen.vector(static_cast<int>(k))[b] / deviations[k];
+            frame.transform.matrix.push_back(weight);
+            offset -= weight * moments.mean[b];
+        }
+        frame.transform.offset.push_back(offset);
+    }
+    Search search(source, std::move(frame), make_pass, found);
+
+    std::vector<Peak> vertices;
+    Simplex simplex(t);
+    const auto take = [&](size_t slot, const Peak& peak) {
+        vertices[slot] = peak;
+        auto y = search.y_at(peak);
+        y.insert(y.begin(), 1.0);
+        simplex.set(slot, y);
+        return y;
+    };
+    OrthonormalBasis basis;
+    Forms span;
+    for (size_t k = 0; k < t; ++k) {
+        vertices.push_back(search.farthest(1.0, span));
+        basis.add(take(k, vertices[k]));
+        span.add(basis.vectors().back(), true, 1.0);
+    }
+    simplex.invert();
+    std::vector<Peak> peaks; // of every vertex's coordinate; empty when a vertex has changed
+    for (bool changed = true; changed;) {
+        if (found.sweeps == most_sweeps) {
+            found.warnings.push_back("N-FINDR was stopped after " + std::to_string(most_sweeps) +
+                                     " sweeps; a further one might enlarge the simplex");
+            break;
+        }
+        changed = false;
+        ++found.sweeps;
+        for (size_t k = 0; k < t; ++k) {
+            if (peaks.empty()) peaks = search.greatest(simplex.coordinates());
+            if (!(peaks[k].value > 1 + least_gain)) continue;
+            take(k, peaks[k]);
+            simplex.invert();
+            peaks.clear();
+            changed = true;
+            ++found.replacements;
+        }
+    }
+    for (size_t k = 0; k < t; ++k)
+        found.members.push_back({vertices[k].line, vertices[k].sample, simplex.height(k, deviations)});
+}
+
+} // namespace hsi::endmembers

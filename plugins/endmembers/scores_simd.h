@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// The inner loops of the search; each is compiled for every instruction set and dispatched at run time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace hsi::endmembers {
+
+/// Pixels of one call: their values stay in the first-level cache.
+inline constexpr int64_t block_pixels = 128;
+
+struct SimdKernels {
+    /// out[k * block_pixels + i] = offset[k] + sum over r of matrix[k * rows + r] y[r * stride + i], r rising,
+    /// for `count` pixels (a multiple of 16) and `forms` rows of the matrix.
+    void (*affine)(const double* y, ptrdiff_t stride, int rows, const double* matrix, const double* offset,
+                   int forms, int64_t count, double* out);
+    /// out[i] = constant + sum of y[r * stride + i]^2 - sum of forms[k * block_pixels + i]^2, in this order.
+    void (*residual)(const double* y, ptrdiff_t stride, int rows, double constant, const double* forms,
+                     int count_of_forms, int64_t count, double* out);
+    /// Whether any |value[i]| is at or over the threshold; NaN is not.
+    bool (*reaches)(const double* value, int64_t count, double threshold);
+};
+
+const SimdKernels& simd_kernels();
+
+} // namespace hsi::endmembers

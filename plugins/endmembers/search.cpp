@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: MIT
+#include "endmembers/search.h"
+
+#include "endmembers/scores_simd.h"
+#include "parallel/threads.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+
+namespace hsi::endmembers {
+namespace {
+
+static_assert(block_pixels == pca::BlockTransform::pixels);
+
+/// Pixels that a thread takes at a time from what is kept.
+constexpr int64_t unit_pixels = 128 * block_pixels;
+
+/// y of a few pixels of a tile, rows of block_pixels.
+class FrameBlock {
+  public:
+    explicit FrameBlock(const Frame& frame) : m_frame(frame), m_transform(frame.transform) {}
+    const double* apply(const CubeView<float>& in, int64_t line, int64_t sample, int64_t count) {
+        double* const y = m_transform.apply(in, line, sample, count);
+        if (m_frame.u.empty()) return y;
+        const auto rows = static_cast<int64_t>(m_frame.u.size());
+        for (int64_t i = 0; i < count; ++i) {
+            double divisor = 0;
+            for (int64_t r = 0; r < rows; ++r)
+                divisor += m_frame.u[static_cast<size_t>(r)] * y[r * block_pixels + i];
+            if (!(divisor > 0)) divisor = std::numeric_limits<double>::quiet_NaN();
+            for (int64_t r = 0; r < rows; ++r)
+                y[r * block_pixels + i] /= divisor;
+        }
+        return y;
+    }
+
+  private:
+    const Frame& m_frame;
+    pca::BlockTransform m_transform;
+};
+
+/// What is looked for: the greatest of every form, or the greatest distance from all of them.
+struct Question {
+    const Forms& forms;
+    bool distance = false;
+    double constant = 0;
+    size_t leaders() const { return distance ? 1 : static_cast<size_t>(forms.count()); }
+};
+
+/// Looks at blocks of pixels; one a thread.
+class Looker {
+  public:
+    Looker(const Question& question, int rows)
+        : leaders(question.leaders()), m_question(question), m_rows(rows),
+          m_values(static_cast<size_t>(block_pixels) * static_cast<size_t>(question.forms.count() + 1)) {}
+
+    /// y: rows `stride` apart, which may be read up to a multiple of 16 pixels; first: index of pixel 0.
+    void take(const double* y, ptrdiff_t stride, int64_t count, int64_t first) {
+        const auto& simd = simd_kernels();
+        const Forms& forms = m_question.forms;
+        const int64_t whole = (count + 15) / 16 * 16;
+        double* const values = m_values.data();
+        simd.affine(y, stride, m_rows, forms.matrix.data(), forms.offset.data(), forms.count(), whole, values);
+        if (m_question.distance) {
+            double* const left = values + forms.count() * block_pixels;
+            simd.residual(y, stride, m_rows, m_question.constant, values, forms.count(), whole, left);
+            offer(leaders.front(), left, count, first, false);
+            return;
+        }
+        for (int k = 0; k < forms.count(); ++k)
+            offer(leaders[static_cast<size_t>(k)], values + k * block_pixels, count, first, true);
+    }
+
+    std::vector<Leader> leaders;
+
+  private:
+    static void offer(Leader& leader, const double* values, int64_t count, int64_t first, bool absolute) {
+        if (!simd_kernels().reaches(values, count, leader.threshold())) return;
+        for (int64_t i = 0; i < count; ++i) {
+            const double v = absolute ? std::fabs(values[i]) : values[i];
+            if (v >= leader.threshold()) leader.offer(v, first + i); // false for NaN
+        }
+    }
+
+    const Question& m_question;
+    const int m_rows;
+    std::vector<double> m_values;
+};
+
+/// A pass over the scene that makes y and hands blocks of it to whoever wants them.
+class FrameOperation : public stream::Operation {
+  public:
+    FrameOperation(const Frame& frame, int64_t samples) : m_frame(frame), m_samples(samples) {}
+    uint64_t scratch_bytes(const stream::TileLimits&) const override {
+        return pca::BlockTransform::bytes(m_frame.transform);
+    }
+    uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<FrameWorker>(*this);
+    }
+
+  protected:
+    /// Of one thread; take() gets y (rows block_pixels apart) of `count` pixels from index `first` on.
+    class Taker {
+      public:
+        virtual ~Taker() = default;
+        virtual void take(const double* y, int64_t count, int64_t first) = 0;
+    };
+    virtual std::unique_ptr<Taker> make_taker() = 0;
+
+    class FrameWorker final : public stream::Worker {
+      public:
+        explicit FrameWorker(FrameOperation& operation)
+            : taker(operation.make_taker()), m_block(operation.m_frame), m_samples(operation.m_samples) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>&) override {
+            for (int64_t line = 0; line < tile.core.h; ++line)
+                for (int64_t sample = 0; sample < tile.core.w; sample += block_pixels) {
+                    const int64_t count = std::min(block_pixels, tile.core.w - sample);
+                    taker->take(m_block.apply(in, line, sample, count), count,
+                                (tile.core.y + line) * m_samples + tile.core.x + sample);
+                }
+        }
+        std::unique_ptr<Taker> taker;
+
+      private:
+        FrameBlock m_block;
+        const int64_t m_samples;
+    };
+
+    const Frame& m_frame;
+
+  private:
+    const int64_t m_samples;
+};
+
+/// Keeps y: row r of pixel i at [r * pixels + i].
+class KeepOperation final : public FrameOperation {
+  public:
+    KeepOperation(const Frame& frame, const stream::CubeShape& shape, double* kept)
+        : FrameOperation(frame, shape.samples), m_pixels(shape.pixels()), m_kept(kept) {}
+
+  private:
+    class Keeper final : public Taker {
+      public:
+        explicit Keeper(const KeepOperation& operation) : m_operation(operation) {}
+        void take(const double* y, int64_t count, int64_t first) override {
+            for (int64_t r = 0; r < m_operation.m_frame.transform.outputs; ++r)
+                std::copy_n(y + r * block_pixels, count, m_operation.m_kept + r * m_operation.m_pixels + first);
+        }
+
+      private:
+        const KeepOperation& m_operation;
+    };
+    std::unique_ptr<Taker> make_taker() override { return std::make_unique<Keeper>(*this); }
+
+    const int64_t m_pixels;
+    double* const m_kept;
+};
+
+/// Looks at y as it is made.
+class LookOperation final : public FrameOperation {
+  public:
+    LookOperation(const Frame& frame, int64_t samples, const Question& question)
+        : FrameOperation(frame, samples), leaders(question.leaders()), m_question(question) {}
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return FrameOperation::scratch_bytes(limits) +
+               static_cast<uint64_t>(block_pixels) * 8 * static_cast<uint64_t>(m_question.forms.count() + 1);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& taker = static_cast<const LookTaker&>(*static_cast<FrameWorker&>(worker).taker);
+        for (size_t k = 0; k < leaders.size(); ++k)
+            leaders[k].merge(taker.looker.leaders[k]);
+    }
+    std::vector<Leader> leaders;
+
+  private:
+    class LookTaker final : public Taker {
+      public:
+        LookTaker(const Question& question, int rows) : looker(question, rows) {}
+        void take(const double* y, int64_t count, int64_t first) override {
+            looker.take(y, block_pixels, count, first);
+        }
+        Looker looker;
+    };
+    std::unique_ptr<Taker> make_taker() override {
+        return std::make_unique<LookTaker>(m_question, m_frame.transform.outputs);
+    }
+
+    const Question& m_question;
+};
+
+} // namespace
+
+void Forms::add(const std::vector<double>& form, bool leading, double constant) {
+    offset.push_back((leading ? form.front() : form.back()) * constant);
+    matrix.insert(matrix.end(), form.begin() + (leading ? 1 : 0), form.end() - (leading ? 0 : 1));
+}
+
+void Leader::offer(double value, int64_t index) {
+    if (!(value >= m_threshold)) return;
+    const auto at = std::lower_bound(m_rising.begin(), m_rising.end(), std::pair(index, value));
+    if (at != m_rising.begin() && std::prev(at)->second >= value) return;
+    auto end = at;
+    while (end != m_rising.end() && end->second <= value)
+        ++end;
+    m_rising.insert(m_rising.erase(at, end), {index, value});
+    if (value <= m_best && m_rising.size() > 1) return;
+    m_best = std::max(m_best, value);
+    m_threshold = m_best - 1e-10 * m_best;
+    m_rising.erase(m_rising.begin(), std::find_if(m_rising.begin(), m_rising.end(), [&](const auto& one) {
+                       return one.second >= m_threshold;
+                   }));
+}
+
+void Leader::merge(const Leader& other) {
+    for (const auto& [index, value] : other.m_rising)
+        offer(value, index);
+}
+
+struct Search::State {
+    const stream::CubeSource& source;
+    Frame frame;
+    MakePass make_pass;
+    Extraction& record;
+    std::unique_ptr<double[]> kept;
+    int threads = 1;
+    const CancelFlag* cancel = nullptr;
+    int64_t samples = source.shape().samples, pixels = source.shape().pixels();
+    int rows() const { return frame.transform.outputs; }
+
+    std::vector<Leader> look(const Question& question) {
+        ++record.looks;
+        if (kept) return look_at_kept(question);
+        LookOperation operation(frame, samples, question);
+        record.passes.push_back(stream::run_pass(source, operation, {}, make_pass("search")));
+        return operation.leaders;
+    }
+
+    std::vector<Leader> look_at_kept(const Question& question) const {
+        std::vector<Looker> lookers(static_cast<size_t>(threads), Looker(question, rows()));
+        parallel::for_each((pixels + unit_pixels - 1) / unit_pixels, threads, cancel,
+                           [&](int64_t unit, int member) {
+                               const int64_t end = std::min(pixels, (unit + 1) * unit_pixels);
+                               for (int64_t first = unit * unit_pixels; first < end; first += block_pixels)
+                                   lookers[static_cast<size_t>(member)].take(
+                                       kept.get() + first, pixels, std::min(block_pixels, end - first), first);
+                           });
+        auto leaders = std::move(lookers.front().leaders);
+        for (size_t member = 1; member < lookers.size(); ++member)
+            for (size_t k = 0; k < leaders.size(); ++k)
+                leaders[k].merge(lookers[member].leaders[k]);
+        return leaders;
+    }
+
+    Peak peak_of(const Leader& leader) const {
+        if (!leader.found()) return {};
+        return {true, leader.index() / samples, leader.index() % samples, leader.value()};
+    }
+};
+
+Search::Search(const stream::CubeSource& source, Frame frame, const MakePass& make_pass, Extraction& record)
+    : m(new State{source, std::move(frame), make_pass, record, nullptr}) {
+    auto options = make_pass("components");
+    m->threads = std::max(1, options.lanes);
+    m->cancel = options.cancel;
+    // Forms are taken of sixteen pixels at a time: the last ones of the last row look beyond it.
+    const auto numbers = static_cast<uint64_t>(m->pixels) * static_cast<uint64_t>(m->rows()) + 16;
+    if (numbers * sizeof(double) > options.memory / 2) return;
+    options.memory -= numbers * sizeof(double);
+    m->kept.reset(new double[numbers]);
+    std::fill_n(m->kept.get() + numbers - 16, 16, 0.0);
+    KeepOperation operation(m->frame, source.shape(), m->kept.get());
+    record.passes.push_back(stream::run_pass(source, operation, {}, options));
+    record.in_memory = true;
+}
+
+Search::~Search() = default;
+
+int Search::rows() const { return m->rows(); }
+
+std::vector<Peak> Search::greatest(const Forms& forms) {
+    std::vector<Peak> peaks;
+    for (const auto& leader : m->look({forms}))
+        peaks.push_back(m->peak_of(leader));
+    return peaks;
+}
+
+Peak Search::farthest(double constant, const Forms& forms) {
+    return m->peak_of(m->look({forms, true, constant}).front());
+}
+
+std::vector<double> Search::y_at(const Peak& place) {
+    std::vector<double> y;
+    if (m->kept) {
+        for (int r = 0; r < m->rows(); ++r)
+            y.push_back(m->kept[static_cast<size_t>(r * m->pixels + place.line * m->samples + place.sample)]);
+        return y;
+    }
+    const int bands = m->source.shape().bands;
+    std::vector<float> x(static_cast<size_t>(bands));
+    const auto view = CubeView<float>::packed(x.data(), bands, 1, 1);
+    m->source.open_reader()->read({place.sample, place.line, 1, 1}, view);
+    FrameBlock block(m->frame);
+    const double* const values = block.apply(view, 0, 0, 1);
+    for (int r = 0; r < m->rows(); ++r)
+        y.push_back(values[r * block_pixels]);
+    return y;
+}
+
+std::vector<double> OrthonormalBasis::residual(std::vector<double> v) const {
+    for (int twice = 0; twice < 2; ++twice) // once leaves what rounding left
+        for (const auto& q : m_vectors) {
+            double product = 0;
+            for (size_t i = 0; i < v.size(); ++i)
+                product += q[i] * v[i];
+            for (size_t i = 0; i < v.size(); ++i)
+                v[i] -= product * q[i];
+        }
+    return v;
+}
+
+void OrthonormalBasis::add(const std::vector<double>& v) {
+    auto q = residual(v);
+    const double length = length_of(q);
+    for (double& x : q)
+        x /= length;
+    m_vectors.push_back(std::move(q));
+}
+
+double length_of(const std::vector<double>& v) {
+    double sum = 0;
+    for (const double x : v)
+        sum += x * x;
+    return std::sqrt(sum);
+}
+
+std::unique_ptr<stream::Operation> plan_operation(const stream::CubeShape& shape, const Options& options) {
+    /// Owns the frame that the operation refers to.
+    class Planned final : public stream::Operation {
+      public:
+        explicit Planned(int bands, int rows) {
+            m_frame.transform.inputs = bands;
+            m_frame.transform.outputs = rows;
+        }
+        uint64_t scratch_bytes(const stream::TileLimits&) const override {
+            return pca::BlockTransform::bytes(m_frame.transform);
+        }
+        uint64_t preferred_bytes() const override { return uint64_t{8} << 20; }
+        std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override { return nullptr; }
+
+      private:
+        Frame m_frame;
+    };
+    return std::make_unique<Planned>(shape.bands,
+                                     options.method == Method::nfindr ? options.count - 1 : options.count);
+}
+
+} // namespace hsi::endmembers

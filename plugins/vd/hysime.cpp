@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "vd/hysime.h"
+
+#include "core/error.h"
+#include "math/linear_algebra.h"
+
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+namespace hsi::vd {
+namespace {
+
+constexpr double least_eigenvalue = 1e-12; ///< of R with a unit diagonal
+constexpr double added_noise = 1e-5;       ///< of the mean signal power of a band
+
+/// R^-1 by way of R with a unit diagonal, whose bands are of like size.
+std::vector<double> inverse_of(const std::vector<double>& products, int bands) {
+    const auto n = static_cast<size_t>(bands);
+    std::vector<double> length, scaled(n * n);
+    for (size_t b = 0; b < n; ++b)
+        length.push_back(std::sqrt(products[b * (n + 1)]));
+    bool dependent = false;
+    for (size_t a = 0; a < n; ++a) {
+        dependent = dependent || !(length[a] > 0);
+        for (size_t b = 0; b < n; ++b)
+            scaled[a * n + b] = a == b ? 1.0 : products[a * n + b] / (length[a] * length[b]);
+    }
+    if (dependent || math::eigenvalues_symmetric(scaled, bands).back() < least_eigenvalue)
+        throw Error("HySime cannot estimate the noise: bands depend linearly on one another",
+                    "Leave out bands that depend on others (-b), or use -method hfc.");
+    auto inverse = math::invert_positive(scaled, bands);
+    for (size_t a = 0; a < n; ++a)
+        for (size_t b = 0; b < n; ++b)
+            inverse[a * n + b] /= length[a] * length[b];
+    return inverse;
+}
+
+} // namespace
+
+SignalSubspace hysime(const stream::SceneMoments& scene) {
+    if (scene.valid_pixels <= scene.bands)
+        throw Error("HySime cannot estimate the noise: " + std::to_string(scene.valid_pixels) +
+                        " valid pixels are no more than " + std::to_string(scene.bands) + " bands",
+                    "Use a larger part of the scene, fewer bands (-b), or -method hfc.");
+    const auto n = static_cast<size_t>(scene.bands);
+    const auto products = scene.mean_products();
+    const auto inverse = inverse_of(products, scene.bands);
+    std::vector<double> residual(n), signal(n * n); // D, Rs
+    for (size_t b = 0; b < n; ++b)
+        residual[b] = 1 / inverse[b * (n + 1)];
+    double trace = 0;
+    for (size_t a = 0; a < n; ++a) {
+        for (size_t b = 0; b < n; ++b)
+            signal[a * n + b] = products[a * n + b] + residual[a] * inverse[a * n + b] * residual[b];
+        signal[a * (n + 1)] -= 2 * residual[a];
+        trace += signal[a * (n + 1)];
+    }
+    const double added = added_noise * trace / static_cast<double>(n);
+    const auto eigen = math::eigen_symmetric(signal, scene.bands);
+    SignalSubspace result;
+    for (int k = 0; k < scene.bands; ++k) {
+        const double* const e = eigen.vector(k);
+        Direction d;
+        d.eigenvalue = eigen.values[static_cast<size_t>(k)];
+        for (size_t a = 0; a < n; ++a) {
+            double sum = 0;
+            for (size_t b = 0; b < n; ++b)
+                sum += products[a * n + b] * e[b];
+            d.power += e[a] * sum;
+            d.noise_power += e[a] * e[a] * (residual[a] + added);
+        }
+        d.delta = 2 * d.noise_power - d.power;
+        d.signal = d.delta < 0;
+        result.dimension += d.signal;
+        result.directions.push_back(d);
+    }
+    for (const double d : residual)
+        result.noise.push_back(std::sqrt(d));
+    return result;
+}
+
+} // namespace hsi::vd

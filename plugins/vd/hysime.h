@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// The signal subspace by HySime.
+//
+// J. M. Bioucas-Dias, J. M. P. Nascimento: Hyperspectral subspace identification, IEEE TGRS 46(8), 2008: the
+// noise of a band is what its regression on all other bands leaves (Algorithm 1), and a direction belongs to
+// the signal when leaving it out would cost more than its noise (Algorithm 2). With R the mean of x x' over
+// the valid pixels, P = R^-1 and D = diag(1/P_bb) the residual of x is D P x, so that all follows from R:
+//   Rs = R - 2 D + D P D (signal), e_k its eigenvectors;  Rn = D + 1e-5 (trace Rs / B) I (noise, diagonal);
+//   delta_k = 2 e_k'Rn e_k - e_k'R e_k;  the dimension is the number of negative delta_k.
+// The 1e-5 is that of the authors' own program, not of the paper: without it directions that are as good as
+// free of noise count.
+#pragma once
+
+#include "stream/moment_scan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace hsi::vd {
+
+/// A direction e_k, in the order of falling eigenvalues.
+struct Direction {
+    double eigenvalue = 0;  ///< of Rs
+    double power = 0;       ///< e_k'R e_k
+    double noise_power = 0; ///< e_k'Rn e_k
+    double delta = 0;       ///< 2 noise_power - power
+    bool signal = false;    ///< delta < 0
+};
+
+struct SignalSubspace {
+    int dimension = 0;
+    std::vector<Direction> directions; ///< a band each
+    std::vector<double> noise;         ///< standard deviation of a band each: sqrt D
+};
+
+/// \throws Error when the bands depend linearly on one another (R with a unit diagonal has an eigenvalue
+/// under 1e-12) or there are no more pixels than bands: regression then leaves nothing.
+SignalSubspace hysime(const stream::SceneMoments& scene);
+
+} // namespace hsi::vd
