@@ -20,5 +20,5 @@ function(hsi_cuda_module name)
   target_link_libraries(hsi_cuda_${name} PRIVATE hsi_cuda ${ARG_DEPENDS} ${ARG_LIBRARIES})
   set_target_properties(hsi_cuda_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hsi
     CUDA_VISIBILITY_PRESET hidden)
-  install(TARGETS hsi_cuda_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hsi)
+  install(TARGETS hsi_cuda_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hsi COMPONENT gdal-hsi-cuda)
 endfunction()

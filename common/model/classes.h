@@ -30,7 +30,7 @@ struct ModelBands {
 
 /// Who made a model.
 struct Origin {
-    std::string created_by, history; ///< "gdal_hsi_pca 0.1.0", and the command line
+    std::string created_by, history; ///< "gdal_hsi_pca 0.2.0", and the command line
 };
 
 /// How numbers of a scene become those that a model was made from: number * factor + shift, one a band; empty

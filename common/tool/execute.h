@@ -27,7 +27,7 @@ Outcome current_failure(bool cancelled);
 Outcome execute(Call& call, Host& host, const std::string& command,
                 const std::vector<std::string>& read = {});
 
-/// The project's version, "0.1.0".
+/// The project's version, "0.2.0".
 const char* project_version();
 
 } // namespace hsi::tool

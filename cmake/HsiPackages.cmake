@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+# Debian packages by cpack (scripts/package): gdal-hsi, the tools with the pixel functions, manual pages, completion and
+# documentation; gdal-hsi-cuda, the CUDA modules, where they were built. What a package depends on the linker's records say.
+# A component of the installation is a package.
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_NAME gdal-hsi)
+set(CPACK_PACKAGE_VENDOR "The gdal-hsi authors")
+# Who builds packages for others names himself, as for Debian's own tools, in DEBFULLNAME and DEBEMAIL.
+set(CPACK_PACKAGE_CONTACT "The gdal-hsi authors <packages@gdal-hsi.invalid>")
+if(DEFINED ENV{DEBEMAIL})
+  set(CPACK_PACKAGE_CONTACT "$ENV{DEBFULLNAME} <$ENV{DEBEMAIL}>")
+endif()
+set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ
+  WORLD_EXECUTE)
+
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_COMPONENTS_ALL gdal-hsi)
+if(HSI_HAVE_CUDA)
+  list(APPEND CPACK_COMPONENTS_ALL gdal-hsi-cuda)
+endif()
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+# "~deb12": the package for Debian 12 is older than the same version for Debian 13, so an upgrade of the system takes that.
+set(HSI_DISTRIBUTION "" CACHE STRING "What the packages' version says of the distribution (scripts/package: deb12, ubuntu2404)")
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+if(HSI_DISTRIBUTION)
+  string(APPEND CPACK_DEBIAN_PACKAGE_RELEASE "~${HSI_DISTRIBUTION}")
+endif()
+
+set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_NAME gdal-hsi)
+set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_RECOMMENDS "gdal-bin")
+set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_SUGGESTS "gdal-hsi-cuda, qgis")
+set(CPACK_COMPONENT_GDAL-HSI_DESCRIPTION "Command-line tools for the scenes of imaging spectrometers that behave like
+GDAL's own: spatial preprocessing, principal components, diffusion profiles,
+target detection, unmixing, classification with support vector machines and
+random fields, accuracy. Scenes may be larger than memory, results do not
+depend on tiles or threads, and georeference, wavelengths and nodata
+survive. GDAL's pixel functions of the suite come with it, and the commands
+of 'gdal hsi' for GDAL 3.11 and newer.")
+
+set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_NAME gdal-hsi-cuda)
+# NVIDIA's libraries come from NVIDIA's packages or from a toolkit that was installed by hand, which dpkg does not know.
+set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_DEPENDS
+  "gdal-hsi (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE}), libc6, libstdc++6, libgcc-s1, libhwy1 | libhwy1t64, libopenblas0")
+set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_SECTION contrib/science)
+set(CPACK_COMPONENT_GDAL-HSI-CUDA_DESCRIPTION "The modules with which the tools of gdal-hsi compute on NVIDIA GPUs. They
+are loaded when there is a GPU and a tool wants it; the driver and the
+libraries of the CUDA Toolkit ${CUDAToolkit_VERSION_MAJOR} (cuBLAS,
+cuSOLVER, cuFFT) have to be there.")
+if(HSI_HAVE_CUDA)
+  set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_RECOMMENDS
+    "cuda-libraries-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
+endif()
+
+# Debian's files about a package, one folder each.
+string(TIMESTAMP HSI_PACKAGE_DATE "%a, %d %b %Y 00:00:00 +0000" UTC)
+set(HSI_PACKAGE_VERSION ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})
+file(READ ${CMAKE_SOURCE_DIR}/LICENSE licence)
+string(REGEX REPLACE "^MIT License\n\n[^\n]*\n\n" "" licence "${licence}")
+string(STRIP "${licence}" licence)
+string(REPLACE "\n\n" "\n.\n" licence "${licence}")
+string(REPLACE "\n" "\n " HSI_LICENCE "${licence}")
+configure_file(${CMAKE_CURRENT_LIST_DIR}/packages/copyright.in ${CMAKE_BINARY_DIR}/packages/copyright @ONLY)
+foreach(package ${CPACK_COMPONENTS_ALL})
+  set(HSI_PACKAGE ${package})
+  configure_file(${CMAKE_CURRENT_LIST_DIR}/packages/changelog.in ${CMAKE_BINARY_DIR}/packages/${package}/changelog.Debian @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/packages/copyright ${CMAKE_BINARY_DIR}/packages/${package}/changelog.Debian
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package} COMPONENT ${package} EXCLUDE_FROM_ALL)
+endforeach()
+# cpack compresses what Debian wants compressed, and takes the build machine's search paths out of the modules.
+set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/packages/finish.cmake)
+include(CPack)
