@@ -232,12 +232,11 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
                     "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         const TileLimits limits{ws, wl, cs, cl};
-        const uint64_t host = reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
-        if (options.device_memory == 0) return host;
-        // Two ceilings, one cost: scale device bytes so that both budgets are met by meeting the host's.
-        const double scale = static_cast<double>(options.memory) / static_cast<double>(options.device_memory);
-        return std::max(host,
-                        static_cast<uint64_t>(static_cast<double>(operation.device_bytes(limits)) * scale));
+        return reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
+    };
+    request.device_budget = options.device_memory;
+    request.device_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+        return operation.device_bytes(TileLimits{ws, wl, cs, cl});
     };
     return plan_tiles(request);
 }
