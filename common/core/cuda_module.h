@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hsi {
@@ -21,6 +22,20 @@ struct CudaDevice {
 
 /// The GPUs that the driver shows; empty without a driver. Starts the driver (about 0.1 s) on the first call.
 const std::vector<CudaDevice>& cuda_devices();
+
+/// Starts the driver and the contexts of the devices that `choice` names, on a thread of its own, when it
+/// names a GPU: that takes a quarter of a second, which the program has other work for. Who needs a device
+/// sooner waits for it there; what goes wrong is told there, too. The destructor waits for the thread.
+class CudaStart {
+  public:
+    explicit CudaStart(const DeviceChoice& choice);
+    CudaStart(const CudaStart&) = delete;
+    CudaStart& operator=(const CudaStart&) = delete;
+    ~CudaStart();
+
+  private:
+    std::thread m_thread;
+};
 
 /// True when the module's file is there (nothing is loaded).
 bool cuda_module_present(const std::string& algorithm);
