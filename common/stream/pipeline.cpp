@@ -106,8 +106,9 @@ class PassRun {
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
         const auto allocator = m_operation.allocator();
-        HostBuffer<float> in(allocator,
-                             bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines));
+        const bool in_place = m_operation.reads_in_place();
+        const size_t in_size = bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines);
+        HostBuffer<float> in(allocator, in_place ? 0 : in_size);
         std::vector<HostBuffer<float>> out;
         for (int b : m_outputs)
             out.emplace_back(allocator, static_cast<size_t>(b) *
@@ -125,10 +126,14 @@ class PassRun {
                 reader->prefetch(tile_at(position + m_plan.lanes()).window);
 
             auto t0 = Clock::now();
-            const auto in_view =
-                CubeView<float>::packed(in.data(), static_cast<int>(bands), tile.window.h, tile.window.w);
+            CubeView<float> in_view;
             try {
-                reader->read(tile.window, in_view);
+                const auto there = in_place ? reader->view(tile.window) : std::nullopt;
+                if (!there && in.size() < in_size) in = HostBuffer<float>(allocator, in_size);
+                in_view = there ? *there
+                                : CubeView<float>::packed(in.data(), static_cast<int>(bands), tile.window.h,
+                                                          tile.window.w);
+                if (!there) reader->read(tile.window, in_view);
             } catch (const Cancelled&) {
                 throw;
             } catch (const Error& e) {
