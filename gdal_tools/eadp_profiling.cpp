@@ -109,10 +109,15 @@ class Profiling {
             m_run.options().destination,
             profile_spec(source.shape(), m_settings,
                          m_settings.no_pca ? source.band_names() : pc_names(m_components), nullptr));
-        const int bands = eadp::profile_bands(m_settings.eadp, m_components);
-        const uint64_t profile =
-            static_cast<uint64_t>(source.shape().pixels()) * 4 * static_cast<uint64_t>(bands);
-        return tool::choose_devices(m_run, "eadp", std::max(source.shape().float_bytes(), profile), 1);
+        auto work = m_settings.no_pca ? tool::Work() : pca_work(source.shape(), m_components, true);
+        const double values = static_cast<double>(source.shape().pixels()) * m_components;
+        double sweeps = 0;
+        for (const auto& stage : eadp::make_stages(m_settings.eadp))
+            sweeps += stage.degree;
+        work.writes = values * (1 + m_settings.eadp.copies()) * 4;
+        work.core_seconds += values * (2e-7 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
+        work.device_seconds += values * (3e-10 + 2e-12 * sweeps);
+        return tool::choose_devices(m_run, "eadp", work, 1);
     }
 
     stream::CubeShape planes_of(const stream::CubeSource& cube) const {

@@ -120,9 +120,10 @@ void run_pca(tool::Run& run, const Settings& settings) {
     pca::Model model;
     if (!settings.apply_file.empty()) model = pca::load_model(settings.apply_file);
     const auto source = run.open_source();
-    tools::PcaComputing computing(run, "pca",
-                                  choose_devices(run.options().device, "pca", source->shape().float_bytes()),
-                                  pca::simd_target(), pca::make_cpu_backend);
+    const int made = settings.inverse ? model.band_count() : settings.components;
+    const auto work = tools::pca_work(source->shape(), made, settings.apply_file.empty());
+    tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
+                                  pca::make_cpu_backend);
     if (settings.apply_file.empty())
         run_fit(run, settings, computing, source);
     else if (settings.inverse)

@@ -18,9 +18,6 @@
 namespace hsi {
 namespace {
 
-// A GPU takes about half a second to start; below this many bytes of cube the CPU is done by then.
-constexpr uint64_t automatic_minimum = uint64_t{512} << 20;
-
 std::vector<CudaDevice> probe() {
     std::vector<CudaDevice> found;
     void* driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -142,11 +139,10 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
     return address;
 }
 
-std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm,
-                                       uint64_t work_bytes) {
+std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm) {
     if (choice.kind == DeviceChoice::Kind::cpu) return {};
     const bool wanted = choice.kind == DeviceChoice::Kind::cuda;
-    if (!wanted && (work_bytes < automatic_minimum || !cuda_module_present(algorithm))) return {};
+    if (!wanted && !cuda_module_present(algorithm)) return {};
     const auto& all = cuda_devices();
     if (!wanted) return all.empty() ? std::vector<CudaDevice>{} : std::vector<CudaDevice>{all.front()};
     if (all.empty())

@@ -58,10 +58,8 @@ std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
 }
 
 /// Decides where to compute. cpu: none. cuda: the devices asked for (the first one by default); throws Error
-/// when there is no such GPU or no module. automatic: the first GPU when there is one, its module is there,
-/// and the work
-/// (`work_bytes` of cube data) is worth starting a GPU for; else none.
-std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm,
-                                       uint64_t work_bytes);
+/// when there is no such GPU or no module. automatic: the first GPU when there is one and its module is
+/// there; else none.
+std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm);
 
 } // namespace hsi
