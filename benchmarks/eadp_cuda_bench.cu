@@ -51,7 +51,7 @@ std::vector<float> make_planes(const Size& size) {
     return planes;
 }
 
-/// Ours, all on the device: planes to copies without a word from the host.
+/// Ours: planes to copies on the device.
 template <class T>
 class Ours {
   public:
@@ -81,11 +81,7 @@ class Ours {
         const gpu::Core core{0, 0, m_planes.samples, m_planes.lines};
         gpu::launch_gradient(m_planes, m_valid.data(), work, m_squared.data(), core, m_sums.data(), m_stream);
         tick("Gaussian"); // Scharr and the largest gradient with it
-        gpu::launch_steepest(m_sums.data(), n, m_steepest.data(), m_stream);
-        gpu::launch_histogram(m_planes, m_valid.data(), m_squared.data(), core, m_steepest.data(),
-                              m_counts.data(), m_stream);
-        gpu::launch_contrast(m_sums.data(), m_steepest.data(), m_counts.data(), n, m_options.percentile,
-                             m_k.data(), m_level.data(), m_stream);
+        find_contrasts(core);
         tick("contrast");
         gpu::launch_weights<T>(m_planes, m_valid.data(), m_squared.data(), m_k.data(), m_level.data(),
                                m_options.diffusivity, m_start.data(), m_east.data(), m_south.data(),
@@ -110,6 +106,35 @@ class Ours {
     }
 
   private:
+    /// As the tool does it: the ranges and the histograms go to the host, which decides.
+    void find_contrasts(const gpu::Core& core) {
+        const auto n = static_cast<size_t>(m_planes.components);
+        std::vector<gpu::RangeSums> sums(n);
+        m_sums.download(sums.data(), n, m_stream);
+        HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+        std::vector<Range> ranges;
+        std::vector<double> steepest, k;
+        std::vector<float> level;
+        for (const auto& s : sums) {
+            ranges.push_back(gpu::range_of(s));
+            steepest.push_back(ranges.back().steepest);
+            level.push_back(ranges.back().level());
+        }
+        m_steepest.upload(steepest.data(), n, m_stream);
+        m_level.upload(level.data(), n, m_stream);
+        gpu::launch_histogram(m_planes, m_valid.data(), m_squared.data(), core, m_steepest.data(),
+                              m_counts.data(), m_stream);
+        std::vector<unsigned long long> counts(m_counts.size());
+        m_counts.download(counts.data(), counts.size(), m_stream);
+        HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+        for (size_t c = 0; c < n; ++c) {
+            Histogram h;
+            std::copy_n(counts.begin() + static_cast<ptrdiff_t>(c * histogram_bins), h.size(), h.begin());
+            k.push_back(contrast_of(ranges[c], h, m_options.percentile));
+        }
+        m_k.upload(k.data(), n, m_stream);
+        HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream)); // `k` goes
+    }
     size_t padded_count() const {
         return static_cast<size_t>(gpu::padded(m_planes.samples)) * static_cast<size_t>(m_planes.lines) *
                static_cast<size_t>(m_planes.components);

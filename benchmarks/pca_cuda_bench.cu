@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: MIT
-// PCA to 7 components on one GPU with the cube in its memory, stage by stage, beside the dense eigensolver of
-// cuSOLVER and one plain cublasSsyrk. Medians of CUDA events.
+// PCA to 7 components on one GPU as gdal_hsi_pca computes it. The kernels with the cube in device memory,
+// medians of CUDA events; the two passes from host memory to host memory, with copies, buffers and the start
+// of the lanes, medians of the wall clock; beside them one plain cublasSsyrk of the cube.
 //
 //   pca_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]
+#include "core/cuda_module.h"
+#include "cuda/cublas.h"
+#include "cuda/device_buffer.h"
 #include "cuda/stream.h"
+#include "pca/pca.h"
 #include "pca/pca_cuda_kernels.cuh"
+#include "stream/empty_source.h"
+#include "stream/pipeline.h"
+#include "stream/plane_store.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <random>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -21,8 +32,9 @@ using namespace hsi;
 using cuda::DeviceBuffer;
 
 /// Mixtures of smooth spectra with noise.
-std::vector<float> make_cube(int samples, int lines, int bands) {
+void make_cube(const stream::CubeShape& shape, stream::PlaneStore& store) {
     constexpr int materials = 12;
+    const int bands = shape.bands;
     std::mt19937 random(5);
     std::uniform_real_distribution<float> uniform(0, 1);
     std::normal_distribution<float> normal;
@@ -36,24 +48,33 @@ std::vector<float> make_cube(int samples, int lines, int bands) {
     std::vector<float> noise(1 << 18);
     for (auto& n : noise)
         n = 0.005f * normal(random);
-    const size_t pixels = static_cast<size_t>(samples) * static_cast<size_t>(lines);
-    std::vector<float> cube(pixels * static_cast<size_t>(bands));
-    size_t at = 0;
-    for (size_t p = 0; p < pixels; ++p) {
-        float share[materials], total = 0;
-        for (float& s : share) {
-            s = std::pow(uniform(random), 4.0f);
-            total += s;
+    std::vector<int> every(static_cast<size_t>(bands));
+    std::iota(every.begin(), every.end(), 0);
+    const auto sink = store.sink(every);
+    std::vector<float> line(static_cast<size_t>(shape.samples) * static_cast<size_t>(bands));
+    for (int64_t y = 0; y < shape.lines; ++y) {
+        for (int64_t x = 0; x < shape.samples; ++x) {
+            float share[materials], total = 0;
+            for (float& s : share) {
+                s = std::pow(uniform(random), 4.0f);
+                total += s;
+            }
+            const size_t at = random();
+            for (int b = 0; b < bands; ++b) {
+                float v = noise[(at + static_cast<size_t>(b)) & (noise.size() - 1)];
+                for (int m = 0; m < materials; ++m)
+                    v += share[m] / total * spectra[static_cast<size_t>(m * bands + b)];
+                line[static_cast<size_t>(b) * static_cast<size_t>(shape.samples) + static_cast<size_t>(x)] =
+                    v;
+            }
         }
-        at = random();
-        for (int b = 0; b < bands; ++b) {
-            float v = noise[(at + static_cast<size_t>(b)) & (noise.size() - 1)];
-            for (int m = 0; m < materials; ++m)
-                v += share[m] / total * spectra[static_cast<size_t>(m * bands + b)];
-            cube[static_cast<size_t>(b) * pixels + p] = v;
-        }
+        sink->write({0, y, shape.samples, 1}, CubeView<float>::packed(line.data(), bands, 1, shape.samples));
     }
-    return cube;
+}
+
+double median(std::vector<double> times) {
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
 }
 
 double time_of(cudaStream_t stream, int repeat, const std::function<void()>& run) {
@@ -67,62 +88,105 @@ double time_of(cudaStream_t stream, int repeat, const std::function<void()>& run
         end.wait();
         times.push_back(static_cast<double>(end.milliseconds_since(begin)));
     }
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return median(times);
 }
 
-void measure(int samples, int lines, int bands, int components, int repeat) {
-    const auto cube = make_cube(samples, lines, bands);
-    const size_t pixels = static_cast<size_t>(samples) * static_cast<size_t>(lines);
+void measure_kernels(const stream::CubeShape& shape, const stream::PlaneStore& store, const pca::Transform& t,
+                     int repeat) {
+    const auto pixels = static_cast<size_t>(shape.pixels()), bands = static_cast<size_t>(shape.bands);
     cuda::Stream stream;
-    DeviceBuffer<float> d_cube(cube.size()), out(pixels * static_cast<size_t>(components));
-    HSI_CUDA_CHECK(cudaMemcpy(d_cube.data(), cube.data(), d_cube.bytes(), cudaMemcpyHostToDevice));
-    pca::gpu::DevicePca pca(bands, pixels, components, stream.get());
-    std::printf("%dx%d, %d bands, %d components\n", samples, lines, bands, components);
-    std::printf("  whole PCA              %8.3f ms\n",
-                time_of(stream.get(), repeat, [&] { pca.run(d_cube.data(), out.data()); }));
-    std::printf("  centring               %8.3f ms\n",
-                time_of(stream.get(), repeat, [&] { pca.centre(d_cube.data()); }));
-    std::printf("  covariance             %8.3f ms\n",
-                time_of(stream.get(), repeat, [&] { pca.covariance(); }));
-    std::printf("  eigenproblem           %8.3f ms",
-                time_of(stream.get(), repeat, [&] { pca.eigenproblem(); }));
-    std::printf(" (%s, %d steps)\n", pca.used_dense_solver() ? "dense" : "Lanczos", pca.steps());
-    std::printf("  projection             %8.3f ms\n",
-                time_of(stream.get(), repeat, [&] { pca.project(out.data()); }));
-    std::vector<double> values, loadings, mean, dense_values, dense;
-    pca.result(values, loadings, mean);
-    std::printf("  dense eigenproblem     %8.3f ms\n",
-                time_of(stream.get(), repeat, [&] { pca.dense_eigenproblem(); }));
-    pca.result(dense_values, dense, mean);
-    double worst = 0, ratio = 0;
-    for (size_t i = 0; i < dense.size(); ++i)
-        worst = std::max(worst, std::fabs(dense[i] - loadings[i]));
-    for (size_t k = 0; k < values.size(); ++k)
-        ratio = std::max(ratio, std::fabs(values[k] / dense_values[k] - 1));
-    std::printf("  loadings differ from the dense solver's by %.1e, eigenvalues by %.1e of themselves\n",
-                worst, ratio);
+    DeviceBuffer<float> cube(pixels * bands), out(pixels * static_cast<size_t>(t.outputs));
+    HSI_CUDA_CHECK(cudaMemcpy(cube.data(), store.data(), cube.bytes(), cudaMemcpyHostToDevice));
+    const pca::gpu::TileView tile{cube.data(),
+                                  shape.bands,
+                                  static_cast<int>(shape.samples),
+                                  static_cast<int>(shape.lines),
+                                  static_cast<size_t>(shape.samples),
+                                  pixels};
+    const auto blocks = static_cast<size_t>(pca::gpu::block_count(tile));
+    DeviceBuffer<uint8_t> valid(pixels);
+    DeviceBuffer<double> scatter(blocks * bands * bands), sum(blocks * bands), matrix(t.matrix.size()),
+        offset(t.offset.size());
+    DeviceBuffer<float> centre(blocks * bands);
+    DeviceBuffer<int> finite(blocks * bands), count(blocks);
+    matrix.upload(t.matrix.data(), t.matrix.size(), stream.get());
+    offset.upload(t.offset.data(), t.offset.size(), stream.get());
+    stream.synchronize();
+    const pca::gpu::BlockResults results{scatter.data(), sum.data(), centre.data(), finite.data(),
+                                         count.data()};
+    std::printf("  valid pixels           %8.3f ms\n", time_of(stream.get(), repeat, [&] {
+                    pca::gpu::launch_valid(tile, true, valid.data(), stream.get());
+                }));
+    std::printf("  covariance, %4zu blocks %7.3f ms\n", blocks, time_of(stream.get(), repeat, [&] {
+                    pca::gpu::launch_covariance(tile, valid.data(), results, stream.get());
+                }));
+    std::printf("  projection             %8.3f ms\n", time_of(stream.get(), repeat, [&] {
+                    pca::gpu::launch_transform(tile, matrix.data(), offset.data(), t.outputs, valid.data(),
+                                               out.data(), stream.get());
+                }));
     cuda::Cublas blas(stream.get());
-    DeviceBuffer<float> product(static_cast<size_t>(bands) * static_cast<size_t>(bands));
+    DeviceBuffer<float> product(bands * bands);
     const float one = 1, zero = 0;
     std::printf("  one cublasSsyrk        %8.3f ms\n", time_of(stream.get(), std::min(repeat, 5), [&] {
-                    HSI_CUBLAS_CHECK(cublasSsyrk(blas.get(), CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, bands,
-                                                 static_cast<int>(pixels), &one, d_cube.data(),
-                                                 static_cast<int>(pixels), &zero, product.data(), bands));
+                    HSI_CUBLAS_CHECK(cublasSsyrk(blas.get(), CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, shape.bands,
+                                                 static_cast<int>(pixels), &one, cube.data(),
+                                                 static_cast<int>(pixels), &zero, product.data(),
+                                                 shape.bands));
                 }));
+}
+
+void measure(const stream::CubeShape& shape, int components, int repeat) {
+    std::printf("%lldx%lld, %d bands, %d components\n", static_cast<long long>(shape.samples),
+                static_cast<long long>(shape.lines), shape.bands, components);
+    stream::PlaneStore store(shape);
+    make_cube(shape, store);
+    std::vector<int> all(static_cast<size_t>(shape.bands)), made(static_cast<size_t>(components));
+    std::iota(all.begin(), all.end(), 0);
+    std::iota(made.begin(), made.end(), 0);
+    const auto source = store.source(all);
+    stream::PlaneStore planes({shape.samples, shape.lines, components});
+    const auto sink = planes.sink(made);
+    const auto backend = make_cuda_backend<pca::Backend>("pca", {cuda_devices().at(0)});
+    stream::PassOptions pass;
+    pass.lanes = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    pass.memory = uint64_t{8} << 30;
+    using Clock = std::chrono::steady_clock;
+    const auto milliseconds = [](Clock::time_point from) {
+        return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
+    };
+    std::vector<double> scans, transforms;
+    pca::Transform t;
+    for (int i = 0; i <= std::min(repeat, 7); ++i) {
+        auto begin = Clock::now();
+        const auto scan = backend->make_covariance(shape, backend->free_memory());
+        stream::run_pass(*source, *scan, {}, pass);
+        if (i > 0) scans.push_back(milliseconds(begin));
+        t = pca::projection(pca::fit(scan->result(), {components, false, false}), components, all,
+                            shape.bands);
+        begin = Clock::now();
+        const auto transform = backend->make_transform(t);
+        stream::run_pass(stream::EmptySource(shape), *transform, {sink.get()}, pass);
+        if (i > 0) transforms.push_back(milliseconds(begin));
+        if (!backend->holds_scene()) throw Error("the scene does not fit on the device");
+        backend->release();
+    }
+    measure_kernels(shape, store, t, repeat);
+    std::printf("  covariance, whole pass %8.3f ms, %d lanes\n", median(scans), pass.lanes);
+    std::printf("  projection, whole pass %8.3f ms\n", median(transforms));
 }
 
 } // namespace
 
 int main(int argc, char** argv) {
-    int repeat = 21, samples = 614, lines = 512, bands = 224, components = 7;
+    int repeat = 21, components = 7;
+    stream::CubeShape shape{614, 512, 224};
     for (int i = 1; i < argc; ++i) {
         if (!std::strcmp(argv[i], "-repeat") && i + 1 < argc)
             repeat = std::atoi(argv[++i]);
         else if (!std::strcmp(argv[i], "-nc") && i + 1 < argc)
             components = std::atoi(argv[++i]);
         else if (!std::strcmp(argv[i], "-size") && i + 3 < argc) {
-            samples = std::atoi(argv[i + 1]), lines = std::atoi(argv[i + 2]), bands = std::atoi(argv[i + 3]);
+            shape = {std::atoi(argv[i + 1]), std::atoi(argv[i + 2]), std::atoi(argv[i + 3])};
             i += 3;
         } else {
             std::fprintf(stderr, "usage: %s [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]\n", argv[0]);
@@ -133,7 +197,7 @@ int main(int argc, char** argv) {
         cudaDeviceProp device{};
         HSI_CUDA_CHECK(cudaGetDeviceProperties(&device, 0));
         std::printf("%s\n", device.name);
-        measure(samples, lines, bands, components, repeat);
+        measure(shape, components, repeat);
     } catch (const hsi::Error& e) {
         std::fprintf(stderr, "%s\n", e.what());
         return 1;

@@ -48,8 +48,10 @@ class Profiling {
         const auto planes = planes_of(source);
         m_profile.memory = m_memory;
         if (!m_settings.no_pca) {
-            tool::print_plan(m_run, source, *m_pca_computing->make_covariance(source.shape().bands),
-                             m_pca_computing.pass("covariance", 0.2));
+            tool::print_plan(
+                m_run, source,
+                *m_pca_computing->make_covariance(source.shape(), m_pca_computing.device_memory()),
+                held_apart(m_pca_computing, m_pca_computing.pass("covariance", 0.2)));
             m_run.print("Component planes: " + format_byte_size(planes.float_bytes()) +
                         (in_memory(planes) ? " in memory" : " in a temporary file in " + m_profile.folder));
             if (in_memory(planes)) m_profile.memory -= planes.float_bytes();
@@ -107,10 +109,15 @@ class Profiling {
             m_run.options().destination,
             profile_spec(source.shape(), m_settings,
                          m_settings.no_pca ? source.band_names() : pc_names(m_components), nullptr));
-        const int bands = eadp::profile_bands(m_settings.eadp, m_components);
-        const uint64_t profile =
-            static_cast<uint64_t>(source.shape().pixels()) * 4 * static_cast<uint64_t>(bands);
-        return tool::choose_devices(m_run, "eadp", std::max(source.shape().float_bytes(), profile), 1);
+        auto work = m_settings.no_pca ? tool::Work() : pca_work(source.shape(), m_components, true);
+        const double values = static_cast<double>(source.shape().pixels()) * m_components;
+        double sweeps = 0;
+        for (const auto& stage : eadp::make_stages(m_settings.eadp))
+            sweeps += stage.degree;
+        work.writes = values * (1 + m_settings.eadp.copies()) * 4;
+        work.core_seconds += values * (2e-7 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
+        work.device_seconds += values * (3e-10 + 2e-12 * sweeps);
+        return tool::choose_devices(m_run, "eadp", work, 1);
     }
 
     stream::CubeShape planes_of(const stream::CubeSource& cube) const {
@@ -159,12 +166,11 @@ class Profiling {
         std::iota(all.begin(), all.end(), 0);
         std::iota(every.begin(), every.end(), 0);
         {
-            const auto operation =
-                m_pca_computing->make_transform(pca::projection(*model, m_components, all, bands));
             auto pass = m_pca_computing.pass("projection", 0.5 * pca_share());
             pass.memory -= std::min(pass.memory, bytes);
             const auto to = planes->sink(every);
-            m_run.add_pass(stream::run_pass(m_scene.cube(), *operation, {to.get()}, pass));
+            m_run.add_pass(transform_scene(m_scene, m_pca_computing,
+                                           pca::projection(*model, m_components, all, bands), *to, pass));
         }
         m_scene.release(); // a copy of the scene in memory is needed no more
         return profile_of(*planes->source(every), *like, pc_names(m_components), m_memory - bytes);

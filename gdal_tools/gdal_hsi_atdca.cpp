@@ -22,6 +22,17 @@ namespace {
 using tool::Content;
 using Settings = tools::AtdcaSettings;
 
+/// Most of the search is looking at the scene a few times; the targets hardly count.
+tool::Work work_of(const stream::CubeShape& scene) {
+    const auto bytes = static_cast<double>(scene.float_bytes());
+    tool::Work work;
+    work.cpu_reads = 3 * bytes;
+    work.device_reads = bytes;
+    work.core_seconds = 1.5e-9 * bytes;
+    work.device_seconds = 5e-12 * bytes;
+    return work;
+}
+
 void run_atdca(tool::Run& run, Settings s) {
     s.targets.history = run.options().destination.history;
     s.targets.run = run.files();
@@ -36,7 +47,7 @@ void run_atdca(tool::Run& run, Settings s) {
     tools::TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255,
                          original ? *original : *source);
     tools::AtdcaComputing computing(run, "atdca",
-                                    tool::choose_devices(run, "atdca", source->shape().float_bytes(), 1),
+                                    tool::choose_devices(run, "atdca", work_of(source->shape()), 1),
                                     atdca::simd_target(), atdca::make_cpu_backend);
 
     atdca::Options options;

@@ -28,8 +28,8 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     if (run.options().dry_run) {
-        tool::print_plan(run, *source, *computing->make_covariance(scene.shape().bands),
-                         computing.pass("covariance", 0.5));
+        tool::print_plan(run, *source, *computing->make_covariance(scene.shape(), computing.device_memory()),
+                         tools::held_apart(computing, computing.pass("covariance", 0.5)));
         return tools::plan_projection(run, computing, *source, nc);
     }
     const auto statistics = tools::scan_scene(scene, computing, 0.5);
@@ -38,9 +38,16 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     const auto model = tools::fit_scene(scene, statistics, {nc, settings.scale, settings.whiten});
     std::vector<int> all(static_cast<size_t>(bands));
     std::iota(all.begin(), all.end(), 0);
-    tools::run_transform(
-        run, computing, scene.cube(), *scene.raster(), pca::projection(model, nc, all, bands),
-        tools::component_spec(scene.shape(), nc, statistics.invalid_pixels > 0, &model), "projection", 0.5);
+    auto transform = pca::projection(model, nc, all, bands);
+    const auto spec = tools::component_spec(scene.shape(), nc, statistics.invalid_pixels > 0, &model);
+    if (raster::RasterSink::is_virtual(run.options().destination)) {
+        tools::write_virtual_transform(run, *scene.raster(), transform, spec);
+    } else {
+        const auto sink = raster::RasterSink::create(run.options().destination, spec, scene.raster().get());
+        run.add_pass(tools::transform_scene(scene, computing, std::move(transform), *sink,
+                                            computing.pass("projection", 0.5)));
+        sink->commit();
+    }
     raster::write_text_output(model_output, pca::to_json(model));
     tools::print_components(run, model);
 }
@@ -49,9 +56,10 @@ void run_pca(tool::Run& run, const Settings& settings) {
     pca::Model model;
     if (!settings.apply_file.empty()) model = pca::load_model(settings.apply_file);
     const auto source = run.open_source();
-    tools::PcaComputing computing(run, "pca",
-                                  choose_devices(run.options().device, "pca", source->shape().float_bytes()),
-                                  pca::simd_target(), pca::make_cpu_backend);
+    const int made = settings.inverse ? model.band_count() : settings.components;
+    const auto work = tools::pca_work(source->shape(), made, settings.apply_file.empty());
+    tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
+                                  pca::make_cpu_backend);
     if (settings.apply_file.empty())
         run_fit(run, settings, computing, source);
     else if (settings.inverse)

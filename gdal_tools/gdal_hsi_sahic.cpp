@@ -57,6 +57,18 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
     return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
+tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t classes, bool trained) {
+    const auto bytes = static_cast<double>(scene.float_bytes());
+    const double values = static_cast<double>(scene.pixels()) * static_cast<double>(classes),
+                 turns = s.no_spatial ? 0.0 : values * s.mrf.iterations;
+    tool::Work work;
+    work.cpu_reads = work.device_reads = trained ? 2 * bytes : bytes;
+    work.writes = static_cast<double>(scene.pixels());
+    work.core_seconds = 2e-8 * turns + 4e-10 * values * scene.bands;
+    work.device_seconds = 3e-11 * turns + 1e-12 * values * scene.bands;
+    return work;
+}
+
 void run_sahic(tool::Run& run, const Settings& s) {
     const auto model_output = run.text_output("-model", s.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
@@ -70,10 +82,10 @@ void run_sahic(tool::Run& run, const Settings& s) {
     if (!s.no_labels()) labels = tools::read_labels(run, s.labels, *scene.raster());
     check_labels(s, labels, model.get());
     auto outputs = plan_outputs(run, s, *scene.raster(), model ? model->classes : labels.classes);
-    SahicComputing computing(
-        run, "sahic", choose_devices(run.options().device, "sahic", scene.shape().float_bytes()),
-        sahic::simd_target(), [&] { return sahic::make_cpu_backend(run.options().threads); });
     const size_t classes = model ? model->classes.size() : labels.classes.size();
+    SahicComputing computing(
+        run, "sahic", tool::choose_devices(run, "sahic", work_of(s, scene.shape(), classes, !model)),
+        sahic::simd_target(), [&] { return sahic::make_cpu_backend(run.options().threads); });
     auto field = tools::field_of(run, computing, s, scene.shape(), static_cast<int>(classes));
     auto plan = s.no_spatial ? sahic::FieldPlan() : sahic::plan_field(field);
     if (run.options().dry_run) return tools::print_field_plan(run, s, scene.shape(), plan);

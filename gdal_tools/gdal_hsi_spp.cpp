@@ -103,6 +103,17 @@ class VirtualCube {
     const std::string m_alpha;
 };
 
+tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) {
+    const auto bytes = static_cast<double>(shape.float_bytes());
+    const double area = static_cast<double>(options.window) * options.window;
+    tool::Work work;
+    work.cpu_reads = work.device_reads = 2 * bytes;
+    work.writes = options.cube ? bytes : 0;
+    work.core_seconds = spp::cpu_seconds(shape, options.window);
+    work.device_seconds = bytes * area * 2.5e-14;
+    return work;
+}
+
 void run_spp(tool::Run& run, Settings settings) {
     tool::Scene scene(run, "SPP");
     check_window(scene.shape(), settings.spp.window);
@@ -114,11 +125,8 @@ void run_spp(tool::Run& run, Settings settings) {
         virtual_cube.emplace(run, settings, *scene.raster());
     }
     outputs_of(run, settings, *scene.raster(), true); // refuses what can be refused before any work
-    // A GPU takes about a second to start and to fill its pinned buffers: automatically only where it saves
-    // more.
-    const bool worth = spp::cpu_seconds(scene.shape(), settings.spp.window) / run.options().threads > 1.0;
     tool::Computing<spp::Backend> computing(
-        run, "spp", choose_devices(run.options().device, "spp", worth ? scene.shape().float_bytes() : 0),
+        run, "spp", tool::choose_devices(run, "spp", work_of(scene.shape(), settings.spp)),
         spp::simd_target(), spp::make_cpu_backend);
     const auto statistics_scan = [&] {
         return std::make_unique<stream::BandStatisticsScan>(scene.shape().bands);

@@ -48,6 +48,17 @@ class VirtualMap {
     raster::OutputSpec m_spec;
 };
 
+tool::Work work_of(const stream::CubeShape& shape, const svm::Model& model) {
+    const double products = static_cast<double>(shape.pixels()) * model.features() *
+                            static_cast<double>(model.vector_count());
+    tool::Work work;
+    work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
+    work.writes = static_cast<double>(shape.pixels());
+    work.core_seconds = 1.9e-10 * products;
+    work.device_seconds = 1.5e-13 * products;
+    return work;
+}
+
 void run_classify(tool::Run& run, const Settings& s) {
     auto read = svm::read_model(s.model_file);
     svm::ClassifyOptions options;
@@ -76,8 +87,8 @@ void run_classify(tool::Run& run, const Settings& s) {
     auto outputs = tool::plan_classification(run, *source, model->classes, s.probabilities, s.confidence,
                                              {{"HSI_SVM_MODEL", s.model_file}});
     tool::Computing<svm::Backend> computing(
-        run, "svm", choose_devices(run.options().device, "svm", source->shape().float_bytes()),
-        svm::simd_target(), svm::make_cpu_backend);
+        run, "svm", tool::choose_devices(run, "svm", work_of(source->shape(), *model)), svm::simd_target(),
+        svm::make_cpu_backend);
     const auto operation = computing->make_classification(model, options);
     run.report()["model"] = {{"path", s.model_file},
                              {"classes", model->class_count()},

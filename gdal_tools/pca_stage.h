@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "pca/pca.h"
+#include "stream/empty_source.h"
 #include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/scene.h"
@@ -17,11 +18,46 @@ namespace hsi::tools {
 
 using PcaComputing = tool::Computing<pca::Backend>;
 
+/// Covariance and projection, or the projection alone.
+inline tool::Work pca_work(const stream::CubeShape& scene, int components, bool scan) {
+    const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
+    const double products = scan ? pixels * scene.bands * scene.bands : 0,
+                 projected = pixels * scene.bands * components;
+    tool::Work work;
+    work.cpu_reads = scan ? 2 * bytes : bytes;
+    work.device_reads = bytes;
+    work.writes = pixels * components * 4;
+    work.core_seconds = 2.3e-11 * products + 1e-10 * projected;
+    work.device_seconds = 8e-14 * products + 3e-13 * projected;
+    return work;
+}
+
+/// A pass's device memory without what the backend keeps there.
+inline stream::PassOptions held_apart(PcaComputing& computing, stream::PassOptions pass) {
+    if (pass.device_memory > 0)
+        pass.device_memory -= std::min(pass.device_memory / 2, computing->held_bytes());
+    return pass;
+}
+
 /// One pass over the scene; the extremes of its bands are looked at, too.
 inline stream::SceneCovariance scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
     scene.watch_values();
-    return scene.scan([&] { return computing->make_covariance(scene.shape().bands); },
-                      [&](bool again) { return computing.pass("covariance", again ? 0.0 : share); });
+    return scene.scan(
+        [&] { return computing->make_covariance(scene.shape(), computing.device_memory()); },
+        [&](bool again) { return held_apart(computing, computing.pass("covariance", again ? 0.0 : share)); });
+}
+
+/// One pass of a transform over the scene that scan_scene() has read, from where it is now.
+inline stream::PassReport transform_scene(const tool::Scene& scene, PcaComputing& computing,
+                                          pca::Transform transform, stream::CubeSink& sink,
+                                          const stream::PassOptions& pass) {
+    const auto operation = computing->make_transform(std::move(transform));
+    const auto options = held_apart(computing, pass);
+    if (!computing->holds_scene()) return stream::run_pass(scene.cube(), *operation, {&sink}, options);
+    const stream::EmptySource on_device(scene.shape());
+    auto report = stream::run_pass(on_device, *operation, {&sink}, options);
+    computing->release();
+    return report;
 }
 
 /// The model of a scanned scene; explained variance goes to the report.

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <mutex>
+#include <system_error>
 
 #ifndef HSI_INSTALLED_MODULES
 #define HSI_INSTALLED_MODULES ""
@@ -16,9 +17,6 @@
 
 namespace hsi {
 namespace {
-
-// A GPU takes about half a second to start; below this many bytes of cube the CPU is done by then.
-constexpr uint64_t automatic_minimum = uint64_t{512} << 20;
 
 std::vector<CudaDevice> probe() {
     std::vector<CudaDevice> found;
@@ -45,6 +43,17 @@ std::vector<CudaDevice> probe() {
             found.push_back(CudaDevice{i, text, major * 10 + minor, bytes});
     }
     return found; // the driver stays loaded: the CUDA runtime wants it next
+}
+
+/// The context that the CUDA runtime uses, too; it lives as long as the process.
+void start_context(int ordinal) {
+    void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (!driver) return;
+    const auto get = reinterpret_cast<int (*)(int*, int)>(dlsym(driver, "cuDeviceGet"));
+    const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(driver, "cuDevicePrimaryCtxRetain"));
+    int device = 0;
+    void* context = nullptr;
+    if (get && retain && get(&device, ordinal) == 0) retain(&context, device);
 }
 
 std::vector<std::filesystem::path> module_folders() {
@@ -89,6 +98,23 @@ const std::vector<CudaDevice>& cuda_devices() {
     return devices;
 }
 
+CudaStart::CudaStart(const DeviceChoice& choice) {
+    if (choice.kind != DeviceChoice::Kind::cuda) return;
+    try {
+        m_thread = std::thread([devices = choice.devices] {
+            const auto count = static_cast<int>(cuda_devices().size());
+            for (int ordinal : devices.empty() ? std::vector<int>{0} : devices)
+                if (ordinal < count) start_context(ordinal);
+        });
+    } catch (const std::system_error&) {
+        // No thread to be had: the devices start where they are needed.
+    }
+}
+
+CudaStart::~CudaStart() {
+    if (m_thread.joinable()) m_thread.join();
+}
+
 bool cuda_module_present(const std::string& algorithm) { return !module_file(algorithm).empty(); }
 
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
@@ -113,11 +139,10 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
     return address;
 }
 
-std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm,
-                                       uint64_t work_bytes) {
+std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm) {
     if (choice.kind == DeviceChoice::Kind::cpu) return {};
     const bool wanted = choice.kind == DeviceChoice::Kind::cuda;
-    if (!wanted && (work_bytes < automatic_minimum || !cuda_module_present(algorithm))) return {};
+    if (!wanted && !cuda_module_present(algorithm)) return {};
     const auto& all = cuda_devices();
     if (!wanted) return all.empty() ? std::vector<CudaDevice>{} : std::vector<CudaDevice>{all.front()};
     if (all.empty())

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace hsi {
@@ -21,6 +22,20 @@ struct CudaDevice {
 
 /// The GPUs that the driver shows; empty without a driver. Starts the driver (about 0.1 s) on the first call.
 const std::vector<CudaDevice>& cuda_devices();
+
+/// Starts the driver and the contexts of the devices that `choice` names, on a thread of its own, when it
+/// names a GPU: that takes a quarter of a second, which the program has other work for. Who needs a device
+/// sooner waits for it there; what goes wrong is told there, too. The destructor waits for the thread.
+class CudaStart {
+  public:
+    explicit CudaStart(const DeviceChoice& choice);
+    CudaStart(const CudaStart&) = delete;
+    CudaStart& operator=(const CudaStart&) = delete;
+    ~CudaStart();
+
+  private:
+    std::thread m_thread;
+};
 
 /// True when the module's file is there (nothing is loaded).
 bool cuda_module_present(const std::string& algorithm);
@@ -43,10 +58,8 @@ std::unique_ptr<Backend> make_cuda_backend(const std::string& algorithm,
 }
 
 /// Decides where to compute. cpu: none. cuda: the devices asked for (the first one by default); throws Error
-/// when there is no such GPU or no module. automatic: the first GPU when there is one, its module is there,
-/// and the work
-/// (`work_bytes` of cube data) is worth starting a GPU for; else none.
-std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm,
-                                       uint64_t work_bytes);
+/// when there is no such GPU or no module. automatic: the first GPU when there is one and its module is
+/// there; else none.
+std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::string& algorithm);
 
 } // namespace hsi

@@ -22,7 +22,7 @@ class HostAllocator {
 /// knows of. Call it before threads are started.
 void keep_heap_small() noexcept;
 
-/// Ordinary memory, advised to use huge pages.
+/// Ordinary memory, zero at first, advised to use huge pages.
 std::shared_ptr<HostAllocator> paged_allocator();
 
 /// One owner of one block of T from an allocator. Contents start undefined.

@@ -5,6 +5,9 @@
 #include "core/error.h"
 
 #include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -13,20 +16,53 @@ namespace {
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
 
+/// Bytes of one lane in the two memories, or as many as it may have.
+struct Bytes {
+    uint64_t host = 0, device = 0;
+    bool within(const Bytes& limit) const { return host <= limit.host && device <= limit.device; }
+};
+
+constexpr uint64_t no_limit = std::numeric_limits<uint64_t>::max();
+
+Bytes budget_of(const TileRequest& r) { return {r.budget, r.device_budget ? r.device_budget : no_limit}; }
+
 /// Bytes of one lane for a tile size; the window never exceeds the scene.
-uint64_t cost(const TileRequest& r, int64_t tile_samples, int64_t tile_lines) {
+Bytes cost(const TileRequest& r, int64_t tile_samples, int64_t tile_lines) {
     const int64_t cs = std::min(tile_samples, r.samples), cl = std::min(tile_lines, r.lines);
-    return r.lane_bytes(std::min(cs + 2 * r.halo, r.samples), std::min(cl + 2 * r.halo, r.lines), cs, cl);
+    const int64_t ws = std::min(cs + 2 * r.halo, r.samples), wl = std::min(cl + 2 * r.halo, r.lines);
+    return {r.lane_bytes(ws, wl, cs, cl), r.device_budget ? r.device_bytes(ws, wl, cs, cl) : 0};
+}
+
+/// Lanes of `one` that fit into both memories, no more than are wanted.
+int fitting_lanes(const TileRequest& r, const Bytes& one) {
+    const auto wanted = static_cast<uint64_t>(std::max(1, r.lanes));
+    const Bytes all = budget_of(r);
+    return static_cast<int>(std::min(
+        {wanted, one.host ? all.host / one.host : wanted, one.device ? all.device / one.device : wanted}));
+}
+
+/// " needs 3 GB for buffers, more than ...", of the memory that is short, and what to do about it.
+struct Shortage {
+    std::string what, use, or_use;
+};
+Shortage shortage(const TileRequest& r, const Bytes& one) {
+    if (one.host > r.budget)
+        return {" needs " + format_byte_size(one.host) + " for buffers, more than the " +
+                    format_byte_size(r.budget) + " that -memory leaves",
+                "Use a larger -memory", ""};
+    return {" needs " + format_byte_size(one.device) + " of device memory, more than the " +
+                format_byte_size(r.device_budget) + " that -device-memory leaves",
+            "Use a larger -device-memory", ", or -device cpu"};
 }
 
 /// Largest multiple of `unit` in [unit, limit] whose cost stays within `bytes`; 0 when not even one unit
 /// fits.
 template <class Cost>
-int64_t largest_fitting(int64_t unit, int64_t limit, uint64_t bytes, const Cost& cost_of) {
+int64_t largest_fitting(int64_t unit, int64_t limit, const Bytes& bytes, const Cost& cost_of) {
     int64_t lo = 0, hi = std::max<int64_t>(1, ceil_div(limit, unit));
     while (lo < hi) {
         const int64_t mid = lo + (hi - lo + 1) / 2;
-        if (cost_of(mid * unit) <= bytes)
+        if (cost_of(mid * unit).within(bytes))
             lo = mid;
         else
             hi = mid - 1;
@@ -63,22 +99,17 @@ std::string TilePlan::describe() const {
 }
 
 TilePlan plan_tiles(const TileRequest& r) {
-    const auto fitting_lanes = [&](uint64_t one) {
-        return static_cast<int>(
-            std::min<uint64_t>(static_cast<uint64_t>(std::max(1, r.lanes)),
-                               one == 0 ? static_cast<uint64_t>(r.lanes) : r.budget / one));
-    };
     if (r.forced_samples > 0 && r.forced_lines > 0) {
         const int64_t ts = round_up(r.forced_samples, r.align_samples);
         const int64_t tl = round_up(r.forced_lines, r.align_lines);
-        const uint64_t one = cost(r, ts, tl);
-        const int lanes = fitting_lanes(one);
-        if (lanes < 1)
+        const Bytes one = cost(r, ts, tl);
+        const int lanes = fitting_lanes(r, one);
+        if (lanes < 1) {
+            const Shortage is = shortage(r, one);
             throw UsageError("-tile " + std::to_string(r.forced_samples) + " " +
-                                 std::to_string(r.forced_lines) + " needs " + format_byte_size(one) +
-                                 " for buffers, more than the " + format_byte_size(r.budget) +
-                                 " that -memory leaves",
-                             "Use a smaller -tile or a larger -memory.");
+                                 std::to_string(r.forced_lines) + is.what,
+                             is.use + is.or_use + ", or a smaller -tile.");
+        }
         return TilePlan(r.samples, r.lines, ts, tl, r.halo, lanes);
     }
 
@@ -90,28 +121,35 @@ TilePlan plan_tiles(const TileRequest& r) {
     const int64_t min_y = round_up(1, r.align_lines);
 
     int lanes = std::max(1, r.lanes);
-    const uint64_t smallest = cost(r, min_x, min_y);
-    if (smallest > r.budget)
+    const Bytes smallest = cost(r, min_x, min_y), budget = budget_of(r);
+    if (!smallest.within(budget)) {
+        const Shortage is = shortage(r, smallest);
         throw Error("one tile of " + std::to_string(min_x) + "x" + std::to_string(min_y) +
-                        " pixels with halo " + std::to_string(r.halo) + " needs " +
-                        format_byte_size(smallest) + ", more than the " + format_byte_size(r.budget) +
-                        " that -memory leaves for buffers",
-                    "Use a larger -memory.");
-    lanes = std::min(lanes, fitting_lanes(smallest));
+                        " pixels with halo " + std::to_string(r.halo) + is.what,
+                    is.use + is.or_use + ".");
+    }
+    lanes = std::min(lanes, fitting_lanes(r, smallest));
     // A block of the file that does not fit on every lane is worth a lane or two: reading it in pieces
     // decodes it again for every piece.
-    const uint64_t block = cost(r, unit_x, unit_y);
-    if (block <= r.budget) lanes = std::min(lanes, std::max(1, fitting_lanes(block)));
-    const uint64_t share = r.budget / static_cast<uint64_t>(lanes);
+    const Bytes block = cost(r, unit_x, unit_y);
+    if (block.within(budget)) lanes = std::min(lanes, std::max(1, fitting_lanes(r, block)));
+    const Bytes share{budget.host / static_cast<uint64_t>(lanes),
+                      budget.device / static_cast<uint64_t>(lanes)};
 
-    uint64_t target = r.preferred ? std::min(share, r.preferred) : share;
+    // What suits the caches or the device is a size of the host's buffers; the device's follow.
+    Bytes target{r.preferred ? std::min(share.host, r.preferred) : share.host, share.device};
     // A window should not be much larger than its core: when the halo would dominate, spend up to the whole
     // share.
     const int64_t roomy = 8 * r.halo;
-    if (roomy > 0) target = std::min(share, std::max(target, cost(r, r.samples, std::min(r.lines, roomy))));
+    if (roomy > 0)
+        target.host =
+            std::min(share.host, std::max(target.host, cost(r, r.samples, std::min(r.lines, roomy)).host));
+    const auto at_least = [&](uint64_t host) {
+        return Bytes{std::max(target.host, std::min(share.host, host)), share.device};
+    };
 
     int64_t ts = round_up(r.samples, r.align_samples), tl = 0;
-    if (cost(r, ts, unit_y) <= std::max(target, std::min(share, 4 * target))) {
+    if (cost(r, ts, unit_y).within(at_least(4 * target.host))) {
         tl = std::max(unit_y,
                       largest_fitting(unit_y, r.lines, target, [&](int64_t n) { return cost(r, ts, n); }));
     } else {
@@ -127,7 +165,7 @@ TilePlan plan_tiles(const TileRequest& r) {
         heights.insert(heights.end(), {low, min_y});
         for (int64_t y : heights) {
             for (int64_t x : {unit_x, min_x}) {
-                ts = largest_fitting(x, r.samples, std::max(target, std::min(share, cost(r, unit_x, y))),
+                ts = largest_fitting(x, r.samples, at_least(cost(r, unit_x, y).host),
                                      [&](int64_t n) { return cost(r, n, y); });
                 if (ts > 0) break;
             }

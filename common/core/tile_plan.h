@@ -45,8 +45,9 @@ struct TileRequest {
     int64_t samples = 0, lines = 0;             ///< the scene
     int64_t block_samples = 0, block_lines = 1; ///< the file's blocks; block_samples = 0 means whole lines
     int64_t halo = 0;
-    int lanes = 1;       ///< wanted; fewer when memory is short
-    uint64_t budget = 0; ///< bytes for all lanes together
+    int lanes = 1;              ///< wanted; fewer when memory is short
+    uint64_t budget = 0;        ///< bytes for all lanes together
+    uint64_t device_budget = 0; ///< bytes of device memory for all lanes together; 0: no limit
     uint64_t preferred =
         0; ///< bytes of one lane that suit the caches or the device; 0: as large as the budget allows
     int64_t align_samples = 1; ///< tile sizes are multiples of these (statistics blocks)
@@ -57,11 +58,15 @@ struct TileRequest {
     std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples,
                            int64_t core_lines)>
         lane_bytes;
+    /// The same on the device; may be empty when there is no limit.
+    std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples,
+                           int64_t core_lines)>
+        device_bytes;
 };
 
 /// Chooses the tile size: along the file's blocks, whole lines when they fit, near `preferred`, enough tiles
-/// for all lanes, and a halo that costs little. Throws Error naming -memory when not even the smallest tile
-/// fits, and UsageError naming -tile when the forced size does not.
+/// for all lanes, and a halo that costs little. Throws Error naming -memory or -device-memory, whichever is
+/// short, when not even the smallest tile fits, and UsageError naming -tile when the forced size does not.
 TilePlan plan_tiles(const TileRequest& request);
 
 } // namespace hsi

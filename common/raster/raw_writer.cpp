@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 namespace hsi::raster {
@@ -18,6 +19,19 @@ namespace {
 constexpr size_t piece_bytes = 256 * 1024;
 
 std::string reason() { return std::strerror(errno); }
+
+/// Holds one of the places of a semaphore.
+template <class Semaphore>
+class Turn {
+  public:
+    explicit Turn(Semaphore& semaphore) : m_semaphore(semaphore) { m_semaphore.acquire(); }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    ~Turn() { m_semaphore.release(); }
+
+  private:
+    Semaphore& m_semaphore;
+};
 
 } // namespace
 
@@ -49,19 +63,29 @@ void RawWriter::write(const Rect& core, const CubeView<float>& src) {
         write_rows(core, src);
 }
 
-void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) const {
+void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t samples = static_cast<size_t>(core.w), row_bytes = samples * m_rule.sample_bytes();
     const bool direct = m_rule.floats() && !m_raw.swapped;
     std::vector<char> scratch(direct ? 0 : std::max(row_bytes, piece_bytes));
     size_t used = 0;
+    if (m_rule.floats())
+        for (int band = 0; band < m_bands; ++band)
+            for (int64_t line = 0; line < core.h; ++line)
+                m_rule.finish(src.row(band, line), samples);
+    std::optional<Turn<decltype(m_turn)>> turn;
+    if (direct) turn.emplace(m_turn); // all that is left to do is to write
+    const auto flush = [&] {
+        if (direct) return out.flush();
+        const Turn mine(m_turn);
+        out.flush();
+    };
     const auto put = [&](int band, int64_t line) {
         float* row = src.row(band, line);
         const void* from = row;
-        if (m_rule.floats()) m_rule.finish(row, samples);
         if (!direct) {
             if (used + row_bytes > scratch.size()) {
-                out.flush();
+                flush();
                 used = 0;
             }
             char* stored = scratch.data() + used;
@@ -84,10 +108,10 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) const {
             for (int band = 0; band < m_bands; ++band)
                 put(band, line);
     }
-    out.flush();
+    flush();
 }
 
-void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) const {
+void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t bands = static_cast<size_t>(m_bands), across = static_cast<size_t>(core.w);
     const size_t chunk = std::clamp<size_t>(piece_bytes / (bands * sizeof(float)), 1, across);
@@ -112,6 +136,7 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) const
             if (m_raw.swapped) swap_bytes(from, m_raw.type, n * bands);
             out.add(m_raw.at(0, core.y + line, core.x + static_cast<int64_t>(x)), from,
                     n * bands * m_rule.sample_bytes());
+            const Turn mine(m_turn);
             out.flush();
         }
 }

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace hsi::stream {
 
@@ -37,6 +38,9 @@ class CubeReader {
     /// are. So "valid" needs no second buffer: a pixel is valid when all its values are finite and not all of
     /// them are zero. Throws Error when the file cannot be read.
     virtual void read(const Rect& window, const CubeView<float>& dst) = 0;
+    /// `window` where it lies in memory already, as read() would give it, for readers only; it stays there as
+    /// long as the source. None where it has to be read.
+    virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
     /// A hint that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
 };

@@ -46,6 +46,9 @@ class Operation {
     virtual uint64_t device_bytes(const TileLimits&) const { return 0; }
     /// Bytes of tile buffers that one lane likes best (cache size, transfer size).
     virtual uint64_t preferred_bytes() const { return uint64_t{24} << 20; }
+    /// True: process() takes a tile with any strides and leaves it as it is, so that one which lies in memory
+    /// needs no copy (CubeReader::view()).
+    virtual bool reads_in_place() const { return false; }
     /// Where the lanes' tile buffers come from: pinned memory for a GPU.
     virtual std::shared_ptr<HostAllocator> allocator() const { return paged_allocator(); }
     /// Thread-safe: lanes start at the same time.

@@ -106,8 +106,9 @@ class PassRun {
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
         const auto allocator = m_operation.allocator();
-        HostBuffer<float> in(allocator,
-                             bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines));
+        const bool in_place = m_operation.reads_in_place();
+        const size_t in_size = bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines);
+        HostBuffer<float> in(allocator, in_place ? 0 : in_size);
         std::vector<HostBuffer<float>> out;
         for (int b : m_outputs)
             out.emplace_back(allocator, static_cast<size_t>(b) *
@@ -125,10 +126,14 @@ class PassRun {
                 reader->prefetch(tile_at(position + m_plan.lanes()).window);
 
             auto t0 = Clock::now();
-            const auto in_view =
-                CubeView<float>::packed(in.data(), static_cast<int>(bands), tile.window.h, tile.window.w);
+            CubeView<float> in_view;
             try {
-                reader->read(tile.window, in_view);
+                const auto there = in_place ? reader->view(tile.window) : std::nullopt;
+                if (!there && in.size() < in_size) in = HostBuffer<float>(allocator, in_size);
+                in_view = there ? *there
+                                : CubeView<float>::packed(in.data(), static_cast<int>(bands), tile.window.h,
+                                                          tile.window.w);
+                if (!there) reader->read(tile.window, in_view);
             } catch (const Cancelled&) {
                 throw;
             } catch (const Error& e) {
@@ -232,12 +237,11 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
                     "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         const TileLimits limits{ws, wl, cs, cl};
-        const uint64_t host = reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
-        if (options.device_memory == 0) return host;
-        // Two ceilings, one cost: scale device bytes so that both budgets are met by meeting the host's.
-        const double scale = static_cast<double>(options.memory) / static_cast<double>(options.device_memory);
-        return std::max(host,
-                        static_cast<uint64_t>(static_cast<double>(operation.device_bytes(limits)) * scale));
+        return reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
+    };
+    request.device_budget = options.device_memory;
+    request.device_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+        return operation.device_bytes(TileLimits{ws, wl, cs, cl});
     };
     return plan_tiles(request);
 }

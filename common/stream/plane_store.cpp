@@ -46,6 +46,17 @@ class PlaneStore::Source final : public CubeSource {
                     m_source.m_store.read_row(m_source.m_planes[static_cast<size_t>(b)], window.y + y,
                                               window.x, window.w, dst.row(b, y));
         }
+        std::optional<CubeView<float>> view(const Rect& window) override {
+            const PlaneStore& store = m_source.m_store;
+            const auto& planes = m_source.m_planes;
+            if (!store.in_memory()) return std::nullopt;
+            for (size_t b = 1; b < planes.size(); ++b)
+                if (planes[b] != planes[0] + static_cast<int>(b)) return std::nullopt;
+            return CubeView<float>::packed(store.m_memory.data() + store.position(planes[0], 0, 0),
+                                           static_cast<int>(planes.size()), store.m_shape.lines,
+                                           store.m_shape.samples)
+                .cut(window.x, window.y, window.w, window.h);
+        }
 
       private:
         const Source& m_source;

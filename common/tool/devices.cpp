@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tool/devices.h"
 
+#include <algorithm>
+#include <cstdio>
+
 namespace hsi::tool {
 
 std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
@@ -21,9 +24,42 @@ void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* 
     run.note("Device: " + text);
 }
 
-std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, uint64_t work_bytes,
+Estimate estimate(const Work& work, int threads) {
+    // Measured on 16 cores and an NVIDIA H200 (docs/measurements.md). Bytes a second: one thread reads what
+    // the system holds, all threads do, all threads write a file, a device is given its input.
+    constexpr double reads = 2.5e9, most_reads = 40e9, writes = 4.2e9, copies = 40e9;
+    // Seconds: a process of ours, and what a device takes to start and to end.
+    constexpr double process = 0.08, device = 0.35;
+    const double reading = std::min(most_reads, reads * threads), written = work.writes / writes;
+    // Lanes read and compute in turn, and write side by side with that; a device computes side by side, too.
+    const double cpu = work.cpu_reads / reading + work.core_seconds / threads;
+    const double fed = work.device_reads / std::min(reading, copies);
+    return {process + std::max(cpu, written),
+            process + device + std::max({fed, work.device_seconds, written})};
+}
+
+std::string describe(const Estimate& estimate, bool with_device) {
+    const auto about = [](double seconds) {
+        char text[32];
+        std::snprintf(text, sizeof text, seconds < 10 ? "%.1f" : "%.0f", seconds);
+        return std::string(", about ") + text + " s";
+    };
+    return "CPU" + about(estimate.cpu) + (with_device ? "; CUDA" + about(estimate.device) : "");
+}
+
+std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, const Work& work,
                                        size_t most) {
-    auto devices = hsi::choose_devices(run.options().device, algorithm, work_bytes);
+    const auto& choice = run.options().device;
+    const Estimate seconds = estimate(work, run.options().threads);
+    if (run.options().dry_run) {
+        const bool there = choice.kind != DeviceChoice::Kind::cpu && cuda_module_present(algorithm) &&
+                           !cuda_devices().empty();
+        run.print(describe(seconds, there));
+        run.report()["estimated_seconds"]["cpu"] = seconds.cpu;
+        if (there) run.report()["estimated_seconds"]["cuda"] = seconds.device;
+    }
+    if (choice.kind == DeviceChoice::Kind::automatic && seconds.device >= seconds.cpu) return {};
+    auto devices = hsi::choose_devices(choice, algorithm);
     if (devices.size() > most) {
         run.warn("this tool computes on one device: CUDA " + std::to_string(devices.front().ordinal));
         devices.resize(most);

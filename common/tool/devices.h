@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <future>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -21,9 +22,26 @@ std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devi
 /// The same into the report and, as a note, to the user.
 void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd);
 
-/// What choose_devices() gives, no more than `most`: those that are left out are told by a warning.
-std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, uint64_t work_bytes,
-                                       size_t most);
+/// What a run has to do, roughly: enough to tell where it ends sooner.
+struct Work {
+    double cpu_reads = 0,
+           device_reads = 0;   ///< bytes of floats read in all passes, where the one computes or the other
+    double writes = 0;         ///< bytes
+    double core_seconds = 0;   ///< of computing, by one core
+    double device_seconds = 0; ///< the same by a device
+};
+/// Seconds from start to end with the files in the system's memory.
+struct Estimate {
+    double cpu = 0, device = 0;
+};
+Estimate estimate(const Work& work, int threads);
+/// "CPU, about 1.2 s; CUDA, about 2.4 s"; without a device the first half.
+std::string describe(const Estimate& estimate, bool with_device);
+
+/// The devices that -device names, no more than `most`: those that are left out are told by a warning. auto:
+/// the first one where `work` ends sooner on it. -dry-run tells the estimate.
+std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, const Work& work,
+                                       size_t most = std::numeric_limits<size_t>::max());
 
 /// The backend of an algorithm where the user wants it. On devices it starts beside what the tool does first
 /// (a scan waits for the file alone); when it cannot and a GPU was not asked for by name, the CPU takes its

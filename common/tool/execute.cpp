@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tool/execute.h"
 
+#include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/side_files.h"
@@ -120,6 +121,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.check_report();
         report_possible = true;
         call.run_checks();
+
+        const CudaStart start(options.device);
 
         // Not where that was done: a program that has loaded us may have left drivers out since.
         if (GDALGetDriverCount() == 0) GDALAllRegister();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// From gradients to contrasts by histograms, and from these to the weights of the recurrence.
+// From gradients to histograms, and from the contrasts that these give to the weights of the recurrence.
 // Compiled with -fmad=false: operations are fused only where the source says fma.
 #include "eadp/launch.cuh"
 
@@ -7,11 +7,6 @@
 
 namespace hsi::eadp::gpu {
 namespace {
-
-__global__ void steepest_kernel(const RangeSums* sums, int components, double* steepest) {
-    const int c = static_cast<int>(threadIdx.x + blockIdx.x * blockDim.x);
-    if (c < components) steepest[c] = sqrt(__longlong_as_double(static_cast<long long>(sums[c].steepest)));
-}
 
 __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ valid,
                                  const double* __restrict__ squared, Core core,
@@ -43,44 +38,6 @@ __global__ void histogram_kernel(Planes planes, const uint8_t* __restrict__ vali
         if (sum)
             atomicAdd(&counts[static_cast<size_t>(blockIdx.y) * histogram_bins + i],
                       static_cast<unsigned long long>(sum));
-    }
-}
-
-/// The inverse of encode_ordered(), which gathers ranges (gradient_cuda_kernels.cu).
-__device__ float decode_on_device(unsigned bits) {
-    return __uint_as_float(bits & 0x80000000u ? bits & 0x7fffffffu : ~bits);
-}
-
-// One warp a component; the running count in integers.
-__global__ void contrast_kernel(const RangeSums* sums, const double* steepest,
-                                const unsigned long long* counts, long long share, double* k, float* level) {
-    const int c = static_cast<int>(blockIdx.x), lane = static_cast<int>(threadIdx.x);
-    const unsigned long long* const h = counts + static_cast<size_t>(c) * histogram_bins;
-    unsigned long long before = 0, total = 0;
-    for (int i = lane; i < histogram_bins; i += 32)
-        total += h[i];
-    for (int o = 16; o > 0; o /= 2)
-        total += __shfl_xor_sync(~0u, total, o);
-    int found = -1;
-    for (int base = 0; base < histogram_bins && found < 0; base += 32) {
-        unsigned long long v = base + lane < histogram_bins ? h[base + lane] : 0;
-        for (int o = 1; o < 32; o *= 2) {
-            const auto other = __shfl_up_sync(~0u, v, o);
-            if (lane >= o) v += other;
-        }
-        const unsigned long long count = before + v;
-        // 1e6 count >= share total fits 64 bits for fewer than 1.8e13 pixels.
-        const unsigned hit =
-            __ballot_sync(~0u, 1000000ull * count >= static_cast<unsigned long long>(share) * total);
-        if (hit) found = base + __ffs(static_cast<int>(hit)) - 1;
-        before += __shfl_sync(~0u, v, 31);
-    }
-    if (lane == 0) {
-        const double top = steepest[c];
-        k[c] = total > 0 && top > 0 ? top * (min(found, histogram_bins - 1) + 1) / histogram_bins : 0.0;
-        level[c] = sums[c].valid > 0
-                       ? 0.5f * decode_on_device(sums[c].lowest) + 0.5f * decode_on_device(sums[c].highest)
-                       : 0.0f;
     }
 }
 
@@ -152,24 +109,11 @@ __global__ void __launch_bounds__(threads)
 
 } // namespace
 
-void launch_steepest(const RangeSums* sums, int components, double* steepest, cudaStream_t stream) {
-    steepest_kernel<<<blocks_for(static_cast<size_t>(components)), threads, 0, stream>>>(sums, components,
-                                                                                         steepest);
-    HSI_CUDA_LAUNCHED("steepest_kernel");
-}
-
 void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                       const double* steepest, unsigned long long* counts, cudaStream_t stream) {
     histogram_kernel<<<scan_grid(core, planes.components), threads, 0, stream>>>(planes, valid, squared, core,
                                                                                  steepest, counts);
     HSI_CUDA_LAUNCHED("histogram_kernel");
-}
-
-void launch_contrast(const RangeSums* sums, const double* steepest, const unsigned long long* counts,
-                     int components, double percentile, double* k, float* level, cudaStream_t stream) {
-    contrast_kernel<<<static_cast<unsigned>(components), 32, 0, stream>>>(
-        sums, steepest, counts, std::llround(percentile * 1e6), k, level);
-    HSI_CUDA_LAUNCHED("contrast_kernel");
 }
 
 template <class T>

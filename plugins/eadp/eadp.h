@@ -140,6 +140,16 @@ class Backend {
                                                               const std::vector<Stage>& stages,
                                                               const std::vector<Contrast>& contrasts,
                                                               bool with_component, int team) = 0;
+    /// The same for the whole scene as one tile, in two passes. A scan diffuses, and keeps the copies in the
+    /// memory where they were made; the operation of make_profile() then gives the profile tile by tile, from
+    /// as many lanes as there are: its input are the components. Its copies are those of the last scan.
+    virtual std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
+                                                                    const std::vector<Stage>& stages,
+                                                                    const std::vector<Contrast>& contrasts,
+                                                                    int team) = 0;
+    virtual std::unique_ptr<stream::Operation> make_profile(const Options& options) = 0;
+    /// Host bytes of the copies that such a scan keeps; they are part of its scratch_bytes(), too.
+    virtual uint64_t kept_bytes(const stream::CubeShape& /*copies*/) const { return 0; }
     virtual std::string describe() const = 0;
     /// Device bytes to plan tiles with; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }

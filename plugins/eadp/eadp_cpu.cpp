@@ -80,6 +80,7 @@ class CpuRangeScan final : public RangeScan {
     CpuRangeScan(Options options, int components)
         : m_options(std::move(options)), m_result(static_cast<size_t>(components)) {}
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    bool reads_in_place() const override { return true; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         return scan_bytes(m_options, limits);
     }
@@ -137,6 +138,7 @@ class CpuHistogramScan final : public HistogramScan {
             c.fill(0);
     }
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    bool reads_in_place() const override { return true; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
         return scan_bytes(m_options, limits);
     }
@@ -166,9 +168,7 @@ template <class T>
 class Plane {
   public:
     Plane() = default;
-    Plane(int64_t samples, int64_t lines) : m_pitch(pitch_of(samples)), m_data(count(samples, lines)) {
-        std::fill_n(m_data.data(), m_data.size(), T(0));
-    }
+    Plane(int64_t samples, int64_t lines) : m_pitch(pitch_of(samples)), m_data(count(samples, lines)) {}
     static int64_t pitch_of(int64_t samples) { return (samples + 15) / 16 * 16 + 2 * row_slack; }
     static size_t count(int64_t samples, int64_t lines) {
         return static_cast<size_t>(pitch_of(samples) * (lines + 1));
@@ -336,18 +336,23 @@ class DiffusionWorker final : public stream::Worker {
 
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override {
-        make_mask(in, m_options.zero_is_invalid, m_mask.data());
+        in_parts(in.lines, [&](int64_t first, int64_t last) {
+            make_mask(in.cut(0, first, in.samples, last - first), m_options.zero_is_invalid,
+                      m_mask.data() + first * in.samples);
+        });
         const Rect window{0, 0, tile.window.w, tile.window.h};
         const Rect core{tile.core.x - tile.window.x, tile.core.y - tile.window.y, tile.core.w, tile.core.h};
         int band = 0;
         for (int component = 0; component < in.bands; ++component) {
             const auto& contrast = m_contrasts[static_cast<size_t>(component)];
             if (m_with_component) {
-                for (int64_t y = 0; y < core.h; ++y)
-                    for (int64_t x = 0; x < core.w; ++x)
-                        out[0].at(band, y, x) = valid(window, core.y + y, core.x + x)
-                                                    ? in.at(component, core.y + y, core.x + x)
-                                                    : no_value;
+                in_parts(core.h, [&](int64_t first, int64_t last) {
+                    for (int64_t y = first; y < last; ++y)
+                        for (int64_t x = 0; x < core.w; ++x)
+                            out[0].at(band, y, x) = valid(window, core.y + y, core.x + x)
+                                                        ? in.at(component, core.y + y, core.x + x)
+                                                        : no_value;
+                });
                 ++band;
             }
             set_up(in, component, contrast);
@@ -371,6 +376,17 @@ class DiffusionWorker final : public stream::Worker {
     }
 
   private:
+    /// Calls work(first line, line behind the last) for all lines, on the whole team.
+    template <class Work>
+    void in_parts(int64_t lines, const Work& work) {
+        const int64_t parts = std::clamp<int64_t>(lines / 16, 1, 4 * m_team.size()),
+                      height = (lines + parts - 1) / parts;
+        m_team.run(parts, [&](int64_t unit, int) {
+            const int64_t first = unit * height, last = std::min(lines, first + height);
+            if (first < last) work(first, last);
+        });
+    }
+
     bool valid(const Rect& window, int64_t y, int64_t x) const {
         return m_mask[static_cast<size_t>(y * window.w + x)] != 0;
     }
@@ -441,14 +457,17 @@ class DiffusionWorker final : public stream::Worker {
     }
 
     void finish(const Target<T>& target, const Rect& window, const Rect& region, const Rect& core,
-                float level, const CubeView<float>& out, int band) const {
-        for (int64_t y = 0; y < core.h; ++y) {
-            const T* const from = target.data + (core.y + y - region.y) * target.pitch + (core.x - region.x);
-            float* const to = out.row(band, y);
-            const float* const mask = m_mask.data() + (core.y + y) * window.w + core.x;
-            for (int64_t x = 0; x < core.w; ++x)
-                to[x] = mask[x] != 0 ? static_cast<float>(from[x] + static_cast<T>(level)) : no_value;
-        }
+                float level, const CubeView<float>& out, int band) {
+        in_parts(core.h, [&](int64_t first, int64_t last) {
+            for (int64_t y = first; y < last; ++y) {
+                const T* const from =
+                    target.data + (core.y + y - region.y) * target.pitch + (core.x - region.x);
+                float* const to = out.row(band, y);
+                const float* const mask = m_mask.data() + (core.y + y) * window.w + core.x;
+                for (int64_t x = 0; x < core.w; ++x)
+                    to[x] = mask[x] != 0 ? static_cast<float>(from[x] + static_cast<T>(level)) : no_value;
+            }
+        });
     }
 
     const Options& m_options;
@@ -470,6 +489,7 @@ class CpuDiffusion final : public stream::Operation {
         : m_options(std::move(options)), m_stages(std::move(stages)), m_contrasts(std::move(contrasts)),
           m_with_component(with_component), m_team(team) {}
     int64_t halo() const override { return halo_of(m_options, m_stages); }
+    bool reads_in_place() const override { return true; }
     std::vector<int> output_bands() const override {
         int bands = m_with_component ? 1 : 0;
         for (const auto& s : m_stages)
@@ -498,6 +518,85 @@ class CpuDiffusion final : public stream::Operation {
     const int m_team;
 };
 
+/// All copies of a scene, component after component.
+struct KeptCopies {
+    KeptCopies(int copies_of_one, const stream::CubeShape& s)
+        : copies(copies_of_one), shape(s), values(static_cast<size_t>(s.float_bytes() / sizeof(float))) {}
+    CubeView<float> view() const {
+        return CubeView<float>::packed(values.data(), shape.bands, shape.lines, shape.samples);
+    }
+    const int copies;
+    const stream::CubeShape shape;
+    const HostBuffer<float> values;
+};
+
+/// CpuDiffusion of one tile into memory that outlives the pass.
+class CpuWholeDiffusion final : public stream::Operation {
+  public:
+    CpuWholeDiffusion(const Options& options, const std::vector<Stage>& stages,
+                      const std::vector<Contrast>& contrasts, int team, std::shared_ptr<KeptCopies>& kept)
+        : m_tile(options, stages, contrasts, false, team), m_components(static_cast<int>(contrasts.size())),
+          m_kept(kept) {}
+    int64_t halo() const override { return m_tile.halo(); }
+    uint64_t preferred_bytes() const override { return 0; }
+    bool reads_in_place() const override { return true; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return m_tile.scratch_bytes(limits) +
+               stream::CubeShape{limits.core_samples, limits.core_lines, bands()}.float_bytes();
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
+        m_kept = std::make_shared<KeptCopies>(
+            bands() / m_components, stream::CubeShape{limits.core_samples, limits.core_lines, bands()});
+        return std::make_unique<Work>(m_tile.start(lane, limits), m_kept->view());
+    }
+
+  private:
+    struct Work final : stream::Worker {
+        Work(std::unique_ptr<stream::Worker> w, const CubeView<float>& to) : worker(std::move(w)), out{to} {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>&) override {
+            worker->process(tile, in, out);
+        }
+        const std::unique_ptr<stream::Worker> worker;
+        const std::vector<CubeView<float>> out;
+    };
+    int bands() const { return m_tile.output_bands()[0]; }
+    CpuDiffusion m_tile;
+    const int m_components;
+    std::shared_ptr<KeptCopies>& m_kept;
+};
+
+class CpuProfile final : public stream::Operation {
+  public:
+    CpuProfile(bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
+        : m_zero_is_invalid(zero_is_invalid), m_kept(std::move(kept)) {}
+    std::vector<int> output_bands() const override {
+        return {m_kept->shape.bands / m_kept->copies * (m_kept->copies + 1)};
+    }
+    bool reads_in_place() const override { return true; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return ProfileWorker::bytes(limits);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
+        return std::make_unique<Work>(m_zero_is_invalid, *m_kept, limits);
+    }
+
+  private:
+    struct Work final : ProfileWorker {
+        Work(bool zero_is_invalid, const KeptCopies& k, const stream::TileLimits& limits)
+            : ProfileWorker(zero_is_invalid, k.copies, limits), kept(k) {}
+        void copy(const Rect& core, int component, const CubeView<float>& to) override {
+            const auto from = kept.view().cut(core.x, core.y, core.w, core.h);
+            for (int b = 0; b < to.bands; ++b)
+                for (int64_t y = 0; y < core.h; ++y)
+                    std::copy_n(from.row(component * kept.copies + b, y), core.w, to.row(b, y));
+        }
+        const KeptCopies& kept;
+    };
+    const bool m_zero_is_invalid;
+    const std::shared_ptr<KeptCopies> m_kept;
+};
+
 class CpuBackend final : public Backend {
   public:
     std::unique_ptr<RangeScan> make_range_scan(const Options& options, int components) override {
@@ -513,7 +612,20 @@ class CpuBackend final : public Backend {
                                                       bool with_component, int team) override {
         return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team);
     }
+    std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
+                                                            const std::vector<Stage>& stages,
+                                                            const std::vector<Contrast>& contrasts,
+                                                            int team) override {
+        return std::make_unique<CpuWholeDiffusion>(options, stages, contrasts, team, m_kept);
+    }
+    std::unique_ptr<stream::Operation> make_profile(const Options& options) override {
+        return std::make_unique<CpuProfile>(options.zero_is_invalid, std::move(m_kept));
+    }
+    uint64_t kept_bytes(const stream::CubeShape& copies) const override { return copies.float_bytes(); }
     std::string describe() const override { return std::string("CPU, ") + simd_target(); }
+
+  private:
+    std::shared_ptr<KeptCopies> m_kept; ///< of the last whole diffusion
 };
 
 } // namespace

@@ -2,16 +2,20 @@
 // hsi_cuda_eadp.so: the passes of a profile on one GPU. When every pass sees the whole scene in one tile, the
 // component planes, their mask and their gradients stay on the device from the first pass to the last.
 #include "core/error.h"
+#include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "eadp/eadp.h"
 #include "eadp/eadp_cuda_kernels.cuh"
+#include "eadp/gradient.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <utility>
 
 namespace hsi::eadp {
@@ -30,21 +34,13 @@ gpu::Core core_of(const Tile& tile) {
 }
 
 void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
-    const size_t row = static_cast<size_t>(in.samples) * sizeof(float), lines = static_cast<size_t>(in.lines);
-    for (int b = 0; b < in.bands; ++b)
-        HSI_CUDA_CHECK(cudaMemcpy2DAsync(
-            to + static_cast<size_t>(b) * lines * static_cast<size_t>(in.samples), row, in.row(b, 0),
-            static_cast<size_t>(in.line_stride) * sizeof(float), row, lines, cudaMemcpyHostToDevice, stream));
+    cuda::copy_cube(CubeView<float>::packed(to, in.bands, in.lines, in.samples), in, cudaMemcpyHostToDevice,
+                    stream);
 }
 
-void copy_out(const CubeView<float>& out, const float* from, cudaStream_t stream) {
-    const size_t row = static_cast<size_t>(out.samples) * sizeof(float),
-                 lines = static_cast<size_t>(out.lines);
-    for (int b = 0; b < out.bands; ++b)
-        HSI_CUDA_CHECK(
-            cudaMemcpy2DAsync(out.row(b, 0), static_cast<size_t>(out.line_stride) * sizeof(float),
-                              from + static_cast<size_t>(b) * lines * static_cast<size_t>(out.samples), row,
-                              row, lines, cudaMemcpyDeviceToHost, stream));
+void copy_out(const CubeView<float>& out, float* from, cudaStream_t stream) {
+    cuda::copy_cube(out, CubeView<float>::packed(from, out.bands, out.lines, out.samples),
+                    cudaMemcpyDeviceToHost, stream);
 }
 
 /// Planes, mask and gradients of one window.
@@ -97,10 +93,18 @@ class GradientMaker {
     DeviceBuffer<double> m_weights, m_row_sums, m_smooth, m_column_weight;
 };
 
+/// All copies of a scene on the device, component after component.
+struct KeptCopies {
+    DeviceBuffer<float> values;
+    int components = 0, copies = 0; ///< copies of one component
+    int64_t samples = 0, lines = 0;
+};
+
 /// What stays on the device between the passes over a whole scene.
 struct Session {
     bool whole_scene = false;
     std::unique_ptr<Gradients> kept;
+    std::shared_ptr<KeptCopies> copies; ///< of the last whole diffusion
 };
 
 /// The part that all three passes share: a lane's stream and its gradients, made anew or kept.
@@ -126,6 +130,8 @@ class GradientWorker : public stream::Worker {
             return *m_session.kept;
         }
         if (!m_own) m_own = std::make_unique<Gradients>(m_components, m_pixels);
+        if (m_session.whole_scene) // it may lie in ordinary memory, where the components were put together
+            m_pinned.emplace(in.data, sizeof(float) * static_cast<size_t>(in.bands * in.band_stride));
         m_maker.front().make(in, *m_own, m_stream.get());
         if (!m_session.whole_scene) return *m_own;
         m_session.kept = std::move(m_own); // one tile, one lane: nobody else looks
@@ -134,6 +140,7 @@ class GradientWorker : public stream::Worker {
     void finish() {
         m_done.record(m_stream.get());
         m_done.wait();
+        m_pinned.reset();
     }
     cudaStream_t stream() const { return m_stream.get(); }
     const int m_ordinal;
@@ -147,6 +154,7 @@ class GradientWorker : public stream::Worker {
     cuda::Event m_done;
     std::vector<GradientMaker> m_maker;
     std::unique_ptr<Gradients> m_own;
+    std::optional<cuda::PinnedRange> m_pinned; ///< a tile while it is copied
 };
 
 class RangeWorker final : public GradientWorker {
@@ -169,20 +177,9 @@ class RangeWorker final : public GradientWorker {
         m_sums.download(sums.data(), sums.size(), stream());
         finish();
         std::vector<Range> ranges;
-        for (const auto& s : sums) {
-            Range r;
-            r.valid = static_cast<int64_t>(s.valid);
-            if (s.valid > 0) {
-                double squared = 0;
-                static_assert(sizeof squared == sizeof s.steepest);
-                std::copy_n(reinterpret_cast<const char*>(&s.steepest), sizeof squared,
-                            reinterpret_cast<char*>(&squared));
-                r.lowest = gpu::decode_ordered(s.lowest);
-                r.highest = gpu::decode_ordered(s.highest);
-                r.steepest = std::sqrt(squared);
-            }
-            ranges.push_back(r);
-        }
+        ranges.reserve(sums.size());
+        for (const auto& s : sums)
+            ranges.push_back(gpu::range_of(s));
         return ranges;
     }
 
@@ -230,9 +227,9 @@ class DiffusionWorker final : public GradientWorker {
   public:
     DiffusionWorker(int ordinal, const Options& options, const std::vector<Stage>& stages,
                     const std::vector<Contrast>& contrasts, bool with_component, const TileLimits& limits,
-                    Session& session)
+                    Session& session, bool keep)
         : GradientWorker(ordinal, options, static_cast<int>(contrasts.size()), limits, session),
-          m_stages(stages), m_with_component(with_component),
+          m_stages(stages), m_with_component(with_component), m_keep(keep ? &session : nullptr),
           m_components(static_cast<int>(contrasts.size())), m_k(contrasts.size()), m_level(contrasts.size()),
           m_start(count(contrasts.size(), limits)), m_east(m_start.size()), m_south(m_start.size()),
           m_next(stages.size() > 1 ? m_start.size() : 0),
@@ -303,6 +300,12 @@ class DiffusionWorker final : public GradientWorker {
             first += static_cast<int>(m_stages[s].coefficients.size());
             std::swap(from, to);
         }
+        if (m_keep != nullptr) {
+            finish();
+            m_keep->copies = std::make_shared<KeptCopies>();
+            *m_keep->copies = {std::move(m_out), m_components, copies, work.samples, work.lines};
+            return;
+        }
         for (int c = 0; c < m_components; ++c) {
             CubeView<float> bands_of = out[0];
             bands_of.data = out[0].row(c * all + (m_with_component ? 1 : 0), 0);
@@ -335,6 +338,7 @@ class DiffusionWorker final : public GradientWorker {
 
     const std::vector<Stage>& m_stages;
     const bool m_with_component;
+    Session* const m_keep; ///< where the copies go; null: to the host
     const int m_components;
     DeviceBuffer<double> m_k;
     DeviceBuffer<float> m_level;
@@ -358,6 +362,7 @@ class CudaRangeScan final : public RangeScan {
         : m_ordinal(ordinal), m_options(std::move(options)), m_session(session),
           m_result(static_cast<size_t>(components)) {}
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    bool reads_in_place() const override { return m_session.whole_scene; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return GradientWorker::bytes(m_options, static_cast<int>(m_result.size()), window_pixels(l));
     }
@@ -400,6 +405,7 @@ class CudaHistogramScan final : public HistogramScan {
             h.fill(0);
     }
     int64_t halo() const override { return gaussian_radius(m_options.sigma) + 1; }
+    bool reads_in_place() const override { return m_session.whole_scene; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return GradientWorker::bytes(m_options, static_cast<int>(m_result.size()), window_pixels(l));
     }
@@ -424,12 +430,16 @@ class CudaHistogramScan final : public HistogramScan {
 
 class CudaDiffusion final : public stream::Operation {
   public:
+    /// keep: the copies stay on the device, in the session.
     CudaDiffusion(int ordinal, Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
-                  bool with_component, Session& session)
+                  bool with_component, Session& session, bool keep)
         : m_ordinal(ordinal), m_options(std::move(options)), m_stages(std::move(stages)),
-          m_contrasts(std::move(contrasts)), m_with_component(with_component), m_session(session) {}
+          m_contrasts(std::move(contrasts)), m_with_component(with_component), m_session(session),
+          m_keep(keep) {}
     int64_t halo() const override { return halo_of(m_options, m_stages); }
+    bool reads_in_place() const override { return m_keep; }
     std::vector<int> output_bands() const override {
+        if (m_keep) return {};
         return {DiffusionWorker<float>::bands(m_stages, m_with_component) * components()};
     }
     uint64_t preferred_bytes() const override { return 0; } // the halo is dear: as large as memory allows
@@ -446,9 +456,9 @@ class CudaDiffusion final : public stream::Operation {
         const DeviceGuard guard(m_ordinal);
         if (single())
             return std::make_unique<DiffusionWorker<float>>(m_ordinal, m_options, m_stages, m_contrasts,
-                                                            m_with_component, l, m_session);
+                                                            m_with_component, l, m_session, m_keep);
         return std::make_unique<DiffusionWorker<double>>(m_ordinal, m_options, m_stages, m_contrasts,
-                                                         m_with_component, l, m_session);
+                                                         m_with_component, l, m_session, m_keep);
     }
 
   private:
@@ -460,6 +470,52 @@ class CudaDiffusion final : public stream::Operation {
     const std::vector<Contrast> m_contrasts;
     const bool m_with_component;
     Session& m_session;
+    const bool m_keep;
+};
+
+/// Tiles of the profile from the copies on the device.
+class CudaProfile final : public stream::Operation {
+  public:
+    CudaProfile(int ordinal, bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
+        : m_ordinal(ordinal), m_zero_is_invalid(zero_is_invalid), m_kept(std::move(kept)) {}
+    std::vector<int> output_bands() const override { return {m_kept->components * (m_kept->copies + 1)}; }
+    bool reads_in_place() const override { return true; }
+    uint64_t scratch_bytes(const TileLimits& l) const override { return ProfileWorker::bytes(l); }
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int, const TileLimits& l) override {
+        const DeviceGuard guard(m_ordinal);
+        return std::make_unique<Lane>(m_ordinal, m_zero_is_invalid, *m_kept, l);
+    }
+
+  private:
+    struct Lane final : ProfileWorker {
+        /// Made while `device` is the current one.
+        Lane(int device, bool zero_is_invalid, const KeptCopies& k, const TileLimits& l)
+            : ProfileWorker(zero_is_invalid, k.copies, l), ordinal(device), kept(k) {}
+        void copy(const Rect& core, int component, const CubeView<float>& to) override {
+            const DeviceGuard guard(ordinal);
+            auto from = CubeView<float>::packed(kept.values.data(), kept.components * kept.copies, kept.lines,
+                                                kept.samples)
+                            .cut(core.x, core.y, core.w, core.h);
+            from.data += component * kept.copies * from.band_stride;
+            from.bands = kept.copies;
+            cuda::copy_cube(to, from, cudaMemcpyDeviceToHost, stream.get());
+        }
+        void finish() override {
+            const DeviceGuard guard(ordinal);
+            done.record(stream.get());
+            done.wait();
+        }
+        const int ordinal;
+        const KeptCopies& kept;
+        cuda::Stream stream;
+        cuda::Event done;
+    };
+    const int m_ordinal;
+    const bool m_zero_is_invalid;
+    const std::shared_ptr<KeptCopies> m_kept;
 };
 
 class CudaBackend final : public Backend {
@@ -478,7 +534,19 @@ class CudaBackend final : public Backend {
                                                       const std::vector<Contrast>& contrasts,
                                                       bool with_component, int) override {
         return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, with_component,
-                                               m_session);
+                                               m_session, false);
+    }
+    std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
+                                                            const std::vector<Stage>& stages,
+                                                            const std::vector<Contrast>& contrasts,
+                                                            int) override {
+        m_session.copies.reset();
+        return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, false, m_session,
+                                               true);
+    }
+    std::unique_ptr<stream::Operation> make_profile(const Options& options) override {
+        return std::make_unique<CudaProfile>(m_device.ordinal, options.zero_is_invalid,
+                                             std::move(m_session.copies));
     }
     std::string describe() const override {
         return "CUDA " + std::to_string(m_device.ordinal) + " (" + m_device.name + ")";

@@ -46,11 +46,11 @@ struct GradientWork {
 /// What a range scan gathers for a component. Clear with clear_ranges().
 struct RangeSums {
     unsigned long long steepest; ///< bits of the largest squared gradient
-    unsigned lowest, highest;    ///< ordered bits, see decode_ordered()
+    unsigned lowest, highest;    ///< ordered bits
     unsigned long long valid;
 };
 void clear_ranges(RangeSums* sums, int components, cudaStream_t stream);
-float decode_ordered(unsigned bits);
+Range range_of(const RangeSums& sums);
 /// squared: components x pixels, squared gradient magnitudes; and, when sums is not null, launch_range().
 void launch_gradient(const Planes& planes, const uint8_t* valid, const GradientWork& work, double* squared,
                      Core core, RangeSums* sums, cudaStream_t stream);
@@ -61,12 +61,6 @@ void launch_range(const Planes& planes, const uint8_t* valid, const double* squa
 /// steepest[c]: hmax of the component. counts: components x histogram_bins, added to.
 void launch_histogram(const Planes& planes, const uint8_t* valid, const double* squared, Core core,
                       const double* steepest, unsigned long long* counts, cudaStream_t stream);
-/// hmax of every component from its range, for the histogram.
-void launch_steepest(const RangeSums* sums, int components, double* steepest, cudaStream_t stream);
-/// Contrast k and level on the device, as contrast_of() and Range::level() have them.
-void launch_contrast(const RangeSums* sums, const double* steepest, const unsigned long long* counts,
-                     int components, double percentile, double* k, float* level, cudaStream_t stream);
-
 /// Lines of the recurrence's planes are whole float4, zero behind the last sample.
 __host__ __device__ inline int padded(int samples) { return (samples + 3) / 4 * 4; }
 /// start = x - level (0 where invalid), east and south weights (2 tau_max x mean g), for T = float or double.

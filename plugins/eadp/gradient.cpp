@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace hsi::eadp {
 namespace {
@@ -37,6 +38,34 @@ void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask) {
         for (int64_t i = 0; i < in.samples; ++i)
             if (!nonzero[static_cast<size_t>(i)]) m[i] = 0.0f;
     }
+}
+
+ProfileWorker::ProfileWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits)
+    : m_zero_is_invalid(zero_is_invalid), m_copies(copies),
+      m_mask(static_cast<size_t>(limits.core_samples * limits.core_lines)) {}
+
+uint64_t ProfileWorker::bytes(const stream::TileLimits& limits) {
+    return static_cast<uint64_t>(limits.core_samples * limits.core_lines) * 4;
+}
+
+void ProfileWorker::process(const Tile& tile, const CubeView<float>& in,
+                            const std::vector<CubeView<float>>& out) {
+    for (int c = 0; c < in.bands; ++c) {
+        CubeView<float> to = out[0];
+        to.data = out[0].row(c * (m_copies + 1) + 1, 0);
+        to.bands = m_copies;
+        copy(tile.core, c, to);
+    }
+    make_mask(in, m_zero_is_invalid, m_mask.data());
+    for (int c = 0; c < in.bands; ++c)
+        for (int64_t y = 0; y < tile.core.h; ++y) {
+            const float* const x = in.row(c, y);
+            const float* const mask = m_mask.data() + y * tile.core.w;
+            float* const to = out[0].row(c * (m_copies + 1), y);
+            for (int64_t i = 0; i < tile.core.w; ++i)
+                to[i] = mask[i] != 0 ? x[i] : std::numeric_limits<float>::quiet_NaN();
+        }
+    finish();
 }
 
 Gradient::Gradient(double sigma, int64_t max_samples)

@@ -5,6 +5,7 @@
 
 #include "core/cube_view.h"
 #include "eadp/eadp_simd.h"
+#include "stream/operation.h"
 
 #include <cstdint>
 #include <vector>
@@ -13,6 +14,27 @@ namespace hsi::eadp {
 
 /// 1 where the pixel of `in` is valid in all bands, else 0; packed, in.lines x in.samples.
 void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask);
+
+/// A profile's tiles when the copies are there already: of every component itself, NaN where a pixel has no
+/// value, then its copies.
+class ProfileWorker : public stream::Worker {
+  public:
+    /// copies: of one component.
+    ProfileWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits);
+    static uint64_t bytes(const stream::TileLimits& limits);
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) final;
+
+  protected:
+    /// The copies of one component of a tile.
+    virtual void copy(const Rect& core, int component, const CubeView<float>& to) = 0;
+    /// All of a tile are asked for: they must be there when this returns.
+    virtual void finish() {}
+
+  private:
+    const bool m_zero_is_invalid;
+    const int m_copies;
+    std::vector<float> m_mask;
+};
 
 class Gradient {
   public:

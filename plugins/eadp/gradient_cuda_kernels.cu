@@ -4,6 +4,7 @@
 #include "eadp/launch.cuh"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace hsi::eadp::gpu {
@@ -322,11 +323,23 @@ dim3 plane_grid(const Planes& planes, int components) {
 
 } // namespace
 
-float decode_ordered(unsigned bits) {
-    const unsigned raw = bits & 0x80000000u ? bits & 0x7fffffffu : ~bits;
-    float v = 0;
-    std::memcpy(&v, &raw, sizeof v);
-    return v;
+Range range_of(const RangeSums& sums) {
+    const auto decoded = [](unsigned bits) { // the inverse of encode_ordered()
+        const unsigned raw = bits & 0x80000000u ? bits & 0x7fffffffu : ~bits;
+        float v = 0;
+        std::memcpy(&v, &raw, sizeof v);
+        return v;
+    };
+    Range r;
+    r.valid = static_cast<int64_t>(sums.valid);
+    if (sums.valid == 0) return r;
+    double squared = 0;
+    static_assert(sizeof squared == sizeof sums.steepest);
+    std::memcpy(&squared, &sums.steepest, sizeof squared);
+    r.lowest = decoded(sums.lowest);
+    r.highest = decoded(sums.highest);
+    r.steepest = std::sqrt(squared);
+    return r;
 }
 
 void launch_mask(const Planes& planes, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream) {

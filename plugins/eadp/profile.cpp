@@ -27,12 +27,14 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
     const auto pass = options_of(run, "diffusion", 0, memory);
     DiffusionPlan chosen;
     if (pass.tile_samples <= 0) {
-        const auto whole = backend.make_diffusion(options, stages, contrasts, with_component, run.threads);
+        const auto whole = with_component
+                               ? backend.make_whole_diffusion(options, stages, contrasts, run.threads)
+                               : backend.make_diffusion(options, stages, contrasts, false, run.threads);
         const TilePlan plan(shape.samples, shape.lines, shape.samples, shape.lines, whole->halo(), 1);
         const uint64_t bytes = stream::plan_bytes(source, *whole, plan);
         const stream::TileLimits limits{shape.samples, shape.lines, shape.samples, shape.lines};
         if (bytes <= memory && (pass.device_memory == 0 || whole->device_bytes(limits) <= pass.device_memory))
-            return {plan, run.threads, bytes};
+            return {plan, true, run.threads, bytes};
     }
     const auto tiled = backend.make_diffusion(options, stages, contrasts, with_component, 1);
     chosen.plan = stream::plan_pass(source, *tiled, pass);
@@ -190,9 +192,26 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     const auto stages = make_stages(options);
     const auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
     const auto contrasts = find_contrasts(components, options, backend, run, run.memory, plan, 0.3, 0, facts);
-    const auto operation = backend.make_diffusion(options, stages, contrasts, true, plan.team);
-    run.finished(stream::run_pass(components, *operation, {&open_sink(facts)}, plan.plan,
-                                  options_of(run, "diffusion", 0.7, run.memory)));
+    if (!plan.whole) {
+        const auto operation = backend.make_diffusion(options, stages, contrasts, true, plan.team);
+        run.finished(stream::run_pass(components, *operation, {&open_sink(facts)}, plan.plan,
+                                      options_of(run, "diffusion", 0.7, run.memory)));
+        return facts;
+    }
+    {
+        const auto scan = backend.make_whole_diffusion(options, stages, contrasts, plan.team);
+        run.finished(stream::run_pass(components, *scan, {}, plan.plan,
+                                      options_of(run, "diffusion", 0.5, run.memory)));
+    }
+    // Out of the memory where the copies were made, by all lanes: one that held the profile would first have
+    // to make room for all of it, and then write alone.
+    const auto shape = components.shape();
+    const stream::CubeShape copies{shape.samples, shape.lines, options.copies() * shape.bands};
+    const auto profile = backend.make_profile(options);
+    auto& sink = open_sink(facts);
+    auto pass = options_of(run, "profile", 0.2, run.memory - backend.kept_bytes(copies));
+    pass.output_layout = sink.layout();
+    run.finished(stream::run_pass(components, *profile, {&sink}, pass));
     return facts;
 }
 

@@ -43,6 +43,7 @@ inline int profile_bands(const Options& options, int components) {
 /// on by all threads, when that fits in memory; else tiles with their halo, a thread each.
 struct DiffusionPlan {
     TilePlan plan;
+    bool whole = false; ///< the scene as one tile
     int team = 1;
     uint64_t bytes = 0; ///< of buffers
 };

@@ -46,7 +46,7 @@ std::unique_ptr<svm::Classification> svm_on_device(const std::shared_ptr<const s
     const DeviceWish wish = device_wish();
     note_device_start();
     try {
-        const auto devices = choose_devices(choice_of(wish), "svm", UINT64_MAX);
+        const auto devices = choose_devices(choice_of(wish), "svm");
         if (devices.empty()) throw Error("no CUDA device was found");
         // Backends live as long as the process: operations on them may be kept anywhere.
         static auto& backends = *new std::map<std::string, std::unique_ptr<svm::Backend>>;

@@ -103,10 +103,20 @@ const char* simd_target();
 class Backend {
   public:
     virtual ~Backend() = default;
-    virtual std::unique_ptr<stream::CovarianceScan> make_covariance(int bands) = 0;
+    /// Of a scene of this shape. A device keeps the scene that the scan reads when it takes no more than half
+    /// of `device_memory`.
+    virtual std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
+                                                                    uint64_t device_memory) = 0;
     virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;
     /// Device bytes that are free, of the device that has least; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
+    /// Device bytes of the scene that is kept; they count against the run's.
+    virtual uint64_t held_bytes() const { return 0; }
+    /// The scan is over and its scene on the device: a transform of as many inputs that is made from now on
+    /// takes its pixels from there, and needs a source without bands (stream/empty_source.h).
+    virtual bool holds_scene() const { return false; }
+    /// The scene on the device is needed no more.
+    virtual void release() {}
 };
 
 std::unique_ptr<Backend> make_cpu_backend();

@@ -129,8 +129,9 @@ namespace {
 
 class CpuBackend final : public Backend {
   public:
-    std::unique_ptr<stream::CovarianceScan> make_covariance(int bands) override {
-        return std::make_unique<stream::CovarianceScan>(bands);
+    std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
+                                                            uint64_t) override {
+        return std::make_unique<stream::CovarianceScan>(scene.bands);
     }
     std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
         return pca::make_transform(std::move(transform));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_pca.so: covariance and projection on GPUs. A lane is a stream with its own buffers, made once;
-// lanes take turns on the devices.
+// lanes take turns on the devices. A scene that fits stays on the device between the two passes.
 #include "core/error.h"
-#include "cuda/cublas.h"
+#include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
@@ -11,6 +11,7 @@
 #include "pca/pca_cuda_kernels.cuh"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <utility>
 
@@ -20,6 +21,9 @@ namespace {
 using cuda::DeviceBuffer;
 using cuda::DeviceGuard;
 using stream::TileLimits;
+
+static_assert(gpu::block_samples == stream::covariance_block_samples &&
+              gpu::block_lines == stream::covariance_block_lines);
 
 size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
 
@@ -31,114 +35,142 @@ void check_pixels(const TileLimits& l) {
                     "Use a smaller -tile.");
 }
 
-void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
-    const size_t row = static_cast<size_t>(in.samples) * sizeof(float), lines = static_cast<size_t>(in.lines);
-    for (int b = 0; b < in.bands; ++b)
-        HSI_CUDA_CHECK(cudaMemcpy2DAsync(
-            to + static_cast<size_t>(b) * lines * static_cast<size_t>(in.samples), row, in.row(b, 0),
-            static_cast<size_t>(in.line_stride) * sizeof(float), row, lines, cudaMemcpyHostToDevice, stream));
-}
+/// A scene in device memory, written by the lanes of one pass.
+struct HeldScene {
+    HeldScene(int device, const stream::CubeShape& s)
+        : ordinal(device), shape(s), values(static_cast<size_t>(s.float_bytes() / sizeof(float))) {}
+    CubeView<float> view() const {
+        return CubeView<float>::packed(values.data(), shape.bands, shape.lines, shape.samples);
+    }
+    bool complete() const { return pixels.load() == shape.pixels(); }
+
+    const int ordinal;
+    const stream::CubeShape shape;
+    DeviceBuffer<float> values;
+    std::atomic<int64_t> pixels{0};
+};
+
+/// Where a lane has its tile: in a buffer of its own, or in its place in the scene that is held.
+class LaneTile {
+  public:
+    LaneTile(std::shared_ptr<HeldScene> scene, int bands, const TileLimits& l)
+        : m_scene(std::move(scene)), m_own(m_scene ? 0 : static_cast<size_t>(bands) * window_pixels(l)),
+          m_bands(bands) {}
+    static uint64_t bytes(bool held, int bands, const TileLimits& l) {
+        return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
+    }
+    /// On the device, of any contents.
+    CubeView<float> place(const Rect& window) const {
+        return m_scene ? m_scene->view().cut(window.x, window.y, window.w, window.h)
+                       : CubeView<float>::packed(m_own.data(), m_bands, window.h, window.w);
+    }
+    static gpu::TileView view(const CubeView<float>& v) {
+        return {v.data,
+                v.bands,
+                static_cast<int>(v.samples),
+                static_cast<int>(v.lines),
+                static_cast<size_t>(v.line_stride),
+                static_cast<size_t>(v.band_stride)};
+    }
+
+  private:
+    const std::shared_ptr<HeldScene> m_scene;
+    const DeviceBuffer<float> m_own;
+    const int m_bands;
+};
+
+/// Results of the blocks of one tile, in one piece of memory so that they are copied at once.
+class Results {
+  public:
+    Results(int bands, size_t blocks) : m_bands(static_cast<size_t>(bands)), m_blocks(blocks) {}
+    static size_t most_blocks(const TileLimits& l) {
+        const auto up = [](int64_t a, int64_t b) { return static_cast<size_t>((a + b - 1) / b); };
+        return up(l.window_samples, gpu::block_samples) * up(l.window_lines, gpu::block_lines);
+    }
+    size_t bytes() const { return m_blocks * (square() * 8 + m_bands * 16 + 8); }
+    gpu::BlockResults at(unsigned char* memory) const {
+        gpu::BlockResults r;
+        r.scatter = reinterpret_cast<double*>(memory);
+        r.sum = r.scatter + m_blocks * square();
+        r.centre = reinterpret_cast<float*>(r.sum + m_blocks * m_bands);
+        r.finite = reinterpret_cast<int*>(r.centre + m_blocks * m_bands);
+        r.count = r.finite + m_blocks * m_bands;
+        return r;
+    }
+
+  private:
+    size_t square() const { return m_bands * m_bands; }
+    size_t m_bands, m_blocks;
+};
 
 class CovarianceWorker final : public stream::Worker {
   public:
     /// Made while `ordinal` is the current device.
-    CovarianceWorker(int ordinal, int bands, const TileLimits& limits)
-        : sums(bands), m_ordinal(ordinal), m_bands(bands), m_blas(m_stream.get()),
-          m_cube(static_cast<size_t>(bands) * window_pixels(limits)), m_valid(window_pixels(limits)),
-          m_packed(static_cast<size_t>(bands) * gpu::block_pixels), m_products(square() * gpu::batches),
-          m_scatter(square()), m_sum(static_cast<size_t>(bands)), m_finite(static_cast<size_t>(bands)),
-          m_count(1), m_centre(static_cast<size_t>(bands)),
-          m_pinned(std::make_shared<cuda::PinnedAllocator>(ordinal)), m_host_scatter(m_pinned, square()),
-          m_host_sum(m_pinned, m_sum.size()), m_host_finite(m_pinned, m_sum.size() + 1),
-          m_host_centre(m_pinned, m_sum.size()) {
-        HSI_CUBLAS_CHECK(
-            cublasSetMathMode(m_blas.get(), CUBLAS_PEDANTIC_MATH)); // single precision is single precision
+    CovarianceWorker(int ordinal, int bands, const TileLimits& limits, std::shared_ptr<HeldScene> scene)
+        : sums(bands), m_ordinal(ordinal), m_bands(bands), m_scene(scene),
+          m_tile(std::move(scene), bands, limits), m_valid(window_pixels(limits)),
+          m_results(Results(bands, Results::most_blocks(limits)).bytes()),
+          m_host(std::make_shared<cuda::PinnedAllocator>(ordinal), m_results.size()) {}
+    static uint64_t device_bytes(bool held, int bands, const TileLimits& l) {
+        return LaneTile::bytes(held, bands, l) + window_pixels(l) +
+               Results(bands, Results::most_blocks(l)).bytes();
     }
-    static uint64_t device_bytes(int bands, const TileLimits& l) {
-        const auto b = static_cast<uint64_t>(bands);
-        return window_pixels(l) * (4 * b + 1) + b * gpu::block_pixels * 4 + b * b * (4 * gpu::batches + 8) +
-               b * 32;
-    }
-    static uint64_t host_bytes(int bands) {
-        const auto b = static_cast<uint64_t>(bands);
-        return stream::CovarianceSums::bytes(bands) + b * b * 8 + b * 24;
+    static uint64_t host_bytes(int bands, const TileLimits& l) {
+        return stream::CovarianceSums::bytes(bands) + Results(bands, Results::most_blocks(l)).bytes();
     }
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        copy_in(m_cube.data(), in, stream);
-        gpu::launch_valid(m_cube.data(), m_bands, static_cast<size_t>(in.samples * in.lines), true,
-                          m_valid.data(), stream);
-        for (int64_t y = 0; y < tile.window.h; y += stream::covariance_block_lines)
-            for (int64_t x = 0; x < tile.window.w; x += stream::covariance_block_samples) {
-                gpu::BlockWork work{
-                    m_cube.data(),
-                    m_bands,
-                    static_cast<int>(in.samples),
-                    static_cast<int>(in.lines),
-                    static_cast<int>(x),
-                    static_cast<int>(y),
-                    static_cast<int>(std::min(stream::covariance_block_samples, tile.window.w - x)),
-                    static_cast<int>(std::min(stream::covariance_block_lines, tile.window.h - y))};
-                add_block(work);
-            }
+        const auto place = m_tile.place(tile.window);
+        cuda::copy_cube(place, in, cudaMemcpyHostToDevice, stream);
+        const auto view = LaneTile::view(place);
+        gpu::launch_valid(view, true, m_valid.data(), stream);
+        const auto blocks = static_cast<size_t>(gpu::block_count(view)), bands = static_cast<size_t>(m_bands);
+        const Results results(m_bands, blocks);
+        gpu::launch_covariance(view, m_valid.data(), results.at(m_results.data()), stream);
+        m_results.download(m_host.data(), results.bytes(), stream);
+        m_done.record(stream);
+        m_done.wait();
+        if (m_scene) m_scene->pixels += tile.window.area();
+        const auto r = results.at(m_host.data());
+        int64_t valid = 0;
+        for (size_t k = 0; k < blocks; ++k) {
+            for (size_t b = 0; b < bands; ++b)
+                sums.finite[b] += r.finite[k * bands + b];
+            valid += r.count[k];
+            if (r.count[k] > 0)
+                sums.add_block(r.count[k], r.sum + k * bands, r.centre + k * bands,
+                               r.scatter + k * bands * bands, m_bands);
+        }
+        sums.valid += valid;
+        sums.invalid += tile.window.area() - valid;
     }
 
     stream::CovarianceSums sums;
 
   private:
-    size_t square() const { return static_cast<size_t>(m_bands) * static_cast<size_t>(m_bands); }
-
-    void add_block(const gpu::BlockWork& work) {
-        const auto stream = m_stream.get();
-        const auto bands = static_cast<size_t>(m_bands);
-        gpu::launch_block_sums(work, m_valid.data(), m_sum.data(), m_finite.data(), m_count.data(),
-                               m_centre.data(), stream);
-        gpu::launch_pack(work, m_valid.data(), m_centre.data(), m_packed.data(), stream);
-        gpu::multiply_batches(m_blas.get(), m_packed.data(), m_bands, gpu::block_pixels, gpu::batch_pixels,
-                              gpu::batches, m_products.data());
-        gpu::launch_add_products(m_products.data(), m_bands, gpu::batches, m_scatter.data(), stream);
-        m_scatter.download(m_host_scatter.data(), square(), stream);
-        m_sum.download(m_host_sum.data(), bands, stream);
-        m_finite.download(m_host_finite.data(), bands, stream);
-        m_count.download(m_host_finite.data() + bands, 1, stream);
-        m_centre.download(m_host_centre.data(), bands, stream);
-        m_done.record(stream);
-        m_done.wait();
-        const int64_t count = m_host_finite[bands];
-        sums.valid += count;
-        sums.invalid += static_cast<int64_t>(work.w) * work.h - count;
-        for (size_t b = 0; b < bands; ++b)
-            sums.finite[b] += m_host_finite[b];
-        if (count > 0)
-            sums.add_block(count, m_host_sum.data(), m_host_centre.data(), m_host_scatter.data(), m_bands);
-    }
-
     const int m_ordinal, m_bands;
+    const std::shared_ptr<HeldScene> m_scene;
     cuda::Stream m_stream;
     cuda::Event m_done;
-    cuda::Cublas m_blas;
-    DeviceBuffer<float> m_cube;
+    const LaneTile m_tile;
     DeviceBuffer<uint8_t> m_valid;
-    DeviceBuffer<float> m_packed, m_products;
-    DeviceBuffer<double> m_scatter, m_sum;
-    DeviceBuffer<int> m_finite, m_count;
-    DeviceBuffer<float> m_centre;
-    std::shared_ptr<HostAllocator> m_pinned;
-    HostBuffer<double> m_host_scatter, m_host_sum;
-    HostBuffer<int> m_host_finite;
-    HostBuffer<float> m_host_centre;
+    DeviceBuffer<unsigned char> m_results;
+    HostBuffer<unsigned char> m_host;
 };
 
 class CudaCovariance final : public stream::CovarianceScan {
   public:
-    CudaCovariance(std::vector<CudaDevice> devices, int bands)
-        : CovarianceScan(bands), m_devices(std::move(devices)) {}
-    uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
-    uint64_t scratch_bytes(const TileLimits&) const override { return CovarianceWorker::host_bytes(bands()); }
+    /// scene: where to keep what is read; may be null.
+    CudaCovariance(std::vector<CudaDevice> devices, int bands, std::shared_ptr<HeldScene> scene)
+        : CovarianceScan(bands), m_devices(std::move(devices)), m_scene(std::move(scene)) {}
+    uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
+    uint64_t scratch_bytes(const TileLimits& l) const override {
+        return CovarianceWorker::host_bytes(bands(), l);
+    }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return CovarianceWorker::device_bytes(bands(), l);
+        return CovarianceWorker::device_bytes(m_scene != nullptr, bands(), l);
     }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
@@ -147,44 +179,44 @@ class CudaCovariance final : public stream::CovarianceScan {
         check_pixels(l);
         const int ordinal = m_devices[static_cast<size_t>(lane) % m_devices.size()].ordinal;
         const DeviceGuard guard(ordinal);
-        return std::make_unique<CovarianceWorker>(ordinal, bands(), l);
+        return std::make_unique<CovarianceWorker>(ordinal, bands(), l, m_scene);
     }
     void stop(stream::Worker& worker) override { merge(static_cast<const CovarianceWorker&>(worker).sums); }
 
   private:
     const std::vector<CudaDevice> m_devices;
+    const std::shared_ptr<HeldScene> m_scene;
 };
 
 class TransformWorker final : public stream::Worker {
   public:
-    /// Made while `ordinal` is the current device.
-    TransformWorker(int ordinal, const Transform& transform, const TileLimits& limits)
-        : m_ordinal(ordinal), m_transform(transform),
-          m_cube(static_cast<size_t>(transform.inputs) * window_pixels(limits)),
-          m_valid(window_pixels(limits)),
+    /// Made while `ordinal` is the current device. scene: where the pixels lie already; may be null.
+    TransformWorker(int ordinal, const Transform& transform, const TileLimits& limits,
+                    std::shared_ptr<HeldScene> scene)
+        : m_ordinal(ordinal), m_transform(transform), m_held(scene != nullptr),
+          m_tile(std::move(scene), transform.inputs, limits), m_valid(window_pixels(limits)),
           m_out(static_cast<size_t>(transform.outputs) * window_pixels(limits)),
           m_matrix(transform.matrix.size()), m_offset(transform.offset.size()) {
         m_matrix.upload(transform.matrix.data(), transform.matrix.size(), m_stream.get());
         m_offset.upload(transform.offset.data(), transform.offset.size(), m_stream.get());
     }
-    static uint64_t device_bytes(const Transform& t, const TileLimits& l) {
-        return window_pixels(l) * (4 * static_cast<uint64_t>(t.inputs + t.outputs) + 1) + t.matrix.size() * 8;
+    static uint64_t device_bytes(bool held, const Transform& t, const TileLimits& l) {
+        return LaneTile::bytes(held, t.inputs, l) +
+               window_pixels(l) * (4 * static_cast<uint64_t>(t.outputs) + 1) +
+               (t.matrix.size() + t.offset.size()) * 8;
     }
-    void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
         const DeviceGuard guard(m_ordinal);
         const auto stream = m_stream.get();
-        const auto pixels = static_cast<size_t>(in.samples * in.lines);
-        copy_in(m_cube.data(), in, stream);
-        gpu::launch_valid(m_cube.data(), m_transform.inputs, pixels, m_transform.zero_is_invalid,
-                          m_valid.data(), stream);
-        gpu::launch_transform(m_cube.data(), m_transform.inputs, pixels, m_matrix.data(), m_offset.data(),
-                              m_transform.outputs, m_valid.data(), m_out.data(), stream);
-        const size_t row = static_cast<size_t>(in.samples) * sizeof(float);
-        for (int o = 0; o < m_transform.outputs; ++o)
-            HSI_CUDA_CHECK(cudaMemcpy2DAsync(out[0].row(o, 0),
-                                             static_cast<size_t>(out[0].line_stride) * sizeof(float),
-                                             m_out.data() + static_cast<size_t>(o) * pixels, row, row,
-                                             static_cast<size_t>(in.lines), cudaMemcpyDeviceToHost, stream));
+        const auto place = m_tile.place(tile.window);
+        if (!m_held) cuda::copy_cube(place, in, cudaMemcpyHostToDevice, stream);
+        const auto view = LaneTile::view(place);
+        gpu::launch_valid(view, m_transform.zero_is_invalid, m_valid.data(), stream);
+        gpu::launch_transform(view, m_matrix.data(), m_offset.data(), m_transform.outputs, m_valid.data(),
+                              m_out.data(), stream);
+        const auto made = CubeView<float>::packed(m_out.data(), m_transform.outputs, in.lines, in.samples);
+        cuda::copy_cube(out[0], made, cudaMemcpyDeviceToHost, stream);
         m_done.record(stream);
         m_done.wait();
     }
@@ -192,9 +224,10 @@ class TransformWorker final : public stream::Worker {
   private:
     const int m_ordinal;
     const Transform& m_transform;
+    const bool m_held;
     cuda::Stream m_stream;
     cuda::Event m_done;
-    DeviceBuffer<float> m_cube;
+    const LaneTile m_tile;
     DeviceBuffer<uint8_t> m_valid;
     DeviceBuffer<float> m_out;
     DeviceBuffer<double> m_matrix, m_offset;
@@ -202,11 +235,11 @@ class TransformWorker final : public stream::Worker {
 
 class CudaTransform final : public stream::Operation {
   public:
-    CudaTransform(std::vector<CudaDevice> devices, Transform transform)
-        : m_devices(std::move(devices)), m_transform(std::move(transform)) {}
+    CudaTransform(std::vector<CudaDevice> devices, Transform transform, std::shared_ptr<HeldScene> scene)
+        : m_devices(std::move(devices)), m_transform(std::move(transform)), m_scene(std::move(scene)) {}
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return TransformWorker::device_bytes(m_transform, l);
+        return TransformWorker::device_bytes(m_scene != nullptr, m_transform, l);
     }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
@@ -215,27 +248,44 @@ class CudaTransform final : public stream::Operation {
         check_pixels(l);
         const int ordinal = m_devices[static_cast<size_t>(lane) % m_devices.size()].ordinal;
         const DeviceGuard guard(ordinal);
-        return std::make_unique<TransformWorker>(ordinal, m_transform, l);
+        return std::make_unique<TransformWorker>(ordinal, m_transform, l, m_scene);
     }
 
   private:
     const std::vector<CudaDevice> m_devices;
     const Transform m_transform;
+    const std::shared_ptr<HeldScene> m_scene;
 };
 
 class CudaBackend final : public Backend {
   public:
     explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
-    std::unique_ptr<stream::CovarianceScan> make_covariance(int bands) override {
-        return std::make_unique<CudaCovariance>(m_devices, bands);
+    std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
+                                                            uint64_t device_memory) override {
+        m_scene.reset();
+        // As much again for the lanes and for what follows.
+        if (m_devices.size() == 1 && scene.float_bytes() <= device_memory / 2) {
+            const DeviceGuard guard(m_devices.front().ordinal);
+            try {
+                m_scene = std::make_shared<HeldScene>(m_devices.front().ordinal, scene);
+            } catch (const Error&) {
+                // Somebody else has taken the memory since: the scene goes through the device tile by tile.
+            }
+        }
+        return std::make_unique<CudaCovariance>(m_devices, scene.bands, m_scene);
     }
     std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
-        return std::make_unique<CudaTransform>(m_devices, std::move(transform));
+        const bool held = m_scene && m_scene->complete() && transform.inputs == m_scene->shape.bands;
+        return std::make_unique<CudaTransform>(m_devices, std::move(transform), held ? m_scene : nullptr);
     }
     uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
+    uint64_t held_bytes() const override { return m_scene ? m_scene->values.bytes() : 0; }
+    bool holds_scene() const override { return m_scene && m_scene->complete(); }
+    void release() override { m_scene.reset(); }
 
   private:
     const std::vector<CudaDevice> m_devices;
+    std::shared_ptr<HeldScene> m_scene;
 };
 
 } // namespace

@@ -47,11 +47,11 @@ double cpu_seconds(const stream::CubeShape& shape, int window);
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 
-/// The passes of SPP, on the CPU or on devices (hsi_cuda_spp.so).
+/// The displacement, on the CPU or on devices (hsi_cuda_spp.so). The centroid before it is a scan of the CPU
+/// (stream::BandStatisticsScan), which a device has started by the end of.
 class Backend {
   public:
     virtual ~Backend() = default;
-    virtual std::unique_ptr<stream::BandStatisticsScan> make_statistics(int bands) = 0;
     /// As make_displacement(); an Options::window that is none is a UsageError.
     virtual std::unique_ptr<stream::Operation> make_displacement(const Options& options,
                                                                  std::vector<double> centroid) = 0;

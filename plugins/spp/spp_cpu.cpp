@@ -284,9 +284,6 @@ namespace {
 
 class CpuBackend final : public Backend {
   public:
-    std::unique_ptr<stream::BandStatisticsScan> make_statistics(int bands) override {
-        return std::make_unique<stream::BandStatisticsScan>(bands);
-    }
     std::unique_ptr<stream::Operation> make_displacement(const Options& options,
                                                          std::vector<double> centroid) override {
         return spp::make_displacement(options, std::move(centroid));

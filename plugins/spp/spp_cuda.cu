@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_spp.so: SPP's passes on GPUs. A lane is a stream with its own device buffers, made once; lanes
+// hsi_cuda_spp.so: displacement on GPUs. A lane is a stream with its own device buffers, made once; lanes
 // take turns on the devices, so copies of one lane overlap the kernels of another.
 #include "core/error.h"
 #include "cuda/device.h"
@@ -54,115 +54,6 @@ void copy_out(const CubeView<float>& out, const float* from, cudaStream_t stream
                                          from + count_of(b, out.lines, out.samples), row, row, lines,
                                          cudaMemcpyDeviceToHost, stream));
 }
-
-// ----------------------------------------------------------------------------------------------- statistics
-
-class StatisticsWorker final : public stream::Worker {
-  public:
-    /// Made while `ordinal` is the current device.
-    StatisticsWorker(int ordinal, int bands, const TileLimits& limits)
-        : sum(count_of(bands)), finite(count_of(bands)), m_ordinal(ordinal), m_bands(bands),
-          m_cube(count_of(bands, limits.window_samples, limits.window_lines)),
-          m_sums(per_band(bands, limits)), m_finite(per_band(bands, limits)), m_valid(blocks(limits)),
-          m_flags(blocks(limits) * gpu::statistics_flags),
-          m_pinned(std::make_shared<cuda::PinnedAllocator>(ordinal)), m_host_sums(m_pinned, m_sums.size()),
-          m_host_finite(m_pinned, m_finite.size()), m_host_valid(m_pinned, m_valid.size()) {}
-
-    static uint64_t device_bytes(int bands, const TileLimits& l) {
-        return uint64_t{4} * count_of(bands, l.window_samples, l.window_lines) + 12 * per_band(bands, l) +
-               blocks(l) * (4 + 8 * gpu::statistics_flags);
-    }
-    static uint64_t host_bytes(int bands, const TileLimits& l) {
-        return 12 * per_band(bands, l) + 4 * blocks(l) +
-               count_of(bands) * (sizeof(math::ExactSum) + sizeof(int64_t));
-    }
-
-    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
-        const DeviceGuard guard(m_ordinal);
-        const auto stream = m_stream.get();
-        copy_in(m_cube.data(), in, stream);
-        gpu::StatisticsWork work;
-        work.cube = m_cube.data();
-        work.bands = m_bands;
-        work.samples = static_cast<int>(in.samples);
-        work.lines = static_cast<int>(in.lines);
-        work.sums = m_sums.data();
-        work.finite = m_finite.data();
-        work.valid = m_valid.data();
-        work.flags = m_flags.data();
-        gpu::launch_statistics(work, stream);
-        const int count = gpu::BlockGrid(work.samples, work.lines).count();
-        m_sums.download(m_host_sums.data(), count_of(count, m_bands), stream);
-        m_finite.download(m_host_finite.data(), count_of(count, m_bands), stream);
-        m_valid.download(m_host_valid.data(), count_of(count), stream);
-        m_done.record(stream);
-        m_done.wait();
-        int64_t tile_valid = 0;
-        for (int k = 0; k < count; ++k) {
-            for (int b = 0; b < m_bands; ++b) {
-                const size_t i = count_of(k, m_bands) + count_of(b);
-                sum[count_of(b)].add(m_host_sums[i]);
-                finite[count_of(b)] += m_host_finite[i];
-            }
-            tile_valid += m_host_valid[count_of(k)];
-        }
-        valid += tile_valid;
-        invalid += tile.window.area() - tile_valid;
-    }
-
-    std::vector<math::ExactSum> sum;
-    std::vector<int64_t> finite;
-    int64_t valid = 0, invalid = 0;
-
-  private:
-    static size_t blocks(const TileLimits& l) {
-        return count_of(
-            gpu::BlockGrid(static_cast<int>(l.window_samples), static_cast<int>(l.window_lines)).count());
-    }
-    static size_t per_band(int bands, const TileLimits& l) { return blocks(l) * count_of(bands); }
-
-    int m_ordinal, m_bands;
-    cuda::Stream m_stream;
-    cuda::Event m_done;
-    DeviceBuffer<float> m_cube;
-    DeviceBuffer<double> m_sums;
-    DeviceBuffer<int> m_finite, m_valid;
-    DeviceBuffer<uint64_t> m_flags;
-    std::shared_ptr<HostAllocator> m_pinned;
-    HostBuffer<double> m_host_sums;
-    HostBuffer<int> m_host_finite, m_host_valid;
-};
-
-class Statistics final : public stream::BandStatisticsScan {
-  public:
-    Statistics(std::vector<CudaDevice> devices, int bands)
-        : BandStatisticsScan(bands), m_devices(std::move(devices)), m_bands(bands) {}
-    uint64_t scratch_bytes(const TileLimits& l) const override {
-        return StatisticsWorker::host_bytes(m_bands, l);
-    }
-    uint64_t device_bytes(const TileLimits& l) const override {
-        return StatisticsWorker::device_bytes(m_bands, l);
-    }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& limits) override {
-        check_pixels(limits);
-        const int ordinal = m_devices[count_of(lane) % m_devices.size()].ordinal;
-        const DeviceGuard guard(ordinal);
-        return std::make_unique<StatisticsWorker>(ordinal, m_bands, limits);
-    }
-    void stop(stream::Worker& worker) override {
-        const auto& w = static_cast<const StatisticsWorker&>(worker);
-        merge(w.sum, w.finite, w.valid, w.invalid);
-    }
-
-  private:
-    std::vector<CudaDevice> m_devices;
-    int m_bands;
-};
-
-// --------------------------------------------------------------------------------------------- displacement
 
 class DisplacementWorker final : public stream::Worker {
   public:
@@ -286,9 +177,6 @@ class CudaBackend final : public Backend {
   public:
     explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {
         if (m_devices.empty()) throw Error("no CUDA device was chosen", "Use -device cpu.");
-    }
-    std::unique_ptr<stream::BandStatisticsScan> make_statistics(int bands) override {
-        return std::make_unique<Statistics>(m_devices, bands);
     }
     std::unique_ptr<stream::Operation> make_displacement(const Options& options,
                                                          std::vector<double> centroid) override {

@@ -79,21 +79,4 @@ void launch_displacement(const float* cube, int bands, const TileShape& shape, c
 /// c in two parts.
 std::vector<float2> split_centroid(const std::vector<double>& centroid);
 
-/// Statistics blocks (128 samples x 16 lines, row by row) of a tile that starts at a block's corner.
-struct BlockGrid {
-    int across = 0, down = 0;
-    BlockGrid(int samples, int lines) : across((samples + 127) / 128), down((lines + 15) / 16) {}
-    int count() const { return across * down; }
-};
-struct StatisticsWork {
-    const float* cube = nullptr; ///< bands x lines x samples
-    int bands = 0, samples = 0, lines = 0;
-    double* sums = nullptr;    ///< blocks x bands: sum over valid pixels
-    int* finite = nullptr;     ///< blocks x bands: finite values
-    int* valid = nullptr;      ///< blocks: valid pixels
-    uint64_t* flags = nullptr; ///< scratch, blocks x statistics_flags
-};
-inline constexpr size_t statistics_flags = 64;
-void launch_statistics(const StatisticsWork& work, cudaStream_t stream);
-
 } // namespace hsi::spp::gpu

@@ -44,9 +44,9 @@ TEST(Device, ReadsWhatUsersWrite) {
 }
 
 TEST(Device, TheProcessorNeedsNoModule) {
-    EXPECT_TRUE(choose_devices(parse_device("cpu"), "no_such_algorithm", uint64_t{1} << 40).empty());
-    EXPECT_TRUE(choose_devices(parse_device("auto"), "no_such_algorithm", uint64_t{1} << 40).empty());
-    EXPECT_THROW(choose_devices(parse_device("cuda"), "no_such_algorithm", 1), Error);
+    EXPECT_TRUE(choose_devices(parse_device("cpu"), "no_such_algorithm").empty());
+    EXPECT_TRUE(choose_devices(parse_device("auto"), "no_such_algorithm").empty());
+    EXPECT_THROW(choose_devices(parse_device("cuda"), "no_such_algorithm"), Error);
 }
 
 TileRequest request(int64_t samples, int64_t lines, int64_t bands, int64_t halo, uint64_t budget) {
@@ -87,6 +87,11 @@ void expect_sound(const TileRequest& r) {
     const uint64_t lane = r.lane_bytes(plan.max_window_samples(), plan.max_window_lines(),
                                        plan.max_core_samples(), plan.max_core_lines());
     EXPECT_LE(lane * static_cast<uint64_t>(plan.lanes()), r.budget);
+    if (r.device_budget > 0) {
+        const uint64_t device = r.device_bytes(plan.max_window_samples(), plan.max_window_lines(),
+                                               plan.max_core_samples(), plan.max_core_lines());
+        EXPECT_LE(device * static_cast<uint64_t>(plan.lanes()), r.device_budget);
+    }
     EXPECT_GE(plan.lanes(), 1);
     EXPECT_LE(plan.lanes(), r.lanes);
 }
@@ -134,6 +139,58 @@ TEST(TilePlan, HonoursAForcedSizeOrRefusesIt) {
 
 TEST(TilePlan, SaysWhenMemoryIsTooShort) {
     EXPECT_THROW(plan_tiles(request(614, 512, 224, 31, 1 << 20)), Error);
+}
+
+/// A device that holds `fixed` bytes a lane and three times the host's tile.
+TileRequest with_device(TileRequest r, uint64_t device_budget, uint64_t fixed) {
+    r.device_budget = device_budget;
+    r.device_bytes = [host = r.lane_bytes, fixed](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+        return fixed + 3 * host(ws, wl, cs, cl);
+    };
+    return r;
+}
+
+TEST(TilePlan, KeepsWithinBothMemories) {
+    for (int64_t samples : {59, 614, 5000})
+        for (int64_t halo : {0, 2, 31})
+            for (uint64_t device : {uint64_t{128} << 20, uint64_t{1} << 30, uint64_t{100} << 30})
+                for (uint64_t fixed : {uint64_t{0}, uint64_t{40} << 20})
+                    expect_sound(
+                        with_device(request(samples, 512, 64, halo, uint64_t{2} << 30), device, fixed));
+}
+
+TEST(TilePlan, LeavesTheHostsTilesAloneWhereTheDeviceHasRoom) {
+    const TileRequest host = request(614, 512, 224, 2, uint64_t{32} << 30);
+    const TilePlan alone = plan_tiles(host);
+    // Device memory is far smaller than the host's, and yet larger than what the lanes need of it.
+    for (uint64_t device : {uint64_t{1} << 30, uint64_t{200} << 30}) {
+        const TilePlan both = plan_tiles(with_device(host, device, 0));
+        EXPECT_EQ(both.tile_samples(), alone.tile_samples());
+        EXPECT_EQ(both.tile_lines(), alone.tile_lines());
+        EXPECT_EQ(both.lanes(), alone.lanes());
+    }
+}
+
+TEST(TilePlan, NamesTheMemoryThatIsShort) {
+    const auto message = [](const TileRequest& r) -> std::string {
+        try {
+            plan_tiles(r);
+        } catch (const Error& e) {
+            return std::string(e.what()) + " | " + e.advice();
+        }
+        return "no error";
+    };
+    const uint64_t large = uint64_t{31} << 30, fixed = uint64_t{363} << 20;
+    TileRequest r = with_device(request(59, 233, 64, 0, large), uint64_t{256} << 20, fixed);
+    EXPECT_EQ(message(r), "one tile of 59x1 pixels with halo 0 needs 363 MB of device memory, more than the "
+                          "256 MB that -device-memory leaves | Use a larger -device-memory, or -device cpu.");
+    r.forced_samples = r.forced_lines = 16;
+    EXPECT_EQ(message(r), "-tile 16 16 needs 363 MB of device memory, more than the 256 MB that "
+                          "-device-memory leaves | Use a larger -device-memory, or -device cpu, or a "
+                          "smaller -tile.");
+    r = with_device(request(59, 233, 64, 0, 1 << 10), large, fixed);
+    EXPECT_EQ(message(r), "one tile of 59x1 pixels with halo 0 needs 30 kB for buffers, more than the 1.0 kB "
+                          "that -memory leaves | Use a larger -memory.");
 }
 
 } // namespace

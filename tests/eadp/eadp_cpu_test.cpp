@@ -431,6 +431,16 @@ class KeepingBackend final : public eadp::Backend {
                                                       bool with_component, int team) override {
         return m_cpu->make_diffusion(o, stages, contrasts, with_component, team);
     }
+    std::unique_ptr<stream::Operation> make_whole_diffusion(const eadp::Options& o,
+                                                            const std::vector<eadp::Stage>& stages,
+                                                            const std::vector<eadp::Contrast>& contrasts,
+                                                            int team) override {
+        return m_cpu->make_whole_diffusion(o, stages, contrasts, team);
+    }
+    std::unique_ptr<stream::Operation> make_profile(const eadp::Options& o) override {
+        return m_cpu->make_profile(o);
+    }
+    uint64_t kept_bytes(const stream::CubeShape& copies) const override { return m_cpu->kept_bytes(copies); }
     std::string describe() const override { return "keeps whole scenes"; }
     bool wants_whole_scene() const override { return true; }
     void keep_planes(bool whole) override { kept = whole; }

@@ -2,6 +2,7 @@
 // hsi_cuda_pca.so through the tile pipeline, against the CPU backend.
 #include "core/cuda_module.h"
 #include "pca/pca.h"
+#include "stream/empty_source.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 
@@ -66,7 +67,7 @@ TEST_F(PcaCuda, CovarianceAgreesWithTheCpu) {
     for (int bands : {2, 7, 100, 224}) {
         const Cube scene = holed_scene(301, 131, bands, 1);
         const auto cpu = scan(scene, std::make_unique<stream::CovarianceScan>(bands)),
-                   cuda = scan(scene, m_cuda->make_covariance(bands));
+                   cuda = scan(scene, m_cuda->make_covariance(scene.shape, 0));
         EXPECT_EQ(cpu.valid_pixels, cuda.valid_pixels);
         EXPECT_EQ(cpu.invalid_pixels, cuda.invalid_pixels);
         EXPECT_EQ(cpu.finite, cuda.finite);
@@ -99,15 +100,50 @@ TEST_F(PcaCuda, ComponentsAgreeWithTheCpu) {
 
 TEST_F(PcaCuda, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
     const Cube scene = holed_scene(300, 201, 40, 3);
-    const auto whole = scan(scene, m_cuda->make_covariance(40));
+    const auto whole = scan(scene, m_cuda->make_covariance(scene.shape, 0));
     const auto t = pca::projection(pca::fit(whole, {7, false, false}), 7, all(40), 40);
     const Cube y = transform(scene, m_cuda->make_transform(t));
     for (const Cut& cut : {Cut{128, 64, 1}, Cut{300, 64, 3}, Cut{256, 128, 2}}) {
-        const auto tiled = scan(scene, m_cuda->make_covariance(40), cut);
+        const auto tiled = scan(scene, m_cuda->make_covariance(scene.shape, 0), cut);
         EXPECT_EQ(tiled.covariance, whole.covariance);
         EXPECT_EQ(tiled.mean, whole.mean);
         EXPECT_TRUE(identical(transform(scene, m_cuda->make_transform(t), cut), y));
     }
+}
+
+TEST_F(PcaCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
+    const Cube scene = holed_scene(1301, 67, 70, 4); // more than one block across and down, not whole ones
+    const auto streamed = scan(scene, m_cuda->make_covariance(scene.shape, 0));
+    EXPECT_FALSE(m_cuda->holds_scene());
+    EXPECT_EQ(m_cuda->held_bytes(), 0u);
+    const auto t = pca::projection(pca::fit(streamed, {9, false, false}), 9, all(70), 70);
+    const Cube y = transform(scene, m_cuda->make_transform(t));
+    const auto one = make_cuda_backend<pca::Backend>("pca", {cuda_devices().front()});
+    for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}, Cut{1301, 16, 2}}) {
+        const auto operation = one->make_covariance(scene.shape, 4 * scene.shape.float_bytes());
+        EXPECT_FALSE(one->holds_scene()); // not yet
+        EXPECT_EQ(one->held_bytes(), scene.shape.float_bytes());
+        const MemorySource source(scene);
+        stream::run_pass(source, *operation, {}, pass(cut));
+        EXPECT_EQ(operation->result().covariance, streamed.covariance);
+        EXPECT_EQ(operation->result().mean, streamed.mean);
+        ASSERT_TRUE(one->holds_scene());
+        for (const Cut& out : {Cut{}, Cut{17, 5, 3}}) {
+            const auto held = one->make_transform(t);
+            MemorySink sink(scene.shape.samples, scene.shape.lines, 9);
+            stream::run_pass(stream::EmptySource(scene.shape), *held, {&sink}, pass(out));
+            EXPECT_TRUE(identical(sink.cube, y));
+        }
+        one->release();
+        EXPECT_FALSE(one->holds_scene());
+        EXPECT_TRUE(identical(transform(scene, one->make_transform(t)), y));
+    }
+}
+
+TEST_F(PcaCuda, KeepsNoSceneThatWouldTakeMoreThanHalfOfTheDevicesShare) {
+    const Cube scene = holed_scene(100, 20, 5, 5);
+    scan(scene, m_cuda->make_covariance(scene.shape, 2 * scene.shape.float_bytes() - 1));
+    EXPECT_FALSE(m_cuda->holds_scene());
 }
 
 } // namespace

@@ -42,10 +42,10 @@ class SppCuda : public testing::Test {
         options.tile_samples = cut.samples;
         options.tile_lines = cut.lines;
         options.memory = uint64_t{8} << 30;
-        const auto scan = backend().make_statistics(scene.shape.bands);
-        stream::run_pass(source, *scan, {}, options);
+        stream::BandStatisticsScan scan(scene.shape.bands);
+        stream::run_pass(source, scan, {}, options);
         Result r;
-        r.statistics = scan->result();
+        r.statistics = scan.result();
         spp::Options spp_options;
         spp_options.window = ws;
         spp_options.alpha = spp_options.rho = true;

@@ -2,6 +2,8 @@
 #include "stream/pipeline.h"
 
 #include "stream/band_statistics.h"
+#include "stream/empty_source.h"
+#include "stream/plane_store.h"
 #include "stream/resident_source.h"
 #include "support/memory_cube.h"
 
@@ -177,6 +179,84 @@ TEST(Pipeline, VisitsChosenTilesOnly) {
     stream::run_pass(source, scan, {}, o);
     EXPECT_EQ(lines, (std::vector<int64_t>{32}));
     EXPECT_EQ(scan.result().valid_pixels, 20 * 8);
+}
+
+/// Remembers where its tiles lay.
+class InPlace final : public stream::Operation {
+  public:
+    explicit InPlace(bool asks) : m_asks(asks) {}
+    bool reads_in_place() const override { return m_asks; }
+    std::vector<int> output_bands() const override { return {2}; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Work>(*this);
+    }
+    std::mutex mutex;
+    std::vector<const float*> at;
+
+  private:
+    struct Work final : stream::Worker {
+        explicit Work(InPlace& o) : owner(o) {}
+        void process(const Tile&, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            const std::lock_guard lock(owner.mutex);
+            owner.at.push_back(in.data);
+            for (int b = 0; b < 2; ++b)
+                for (int64_t l = 0; l < in.lines; ++l)
+                    for (int64_t s = 0; s < in.samples; ++s)
+                        out[0].at(b, l, s) = 2 * in.at(b, l, s);
+        }
+        InPlace& owner;
+    };
+    bool m_asks;
+};
+
+TEST(Pipeline, GivesTilesThatLieInMemoryAsTheyAreToThoseWhoAsk) {
+    const Cube scene = random_scene(40, 30, 2);
+    stream::PlaneStore store(scene.shape);
+    Cube copy = scene;
+    store.sink({0, 1})->write({0, 0, 40, 30}, copy.view());
+    const auto there = store.source({0, 1});
+    const MemorySource read(scene); // has no view
+    const auto inside = [&](const float* p) { return p >= store.data() && p < store.data() + 2 * 40 * 30; };
+    std::vector<Cube> results;
+    for (const bool asks : {true, false})
+        for (const stream::CubeSource* source : {static_cast<const stream::CubeSource*>(there.get()),
+                                                 static_cast<const stream::CubeSource*>(&read)}) {
+            InPlace operation(asks);
+            MemorySink sink(40, 30, 2);
+            stream::run_pass(*source, operation, {&sink}, tiles(16, 8, 2));
+            EXPECT_EQ(operation.at.size(), 12u);
+            for (const float* p : operation.at)
+                EXPECT_EQ(inside(p), asks && source == there.get());
+            results.push_back(std::move(sink.cube));
+        }
+    for (const Cube& result : results)
+        EXPECT_TRUE(identical(result, results.front()));
+    EXPECT_EQ(results.front().at(1, 29, 39), 2 * scene.at(1, 29, 39));
+}
+
+TEST(Pipeline, TellsAnOperationItsTilesWithoutReadingFromAnEmptySource) {
+    class Fill final : public stream::Operation {
+        std::vector<int> output_bands() const override { return {1}; }
+        std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+            struct Work final : stream::Worker {
+                void process(const Tile& tile, const CubeView<float>& in,
+                             const std::vector<CubeView<float>>& out) override {
+                    EXPECT_EQ(in.bands, 0);
+                    EXPECT_EQ(in.lines, tile.window.h);
+                    EXPECT_EQ(in.samples, tile.window.w);
+                    for (int64_t l = 0; l < tile.core.h; ++l)
+                        std::fill_n(out[0].row(0, l), tile.core.w, static_cast<float>(tile.core.y + l));
+                }
+            };
+            return std::make_unique<Work>();
+        }
+    } fill;
+    MemorySink lines(40, 30, 1);
+    const auto report = stream::run_pass(stream::EmptySource({40, 30, 7}), fill, {&lines}, tiles(16, 8, 3));
+    EXPECT_EQ(report.bytes_read, 0u);
+    for (int64_t l = 0; l < 30; ++l)
+        EXPECT_EQ(lines.cube.at(0, l, 39), static_cast<float>(l));
 }
 
 TEST(ResidentSource, ReadsTheFileOnceAndGivesTheSameTiles) {

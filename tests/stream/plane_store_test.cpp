@@ -40,6 +40,26 @@ TEST(PlaneStore, GivesBackWhatWasPutIn) {
     }
 }
 
+TEST(PlaneStore, ShowsNeighbouringPlanesWhereTheyLie) {
+    auto cube = test::random_scene(31, 17, 4, 3);
+    const auto store = store_of(cube.shape, true);
+    store->sink({0, 1, 2, 3})->write({0, 0, 31, 17}, cube.view());
+    const auto view = store->source({1, 2, 3})->open_reader()->view({4, 5, 20, 6});
+    ASSERT_TRUE(view.has_value());
+    EXPECT_EQ(view->bands, 3);
+    EXPECT_EQ(view->lines, 6);
+    EXPECT_EQ(view->samples, 20);
+    EXPECT_EQ(view->row(0, 0), store->data() + (1 * 17 + 5) * 31 + 4); // no copy
+    for (int b = 0; b < 3; ++b)
+        for (int64_t l = 0; l < 6; ++l)
+            for (int64_t s = 0; s < 20; ++s)
+                EXPECT_EQ(view->at(b, l, s), cube.at(1 + b, 5 + l, 4 + s));
+    EXPECT_FALSE(store->source({1, 3})->open_reader()->view({0, 0, 31, 17}).has_value());
+    EXPECT_FALSE(store->source({1, 0})->open_reader()->view({0, 0, 31, 17}).has_value());
+    EXPECT_FALSE(
+        store_of(cube.shape, false)->source({0, 1})->open_reader()->view({0, 0, 31, 17}).has_value());
+}
+
 TEST(PlaneStore, WindowsWrapRoundTheScene) {
     auto cube = test::random_scene(13, 9, 2, 5);
     for (const bool in_memory : {true, false}) {
