@@ -86,10 +86,9 @@ std::vector<atdca::Target> find_by_projection(tool::Run& run, const Settings& s,
         return {};
     }
     const auto moments = scene.scan("moments", 0.5, scan);
-    const auto found =
-        endmembers::extract(scene.cube(), moments, options, [&](const std::string& name) {
-            return run.pass(name, name == "components" ? 0.5 : 0.0);
-        });
+    const auto found = endmembers::extract(scene.cube(), moments, options, [&](const std::string& name) {
+        return run.pass(name, name == "components" ? 0.5 : 0.0);
+    });
     for (const auto& pass : found.passes)
         run.add_pass(pass);
     tell_search(run, s, found);
@@ -113,8 +112,8 @@ void run_endmembers(tool::Run& run, Settings s) {
     if (!s.spectra.empty()) {
         auto cube = scene.raster();
         const auto spectra = tools::spectra_at(cube, run, targets);
-        raster::write_spectral_library(spectra_output, tools::library_of(spectra, targets, *cube, "Endmember"),
-                                       s.members.history);
+        raster::write_spectral_library(
+            spectra_output, tools::library_of(spectra, targets, *cube, "Endmember"), s.members.history);
     }
     raster::write_points(s.members, tools::layer_of(targets, *scene.raster(), s.members.path));
     tools::tell_targets(run, targets);
@@ -126,10 +125,11 @@ void declare(tool::Call& call) {
     call.add_compute(false);
     call.output_argument("dst", s.members.path, Content::vector,
                          "The endmembers, a vector layer of points; it appears when it is complete");
-    auto& count = call.option("t", s.count, "Number of endmembers, at most as many as bands (nfindr: and one)")
-                      .also("targets")
-                      .from(2)
-                      .shown_as("N");
+    auto& count =
+        call.option("t", s.count, "Number of endmembers, at most as many as bands (nfindr: and one)")
+            .also("targets")
+            .from(2)
+            .shown_as("N");
     count.required = true;
     count.default_value.clear();
     call.choice<std::string>(
@@ -155,7 +155,8 @@ void declare(tool::Call& call) {
 const tool::Definition tools::endmembers{
     "endmembers",
     "Endmembers (N-FINDR, VCA, ATDCA)",
-    "Endmembers: finds the pixels of a scene that span the others, by the greatest simplex (nfindr), by vertex "
+    "Endmembers: finds the pixels of a scene that span the others, by the greatest simplex (nfindr), by "
+    "vertex "
     "component analysis (vca) or by orthogonal subspace projection (atdca), and writes them as points.",
     {{"gdal_hsi_endmembers -t 12 scene.img members.gpkg", "Twelve endmembers"},
      {"gdal_hsi_endmembers -t 12 -spectra members.sli scene.img members.gpkg && gdal_hsi_unmix scene.img "

@@ -7,7 +7,7 @@
 namespace hsi::model {
 namespace {
 
-constexpr double tolerance = 1e-6;
+constexpr double allowed_error = 1e-6;
 
 } // namespace
 
@@ -54,8 +54,8 @@ std::vector<double> read_eigenvalues(const Reader& in, const Json& root, size_t 
         const double v = values[k];
         if (std::fabs(v) > greatest_variance) in.fail(entry("eigenvalues", k) + " is out of range");
         // Variances of zero come out of the solver with an error of either sign.
-        if (v < -tolerance * std::fabs(largest)) in.fail(entry("eigenvalues", k) + " is negative");
-        if (k > 0 && v > values[k - 1] + tolerance * std::fabs(largest))
+        if (v < -allowed_error * std::fabs(largest)) in.fail(entry("eigenvalues", k) + " is negative");
+        if (k > 0 && v > values[k - 1] + allowed_error * std::fabs(largest))
             in.fail(entry("eigenvalues", k) + " is larger than the one before it");
     }
     if (largest < 0) in.fail(entry("eigenvalues", 0) + " is negative");
@@ -86,7 +86,7 @@ void check_dual(const Reader& in, const char* a, const std::vector<double>& a_ro
     const std::string of =
         same ? std::string(" of '") + a + "'" : std::string(" of '") + a + "' and '" + b + "'";
     for (size_t k = 0; k < rows; ++k)
-        if (!(std::fabs(product(k, k) - 1) <= tolerance))
+        if (!(std::fabs(product(k, k) - 1) <= allowed_error))
             in.fail(same ? "row " + std::to_string(k + 1) + of + " has not the length 1"
                          : "the product of the rows " + std::to_string(k + 1) + of + " is not 1");
     // A B'x = x for a vector without structure, before each pair is looked at: thousands of bands have
@@ -103,9 +103,9 @@ void check_dual(const Reader& in, const char* a, const std::vector<double>& a_ro
         double z = 0;
         for (size_t i = 0; i < n; ++i)
             z += a_rows[k * n + i] * y[i];
-        if (std::fabs(z - x[k]) <= tolerance) continue;
+        if (std::fabs(z - x[k]) <= allowed_error) continue;
         for (size_t other = 0; other < rows; ++other)
-            if (other != k && std::fabs(product(k, other)) > tolerance / static_cast<double>(rows))
+            if (other != k && std::fabs(product(k, other)) > allowed_error / static_cast<double>(rows))
                 in.fail("rows " + std::to_string(same ? std::min(k, other) + 1 : k + 1) + " and " +
                         std::to_string(same ? std::max(k, other) + 1 : other + 1) + of +
                         " are not orthogonal");

@@ -16,7 +16,8 @@ void check_count(const Options& options, int bands, int64_t valid_pixels) {
         of = std::to_string(valid_pixels) + (valid_pixels == 1 ? " valid pixel" : " valid pixels");
     }
     if (options.count >= 2 && options.count <= most) return;
-    throw UsageError("-t: " + std::to_string(options.count) + " endmembers cannot be found in a scene of " + of,
+    throw UsageError("-t: " + std::to_string(options.count) + " endmembers cannot be found in a scene of " +
+                         of,
                      most < 2 ? "Endmembers need at least two pixels with values."
                               : "Use a number from 2 to " + std::to_string(most) + ".");
 }

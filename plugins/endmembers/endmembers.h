@@ -6,17 +6,17 @@
 // the first t - 1 principal components. z: these components over their standard deviations, y = (1, z); the
 // volume is |det [y_1 .. y_t]|. Decided here: it begins with the pixels that orthogonal subspace projection
 // finds in y, and replaces a vertex by the pixel of greatest volume when that is greater by more than 1e-10,
-// vertex after vertex, until none can be replaced. The replacement's volume is |b_j(y)| times the present one,
-// b_j the j-th barycentric coordinate.
+// vertex after vertex, until none can be replaced. The replacement's volume is |b_j(y)| times the present
+// one, b_j the j-th barycentric coordinate.
 //
 // VCA: J. M. P. Nascimento, J. M. Bioucas-Dias: Vertex component analysis: a fast algorithm to unmix
-// hyperspectral data, IEEE TGRS 43(4), 2005, Algorithm 1, with its choice between projection on the affine hull
-// and projective projection by the estimated signal-to-noise ratio. The random vectors are those of
+// hyperspectral data, IEEE TGRS 43(4), 2005, Algorithm 1, with its choice between projection on the affine
+// hull and projective projection by the estimated signal-to-noise ratio. The random vectors are those of
 // normal_numbers().
 //
-// Values within 1e-10 (relative) of the greatest are equal; of equal ones the pixel of the smallest line wins,
-// then of the smallest sample. All decisions are made in double precision, so the result is the same for every
-// tiling, number of threads and amount of memory.
+// Values within 1e-10 (relative) of the greatest are equal; of equal ones the pixel of the smallest line
+// wins, then of the smallest sample. All decisions are made in double precision, so the result is the same
+// for every tiling, number of threads and amount of memory.
 #pragma once
 
 #include "core/cancel.h"
@@ -49,8 +49,8 @@ struct Extraction {
     std::vector<Endmember> members;    ///< nfindr: by vertex; vca: in the order in which they were chosen
     std::vector<std::string> warnings; ///< what the user should know
     std::vector<stream::PassReport> passes;
-    bool in_memory = false; ///< y was kept; else each look at the pixels reads the scene again
-    int looks = 0;          ///< at all pixels' y
+    bool in_memory = false;           ///< y was kept; else each look at the pixels reads the scene again
+    int looks = 0;                    ///< at all pixels' y
     int sweeps = 0, replacements = 0; ///< nfindr
     double snr = 0;                   ///< vca: in decibels
     bool projective = false;          ///< vca: the second projection
@@ -59,9 +59,9 @@ struct Extraction {
 /// Where a search runs: its passes' options by name, which may take the half of options.memory for y.
 using MakePass = std::function<stream::PassOptions(const std::string& name)>;
 
-/// Searches `source` (shape, moments and pixels of one scene). \throws UsageError when options.count is not in
-/// 2 .. bands (nfindr: bands + 1) or over the number of valid pixels, naming the range; Error when the valid
-/// pixels are all equal.
+/// Searches `source` (shape, moments and pixels of one scene). \throws UsageError when options.count is not
+/// in 2 .. bands (nfindr: bands + 1) or over the number of valid pixels, naming the range; Error when the
+/// valid pixels are all equal.
 Extraction extract(const stream::CubeSource& source, const stream::SceneMoments& moments,
                    const Options& options, const MakePass& make_pass);
 

@@ -62,8 +62,8 @@ void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments
     if (t > rank + 1) {
         t = rank + 1;
         found.warnings.push_back("the scene has only " + std::to_string(rank) +
-                                 " components with variance: " + std::to_string(t) + " endmembers instead of " +
-                                 std::to_string(options.count));
+                                 " components with variance: " + std::to_string(t) +
+                                 " endmembers instead of " + std::to_string(options.count));
     }
 
     Frame frame;

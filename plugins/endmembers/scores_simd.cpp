@@ -41,8 +41,8 @@ void affine_tile(const double* HWY_RESTRICT y, ptrdiff_t stride, int rows, const
     }
 }
 
-void affine(const double* y, ptrdiff_t stride, int rows, const double* matrix, const double* offset, int forms,
-            int64_t count, double* out) {
+void affine(const double* y, ptrdiff_t stride, int rows, const double* matrix, const double* offset,
+            int forms, int64_t count, double* out) {
     for (int k = 0; k < forms; k += 4) {
         const double* const m = matrix + static_cast<ptrdiff_t>(k) * rows;
         double* const o = out + k * block_pixels;
@@ -105,19 +105,19 @@ HWY_EXPORT(reaches);
 } // namespace
 
 const SimdKernels& simd_kernels() {
-    static const SimdKernels kernels{
-        [](const double* y, ptrdiff_t stride, int rows, const double* matrix, const double* offset, int forms,
-           int64_t count, double* out) {
-            HWY_DYNAMIC_DISPATCH(affine)(y, stride, rows, matrix, offset, forms, count, out);
-        },
-        [](const double* y, ptrdiff_t stride, int rows, double constant, const double* forms,
-           int count_of_forms, int64_t count, double* out) {
-            HWY_DYNAMIC_DISPATCH(residual)
-            (y, stride, rows, constant, forms, count_of_forms, count, out);
-        },
-        [](const double* value, int64_t count, double threshold) {
-            return HWY_DYNAMIC_DISPATCH(reaches)(value, count, threshold);
-        }};
+    static const SimdKernels kernels{[](const double* y, ptrdiff_t stride, int rows, const double* matrix,
+                                        const double* offset, int forms, int64_t count, double* out) {
+                                         HWY_DYNAMIC_DISPATCH(affine)
+                                         (y, stride, rows, matrix, offset, forms, count, out);
+                                     },
+                                     [](const double* y, ptrdiff_t stride, int rows, double constant,
+                                        const double* forms, int count_of_forms, int64_t count, double* out) {
+                                         HWY_DYNAMIC_DISPATCH(residual)
+                                         (y, stride, rows, constant, forms, count_of_forms, count, out);
+                                     },
+                                     [](const double* value, int64_t count, double threshold) {
+                                         return HWY_DYNAMIC_DISPATCH(reaches)(value, count, threshold);
+                                     }};
     return kernels;
 }
 

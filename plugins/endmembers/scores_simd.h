@@ -11,8 +11,8 @@ namespace hsi::endmembers {
 inline constexpr int64_t block_pixels = 128;
 
 struct SimdKernels {
-    /// out[k * block_pixels + i] = offset[k] + sum over r of matrix[k * rows + r] y[r * stride + i], r rising,
-    /// for `count` pixels (a multiple of 16) and `forms` rows of the matrix.
+    /// out[k * block_pixels + i] = offset[k] + sum over r of matrix[k * rows + r] y[r * stride + i], r
+    /// rising, for `count` pixels (a multiple of 16) and `forms` rows of the matrix.
     void (*affine)(const double* y, ptrdiff_t stride, int rows, const double* matrix, const double* offset,
                    int forms, int64_t count, double* out);
     /// out[i] = constant + sum of y[r * stride + i]^2 - sum of forms[k * block_pixels + i]^2, in this order.

@@ -62,7 +62,8 @@ class Looker {
         const Forms& forms = m_question.forms;
         const int64_t whole = (count + 15) / 16 * 16;
         double* const values = m_values.data();
-        simd.affine(y, stride, m_rows, forms.matrix.data(), forms.offset.data(), forms.count(), whole, values);
+        simd.affine(y, stride, m_rows, forms.matrix.data(), forms.offset.data(), forms.count(), whole,
+                    values);
         if (m_question.distance) {
             double* const left = values + forms.count() * block_pixels;
             simd.residual(y, stride, m_rows, m_question.constant, values, forms.count(), whole, left);
@@ -148,7 +149,8 @@ class KeepOperation final : public FrameOperation {
         explicit Keeper(const KeepOperation& operation) : m_operation(operation) {}
         void take(const double* y, int64_t count, int64_t first) override {
             for (int64_t r = 0; r < m_operation.m_frame.transform.outputs; ++r)
-                std::copy_n(y + r * block_pixels, count, m_operation.m_kept + r * m_operation.m_pixels + first);
+                std::copy_n(y + r * block_pixels, count,
+                            m_operation.m_kept + r * m_operation.m_pixels + first);
         }
 
       private:
@@ -241,13 +243,13 @@ struct Search::State {
 
     std::vector<Leader> look_at_kept(const Question& question) const {
         std::vector<Looker> lookers(static_cast<size_t>(threads), Looker(question, rows()));
-        parallel::for_each((pixels + unit_pixels - 1) / unit_pixels, threads, cancel,
-                           [&](int64_t unit, int member) {
-                               const int64_t end = std::min(pixels, (unit + 1) * unit_pixels);
-                               for (int64_t first = unit * unit_pixels; first < end; first += block_pixels)
-                                   lookers[static_cast<size_t>(member)].take(
-                                       kept.get() + first, pixels, std::min(block_pixels, end - first), first);
-                           });
+        parallel::for_each(
+            (pixels + unit_pixels - 1) / unit_pixels, threads, cancel, [&](int64_t unit, int member) {
+                const int64_t end = std::min(pixels, (unit + 1) * unit_pixels);
+                for (int64_t first = unit * unit_pixels; first < end; first += block_pixels)
+                    lookers[static_cast<size_t>(member)].take(kept.get() + first, pixels,
+                                                              std::min(block_pixels, end - first), first);
+            });
         auto leaders = std::move(lookers.front().leaders);
         for (size_t member = 1; member < lookers.size(); ++member)
             for (size_t k = 0; k < leaders.size(); ++k)

@@ -24,7 +24,8 @@ struct Frame {
 struct Forms {
     std::vector<double> matrix, offset;
     int count() const { return static_cast<int>(offset.size()); }
-    /// One more: of the vector (first, y) when leading, of (y, last) else, `constant` that first or last entry.
+    /// One more: of the vector (first, y) when leading, of (y, last) else, `constant` that first or last
+    /// entry.
     void add(const std::vector<double>& form, bool leading, double constant);
 };
 

@@ -55,7 +55,8 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneMoments& m
         const std::vector<double> zero(moments.mean.size(), 0.0);
         frame.transform = onto(products, t, zero);
         for (int k = 0; k < t; ++k)
-            frame.u.push_back(std::inner_product(moments.mean.begin(), moments.mean.end(), products.vector(k), 0.0));
+            frame.u.push_back(
+                std::inner_product(moments.mean.begin(), moments.mean.end(), products.vector(k), 0.0));
     } else {
         if (!(eigen.values[0] > 0))
             throw Error("the valid pixels are all equal: there are no endmembers to find",
@@ -87,7 +88,8 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneMoments& m
         const Peak peak = search.greatest(form).front();
         if (!peak.found || peak.value < 1e-9 * greatest) {
             found.warnings.push_back("nothing is left outside of the first " + std::to_string(k) +
-                                     " endmembers: " + std::to_string(k) + " instead of " + std::to_string(t));
+                                     " endmembers: " + std::to_string(k) + " instead of " +
+                                     std::to_string(t));
             break;
         }
         found.members.push_back({peak.line, peak.sample, peak.value});

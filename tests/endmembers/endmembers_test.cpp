@@ -77,7 +77,8 @@ struct Scene {
             Vector v;
             bool finite = true, any = false;
             for (size_t b = 0; b < bands; ++b) {
-                const float value = cube.values[b * static_cast<size_t>(cube.shape.pixels()) + static_cast<size_t>(p)];
+                const float value =
+                    cube.values[b * static_cast<size_t>(cube.shape.pixels()) + static_cast<size_t>(p)];
                 v.push_back(static_cast<long double>(value));
                 finite = finite && std::isfinite(value);
                 any = any || value != 0;
@@ -258,7 +259,8 @@ Found vca(const Cube& cube, size_t t, uint64_t seed, bool& projective) {
         all += scene.correlation[b * (bands + 1)];
     for (size_t k = 0; k < t; ++k)
         inside += values[k];
-    const long double snr = 10 * std::log10((inside - static_cast<long double>(t) / bands * all) / (all - inside));
+    const long double snr =
+        10 * std::log10((inside - static_cast<long double>(t) / bands * all) / (all - inside));
     projective = !(snr < 15 + 10 * std::log10(static_cast<long double>(t)));
     std::vector<Vector> y;
     std::vector<size_t> index;
