@@ -114,8 +114,8 @@ class Profiling {
         double sweeps = 0;
         for (const auto& stage : eadp::make_stages(m_settings.eadp))
             sweeps += stage.degree;
-        work.writes = values * (1 + m_settings.eadp.copies()) * 4;
-        work.core_seconds += values * (2e-7 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
+        work.writes_after = values * (1 + m_settings.eadp.copies()) * 4;
+        work.core_seconds += values * (5e-8 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
         work.device_seconds += values * (3e-10 + 2e-12 * sweeps);
         return tool::choose_devices(m_run, "eadp", work, 1);
     }

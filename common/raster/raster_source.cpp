@@ -318,7 +318,10 @@ const std::string& RasterSource::driver() const { return m->scene.driver; }
 std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
 bool RasterSource::raw_access() const { return m->raw.has_value(); }
 
-bool RasterSource::held_by_system() const { return m->raw && m->file->held_by_system(); }
+bool RasterSource::held_by_system() const {
+    constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
+    return m->raw && m->file->held_by_system(probes);
+}
 
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;

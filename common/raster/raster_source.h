@@ -56,7 +56,7 @@ class RasterSource final : public stream::CubeSource {
     std::string type_name() const;     ///< "Float32", "Int16" ...
     bool raw_access() const;           ///< pread instead of RasterIO
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
-    /// all of the file in its memory now.
+    /// the file in its memory now, by some thousand of its pages.
     bool held_by_system() const;
     uint64_t cache_bytes() const;          ///< GDAL block cache that tile reading wants (small when raw)
     const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands

@@ -44,6 +44,7 @@ bool FileHandle::held_by_system(size_t probes) const {
     const size_t pages = (bytes + page - 1) / page;
     void* const at = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, m_fd, 0); // never looked into
     if (at == MAP_FAILED) return false;
+    if (probes >= pages) probes = 0;
     std::vector<unsigned char> held(probes == 0 ? pages : 1);
     const auto holds = [&](size_t first) {
         return ::mincore(static_cast<char*>(at) + first * page, held.size() * page, held.data()) == 0 &&

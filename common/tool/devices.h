@@ -26,7 +26,8 @@ void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* 
 struct Work {
     double cpu_reads = 0,
            device_reads = 0;   ///< bytes of floats read in all passes, where the one computes or the other
-    double writes = 0;         ///< bytes
+    double writes = 0;         ///< bytes, beside reading and computing
+    double writes_after = 0;   ///< bytes, once all else is done
     double core_seconds = 0;   ///< of computing, by one core
     double device_seconds = 0; ///< the same by a device
 };
