@@ -19,29 +19,32 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<double, 16>;
 using V = hn::Vec<D>;
 
+using F = hn::CappedTag<float, 32>;
+using W = hn::Vec<F>;
+
 HWY_INLINE int64_t lanes() { return static_cast<int64_t>(hn::Lanes(D())); }
-int64_t strip_width() { return 2 * lanes(); }
+/// Where a pixel's value in a row lies: strips of two registers, in each the rows one after another.
+HWY_INLINE int64_t place(int64_t pixel, int row, int height, int64_t strip) {
+    return pixel / strip * strip * height + row * strip + pixel % strip;
+}
 
 void take(const float* in, ptrdiff_t band_stride, int bands, const int* rows, const double* centre,
-          int height, double* HWY_RESTRICT z, double* HWY_RESTRICT magnitude) {
+          int height, double* HWY_RESTRICT z, float* HWY_RESTRICT singles, double* HWY_RESTRICT magnitude) {
     const D d;
     const hn::Rebind<float, D> df;
-    const int64_t n = lanes();
+    const int64_t n = lanes(), wide = 2 * static_cast<int64_t>(hn::Lanes(F()));
     std::fill_n(magnitude, block_pixels, 0.0);
     for (int b = 0; b < bands; ++b) {
         const float* HWY_RESTRICT x = in + b * band_stride;
-        const bool kept = rows[b] >= 0;
-        const V c = hn::Set(d, kept ? centre[rows[b]] : 0.0);
-        double* HWY_RESTRICT to = kept ? z + rows[b] * 2 * n : nullptr;
-        for (int64_t i = 0; i < block_pixels; i += 2 * n) {
-            const V v0 = hn::PromoteTo(d, hn::LoadU(df, x + i)),
-                    v1 = hn::PromoteTo(d, hn::LoadU(df, x + i + n));
-            hn::StoreU(hn::Add(hn::LoadU(d, magnitude + i), hn::Abs(v0)), d, magnitude + i);
-            hn::StoreU(hn::Add(hn::LoadU(d, magnitude + i + n), hn::Abs(v1)), d, magnitude + i + n);
-            if (!kept) continue;
-            double* HWY_RESTRICT at = to + i * height;
-            hn::StoreU(hn::Sub(v0, c), d, at);
-            hn::StoreU(hn::Sub(v1, c), d, at + n);
+        const int row = rows[b];
+        const V c = hn::Set(d, row >= 0 ? centre[row] : 0.0);
+        for (int64_t i = 0; i < block_pixels; i += n) {
+            const V v = hn::PromoteTo(d, hn::LoadU(df, x + i));
+            hn::StoreU(hn::Add(hn::LoadU(d, magnitude + i), hn::Abs(v)), d, magnitude + i);
+            if (row < 0) continue;
+            const V apart = hn::Sub(v, c);
+            hn::StoreU(apart, d, z + place(i, row, height, 2 * n));
+            if (singles) hn::StoreU(hn::DemoteTo(df, apart), df, singles + place(i, row, height, wide));
         }
     }
 }
@@ -135,22 +138,81 @@ void multiply(const double* z, int height, const Panels& rows, double* HWY_RESTR
         }
 }
 
-void quadratic(const double* z, int height, const Panels& matrix, double* HWY_RESTRICT squared) {
+/// The same in single precision, for a strip of two registers of floats.
+HWY_INLINE void times_singles(const float* HWY_RESTRICT z, const float* HWY_RESTRICT panel, int columns,
+                              W* HWY_RESTRICT s) {
+    const F f;
+    const auto n = static_cast<int64_t>(hn::Lanes(f));
+    W a0 = hn::Zero(f), a1 = a0, b0 = a0, b1 = a0, c0 = a0, c1 = a0, e0 = a0, e1 = a0, f0 = a0, f1 = a0,
+      g0 = a0, g1 = a0;
+    for (int c = 0; c < columns; ++c, z += 2 * n, panel += Panels::height) {
+        const W z0 = hn::LoadU(f, z), z1 = hn::LoadU(f, z + n);
+        W m = hn::Set(f, panel[0]);
+        a0 = hn::MulAdd(m, z0, a0);
+        a1 = hn::MulAdd(m, z1, a1);
+        m = hn::Set(f, panel[1]);
+        b0 = hn::MulAdd(m, z0, b0);
+        b1 = hn::MulAdd(m, z1, b1);
+        m = hn::Set(f, panel[2]);
+        c0 = hn::MulAdd(m, z0, c0);
+        c1 = hn::MulAdd(m, z1, c1);
+        m = hn::Set(f, panel[3]);
+        e0 = hn::MulAdd(m, z0, e0);
+        e1 = hn::MulAdd(m, z1, e1);
+        m = hn::Set(f, panel[4]);
+        f0 = hn::MulAdd(m, z0, f0);
+        f1 = hn::MulAdd(m, z1, f1);
+        m = hn::Set(f, panel[5]);
+        g0 = hn::MulAdd(m, z0, g0);
+        g1 = hn::MulAdd(m, z1, g1);
+    }
+    s[0] = a0, s[1] = a1, s[2] = b0, s[3] = b1, s[4] = c0, s[5] = c1;
+    s[6] = e0, s[7] = e1, s[8] = f0, s[9] = f1, s[10] = g0, s[11] = g1;
+}
+
+/// squared += the squares of six rows, in their order, for the strip of floats.
+HWY_INLINE void add_squares_of_singles(const W* HWY_RESTRICT s, double* HWY_RESTRICT squared) {
     const D d;
+    const F f;
+    const hn::Rebind<float, D> df;
     const int64_t n = lanes();
+    const auto half = static_cast<int64_t>(hn::Lanes(f));
+    HWY_ALIGN float row[64];
+    for (int k = 0; k < Panels::height; ++k) {
+        hn::StoreU(s[2 * k], f, row);
+        hn::StoreU(s[2 * k + 1], f, row + half);
+        for (int64_t j = 0; j < 2 * half; j += n) {
+            const V y = hn::PromoteTo(d, hn::LoadU(df, row + j));
+            hn::StoreU(hn::MulAdd(y, y, hn::LoadU(d, squared + j)), d, squared + j);
+        }
+    }
+}
+
+void quadratic(const double* z, const float* singles, int height, const Panels& matrix,
+               double* HWY_RESTRICT squared) {
+    const D d;
+    const int64_t n = lanes(), wide = 2 * static_cast<int64_t>(hn::Lanes(F()));
     V s[2 * Panels::height];
-    for (int64_t i = 0; i < block_pixels; i += 2 * n) {
-        V q0 = hn::Zero(d), q1 = q0;
+    W t[2 * Panels::height];
+    std::fill_n(squared, block_pixels, 0.0);
+    for (int64_t i = 0; i < block_pixels; i += wide)
         for (int p = 0; p < matrix.count(); ++p) {
-            times_panel(z + i * height, matrix.values(p), matrix.columns(p), s);
-            for (int k = 0; k < Panels::height; ++k) {
-                q0 = hn::MulAdd(s[2 * k], s[2 * k], q0);
-                q1 = hn::MulAdd(s[2 * k + 1], s[2 * k + 1], q1);
+            if (const float* const panel = matrix.singles(p)) {
+                times_singles(singles + i * height, panel, matrix.columns(p), t);
+                add_squares_of_singles(t, squared + i);
+                continue;
+            }
+            for (int64_t at = i; at < i + wide; at += 2 * n) {
+                times_panel(z + at * height, matrix.values(p), matrix.columns(p), s);
+                V q0 = hn::LoadU(d, squared + at), q1 = hn::LoadU(d, squared + at + n);
+                for (int k = 0; k < Panels::height; ++k) {
+                    q0 = hn::MulAdd(s[2 * k], s[2 * k], q0);
+                    q1 = hn::MulAdd(s[2 * k + 1], s[2 * k + 1], q1);
+                }
+                hn::StoreU(q0, d, squared + at);
+                hn::StoreU(q1, d, squared + at + n);
             }
         }
-        hn::StoreU(q0, d, squared + i);
-        hn::StoreU(q1, d, squared + i + n);
-    }
 }
 
 /// Six rows, two registers of columns of update().
@@ -256,30 +318,44 @@ HWY_INLINE void factorise_corner(double* m, ptrdiff_t pitch, int rows, double* i
     }
 }
 
-double solve(double* m, ptrdiff_t pitch, int size) {
+/// R'^-1 times a register's columns of `rows` rows, in place.
+template <int rows>
+HWY_INLINE void solve_columns(double* HWY_RESTRICT column, const double* HWY_RESTRICT corner, ptrdiff_t pitch,
+                              const double* HWY_RESTRICT inverse) {
     const D d;
+    V x[rows];
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; ++i)
+        x[i] = hn::LoadU(d, column + i * pitch);
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; ++i) {
+        x[i] = hn::Mul(x[i], hn::Set(d, inverse[i]));
+#pragma GCC unroll 12
+        for (int j = i + 1; j < rows; ++j)
+            x[j] = hn::NegMulAdd(hn::Set(d, corner[i * pitch + j]), x[i], x[j]);
+    }
+#pragma GCC unroll 12
+    for (int i = 0; i < rows; ++i)
+        hn::StoreU(x[i], d, column + i * pitch);
+}
+
+double solve(double* m, ptrdiff_t pitch, int size) {
     const int64_t n = lanes();
     double inverse[step], total = 0;
-    for (int k = 0; k < size; k += step) {
-        const int rows = std::min(step, size - k);
+    for (int k = 0; k < size;) {
+        const int rows = size - k < step ? 1 : step;
         double* const corner = m + k * pitch + k;
         factorise_corner(corner, pitch, rows, inverse);
         for (int64_t b = k + rows; b <= size; b += n) {
-            double* const column = m + k * pitch + b;
-            V x[step];
-            for (int i = 0; i < rows; ++i)
-                x[i] = hn::LoadU(d, column + i * pitch);
-            for (int i = 0; i < rows; ++i) {
-                x[i] = hn::Mul(x[i], hn::Set(d, inverse[i]));
-                for (int j = i + 1; j < rows; ++j)
-                    x[j] = hn::NegMulAdd(hn::Set(d, corner[i * pitch + j]), x[i], x[j]);
-            }
-            for (int i = 0; i < rows; ++i)
-                hn::StoreU(x[i], d, column + i * pitch);
+            if (rows == step)
+                solve_columns<step>(m + k * pitch + b, corner, pitch, inverse);
+            else
+                solve_columns<1>(m + k * pitch + b, corner, pitch, inverse);
         }
         for (int i = k; i < k + rows; ++i)
             total += m[i * pitch + size] * m[i * pitch + size];
         update(m, pitch, k + rows, size, size + 1, m + k * pitch, pitch, 0, rows);
+        k += rows;
     }
     return total;
 }
@@ -293,7 +369,6 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace hsi::detect {
 namespace {
-HWY_EXPORT(strip_width);
 HWY_EXPORT(take);
 HWY_EXPORT(square);
 HWY_EXPORT(take_logs);
@@ -305,24 +380,50 @@ HWY_EXPORT(solve);
 HWY_EXPORT(target);
 } // namespace
 
-Panels::Panels(const std::vector<double>& matrix, int columns, bool lower) {
-    const auto width = static_cast<size_t>(columns), rows = matrix.size() / width;
-    for (size_t first = 0; first < rows; first += height) {
-        const size_t count = lower ? std::min(width, first + height) : width;
-        m_begin.push_back(m_values.size());
-        m_columns.push_back(static_cast<int>(count));
-        for (size_t c = 0; c < count; ++c)
-            for (size_t k = first; k < first + height; ++k)
-                m_values.push_back(k < rows ? matrix[k * width + c] : 0.0);
+Panels::Panels(const std::vector<double>& matrix, int columns) {
+    const auto width = static_cast<size_t>(columns);
+    for (size_t first = 0; first * width < matrix.size(); first += height) {
+        add(matrix, width, first, width);
+        m_is_single.push_back(false);
     }
 }
 
+Panels::Panels(const std::vector<double>& matrix, const std::vector<double>& scales, double length) {
+    const size_t width = scales.size();
+    for (size_t first = 0; first * width < matrix.size(); first += height) {
+        const size_t end = std::min(width, first + height);
+        add(matrix, width, first, end);
+        double longest = 0;
+        for (size_t k = first; k < end; ++k) {
+            double squared = 0;
+            for (size_t c = 0; c <= k; ++c) {
+                const double v = matrix[k * width + c] * scales[c];
+                squared += v * v;
+            }
+            longest = std::max(longest, squared);
+        }
+        m_is_single.push_back(longest <= length * length);
+    }
+    m_singles.assign(m_values.begin(), m_values.end());
+}
+
+void Panels::add(const std::vector<double>& matrix, size_t width, size_t first, size_t count) {
+    m_begin.push_back(m_values.size());
+    m_columns.push_back(static_cast<int>(count));
+    for (size_t c = 0; c < count; ++c)
+        for (size_t k = first; k < first + height; ++k)
+            m_values.push_back(k * width < matrix.size() ? matrix[k * width + c] : 0.0);
+}
+
 const SimdKernels& simd_kernels() {
-    static const SimdKernels kernels{HWY_DYNAMIC_DISPATCH(strip_width)(), HWY_DYNAMIC_DISPATCH(take),
-                                     HWY_DYNAMIC_DISPATCH(square),        HWY_DYNAMIC_DISPATCH(take_logs),
-                                     HWY_DYNAMIC_DISPATCH(multiply),      HWY_DYNAMIC_DISPATCH(quadratic),
-                                     HWY_DYNAMIC_DISPATCH(update),        HWY_DYNAMIC_DISPATCH(centre),
-                                     HWY_DYNAMIC_DISPATCH(solve),         HWY_DYNAMIC_DISPATCH(target)()};
+    static const SimdKernels kernels = [] {
+        // The first call chooses the target; what is taken before would choose it anew in every call.
+        const char* const name = HWY_DYNAMIC_DISPATCH(target)();
+        return SimdKernels{
+            HWY_DYNAMIC_DISPATCH(take),     HWY_DYNAMIC_DISPATCH(square),    HWY_DYNAMIC_DISPATCH(take_logs),
+            HWY_DYNAMIC_DISPATCH(multiply), HWY_DYNAMIC_DISPATCH(quadratic), HWY_DYNAMIC_DISPATCH(update),
+            HWY_DYNAMIC_DISPATCH(centre),   HWY_DYNAMIC_DISPATCH(solve),     name};
+    }();
     return kernels;
 }
 

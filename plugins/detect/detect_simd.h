@@ -18,28 +18,38 @@ class Panels {
   public:
     static constexpr int height = 6;
     Panels() = default;
-    /// `rows` x `columns`, packed row by row. lower: zero beyond the diagonal; panels end there.
-    Panels(const std::vector<double>& matrix, int columns, bool lower);
+    /// A matrix of `columns` columns, packed row by row.
+    Panels(const std::vector<double>& matrix, int columns);
+    /// A lower one, of as many columns as there are `scales`; panels end at the diagonal. Panels whose rows,
+    /// times the scales, are no longer than `length` are there in single precision, too.
+    Panels(const std::vector<double>& matrix, const std::vector<double>& scales, double length);
 
     int count() const { return static_cast<int>(m_columns.size()); }
     int columns(int panel) const { return m_columns[static_cast<size_t>(panel)]; }
     const double* values(int panel) const { return m_values.data() + m_begin[static_cast<size_t>(panel)]; }
-    uint64_t bytes() const { return m_values.size() * sizeof(double); }
+    /// Null: not in single precision.
+    const float* singles(int panel) const {
+        return m_is_single[static_cast<size_t>(panel)]
+                   ? m_singles.data() + m_begin[static_cast<size_t>(panel)]
+                   : nullptr;
+    }
 
   private:
+    void add(const std::vector<double>& matrix, size_t width, size_t first, size_t count);
+
     std::vector<int> m_columns;
     std::vector<size_t> m_begin;
     std::vector<double> m_values;
+    std::vector<float> m_singles;
+    std::vector<char> m_is_single;
 };
 
 struct SimdKernels {
-    /// Values of a block of pixels in double: strips of this many pixels, in each the rows one after another.
-    int64_t strip;
     /// rows[b] >= 0: row rows[b] of z = in - centre[rows[b]]; below 0: the band is looked at only. in:
-    /// `bands` rows of block_pixels values, band_stride apart. magnitude[i] = sum of |in|. z:
-    /// [strip][height][pixel].
+    /// `bands` rows of block_pixels values, band_stride apart. magnitude[i] = sum of |in|. z, and singles, z
+    /// in single precision (null: not wanted), are for the other kernels: strips of pixels, in each the rows.
     void (*take)(const float* in, ptrdiff_t band_stride, int bands, const int* rows, const double* centre,
-                 int height, double* z, double* magnitude);
+                 int height, double* z, float* singles, double* magnitude);
     /// squared[i] = sum of the squares of column i of z.
     void (*square)(const double* z, int height, double* squared);
     /// z = max(z, part max z) down every column, logs = their logarithms; greatest[i], sum[i] = sum of z,
@@ -48,8 +58,9 @@ struct SimdKernels {
                       double* product);
     /// out[row * block_pixels + i] = row times column i of z.
     void (*multiply)(const double* z, int height, const Panels& rows, double* out);
-    /// squared[i] = |matrix times column i of z|^2.
-    void (*quadratic)(const double* z, int height, const Panels& matrix, double* squared);
+    /// squared[i] = |matrix times column i of z|^2; panels that are there in single precision meet `singles`.
+    void (*quadratic)(const double* z, const float* singles, int height, const Panels& matrix,
+                      double* squared);
 
     /// c[a * pitch + b] += sum over j < plus of u_j[a] u_j[b], less that over the `minus` j that follow, for
     /// first <= a < rows, a <= b < columns (and some entries left of the diagonal). u_j = u + j * u_pitch.

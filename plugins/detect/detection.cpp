@@ -17,8 +17,8 @@ namespace {
 struct Factors {
     explicit Factors(Detector all)
         : detector(std::move(all)), place(static_cast<size_t>(detector.bands), -1),
-          height(static_cast<int>(detector.used.size())), rows(detector.rows, height, false),
-          log_rows(detector.log_rows, height, false), factor(detector.factor, height, true) {
+          height(static_cast<int>(detector.used.size())), rows(detector.rows, height),
+          log_rows(detector.log_rows, height), factor(detector.factor, detector.deviation, single_length) {
         for (size_t r = 0; r < detector.used.size(); ++r)
             place[static_cast<size_t>(detector.used[r])] = static_cast<int>(r);
     }
@@ -35,6 +35,7 @@ class DetectWorker final : public stream::Worker {
           m_targets(static_cast<size_t>(factors.detector.scores())),
           m_z(static_cast<size_t>(factors.height) * block_pixels),
           m_logs(factors.detector.log_rows.empty() ? 0 : m_z.size()),
+          m_singles(factors.detector.factor.empty() ? 0 : m_z.size()),
           m_products(static_cast<size_t>(factors.rows.count() * Panels::height) * block_pixels),
           m_log_products(m_logs.empty() ? 0 : m_products.size()), m_magnitude(block_pixels),
           m_squared(block_pixels), m_greatest(block_pixels), m_sum(block_pixels), m_entropy(block_pixels),
@@ -44,7 +45,7 @@ class DetectWorker final : public stream::Worker {
         const auto rows = static_cast<uint64_t>(f.rows.count() * Panels::height);
         const bool logs = !f.detector.log_rows.empty();
         return static_cast<uint64_t>(block_pixels) *
-               (static_cast<uint64_t>(f.height) * (logs ? 16 : 8) + rows * (logs ? 16 : 8) + 40 +
+               (static_cast<uint64_t>(f.height) * (logs ? 16 : 12) + rows * (logs ? 16 : 8) + 40 +
                 static_cast<uint64_t>(f.detector.bands) * 4);
     }
 
@@ -72,13 +73,14 @@ class DetectWorker final : public stream::Worker {
         }
         const Detector& d = m_factors.detector;
         m_simd.take(first, stride, in.bands, m_factors.place.data(), d.centre.data(), m_factors.height,
-                    m_z.data(), m_magnitude.data());
+                    m_z.data(), m_singles.empty() ? nullptr : m_singles.data(), m_magnitude.data());
         if (m_method == Method::sid)
             m_simd.take_logs(m_z.data(), m_factors.height, least_part, m_logs.data(), m_greatest.data(),
                              m_sum.data(), m_entropy.data());
         if (m_method == Method::sam) m_simd.square(m_z.data(), m_factors.height, m_squared.data());
         if (!d.factor.empty())
-            m_simd.quadratic(m_z.data(), m_factors.height, m_factors.factor, m_squared.data());
+            m_simd.quadratic(m_z.data(), m_singles.data(), m_factors.height, m_factors.factor,
+                             m_squared.data());
         m_simd.multiply(m_z.data(), m_factors.height, m_factors.rows, m_products.data());
         if (!m_logs.empty())
             m_simd.multiply(m_logs.data(), m_factors.height, m_factors.log_rows, m_log_products.data());
@@ -124,6 +126,7 @@ class DetectWorker final : public stream::Worker {
     const Method m_method;
     const size_t m_targets;
     std::vector<double> m_z, m_logs;                ///< bands used x block_pixels, in strips
+    std::vector<float> m_singles;                   ///< m_z in single precision
     std::vector<double> m_products, m_log_products; ///< rows x block_pixels
     std::vector<double> m_magnitude, m_squared, m_greatest, m_sum, m_entropy;
     std::vector<double> m_scores; ///< of a pixel
@@ -164,7 +167,8 @@ std::unique_ptr<Detection> make_detection(const Detector& detector, const Decisi
     const size_t n = detector.used.size();
     if (n == 0 || detector.centre.size() != n ||
         detector.rows.size() != n * static_cast<size_t>(detector.targets) ||
-        (detector.targets == 0) != (detector.method == Method::rx))
+        (detector.targets == 0) != (detector.method == Method::rx) ||
+        detector.factor.size() != detector.deviation.size() * detector.deviation.size())
         throw Error("internal: the parts of a detector do not fit together");
     return std::make_unique<CpuDetection>(detector, decision);
 }

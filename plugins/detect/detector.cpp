@@ -174,7 +174,13 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
         }
     Vector factor = math::invert_factor(matrix_of(d, moments), static_cast<int>(d.used.size()));
     add_matched_rows(d, targets, factor);
-    if (method == Method::ace || method == Method::rx) d.factor = std::move(factor);
+    if (method == Method::ace || method == Method::rx) {
+        d.factor = std::move(factor);
+        for (const int b : d.used) {
+            const auto at = static_cast<size_t>(b) * (static_cast<size_t>(moments.bands) + 1);
+            d.deviation.push_back(std::sqrt(std::max(0.0, moments.covariance[at])));
+        }
+    }
     return d;
 }
 
