@@ -49,8 +49,8 @@ class VirtualMap {
 };
 
 tool::Work work_of(const stream::CubeShape& shape, const svm::Model& model) {
-    const double products = static_cast<double>(shape.pixels()) * model.features() *
-                            static_cast<double>(model.vector_count());
+    const double products =
+        static_cast<double>(shape.pixels()) * model.features() * static_cast<double>(model.vector_count());
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
     work.writes = static_cast<double>(shape.pixels());

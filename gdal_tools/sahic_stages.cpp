@@ -20,7 +20,7 @@ namespace {
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
     auto options = computing.pass(name, share);
     if (computing.on_devices())
-        options.lanes = std::min(options.lanes, 4 * static_cast<int>(computing.devices().size()));
+        options.lanes = std::min(options.lanes, 8 * static_cast<int>(computing.devices().size()));
     return options;
 }
 

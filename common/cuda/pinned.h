@@ -47,9 +47,14 @@ class PinnedAllocator final : public HostAllocator {
 /// Pins memory that is there already as long as this lives, when it can be: else copies from it are slower.
 class PinnedRange {
   public:
-    PinnedRange(void* data, size_t bytes)
-        : m_data(cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess ? data : nullptr) {
-        if (m_data == nullptr) cudaGetLastError(); // pinned already, or there is no more of it to be had
+    PinnedRange(void* data, size_t bytes) {
+        cudaPointerAttributes known{};
+        HSI_CUDA_CHECK(cudaPointerGetAttributes(&known, data));
+        if (known.type == cudaMemoryTypeHost) return; // pinned already
+        if (cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess)
+            m_data = data;
+        else
+            cudaGetLastError(); // there is no more of it to be had
     }
     PinnedRange(const PinnedRange&) = delete;
     PinnedRange& operator=(const PinnedRange&) = delete;
@@ -58,7 +63,7 @@ class PinnedRange {
     }
 
   private:
-    void* const m_data;
+    void* m_data = nullptr;
 };
 
 } // namespace hsi::cuda
