@@ -9,10 +9,12 @@ import shlex
 from qgis.core import (QgsProcessing, QgsProcessingAlgorithm, QgsProcessingException, QgsProcessingOutputString,
                        QgsProcessingParameterBoolean, QgsProcessingParameterDefinition, QgsProcessingParameterEnum,
                        QgsProcessingParameterField, QgsProcessingParameterFile, QgsProcessingParameterFileDestination,
-                       QgsProcessingParameterMapLayer, QgsProcessingParameterNumber, QgsProcessingParameterRasterDestination,
+                       QgsProcessingParameterMapLayer, QgsProcessingParameterNumber,
+                       QgsProcessingParameterRasterDestination,
                        QgsProcessingParameterRasterLayer, QgsProcessingParameterString,
                        QgsProcessingParameterVectorDestination, QgsProcessingParameterVectorLayer,
                        QgsProcessingUtils, QgsProperty)
+from qgis.PyQt.QtCore import QVariant
 from qgis.PyQt.QtGui import QIcon
 
 from . import command, process, styles
@@ -22,11 +24,17 @@ PIXEL_TYPES = ["Byte", "Int8", "UInt16", "Int16", "UInt32", "Int32", "UInt64", "
 PRINTED = "PRINTED"
 
 
+def is_given(value):
+    """Whether a form or a script has given a value."""
+    return not (value is None or value == "" or (isinstance(value, QVariant) and value.isNull()))
+
+
 def number(parameter, optional):
     argument = parameter.argument
     integer = parameter.kind == "integer"
     made = QgsProcessingParameterNumber(
-        parameter.name, parameter.label, QgsProcessingParameterNumber.Integer if integer else QgsProcessingParameterNumber.Double,
+        parameter.name, parameter.label,
+        QgsProcessingParameterNumber.Integer if integer else QgsProcessingParameterNumber.Double,
         parameter.default, optional)
     if "minimum" in argument:
         made.setMinimum(argument["minimum"])
@@ -49,12 +57,13 @@ def definition_of(p):
         made = QgsProcessingParameterMapLayer(p.name, p.label, None, optional,
                                               [QgsProcessing.TypeRaster, QgsProcessing.TypeVectorAnyGeometry])
     elif p.kind == "file":
-        made = QgsProcessingParameterFile(p.name, p.label, QgsProcessingParameterFile.File, "", None, optional, p.filter)
+        made = QgsProcessingParameterFile(p.name, p.label, QgsProcessingParameterFile.File, "", None, optional,
+                                          p.filter)
     elif p.kind == "raster_out":
         made = QgsProcessingParameterRasterDestination(p.name, p.label, None, optional, not optional)
     elif p.kind == "vector_out":
-        made = QgsProcessingParameterVectorDestination(p.name, p.label, QgsProcessing.TypeVectorAnyGeometry, None, optional,
-                                                       not optional)
+        made = QgsProcessingParameterVectorDestination(p.name, p.label, QgsProcessing.TypeVectorAnyGeometry, None,
+                                                       optional, not optional)
     elif p.kind == "file_out":
         made = QgsProcessingParameterFileDestination(p.name, p.label, p.filter, None, optional, not optional)
     elif p.kind == "flag":
@@ -67,7 +76,8 @@ def definition_of(p):
     elif p.kind == "type":
         made = QgsProcessingParameterEnum(p.name, p.label, PIXEL_TYPES, False, None, optional, True)
     elif p.kind == "field":
-        made = QgsProcessingParameterField(p.name, p.label, None, p.labels, QgsProcessingParameterField.Any, False, optional)
+        made = QgsProcessingParameterField(p.name, p.label, None, p.labels, QgsProcessingParameterField.Any, False,
+                                           optional)
     else:
         made = QgsProcessingParameterString(p.name, p.label, p.default, False, optional)
     made.setHelp(p.help)
@@ -117,7 +127,8 @@ class Algorithm(QgsProcessingAlgorithm):
         if self.tool.examples:
             text += "<h3>On the command line</h3>"
             for example in self.tool.examples:
-                text += "<p>%s<br><code>%s</code></p>" % (html.escape(example["purpose"]), html.escape(example["command"]))
+                text += "<p>%s<br><code>%s</code></p>" % (html.escape(example["purpose"]),
+                                                          html.escape(example["command"]))
         return text
 
     def initAlgorithm(self, configuration=None):
@@ -145,7 +156,7 @@ class Algorithm(QgsProcessingAlgorithm):
         parameters = self.with_numbers_of_choices(parameters)
         for p in self.tool.parameters:
             value = parameters.get(p.name)
-            if p.words > 1 and value not in (None, "") and not isinstance(value, QgsProperty):
+            if p.words > 1 and is_given(value) and not isinstance(value, QgsProperty):
                 try:
                     command.words_of(p, value)
                 except command.WrongValue as error:
@@ -157,7 +168,7 @@ class Algorithm(QgsProcessingAlgorithm):
         layer = self.parameterAsLayer(parameters, p.name, context)
         if layer is None:
             value = parameters.get(p.name)
-            if value in (None, ""):
+            if not is_given(value):
                 return None
             return raster_uri(str(value)).path  # the tool will say what is wrong with it
         if not self.base:
@@ -174,9 +185,10 @@ class Algorithm(QgsProcessingAlgorithm):
         if source.options:
             option = self.tool.parameter("oo") if p.argument["role"] == "source" else None
             if option is None:
-                raise NotAFile("The layer '%s' is opened with open options (%s), which gdal_hsi_%s does not take for it. Make "
-                               "a VRT of it with gdal_translate, and take that." % (layer.name(), ", ".join(source.options),
-                                                                                    self.tool.name))
+                raise NotAFile(
+                    "The layer '%s' is opened with open options (%s), which gdal_hsi_%s does not take for it. Make a "
+                    "VRT of it with gdal_translate, and take that."
+                    % (layer.name(), ", ".join(source.options), self.tool.name))
             self.values[option.name] = source.options + command.items_of(option, self.values.get(option.name) or "")
         return source.path
 
@@ -186,7 +198,7 @@ class Algorithm(QgsProcessingAlgorithm):
             return list(value)
         if p.kind == "flag":
             return self.parameterAsBool(parameters, p.name, context)
-        if value is None and p.default is None:
+        if not is_given(value) and p.default is None:
             return None
         if p.kind == "choice":
             return p.argument["choices"][self.parameterAsEnum(parameters, p.name, context)]["name"]
@@ -224,8 +236,10 @@ class Algorithm(QgsProcessingAlgorithm):
     def processAlgorithm(self, parameters, context, feedback):
         results = {}
         for p in self.tool.parameters:
-            if p.is_output and parameters.get(p.name) not in (None, ""):
-                results[p.name] = self.values[p.name] = self.output_path(p, parameters, context)
+            if p.is_output and is_given(parameters.get(p.name)):
+                path = self.output_path(p, parameters, context)
+                if path:
+                    results[p.name] = self.values[p.name] = path
         try:
             words = command.arguments_of(self.tool, self.values)
         except command.WrongValue as error:
@@ -256,9 +270,13 @@ class Algorithm(QgsProcessingAlgorithm):
         if dry is None or not self.values.get(dry.name):
             return results
         waiting = context.layersToLoadOnCompletion()
-        context.setLayersToLoadOnCompletion({path: details for path, details in waiting.items() if path not in results.values()})
-        return {name: path for name, path in results.items() if self.tool.parameter(name).argument["shared"]
-                and self.tool.parameter(name).kind == "file_out"}
+        context.setLayersToLoadOnCompletion(
+            {path: details for path, details in waiting.items() if path not in results.values()})
+        return {name: path for name, path in results.items() if os.path.exists(path) and self.is_record(name)}
+
+    def is_record(self, name):
+        """Of the run, which a dry run writes, too."""
+        return self.tool.parameter(name).argument["shared"] and self.tool.parameter(name).kind == "file_out"
 
     def dress(self, results, context):
         """Names the layers that QGIS will load, and colours them."""

@@ -16,8 +16,8 @@ def number_text(value, kind):
 
 
 def items_of(parameter, value):
-    """The items of a repeatable argument: a list, or a text with | or ends of lines between them, as QGIS writes creation
-    options. Between numbers there may be blanks and commas as well."""
+    """The items of a repeatable argument: a list, or a text with | or ends of lines between them, as QGIS writes
+    creation options. Between numbers there may be blanks and commas as well."""
     if isinstance(value, (list, tuple)):
         items = [str(v) for v in value]
         if parameter.argument["type"] == "text" and all(isinstance(v, int) for v in value):

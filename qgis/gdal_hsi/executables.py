@@ -29,8 +29,8 @@ def find(folder):
     path = shutil.which(PROGRAM)
     if path:
         return path
-    raise NotUsable("The executable %s is not on PATH. Install the gdal-hsi suite, or name the folder of its executables in "
-                    "Settings > Options > Processing > Providers > GDAL-HSI." % PROGRAM)
+    raise NotUsable("The executable %s is not on PATH. Install the gdal-hsi suite, or name the folder of its "
+                    "executables in Settings > Options > Processing > Providers > GDAL-HSI." % PROGRAM)
 
 
 def ask(path):
@@ -48,8 +48,8 @@ def ask(path):
         usage = None
     if usage is None:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise NotUsable("'%s --json-usage' does not tell its tools%s. Is it older than this plugin, or not of the gdal-hsi suite? "
-                        "Install gdal-hsi 0.1.0 or newer." % (path, " (%s)" % said[0] if said else ""))
+        raise NotUsable("'%s --json-usage' does not tell its tools%s. Is it older than this plugin, or not of the "
+                        "gdal-hsi suite? Install gdal-hsi 0.1.0 or newer." % (path, " (%s)" % said[0] if said else ""))
     return usage
 
 
@@ -57,8 +57,8 @@ def check(usage, path):
     """The usage, when this plugin understands it."""
     schema = usage.get("schema") if isinstance(usage, dict) else None
     if isinstance(schema, int) and schema > SCHEMA:
-        raise NotUsable("'%s' describes its tools in a newer way (schema %d) than this plugin knows (%d). Update the plugin."
-                        % (path, schema, SCHEMA))
+        raise NotUsable("'%s' describes its tools in a newer way (schema %d) than this plugin knows (%d). "
+                        "Update the plugin." % (path, schema, SCHEMA))
     if schema != SCHEMA or not isinstance(usage.get("tools"), list):
         raise NotUsable("'%s --json-usage' is not that of the gdal-hsi suite." % path)
     return usage
@@ -72,8 +72,8 @@ def stamp(path):
 
 
 def usage_of(path, cache):
-    """What the executable says of its tools, from the file `cache` while the executable is the same. A cache that cannot
-    be read or written costs time only."""
+    """What the executable says of its tools, from the file `cache` while the executable is the same. A cache that
+    cannot be read or written costs time only."""
     mark = stamp(path)
     try:
         with open(cache, encoding="utf-8") as file:

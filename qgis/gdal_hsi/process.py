@@ -67,7 +67,8 @@ class Teller:
 
 
 def run(command, feedback):
-    """Runs the command to its end. A canceled run gets SIGTERM and is waited for: the tools then leave nothing behind."""
+    """Runs the command to its end. A canceled run gets SIGTERM and is waited for: the tools then leave nothing
+    behind."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                creationflags=NO_WINDOW)
     events = queue.Queue()

@@ -44,7 +44,8 @@ class Provider(QgsProcessingProvider):
     def load(self):
         ProcessingConfig.settingIcons[self.name()] = self.icon()
         ProcessingConfig.addSetting(Setting(
-            self.name(), FOLDER, "Folder of the executable gdal_hsi (empty: PATH is searched)", "", valuetype=Setting.FOLDER))
+            self.name(), FOLDER, "Folder of the executable gdal_hsi (empty: PATH is searched)", "",
+            valuetype=Setting.FOLDER))
         ProcessingConfig.readSettings()
         self.refreshAlgorithms()
         return True
@@ -61,7 +62,8 @@ class Provider(QgsProcessingProvider):
         except NotUsable as error:
             self.problem = str(error)
         except (KeyError, TypeError, ValueError, OSError) as error:
-            self.problem = "What gdal_hsi says of its tools cannot be understood (%s: %s)." % (type(error).__name__, error)
+            self.problem = "What gdal_hsi says of its tools cannot be understood (%s: %s)." % (
+                type(error).__name__, error)
         if self.problem:
             QgsMessageLog.logMessage(self.problem, self.name(), Qgis.Warning)
             return

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""From a tool's definition as JSON (docs/json_usage.md) to the parameters of a form. Knows no QGIS and no single tool."""
+"""From a tool's definition as JSON (docs/json_usage.md) to the parameters of a form.
+
+Knows no QGIS and no single tool."""
 
 import re
 from dataclasses import dataclass, field
@@ -22,7 +24,7 @@ class Parameter:
     """One parameter of the form, made of one argument of the tool."""
     name: str  # in QGIS
     argument: dict
-    kind: str  # raster, labels, vector, file; raster_out, vector_out, file_out; flag, choice, integer, number, type, field, text, list
+    kind: str  # see kind_of
     label: str
     help: str
     optional: bool
@@ -95,6 +97,8 @@ def group_of(arguments):
 
 
 def kind_of(argument, has_labels):
+    """raster, labels, vector, file; raster_out, vector_out, file_out; flag, choice, integer, number, type (of pixels),
+    field (of labels), text, list."""
     role, content, kind = argument["role"], argument.get("content"), argument["type"]
     if role in ("source", "input"):
         return INPUTS.get(content or ("raster" if role == "source" else ""), "file")
@@ -120,7 +124,8 @@ def kind_of(argument, has_labels):
 
 
 def filter_of(argument):
-    """'JSON files (*.json)' for a file; what its value is called ('FILE.json') or its own name ('csv') decides first."""
+    """'JSON files (*.json)' for a file; what its value is called ('FILE.json') or its own name ('csv') decides
+    first."""
     extension = argument.get("value_name", "").rpartition(".")[2].lower()
     for word in (extension, argument["name"].lower()):
         if word in KNOWN_EXTENSIONS:
@@ -193,10 +198,12 @@ def parameters_of(arguments):
         label = label_of(argument["summary"])
         if argument.get("unit"):
             label += " [%s]" % argument["unit"]
-        files = argument["role"] in ("source", "destination", "input") or (argument["role"] == "output" and not argument["shared"])
+        files = argument["role"] in ("source", "destination", "input") or (
+            argument["role"] == "output" and not argument["shared"])
+        needed = argument["required"] and not none
         made.append(Parameter(
             name=name, argument=argument, kind=kind, label=label, help=help_of(argument, kind, kind == "list"),
-            optional=kind != "flag" and (not argument["required"] or none) and (default is None or kind in ("list", "text")),
+            optional=kind != "flag" and not needed and (default is None or kind in ("list", "text")),
             advanced=not argument["required"] and not files and argument["group"] not in ("Arguments", "Options"),
             default=default, filter=filter_of(argument) if kind in ("file", "file_out") else "",
             labels=labels if kind == "field" else "", stands_for_none=none, words=argument["values"]))
@@ -217,6 +224,7 @@ def tools_of(usage):
     for tool in usage["tools"]:
         made[tool["name"]] = Tool(
             name=tool["name"], title=tool["title"], description=tool["description"],
-            group=group_of(tool["arguments"]), parameters=parameters_of(tool["arguments"]), examples=tool.get("examples", []),
+            group=group_of(tool["arguments"]), parameters=parameters_of(tool["arguments"]),
+            examples=tool.get("examples", []),
             order=[a["name"] for a in tool["arguments"] if a["positional"]])
     return made

@@ -95,8 +95,8 @@ def class_look(dataset):
 
 
 def signed_look(dataset, further):
-    """Diverging colours about 0 for scores: one band, or bands that stand beside one another (further outputs, bands with a
-    unit) and are looked at one at a time. Components and other coordinates stay a composite."""
+    """Diverging colours about 0 for scores: one band, or bands that stand beside one another (further outputs, bands
+    with a unit) and are looked at one at a time. Components and other coordinates stay a composite."""
     band = dataset.GetRasterBand(1)
     if dataset.RasterCount > 1 and not further and band.GetMetadataItem("unit") is None:
         return None
@@ -139,7 +139,8 @@ def stretch(provider, band, limits):
 
 def natural_renderer(provider, look):
     renderer = QgsMultiBandColorRenderer(provider, *look.bands)
-    set_band = (renderer.setRedContrastEnhancement, renderer.setGreenContrastEnhancement, renderer.setBlueContrastEnhancement)
+    set_band = (renderer.setRedContrastEnhancement, renderer.setGreenContrastEnhancement,
+                renderer.setBlueContrastEnhancement)
     for setter, band, limits in zip(set_band, look.bands, look.limits):
         setter(stretch(provider, band, limits))
     return renderer
@@ -159,8 +160,9 @@ def diverging_renderer(provider, look):
     ramp = QgsColorRampShader(low, high)
     ramp.setColorRampType(QgsColorRampShader.Interpolated)
     step = (high - low) / (len(DIVERGING) - 1)
-    ramp.setColorRampItemList([QgsColorRampShader.ColorRampItem(low + i * step, QColor(colour), "%.4g" % (low + i * step))
-                               for i, colour in enumerate(DIVERGING)])
+    values = [low + i * step for i in range(len(DIVERGING))]
+    ramp.setColorRampItemList([QgsColorRampShader.ColorRampItem(value, QColor(colour), "%.4g" % value)
+                               for value, colour in zip(values, DIVERGING)])
     shader = QgsRasterShader()
     shader.setRasterShaderFunction(ramp)
     renderer = QgsSingleBandPseudoColorRenderer(provider, look.bands[0], shader)

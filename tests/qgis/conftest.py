@@ -31,7 +31,8 @@ def qgis_process():
 
 def cli(tool, *words):
     """Runs a tool as on the command line; stdout without the bar."""
-    done = subprocess.run([str(BIN / "gdal_hsi"), tool, *map(str, words)], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([str(BIN / "gdal_hsi"), tool, *map(str, words)], capture_output=True, text=True, timeout=300,
+                          check=False)
     lines = [line for line in done.stdout.splitlines() if not line.startswith("0...")]
     return done.returncode, "\n".join(lines).strip(), done.stderr
 
@@ -44,7 +45,8 @@ class Qgis:
         folder.mkdir(mode=0o700)
         path = os.pathsep.join(p for p in os.environ["PATH"].split(os.pathsep) if not shutil.which("gdal_hsi", path=p))
         self.environment = {**os.environ, "QT_QPA_PLATFORM": "offscreen", "QGIS_CUSTOM_CONFIG_PATH": str(folder),
-                            "XDG_RUNTIME_DIR": str(folder), "QGIS_PLUGINPATH": str(PLUGINS), "PYTHONDONTWRITEBYTECODE": "1",
+                            "XDG_RUNTIME_DIR": str(folder), "QGIS_PLUGINPATH": str(PLUGINS),
+                            "PYTHONDONTWRITEBYTECODE": "1",
                             "PATH": str(BIN) + os.pathsep + path, "PATH_WITHOUT": path}
 
     def environment_without_tools(self):
@@ -52,14 +54,16 @@ class Qgis:
 
     def process(self, *words, environment=None):
         """qgis_process: exit code, stdout, stderr."""
-        done = subprocess.run([qgis_process(), *map(str, words)], env=environment or self.environment, capture_output=True,
+        done = subprocess.run([qgis_process(), *map(str, words)], env=environment or self.environment,
+                              capture_output=True,
                               text=True, timeout=300, check=False)
         return done.returncode, done.stdout, done.stderr
 
     def job(self, environment=None, **job):
         """What tests/qgis/session.py says of a job."""
         done = subprocess.run([sys.executable, str(HERE / "session.py"), str(PLUGINS), json.dumps(job, default=str)],
-                              env=environment or self.environment, capture_output=True, text=True, timeout=300, check=False)
+                              env=environment or self.environment, capture_output=True, text=True, timeout=300,
+                              check=False)
         lines = [line for line in done.stdout.splitlines() if line.startswith("QGIS ")]
         assert lines, done.stdout + done.stderr
         return json.loads(lines[-1][5:])
@@ -84,9 +88,11 @@ def scene(tmp_path_factory):
         code, _, err = cli(tool, "-q", *words)
         assert code == 0, err
     made("synth", "-size", 120, 90, 60, "-endmembers", 5, "-labels", folder / "labels.tif", folder / "scene.tif")
-    made("atdca", "-device", "cpu", "-t", 5, "-spectra", folder / "targets.sli", folder / "scene.tif", folder / "targets.gpkg")
+    made("atdca", "-device", "cpu", "-t", 5, "-spectra", folder / "targets.sli", folder / "scene.tif",
+         folder / "targets.gpkg")
     made("sample", "-n", 30, folder / "labels.tif", folder / "train.tif", folder / "test.tif")
-    made("svm_train", "-C", 8, "-gamma", 0.5, "-probability", folder / "scene.tif", folder / "train.tif", folder / "model.json")
+    made("svm_train", "-C", 8, "-gamma", 0.5, "-probability", folder / "scene.tif", folder / "train.tif",
+         folder / "model.json")
     made("svm_classify", "-device", "cpu", folder / "scene.tif", folder / "model.json", folder / "map.tif")
     made("spp", "-device", "cpu", folder / "scene.tif", folder / "other.tif")
     return folder

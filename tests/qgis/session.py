@@ -3,7 +3,8 @@
 """Does one job in a QGIS without a screen, and prints what came of it as JSON: session.py PLUGINS JOB.
 
 A job: algorithm and parameters to run, and perhaps
-  layers         name -> {"path": FILE, "provider": gdal|ogr, "subset": FILTER} or {"wkt": [[WKT, CLASS], ..]}, a layer in
+  layers         name -> {"path": FILE, "provider": gdal|ogr, "subset": FILTER} or {"wkt": [[WKT, CLASS], ..]},
+  a layer in
                  QGIS's memory with the field landcover; the value "layer:NAME" of a parameter then means it
   folder         the provider's setting
   cancel_after   seconds
