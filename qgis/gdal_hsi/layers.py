@@ -38,7 +38,10 @@ def raster_source(layer):
 
 
 def has_several_layers(path):
-    dataset = ogr.Open(path)
+    try:
+        dataset = ogr.Open(path)
+    except RuntimeError:  # GDAL's, where somebody has told it to throw
+        return False
     return dataset is not None and dataset.GetLayerCount() > 1
 
 

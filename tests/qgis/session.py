@@ -10,6 +10,7 @@ A job: algorithm and parameters to run, and perhaps
   cancel_after   seconds
   picture        PNG of the layers that were loaded; or pictures, a folder with one of each
   form           PNG of the algorithm's form
+  gui            true: the plugin starts as in QGIS's window; messages above the map are in the answer
 """
 import json
 import os
@@ -24,6 +25,19 @@ from qgis.core import (  # noqa: E402
     QgsProcessingException, QgsProcessingFeedback, QgsProject, QgsRasterLayer, QgsVectorLayer)
 from qgis.PyQt.QtCore import QSize  # noqa: E402
 from qgis.PyQt.QtGui import QColor  # noqa: E402
+
+
+class Window:
+    """What the plugin wants of QGIS's window."""
+
+    def __init__(self):
+        self.messages = []
+
+    def messageBar(self):
+        return self
+
+    def pushMessage(self, title, text, level, seconds):
+        self.messages.append([title, text])
 
 
 class Feedback(QgsProcessingFeedback):
@@ -142,8 +156,12 @@ def main():
     from processing.core.ProcessingConfig import ProcessingConfig
     Processing.initialize()
     from gdal_hsi.plugin import Plugin
-    plugin = Plugin(None)
-    plugin.initProcessing()
+    window = Window() if JOB.get("gui") else None
+    plugin = Plugin(window)
+    if window:
+        plugin.initGui()
+    else:
+        plugin.initProcessing()
     provider = plugin.provider
     if "folder" in JOB:
         ProcessingConfig.setSettingValue("GDAL_HSI_FOLDER", JOB["folder"])
@@ -151,6 +169,7 @@ def main():
         ProcessingConfig.setSettingValue("GDAL_HSI_FOLDER", "")
     answer = {"problem": provider.problem, "warning": provider.warningMessage(), "long_name": provider.longName(),
               "algorithms": sorted(a.name() for a in provider.algorithms())}
+    answer["messages"] = window.messages if window else []
     algorithm = provider.algorithm(JOB["algorithm"]) if "algorithm" in JOB else None
     if algorithm:
         answer.update(display_name=algorithm.displayName(), group=algorithm.group(), help=algorithm.shortHelpString(),

@@ -333,8 +333,9 @@ def test_cancel_leaves_nothing(qgis, scene, tmp_path):
 
 def test_without_executables_qgis_says_what_to_do(qgis, tmp_path):
     without = qgis.environment_without_tools()
-    answer = qgis.job(environment=without)
+    answer = qgis.job(environment=without, gui=True)
     assert answer["algorithms"] == [] and answer["problem"] == answer["warning"]
+    assert answer["messages"] == [["GDAL-HSI", answer["problem"]]] and qgis.job(gui=True)["messages"] == []
     assert "not on PATH" in answer["problem"] and "Settings > Options > Processing" in answer["problem"]
     assert len(qgis.job(environment=without, folder=str(BIN))["algorithms"]) >= len(RUNS)
     answer = qgis.job(folder=str(tmp_path))
