@@ -49,7 +49,7 @@ def ask(path):
     if usage is None:
         said = done.stderr.decode("utf-8", "replace").strip().splitlines()
         raise NotUsable("'%s --json-usage' does not tell its tools%s. Is it older than this plugin, or not of the "
-                        "gdal-hsi suite? Install gdal-hsi 0.1.0 or newer." % (path, " (%s)" % said[0] if said else ""))
+                        "gdal-hsi suite? Install a newer one." % (path, " (%s)" % said[0] if said else ""))
     return usage
 
 

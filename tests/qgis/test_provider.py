@@ -134,6 +134,8 @@ def test_a_tool_without_a_row_here_runs(qgis, scene, tmp_path):
         files = {"raster": scene / "scene.tif", "layer": scene / "train.tif", "file": scene / "targets.sli"}
         parameters = {name: files[fact["type"]] for name,
                       fact in facts.items() if fact["type"] in files and not fact["optional"]}
+        parameters.update({name: "3" for name, fact in facts.items() if fact["type"] in ("string", "number")
+                           and not fact["optional"] and fact["default"] is None})
         for name, fact in facts.items():
             if "estination" in fact["type"] and not fact["optional"]:
                 parameters[name] = tmp_path / (name + {"rasterDestination": ".tif",
