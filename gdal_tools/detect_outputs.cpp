@@ -29,6 +29,7 @@ raster::OutputSet detect_outputs(const tool::Run& run, const DetectSettings& s,
         for (const auto& name : names)
             classes.push_back({static_cast<int>(classes.size()) + 1, name});
         raster::describe_class_map(classes, options, map);
+        map.keep_nan = true; // 0 is no target: a pixel without a value, or one within no threshold
         outputs.plan(options, map);
     }
     outputs.check();

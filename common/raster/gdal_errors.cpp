@@ -24,10 +24,9 @@ std::string join(const std::vector<std::string>& texts) {
 } // namespace
 
 void register_drivers() {
-    static std::once_flag once;
-    std::call_once(once, [] {
-        if (GDALGetDriverCount() == 0) GDALAllRegister();
-    });
+    static std::mutex registration;
+    const std::lock_guard lock(registration);
+    if (GDALGetDriverCount() == 0) GDALAllRegister();
 }
 
 GdalErrors::GdalErrors() { CPLPushErrorHandlerEx(&GdalErrors::collect, this); }

@@ -9,7 +9,8 @@
 
 namespace hsi::raster {
 
-/// Registers GDAL's drivers, once.
+/// Registers GDAL's drivers where that was not done: a program that has loaded us may have left some out
+/// since. By one thread, while others wait for it.
 void register_drivers();
 
 /// While one of these lives, failures that GDAL reports on this thread land here; warnings go to CPLDebug,

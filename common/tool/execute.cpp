@@ -4,11 +4,10 @@
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "raster/gdal_errors.h"
 #include "raster/side_files.h"
 #include "tool/run_impl.h"
 #include "tool/words.h"
-
-#include <gdal.h>
 
 #include <unistd.h>
 
@@ -124,8 +123,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
 
         const CudaStart start(options.device);
 
-        // Not where that was done: a program that has loaded us may have left drivers out since.
-        if (GDALGetDriverCount() == 0) GDALAllRegister();
+        raster::register_drivers();
         call.work()(*run);
         state.outputs_are_good = false; // what fails from here on is not what the body foresaw
         state.finish();
