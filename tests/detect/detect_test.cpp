@@ -449,7 +449,8 @@ TEST(Detect, ConstantBandsAreLeftOut) {
 }
 
 TEST(Detect, SmallAndDependentSamplesAreRegularised) {
-    const auto scene = a_scene(5, 3, 20);
+    auto scene = random_scene(5, 3, 20, 7, 0.03, 900);
+    make_invalid(scene, 0, 4, 2);
     const Targets t{{"t"}, {std::vector<double>(20, 700.0)}};
     for (const Method method : {Method::mf, Method::cem, Method::ace, Method::rx}) {
         SCOPED_TRACE(detect::name_of(method));
