@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Debian packages by cpack (scripts/package): gdal-hsi, the tools with the pixel functions, manual pages, completion and
-# documentation; gdal-hsi-cuda, the CUDA modules, where they were built. What a package depends on the linker's records say.
+# documentation; gdal-hsi-cuda, the CUDA modules, where they were built; qgis-plugin-gdal-hsi, the Processing provider. What
+# a package depends on the linker's records say.
 # A component of the installation is a package.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME gdal-hsi)
@@ -18,7 +19,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL gdal-hsi)
+set(CPACK_COMPONENTS_ALL gdal-hsi qgis-plugin-gdal-hsi)
 if(HSI_HAVE_CUDA)
   list(APPEND CPACK_COMPONENTS_ALL gdal-hsi-cuda)
 endif()
@@ -57,6 +58,15 @@ if(HSI_HAVE_CUDA)
   set(CPACK_DEBIAN_GDAL-HSI-CUDA_PACKAGE_RECOMMENDS
     "cuda-libraries-${CUDAToolkit_VERSION_MAJOR}-${CUDAToolkit_VERSION_MINOR}")
 endif()
+
+set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_NAME qgis-plugin-gdal-hsi)
+set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_ARCHITECTURE all)
+# Of gdal-hsi any version: the forms are made from what the installed executable says of its tools.
+set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_DEPENDS "gdal-hsi, qgis (>= 3.22), python3-qgis")
+set(CPACK_COMPONENT_QGIS-PLUGIN-GDAL-HSI_DESCRIPTION "The tools of gdal-hsi in the Processing toolbox of QGIS: forms
+with help, ranges and choices, progress, batches, models and qgis_process,
+and styles for what comes out. Tick GDAL-HSI in the plugin manager, or run
+'qgis_process plugins enable gdal_hsi'.")
 
 # Debian's files about a package, one folder each.
 string(TIMESTAMP HSI_PACKAGE_DATE "%a, %d %b %Y 00:00:00 +0000" UTC)
