@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The README's blocks of shell, run as a reader would: in order, in one folder that looks like a fresh build.
+"""The blocks of shell in the README and in the tutorials, run as a reader would: in order, each page in one folder that
+looks like a fresh build.
 
 A block is left out where the line above it says so: `<!-- test: skip, WHY -->`, or `<!-- test: needs FOLDER -->` where the
 folder of real scenes (HSI_TEST_DATA) has no such scene.
@@ -13,21 +14,34 @@ import pytest
 
 from conftest import BIN, DATA, ROOT
 
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 BLOCK = re.compile(r"(?:^<!-- test: (\w+),? ?(.*?) -->\n)?^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-BLOCKS = [{"mark": mark, "what": what, "code": code} for mark, what, code in BLOCK.findall(TEXT)]
+
+
+def blocks_of(page):
+    text = page.read_text(encoding="utf-8")
+    return [{"page": page, "mark": mark, "what": what, "code": code} for mark, what, code in BLOCK.findall(text)]
+
+
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
-    """Runs blocks one after the other; the next one begins where the last one has ended: folder and variables."""
-    root = tmp_path_factory.mktemp("clone") / "gdal-hsi"
-    (root / "build" / "release").mkdir(parents=True)
-    (root / "build" / "release" / "bin").symlink_to(BIN)
-    (root / "scripts").symlink_to(ROOT / "scripts")
-    state = root / "state"
+    """Runs blocks one after the other; the next one begins where the last one of its page has ended: folder and
+    variables."""
 
-    def run(code):
+    def folder(page):
+        root = tmp_path_factory.getbasetemp() / page.stem / "gdal-hsi"
+        if not root.exists():
+            (root / "build" / "release").mkdir(parents=True)
+            (root / "build" / "release" / "bin").symlink_to(BIN)
+            (root / "scripts").symlink_to(ROOT / "scripts")
+        return root
+
+    def run(page, code):
+        root = folder(page)
+        state = root / "state"
         script = f"set -euo pipefail\n[ ! -e '{state}' ] || . '{state}'\n{code}\n" \
                  f"{{ declare -p PATH; printf 'cd %q\\n' \"$PWD\"; }} > '{state}'\n"
         result = subprocess.run(["bash", "-c", script], cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -39,14 +53,16 @@ def reader(tmp_path_factory):
     return run
 
 
-def test_every_block_is_seen():
-    assert len(BLOCKS) == TEXT.count("\n```sh\n")
-    assert all(block["mark"] in ("", "skip", "needs") for block in BLOCKS)
-    assert all(block["what"] for block in BLOCKS if block["mark"])  # says why, or what
-    assert sum(not block["mark"] for block in BLOCKS) >= 4
+@pytest.mark.parametrize("page", PAGES, ids=[page.stem for page in PAGES])
+def test_every_block_is_seen(page):
+    blocks = blocks_of(page)
+    assert len(blocks) == page.read_text(encoding="utf-8").count("\n```sh\n")
+    assert all(block["mark"] in ("", "skip", "needs") for block in blocks)
+    assert all(block["what"] for block in blocks if block["mark"])  # says why, or what
+    assert sum(not block["mark"] for block in blocks) >= 3
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=[f"{i}-{b['code'].split()[0]}" for i, b in enumerate(BLOCKS)])
+@pytest.mark.parametrize("block", BLOCKS, ids=[f"{b['page'].stem}-{i}-{b['code'].split()[0]}" for i, b in enumerate(BLOCKS)])
 def test_block(block, reader):
     code = block["code"]
     if block["mark"] == "skip":
@@ -56,8 +72,10 @@ def test_block(block, reader):
             pytest.skip(f"the real scene {block['what']} is absent (HSI_TEST_DATA is {DATA})")
         assert "../../../shared/data" in code
         code = code.replace("../../../shared/data", str(DATA))
-    shown = reader(code)
-    for figure in re.findall(r"# (OA .*)", code):  # what the README says that is printed
+    shown = reader(block["page"], code)
+    for figure in re.findall(r"# (OA .*)", code):  # what the page says that is printed
         for name, value in re.findall(r"(OA|AA|kappa) ([0-9.]+)", figure):
             label = {"OA": r"\(OA\)", "AA": r"\(AA\)", "kappa": "Kappa"}[name]
             assert re.search(rf"{label}: {re.escape(value)}\b", shown), f"{name} {value} is not in\n{shown}"
+    for line in re.findall(r"# (Virtual dimensionality: .*)", code):
+        assert line in shown.splitlines(), f"{line} is not in\n{shown}"
