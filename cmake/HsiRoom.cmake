@@ -6,6 +6,7 @@ function(hsi_room name)
   add_library(hsi_${name} STATIC ${ARG_SOURCES})
   target_include_directories(hsi_${name} PUBLIC ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/plugins)
   target_link_libraries(hsi_${name} PUBLIC ${ARG_DEPENDS} PRIVATE hsi_warnings ${ARG_PRIVATE_DEPENDS})
+  hsi_precompile(hsi_${name})
 endfunction()
 
 # hsi_cuda_module(spp SOURCES spp_cuda.cu LIBRARIES CUDA::cudart DEPENDS hsi_spp): lib/hsi/hsi_cuda_spp.so, loaded at

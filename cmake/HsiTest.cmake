@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp]): a GoogleTest executable from
-# tests/core/tile_plan_test.cpp; every TEST is a ctest case.
+# tests/core/tile_plan_test.cpp; every TEST is a ctest case (under sanitizers the executable is one: to start it for every
+# TEST would take longer than the tests).
 # The environment variable HSI_SIMD chooses the instruction set that its kernels run in (tests/support).
 function(hsi_test path)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
@@ -9,9 +10,15 @@ function(hsi_test path)
   target_link_libraries(${name} PRIVATE hsi_warnings hsi_test_support ${ARG_DEPENDS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  hsi_precompile(${name})
   set(properties TIMEOUT 300)
   if(ARG_LABELS)
     list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  if(HSI_SANITIZE)
+    add_test(NAME ${path} COMMAND ${name} --gtest_brief=1)
+    set_tests_properties(${path} PROPERTIES ${properties} TIMEOUT 900)
+    return()
   endif()
   gtest_discover_tests(${name} TEST_PREFIX "${path}." PROPERTIES ${properties} DISCOVERY_TIMEOUT 60)
 endfunction()

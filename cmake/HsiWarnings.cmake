@@ -18,6 +18,11 @@ if(HSI_SANITIZE)
     target_compile_options(hsi_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,alignment,object-size
       -fno-sanitize=pointer-overflow,vptr,nonnull-attribute,returns-nonnull-attribute>)
   endif()
+  # A call checks an access, not code in place: a tenth of the compiler's time.
+  if(HSI_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(hsi_warnings INTERFACE
+      $<$<COMPILE_LANGUAGE:CXX>:--param=asan-instrumentation-with-call-threshold=0>)
+  endif()
   # Of the instruction sets that SIMD code is compiled for, the baseline and AVX2 alone: the others run the same source,
   # and each costs a sanitizer build minutes. The other builds test all of them.
   target_compile_definitions(hsi_warnings INTERFACE

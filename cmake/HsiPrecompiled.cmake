@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: MIT
+# Headers of the standard library, GDAL, JSON and GoogleTest that are parsed once for all sources instead of once for each:
+# a third of the compiler's time in a build without optimisation. Off by default, since ccache keeps no object that was made
+# with them, and since a source that lacks an include has to be noticed; the presets of the sanitizers, which are built once
+# and by CI, turn it on.
+option(HSI_PRECOMPILE "Precompile the headers that most sources include" OFF)
+
+set(HSI_PRECOMPILED_HEADERS
+  <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstdio> <cstdlib> <cstring> <filesystem> <fstream> <functional>
+  <limits> <map> <memory> <mutex> <numeric> <optional> <random> <regex> <set> <sstream> <string> <thread> <tuple> <utility>
+  <variant> <vector> <gdal_priv.h> <ogrsf_frmts.h> <cpl_conv.h> <cpl_string.h> <cpl_vsi.h> <nlohmann/json.hpp>)
+
+# hsi_precompile(TARGET): TARGET takes the headers as they were parsed for libraries or, a test, for executables: machine code
+# for one is not for the other, and GCC keeps them apart.
+function(hsi_precompile target)
+  if(NOT HSI_PRECOMPILE)
+    return()
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(type STREQUAL EXECUTABLE)
+    set(owner hsi_precompiled_for_executables)
+  else()
+    set(owner hsi_precompiled)
+  endif()
+  if(NOT TARGET ${owner})
+    set(source ${CMAKE_BINARY_DIR}/precompiled/${owner}.cpp)
+    file(GENERATE OUTPUT ${source} CONTENT "int main() { return 0; }\n")
+    if(type STREQUAL EXECUTABLE)
+      add_executable(${owner} EXCLUDE_FROM_ALL ${source})
+      target_link_libraries(${owner} PRIVATE GTest::gtest)
+      set(more <gtest/gtest.h>)
+    else()
+      add_library(${owner} OBJECT EXCLUDE_FROM_ALL ${source})
+    endif()
+    target_link_libraries(${owner} PRIVATE hsi_warnings GDAL::GDAL nlohmann_json::nlohmann_json)
+    target_precompile_headers(${owner} PRIVATE ${HSI_PRECOMPILED_HEADERS} ${more})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${owner})
+endfunction()
