@@ -300,12 +300,10 @@ Ending Ranks::conclude(Ending mine) noexcept {
                 wait_for_endings(patience, false);
             }
             const Ending all = primary().value_or(Ending{});
-            const std::string bytes = packed(all);
+            m_verdict = packed(all);
             for (int r = 1; r < m_size; ++r)
-                m_sent.push_back(m_transport->send(
-                    r, verdict, m_sent_bytes.emplace_back(std::make_unique<std::string>(bytes))->data(),
-                    bytes.size()));
-            for (const auto& sending : m_sent)
+                m_verdicts.push_back(m_transport->send(r, verdict, m_verdict.data(), m_verdict.size()));
+            for (const auto& sending : m_verdicts)
                 for (Patience pause; !sending->done() && !signalled; pause())
                     wait();
             return all;

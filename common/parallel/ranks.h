@@ -111,8 +111,10 @@ class Ranks {
     std::thread m_watcher;
     mutable std::mutex m_mutex; ///< guards what follows
     std::map<int, Ending> m_endings;
-    std::vector<std::unique_ptr<Sending>> m_sent; ///< small messages that nobody waits for
-    std::vector<std::unique_ptr<std::string>> m_sent_bytes;
+    std::vector<std::unique_ptr<Sending>> m_sent; ///< what stops the others, once
+
+    std::string m_verdict; ///< of the root; lives as long as its messages
+    std::vector<std::unique_ptr<Sending>> m_verdicts;
 };
 
 /// The ranks of this process's job: those of the last Job that lives, or this process alone.
