@@ -23,6 +23,9 @@ set(CPACK_COMPONENTS_ALL gdal-hsi qgis-plugin-gdal-hsi)
 if(HSI_HAVE_CUDA)
   list(APPEND CPACK_COMPONENTS_ALL gdal-hsi-cuda)
 endif()
+if(HSI_HAVE_MPI)
+  list(APPEND CPACK_COMPONENTS_ALL gdal-hsi-mpi)
+endif()
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -36,7 +39,7 @@ endif()
 set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_NAME gdal-hsi)
 set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_RECOMMENDS "gdal-bin")
-set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_SUGGESTS "gdal-hsi-cuda, qgis")
+set(CPACK_DEBIAN_GDAL-HSI_PACKAGE_SUGGESTS "gdal-hsi-cuda, gdal-hsi-mpi, qgis")
 set(CPACK_COMPONENT_GDAL-HSI_DESCRIPTION "Command-line tools for the scenes of imaging spectrometers that behave like
 GDAL's own: spatial preprocessing, principal components, diffusion profiles,
 target detection, unmixing, classification with support vector machines and
@@ -67,6 +70,13 @@ set(CPACK_COMPONENT_QGIS-PLUGIN-GDAL-HSI_DESCRIPTION "The tools of gdal-hsi in t
 with help, ranges and choices, progress, batches, models and qgis_process,
 and styles for what comes out. Tick GDAL-HSI in the plugin manager, or run
 'qgis_process plugins enable gdal_hsi'.")
+
+set(CPACK_DEBIAN_GDAL-HSI-MPI_PACKAGE_NAME gdal-hsi-mpi)
+set(CPACK_DEBIAN_GDAL-HSI-MPI_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_GDAL-HSI-MPI_PACKAGE_DEPENDS "gdal-hsi (= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+set(CPACK_COMPONENT_GDAL-HSI-MPI_DESCRIPTION "The module with which the processes of one job (mpirun, srun) share
+a run of a tool of gdal-hsi. It is loaded when a tool was started as one of
+several.")
 
 # Debian's files about a package, one folder each.
 string(TIMESTAMP HSI_PACKAGE_DATE "%a, %d %b %Y 00:00:00 +0000" UTC)

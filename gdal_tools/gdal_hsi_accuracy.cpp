@@ -136,6 +136,7 @@ const tool::Definition tools::accuracy{
       "Against polygons, with a table for other programs"},
      {"gdal_hsi_accuracy -json -q map.tif test.tif | jq .overall_accuracy.value", "One figure for a script"}},
     "",
-    declare};
+    declare,
+    true};
 
 } // namespace hsi

@@ -193,6 +193,7 @@ const tool::Definition tools::info{
      {"gdal_hsi_info -count -plan -memory 512MB flightline.dat", "And what a ceiling on memory means for it"},
      {"gdal_hsi_info -json scene.img | python3 -m json.tool", "For another program"}},
     "",
-    declare};
+    declare,
+    true};
 
 } // namespace hsi

@@ -4,6 +4,7 @@
 // over tiles with a halo.
 #include "catalogue.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "sahic_report.h"
 #include "sahic_stages.h"
 #include "tool/classification.h"
@@ -57,6 +58,14 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
     return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
+/// Ranks train from the same pixels, but a BLAS may have other last digits on another processor.
+sahic::MlrModel of_root(sahic::MlrModel mine) {
+    parallel::Ranks& ranks = parallel::ranks();
+    if (!ranks.several()) return mine;
+    const std::string text = ranks.broadcast("model", sahic::to_json(mine));
+    return ranks.root() ? std::move(mine) : sahic::from_json(text, "the model of rank 0");
+}
+
 tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t classes, bool trained) {
     const auto bytes = static_cast<double>(scene.float_bytes());
     const double values = static_cast<double>(scene.pixels()) * static_cast<double>(classes),
@@ -98,7 +107,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         spectral.first_line = found->first_line();
         spectral.first_sample = found->first_sample();
         model = std::make_shared<const sahic::MlrModel>(
-            tools::train(run, computing, s, *scene.raster(), *found, labels));
+            of_root(tools::train(run, computing, s, *scene.raster(), *found, labels)));
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);

@@ -161,6 +161,7 @@ const tool::Definition tools::sample{
      {"gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif",
       "Test pixels at least 5 pixels away from training pixels"}},
     "",
-    declare};
+    declare,
+    true};
 
 } // namespace hsi

@@ -2,18 +2,12 @@
 #include "core/cuda_module.h"
 
 #include "core/error.h"
+#include "core/module_file.h"
 
 #include <dlfcn.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <mutex>
 #include <system_error>
-
-#ifndef HSI_INSTALLED_MODULES
-#define HSI_INSTALLED_MODULES ""
-#endif
 
 namespace hsi {
 namespace {
@@ -56,40 +50,7 @@ void start_context(int ordinal) {
     if (get && retain && get(&device, ordinal) == 0) retain(&context, device);
 }
 
-std::vector<std::filesystem::path> module_folders() {
-    std::vector<std::filesystem::path> folders;
-    if (const char* env = std::getenv("HSI_MODULE_PATH"); env && *env) folders.emplace_back(env);
-    char exe[4096];
-    const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    exe[n > 0 ? n : 0] = 0;
-    // This code inside a library (GDAL's plugin): modules lie beside it, or in lib/hsi where it is in
-    // lib/gdalplugins; what program has loaded it says nothing.
-    Dl_info here;
-    std::error_code ec;
-    if (dladdr(reinterpret_cast<void*>(&probe), &here) != 0 && here.dli_fname != nullptr) {
-        const auto file = std::filesystem::canonical(here.dli_fname, ec);
-        if (!ec && file != exe) {
-            folders.push_back(file.parent_path());
-            folders.push_back(file.parent_path().parent_path() / "hsi");
-        }
-    }
-    if (*exe) {
-        const auto bin = std::filesystem::path(exe).parent_path();
-        folders.push_back(bin.parent_path() / "lib" / "hsi");
-        folders.push_back(bin / "lib" / "hsi");
-    }
-    if (*HSI_INSTALLED_MODULES) folders.emplace_back(HSI_INSTALLED_MODULES);
-    return folders;
-}
-
-std::filesystem::path module_file(const std::string& algorithm) {
-    for (const auto& folder : module_folders()) {
-        auto file = folder / ("hsi_cuda_" + algorithm + ".so");
-        std::error_code ec;
-        if (std::filesystem::exists(file, ec)) return file;
-    }
-    return {};
-}
+std::string file_of(const std::string& algorithm) { return module_file("hsi_cuda_" + algorithm + ".so"); }
 
 } // namespace
 
@@ -115,17 +76,14 @@ CudaStart::~CudaStart() {
     if (m_thread.joinable()) m_thread.join();
 }
 
-bool cuda_module_present(const std::string& algorithm) { return !module_file(algorithm).empty(); }
+bool cuda_module_present(const std::string& algorithm) { return !file_of(algorithm).empty(); }
 
 void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
-    const auto file = module_file(algorithm);
-    if (file.empty()) {
-        std::string places;
-        for (const auto& folder : module_folders())
-            places += (places.empty() ? "" : ", ") + folder.string();
-        throw Error("the CUDA module hsi_cuda_" + algorithm + ".so was not found (looked in " + places + ")",
+    const auto file = file_of(algorithm);
+    if (file.empty())
+        throw Error("the CUDA module hsi_cuda_" + algorithm + ".so was not found (looked in " +
+                        module_places() + ")",
                     "Build with nvcc, set HSI_MODULE_PATH, or use -device cpu.");
-    }
     void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char* why = dlerror();
@@ -134,7 +92,7 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
     }
     void* address = dlsym(handle, symbol);
     if (!address)
-        throw Error(file.string() + " has no " + symbol + ": it is from another version",
+        throw Error(file + " has no " + symbol + ": it is from another version",
                     "Install tools and modules from the same build.");
     return address;
 }

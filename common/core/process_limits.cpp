@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <thread>
@@ -142,6 +144,22 @@ std::optional<double> share(const std::optional<uint64_t>& quota, const std::opt
     return static_cast<double>(*quota) / static_cast<double>(*period);
 }
 
+std::atomic<int> g_memory_sharers{1}, g_processor_sharers{1}; ///< processes of one job on this machine
+
+std::optional<uint64_t> from_environment(const char* name) {
+    const char* const text = std::getenv(name);
+    return text != nullptr ? natural(text) : std::nullopt;
+}
+
+/// What Slurm has given the job on this node, in bytes; its variables are in megabytes, 0 for all there is.
+std::optional<uint64_t> slurm_memory() {
+    constexpr uint64_t megabyte = uint64_t{1} << 20;
+    if (const auto node = from_environment("SLURM_MEM_PER_NODE")) return *node * megabyte;
+    const auto each = from_environment("SLURM_MEM_PER_CPU"), cpus = from_environment("SLURM_CPUS_ON_NODE");
+    if (each && cpus) return *each * *cpus * megabyte;
+    return std::nullopt;
+}
+
 } // namespace
 
 std::optional<uint64_t> cgroup_memory_limit(const std::string& root) {
@@ -171,10 +189,28 @@ std::optional<double> cgroup_processor_limit(const std::string& root) {
     return limit;
 }
 
+std::string processor_set() {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) != 0) return {};
+    std::string text;
+    for (int i = 0; i < CPU_SETSIZE; ++i)
+        text += CPU_ISSET(i, &set) ? '1' : '0';
+    text.erase(text.find_last_of('1') + 1);
+    return text;
+}
+
+void share_machine(int memory, int processors) {
+    g_memory_sharers = std::max(1, memory);
+    g_processor_sharers = std::max(1, processors);
+}
+
 uint64_t usable_ram() {
-    const uint64_t ram =
+    uint64_t ram =
         static_cast<uint64_t>(sysconf(_SC_PHYS_PAGES)) * static_cast<uint64_t>(sysconf(_SC_PAGE_SIZE));
-    return std::min(ram, cgroup_memory_limit().value_or(ram));
+    ram = std::min(ram, cgroup_memory_limit().value_or(ram));
+    ram = std::min(ram, slurm_memory().value_or(ram));
+    return ram / static_cast<uint64_t>(g_memory_sharers.load());
 }
 
 int usable_processors() {
@@ -182,8 +218,14 @@ int usable_processors() {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) > 0) count = CPU_COUNT(&set);
-    if (const auto limit = cgroup_processor_limit(); limit && *limit < count)
-        count = std::max(1, static_cast<int>(std::ceil(*limit)));
+    count = std::max(1, count / g_processor_sharers.load());
+    // A control group holds all processes of the job on this machine.
+    if (const auto limit = cgroup_processor_limit()) {
+        const double part = *limit / g_memory_sharers.load();
+        if (part < count) count = std::max(1, static_cast<int>(std::ceil(part)));
+    }
+    if (const auto task = from_environment("SLURM_CPUS_PER_TASK"))
+        count = static_cast<int>(std::min<uint64_t>(*task, static_cast<uint64_t>(count)));
     return count;
 }
 

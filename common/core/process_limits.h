@@ -20,11 +20,21 @@ std::optional<uint64_t> cgroup_memory_limit(const std::string& root = {});
 /// cpu.cfs_period_us), in processors: 2.5 for 250 of every 100 ms; nothing when there is none.
 std::optional<double> cgroup_processor_limit(const std::string& root = {});
 
-/// Memory of this machine in bytes, or the control groups' limit when that is lower.
+/// Memory of this machine in bytes, or the control groups' limit or the Slurm job's (SLURM_MEM_PER_NODE,
+/// SLURM_MEM_PER_CPU with SLURM_CPUS_ON_NODE) when that is lower; of this process, when it shares the
+/// machine.
 uint64_t usable_ram();
 
 /// Processors that this process may keep busy: those that it may run on (sched_getaffinity), or the control
-/// groups' share of time, rounded up, when that is lower. At least 1.
+/// groups' share of time, rounded up, when that is lower; of this process, when it shares them, and no more
+/// than SLURM_CPUS_PER_TASK. At least 1.
 int usable_processors();
+
+/// The processors that this process may run on, as a '0' or '1' each.
+std::string processor_set();
+
+/// From now on usable_ram() is a part of `memory` processes, and usable_processors() of `processors`, which
+/// share this machine in one job. Said once, before either is asked.
+void share_machine(int memory, int processors);
 
 } // namespace hsi

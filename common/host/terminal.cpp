@@ -11,6 +11,7 @@
 #include "host/usage_json.h"
 #include "math/simd_target.h"
 #include "tool/execute.h"
+#include "tool/job.h"
 #include "tool/words.h"
 
 #include <cpl_conv.h>
@@ -36,23 +37,25 @@ class Terminal final : public tool::Host {
         m_signals.emplace(m_cancel);
     }
     void progress(double done) override {
-        if (m_stdout_is_output) return;
+        if (m_stdout_is_output || m_silent) return;
         const std::lock_guard lock(m_mutex);
         m_bar_open = done < 1;
         GDALTermProgress(done, nullptr, nullptr);
     }
     void note(const std::string& text) override {
-        if (m_stdout_is_output) return;
+        if (m_stdout_is_output || m_silent) return;
         end_bar();
         std::printf("%s\n", text.c_str());
         std::fflush(stdout);
     }
     void warn(const std::string& text) override {
+        if (m_silent) return;
         end_bar();
         const std::lock_guard lock(m_mutex);
         std::fprintf(stderr, "Warning: %s\n", text.c_str());
     }
     void print(const std::string& text) override {
+        if (m_silent) return;
         end_bar();
         m_printed = true;
         std::FILE* stream = m_stdout_is_output ? stderr : stdout;
@@ -72,6 +75,8 @@ class Terminal final : public tool::Host {
         m_signals.reset();
     }
 
+    /// From now on another process of the job speaks to the user.
+    void be_silent() { m_silent = true; }
     /// Ends the bar's line where it is.
     void end_bar() {
         const std::lock_guard lock(m_mutex);
@@ -106,7 +111,7 @@ class Terminal final : public tool::Host {
     std::optional<SignalGuard> m_signals;
     std::mutex m_mutex; ///< guards the bar and stderr
     bool m_bar_open = false;
-    bool m_stdout_is_output = false, m_printed = false;
+    bool m_stdout_is_output = false, m_printed = false, m_silent = false;
 };
 
 std::vector<KnownOption> known_options(const tool::Call& call) {
@@ -175,6 +180,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
     Terminal terminal;
     const std::string name = definition.executable();
     tool::Outcome outcome;
+    tool::JoinedJob job;
     try {
         tool::Call call(definition);
         std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
@@ -193,6 +199,11 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
             return 0;
         }
         math::select_simd(CPLGetConfigOption("HSI_SIMD", ""));
+        if (std::none_of(words.begin(), words.end(), [](const std::string& word) {
+                return equal_names(word, "--help") || equal_names(word, "-h") || word == "--json-usage";
+            }))
+            job.join(terminal.cancel(), command);
+        if (!job.speaks()) terminal.be_silent();
         const CommandLine line = parse_words(words, known_options(call));
         if (line.help || line.json_usage) {
             std::fputs((line.help ? help_text(call) : usage_json(call)).c_str(), stdout);
@@ -204,7 +215,9 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
     } catch (...) {
         outcome = tool::current_failure(false);
     }
-    if (outcome.code != 0) terminal.print_failure(outcome, name);
+    outcome = job.conclude(outcome);
+    if (outcome.code != 0 && !outcome.what.empty()) terminal.print_failure(outcome, name);
+    job.finish();
     return outcome.code;
 }
 

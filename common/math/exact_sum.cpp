@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "math/exact_sum.h"
 
+#include "core/byte_pack.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -177,6 +179,31 @@ uint64_t ExactSums::bytes() const {
     const auto rows =
         std::count_if(m_digit.begin(), m_digit.end(), [](const auto& row) { return row != nullptr; });
     return (static_cast<uint64_t>(rows) * m_count + m_special.size()) * sizeof(int64_t);
+}
+
+std::string ExactSums::packed() const {
+    BytePacker out;
+    out.put(m_count).put(m_pending).put(m_special);
+    for (const auto& digit : m_digit) {
+        out.put(digit != nullptr);
+        if (digit) out.put(std::vector<int64_t>(digit.get(), digit.get() + m_count));
+    }
+    return out.take();
+}
+
+void ExactSums::add_packed(const std::string& packed) {
+    ByteUnpacker in(packed);
+    ExactSums other(in.one<size_t>());
+    if (other.m_count != m_count) throw Error("internal: exact sums of another number");
+    in.get(other.m_pending);
+    in.get(other.m_special);
+    for (size_t d = 0; d < m_digit.size(); ++d) {
+        if (!in.one<bool>()) continue;
+        const auto values = in.one<std::vector<int64_t>>();
+        if (values.size() != m_count) throw Error("internal: exact sums of another number");
+        std::copy(values.begin(), values.end(), other.row(d));
+    }
+    add(other);
 }
 
 double ExactSums::value(size_t i) const {

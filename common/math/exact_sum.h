@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace hsi::math {
@@ -49,6 +50,10 @@ class ExactSums {
     /// below 2^highest in magnitude (the least and the greatest doubles: -1074, 1024).
     static uint64_t most_bytes(size_t count, int lowest, int highest);
     uint64_t bytes() const; ///< that they take now
+    /// The sums as they are, for another process; add_packed() adds them there. \throws Error when they are
+    /// of another number.
+    std::string packed() const;
+    void add_packed(const std::string& packed);
 
   private:
     void normalise();

@@ -3,8 +3,10 @@
 // those without pixels: virtual_output.cpp.
 #include "raster/raster_sink.h"
 
+#include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/process_limits.h"
+#include "parallel/ranks.h"
 #include "raster/creation_options.h"
 #include "raster/envi_output.h"
 #include "raster/format_trial.h"
@@ -25,8 +27,11 @@
 #include <stdio_ext.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <thread>
 #include <utility>
 
 namespace hsi::raster {
@@ -75,6 +80,70 @@ void RasterSink::Impl::make() {
     open_writer();
 }
 
+void RasterSink::Impl::make_together() {
+    parallel::Ranks& ranks = parallel::ranks();
+    if (!ranks.several()) {
+        file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+        return make();
+    }
+    BytePacker out;
+    if (ranks.root()) {
+        file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+        make();
+        const stream::BlockLayout tiles = raw ? stream::BlockLayout{} : blocks->layout();
+        out.put(raw ? uint64_t{0} : blocks->wanted_bytes()).put(tiles).put(raw_place.has_value());
+        if (const auto& r = raw_place)
+            out.put(std::filesystem::absolute(r->path).string())
+                .put(r->type)
+                .put(r->swapped)
+                .put(r->origin)
+                .put(r->pixel_step)
+                .put(r->line_step)
+                .put(r->band_step)
+                .put(r->sample_bytes);
+    }
+    const std::string bytes = ranks.broadcast("output " + options.role, out.take());
+    if (!ranks.root()) {
+        ByteUnpacker in(bytes);
+        elsewhere.emplace();
+        in.get(elsewhere->cache_bytes);
+        in.get(elsewhere->layout);
+        if (in.one<bool>()) {
+            RawLayout& r = raw_place.emplace();
+            in.get(r.path);
+            in.get(r.type);
+            in.get(r.swapped);
+            in.get(r.origin);
+            in.get(r.pixel_step);
+            in.get(r.line_step);
+            in.get(r.band_step);
+            in.get(r.sample_bytes);
+            open_elsewhere();
+        }
+    }
+    ranks.any("output " + options.role + " is open", false); // nobody works before all have it
+}
+
+/// The root's file, which the file system must show here, too.
+void RasterSink::Impl::open_elsewhere() {
+    constexpr int attempts = 20; // a file system of the network may show it a little later
+    for (int attempt = 1;; ++attempt) {
+        try {
+            raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, spec.shape.lines,
+                                              spec.shape.samples, rule, true);
+            return;
+        } catch (const Error& e) {
+            if (attempt < attempts) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                continue;
+            }
+            throw Error("the temporary file of '" + options.path + "' (" + options.role +
+                            "), which rank 0 has made, is not to be had here: " + e.what(),
+                        "Name a destination on a file system that all ranks share.");
+        }
+    }
+}
+
 void RasterSink::Impl::describe() {
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
 }
@@ -96,6 +165,7 @@ void RasterSink::Impl::open_writer() {
             try {
                 raw = std::make_unique<RawWriter>(*layout, spec.shape.bands, spec.shape.lines,
                                                   spec.shape.samples, rule);
+                raw_place = layout;
             } catch (const Error& e) {
                 throw failure(e.what());
             }
@@ -131,8 +201,7 @@ void RasterSink::Impl::check_side_files() const {
     }
 }
 
-void RasterSink::Impl::tell_moved() const {
-    const int64_t moved = rule.moved();
+void RasterSink::Impl::tell_moved(int64_t moved) const {
     if (moved == 0 || !options.run) return;
     options.run->warn("'" + options.path + "': " + std::to_string(moved) +
                       (moved == 1 ? " value is" : " values are") + " stored as " +
@@ -190,8 +259,7 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
     impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
-    impl->file = std::make_unique<AtomicFile>(options.path, options.overwrite);
-    impl->make();
+    impl->make_together();
     return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
 }
 
@@ -202,7 +270,8 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     try {
         if (m->raw)
             m->raw->write(core, src);
-        else
+        else if (!m->elsewhere) // the root has the same tile
+
             m->blocks->write(core, src);
     } catch (const Error& e) {
         throw m->failure(e.what());
@@ -215,9 +284,13 @@ uint64_t RasterSink::stored_bytes_per_pixel() const {
 
 bool RasterSink::raw_access() const { return m->raw != nullptr; }
 
-uint64_t RasterSink::cache_bytes() const { return m->raw ? 0 : m->blocks->wanted_bytes(); }
+uint64_t RasterSink::cache_bytes() const {
+    if (m->elsewhere) return m->elsewhere->cache_bytes;
+    return m->raw ? 0 : m->blocks->wanted_bytes();
+}
 
 stream::BlockLayout RasterSink::layout() const {
+    if (m->elsewhere) return m->elsewhere->layout;
     return m->raw ? stream::BlockLayout{} : m->blocks->layout();
 }
 
@@ -236,10 +309,13 @@ void RasterSink::commit() {
     };
     try {
         if (s.blocks) s.blocks->finish();
-        if (s.raw) s.raw->close();
+        if (s.raw) s.raw->close(parallel::ranks().several());
     } catch (const Error& e) {
         throw s.failure(e.what());
     }
+    // Waits for all ranks, too: the file is complete behind it.
+    const int64_t moved = parallel::ranks().sum("output " + s.options.role + " is written", s.rule.moved());
+    if (s.elsewhere) return;
     s.blocks.reset();
     s.dataset->FlushCache(true);
     check();
@@ -262,7 +338,7 @@ void RasterSink::commit() {
     }
     try {
         s.hand_over();
-        s.tell_moved();
+        s.tell_moved(moved);
     } catch (const Error& e) {
         throw s.failure(e.what());
     }

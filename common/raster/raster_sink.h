@@ -7,6 +7,7 @@
 
 #include "core/cancel.h"
 #include "raster/raster_source.h"
+#include "stream/shared.h"
 
 #include <array>
 #include <map>
@@ -76,7 +77,9 @@ struct VirtualBand {
 /// True when positions in this SRS are angles. Throws UsageError when PROJ does not know it.
 bool is_geographic(const std::string& srs);
 
-class RasterSink final : public stream::CubeSink {
+/// With several ranks (parallel/ranks.h) the root makes the file, all write their tiles into it where its
+/// layout is known, and the root commits it.
+class RasterSink final : public stream::SharedSink {
   public:
     /// Everything that can be refused before work is done: an existing destination without overwrite, an
     /// unknown extension or driver, a driver that cannot hold the bands, the type or the creation options, a

@@ -32,7 +32,15 @@ struct RasterSink::Impl {
     std::string streamed; ///< the file that goes to standard output byte by byte
     DatasetHandle dataset;
     std::unique_ptr<RawWriter> raw;
+    std::optional<RawLayout> raw_place; ///< of `raw`
     std::unique_ptr<BlockWriter> blocks;
+
+    /// On a rank that is not the root: what the root's file is like. There is neither file nor dataset here.
+    struct Elsewhere {
+        uint64_t cache_bytes = 0;
+        stream::BlockLayout layout;
+    };
+    std::optional<Elsewhere> elsewhere;
 
     ~Impl();
 
@@ -42,6 +50,8 @@ struct RasterSink::Impl {
 
     /// The file with all that describes it, and what writes its pixels.
     void make();
+    /// make() on the root; on the other ranks what they need to write into its file. All together.
+    void make_together();
     /// Nodata, metadata and legend of the dataset.
     void describe();
     /// What stdio still holds goes to the disk.
@@ -49,7 +59,7 @@ struct RasterSink::Impl {
     void check_written(const std::string& path) const;
     void check_side_files() const;
     /// Tells of values that were nodata by chance.
-    void tell_moved() const;
+    void tell_moved(int64_t moved) const;
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();
@@ -64,6 +74,7 @@ struct RasterSink::Impl {
 
   private:
     void open_writer();
+    void open_elsewhere();
     void add_overviews(const CPLStringList& list);
     void stream(const std::string& path) const;
     static int CPL_STDCALL go_on(double, const char*, void* sink);

@@ -35,11 +35,13 @@ class Turn {
 
 } // namespace
 
-RawWriter::RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule)
+RawWriter::RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule,
+                     bool claimed)
     : m_raw(std::move(layout)), m_bands(bands), m_rule(rule),
       m_pixel_interleaved(bands > 1 && m_raw.band_step < m_raw.pixel_step),
       m_file(::open(m_raw.path.c_str(), O_WRONLY | O_CLOEXEC)) {
     if (!m_file) throw Error("cannot write '" + m_raw.path + "': " + reason());
+    if (claimed) return;
     const int64_t size = m_raw.at(bands - 1, lines - 1, samples - 1) + m_raw.sample_bytes;
     int result;
     do
@@ -51,8 +53,13 @@ RawWriter::RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples
     if (result != 0) throw Error(reason());
 }
 
-void RawWriter::close() {
+void RawWriter::close(bool flush) {
     const int fd = m_file.release();
+    if (fd >= 0 && flush && ::fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP) {
+        const Error error(reason());
+        ::close(fd);
+        throw error;
+    }
     if (fd >= 0 && ::close(fd) != 0) throw Error(reason());
 }
 

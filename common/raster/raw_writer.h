@@ -13,13 +13,16 @@ namespace hsi::raster {
 
 class RawWriter {
   public:
-    /// Opens the file and claims its whole space, so that a full disk shows before any work is done. Throws
-    /// Error.
-    RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule);
+    /// Opens the file and, unless that was done (`claimed`), claims its whole space, so that a full disk
+    /// shows before any work is done. Throws Error.
+    RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule,
+              bool claimed = false);
 
     /// Thread-safe. Changes `src` (nodata in place of NaN).
     void write(const Rect& core, const CubeView<float>& src);
-    void close(); ///< throws Error when the system could not write everything
+    /// `flush`: to the disk, for those who open the file elsewhere. Throws Error when the system could not
+    /// write everything.
+    void close(bool flush = false);
 
   private:
     void write_rows(const Rect& core, const CubeView<float>& src);

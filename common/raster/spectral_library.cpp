@@ -2,6 +2,7 @@
 #include "raster/spectral_library.h"
 
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "raster/atomic_file.h"
 #include "raster/envi_header.h"
 #include "raster/gdal_errors.h"
@@ -332,6 +333,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     for (const auto& name : library.names)
         names.push_back(envi_name(name));
     header.set("spectra names", envi_list_text(names));
+    if (!parallel::ranks().root()) return; // it is the root's file
     auto file = std::make_unique<AtomicFile>(path, output.overwrite);
     write_file(output, header_of(file->path()), header.text());
     write_file(output, file->path(),

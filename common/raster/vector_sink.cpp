@@ -2,6 +2,7 @@
 #include "raster/vector_sink.h"
 
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "raster/atomic_file.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
@@ -213,6 +214,7 @@ bool opens_again(GDALDriver* driver) { return has_capability(driver, GDAL_DCAP_O
 
 void write_points(const VectorOptions& options, const PointLayer& layer) {
     check_vector_output(options);
+    if (!parallel::ranks().root()) return; // it is the root's file
     GDALDriver* driver = choose_driver(options);
     auto file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "stream/band_statistics.h"
 
+#include "core/byte_pack.h"
+#include "parallel/ranks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -124,6 +127,32 @@ void BandStatisticsScan::merge(const std::vector<math::ExactSum>& sums, const st
     }
     m_valid += valid;
     m_invalid += invalid;
+}
+
+void BandStatisticsScan::exchange(parallel::Ranks& ranks) {
+    const auto packed = [](const BandStatisticsScan& s) {
+        return BytePacker().put(s.m_sum).put(s.m_finite).put(s.m_valid).put(s.m_invalid).take();
+    };
+    const auto unpacked = [bands = static_cast<int>(m_sum.size())](const std::string& bytes) {
+        BandStatisticsScan s(bands);
+        ByteUnpacker in(bytes);
+        in.get(s.m_sum);
+        in.get(s.m_finite);
+        in.get(s.m_valid);
+        in.get(s.m_invalid);
+        return s;
+    };
+    const BandStatisticsScan whole = unpacked(
+        ranks.reduce("band statistics", packed(*this), [&](const std::string& a, const std::string& b) {
+            BandStatisticsScan both = unpacked(a);
+            const BandStatisticsScan other = unpacked(b);
+            both.merge(other.m_sum, other.m_finite, other.m_valid, other.m_invalid);
+            return packed(both);
+        }));
+    m_sum = whole.m_sum;
+    m_finite = whole.m_finite;
+    m_valid = whole.m_valid;
+    m_invalid = whole.m_invalid;
 }
 
 BandStatistics BandStatisticsScan::result() const {

@@ -4,6 +4,7 @@
 
 #include "math/exact_sum.h"
 #include "stream/operation.h"
+#include "stream/shared.h"
 
 #include <cstdint>
 #include <vector>
@@ -27,7 +28,7 @@ struct BandStatistics {
 };
 
 /// The scan. result() is complete after run_pass().
-class BandStatisticsScan : public Operation {
+class BandStatisticsScan : public Operation, public Divisible {
   public:
     explicit BandStatisticsScan(int bands)
         : m_sum(static_cast<size_t>(bands)), m_finite(static_cast<size_t>(bands)) {}
@@ -36,6 +37,7 @@ class BandStatisticsScan : public Operation {
     uint64_t preferred_bytes() const override { return uint64_t{16} << 20; }
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
+    void exchange(parallel::Ranks& ranks) override;
     BandStatistics result() const;
 
   protected:

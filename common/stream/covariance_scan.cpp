@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "stream/covariance_scan.h"
 
+#include "core/byte_pack.h"
+#include "parallel/ranks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -518,6 +521,34 @@ void CovarianceSums::add_block(int64_t count, const double* block_sum, const flo
     }
 }
 
+std::string CovarianceSums::packed() const {
+    return BytePacker()
+        .put(valid)
+        .put(invalid)
+        .put(finite)
+        .put(level)
+        .put(varies)
+        .put(sum.packed())
+        .put(product.packed())
+        .take();
+}
+
+CovarianceSums CovarianceSums::unpacked(int bands, const std::string& bytes) {
+    CovarianceSums sums(bands);
+    ByteUnpacker in(bytes);
+    in.get(sums.valid);
+    in.get(sums.invalid);
+    in.get(sums.finite);
+    in.get(sums.level);
+    in.get(sums.varies);
+    std::string exact;
+    in.get(exact);
+    sums.sum.add_packed(exact);
+    in.get(exact);
+    sums.product.add_packed(exact);
+    return sums;
+}
+
 void CovarianceSums::add(const CovarianceSums& other) {
     for (size_t b = 0; b < level.size() && other.valid > 0; ++b) {
         if (valid == 0) level[b] = other.level[b];
@@ -542,6 +573,16 @@ std::unique_ptr<Worker> CovarianceScan::start(int, const TileLimits&) {
 }
 
 void CovarianceScan::stop(Worker& worker) { merge(static_cast<const SumsWorker&>(worker).sums); }
+
+void CovarianceScan::exchange(parallel::Ranks& ranks) {
+    m_total = CovarianceSums::unpacked(
+        bands(),
+        ranks.reduce("covariance", m_total.packed(), [this](const std::string& a, const std::string& b) {
+            CovarianceSums both = CovarianceSums::unpacked(bands(), a);
+            both.add(CovarianceSums::unpacked(bands(), b));
+            return both.packed();
+        }));
+}
 
 SceneCovariance CovarianceScan::result() const {
     SceneCovariance r;

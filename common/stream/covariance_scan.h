@@ -10,9 +10,11 @@
 
 #include "math/exact_sum.h"
 #include "stream/operation.h"
+#include "stream/shared.h"
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace hsi::stream {
@@ -51,6 +53,9 @@ struct CovarianceSums {
                    int64_t pitch);
     void add(const CovarianceSums& other);
     static uint64_t bytes(int bands); ///< at most
+    /// As they are, for another process, and back. \throws Error when that has fewer or more bands.
+    std::string packed() const;
+    static CovarianceSums unpacked(int bands, const std::string& bytes);
 
     int bands;
     int64_t valid = 0, invalid = 0;
@@ -62,7 +67,7 @@ struct CovarianceSums {
 };
 
 /// The scan. result() is complete after run_pass().
-class CovarianceScan : public Operation {
+class CovarianceScan : public Operation, public Divisible {
   public:
     explicit CovarianceScan(int bands, Products products = Products::single)
         : m_total(bands), m_products(products) {}
@@ -72,6 +77,7 @@ class CovarianceScan : public Operation {
     uint64_t preferred_bytes() const override;
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
+    void exchange(parallel::Ranks& ranks) override;
     SceneCovariance result() const;
 
   protected:

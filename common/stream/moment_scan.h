@@ -35,6 +35,8 @@ class MomentScan final : public CovarianceScan {
     uint64_t preferred_bytes() const override;
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
+    /// Differences across the borders of blocks want both sides in one process.
+    bool divides() const override { return !m_with_differences; }
     SceneMoments result() const;
 
   private:

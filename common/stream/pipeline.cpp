@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: MIT
 #include "stream/pipeline.h"
 
+#include "core/byte_pack.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "parallel/threads.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <numeric>
+#include <optional>
+#include <thread>
 
 namespace hsi::stream {
 namespace {
@@ -63,6 +69,8 @@ class Turnstile {
     bool m_aborted = false;
 };
 
+bool is_shared(const CubeSink* sink) { return dynamic_cast<const SharedSink*>(sink) != nullptr; }
+
 class PassRun {
   public:
     PassRun(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
@@ -70,7 +78,10 @@ class PassRun {
         : m_source(source), m_operation(operation), m_sinks(sinks), m_plan(plan), m_options(options),
           m_outputs(operation.output_bands()), m_limits(limits_of(plan)),
           m_count(options.only ? static_cast<int64_t>(options.only->size()) : plan.size()),
-          m_ordered(std::any_of(sinks.begin(), sinks.end(), [](CubeSink* s) { return !s->concurrent(); })) {
+          m_ordered(std::any_of(sinks.begin(), sinks.end(), [](CubeSink* s) { return !s->concurrent(); })),
+          m_divisible(dynamic_cast<Divisible*>(&operation)),
+          m_divided(m_ranks.several() && m_divisible != nullptr && m_divisible->divides() &&
+                    std::all_of(sinks.begin(), sinks.end(), is_shared)) {
         if (m_outputs.size() != sinks.size())
             throw Error("internal: an operation's outputs and sinks differ in number");
     }
@@ -80,16 +91,21 @@ class PassRun {
         const int lanes = static_cast<int>(std::clamp<int64_t>(m_count, 1, m_plan.lanes()));
         m_workers.resize(static_cast<size_t>(lanes));
         if (m_options.progress) m_options.progress(0.0);
+        std::optional<parallel::SharedTiles> shared;
+        if (m_divided) {
+            agree_on_plan();
+            m_shared = &shared.emplace(m_ranks, m_count);
+        }
+        // At the root of several ranks one more: it writes what the others send.
+        const bool takes_in = m_divided && m_ordered && m_ranks.root();
         parallel::on_threads(
-            lanes, [this](int lane) { run_lane(lane); },
+            lanes + (takes_in ? 1 : 0), [&](int lane) { lane < lanes ? run_lane(lane) : take_in(); },
             [this] {
                 m_stop.store(true);
                 m_turnstile.abort();
             });
         for (auto& worker : m_workers)
             if (worker) m_operation.stop(*worker);
-        if (m_options.progress) m_options.progress(1.0);
-
         m_report.name = m_options.name;
         m_report.tiles = m_count;
         m_report.tile_samples = m_plan.max_core_samples();
@@ -98,10 +114,125 @@ class PassRun {
         m_report.lanes = lanes;
         m_report.buffer_bytes = plan_bytes(m_source, m_operation, m_plan);
         m_report.seconds = seconds_since(begin);
+        if (m_divided) {
+            add_ranks();
+            m_divisible->exchange(m_ranks);
+            m_report.seconds = seconds_since(begin);
+        }
+        if (m_options.progress) m_options.progress(1.0);
         return m_report;
     }
 
   private:
+    /// Ranks that cut a scene differently would leave holes.
+    void agree_on_plan() {
+        m_ranks.agree("plan of " + m_options.name,
+                      std::to_string(m_count) + " tiles of " + std::to_string(m_plan.tile_samples()) + "x" +
+                          std::to_string(m_plan.tile_lines()),
+                      "cuts the scene otherwise", "Give all ranks the same -memory, -threads and -tile.");
+    }
+
+    /// What every rank did; waits for all of them.
+    void add_ranks() {
+        RankPass mine{m_done,
+                      m_report.lanes,
+                      m_report.bytes_read,
+                      m_report.bytes_written,
+                      m_report.seconds,
+                      m_report.read_seconds,
+                      m_report.compute_seconds,
+                      m_report.write_seconds,
+                      m_shared->waited()};
+        m_report.bytes_read = m_report.bytes_written = 0;
+        m_report.read_seconds = m_report.compute_seconds = m_report.write_seconds = 0;
+        for (const std::string& bytes :
+             m_ranks.all("pass " + m_options.name, BytePacker().put(mine).take())) {
+            const RankPass& one = m_report.ranks.emplace_back(ByteUnpacker(bytes).one<RankPass>());
+            m_report.bytes_read += one.bytes_read;
+            m_report.bytes_written += one.bytes_written;
+            m_report.read_seconds += one.read_seconds;
+            m_report.compute_seconds += one.compute_seconds;
+            m_report.write_seconds += one.write_seconds;
+        }
+    }
+
+    bool given_up() const {
+        return m_stop.load() || (m_options.cancel != nullptr && m_options.cancel->requested());
+    }
+
+    /// The next tile's position; none at the end.
+    std::optional<int64_t> next_position(int lane) {
+        if (m_options.cancel && m_options.cancel->requested()) throw Cancelled();
+        if (m_stop.load()) return std::nullopt;
+        if (m_shared != nullptr) return m_shared->next(lane, [this] { return given_up(); });
+        const int64_t position = m_next.fetch_add(1);
+        return position < m_count ? std::optional(position) : std::nullopt;
+    }
+
+    /// At the root: writes the tiles of the other ranks in their places of the order.
+    void take_in() {
+        const auto give_up = [this] { return given_up(); };
+        std::vector<HostBuffer<float>> parts;
+        for (const int bands : m_outputs)
+            parts.emplace_back(paged_allocator(),
+                               static_cast<size_t>(bands * m_limits.core_samples * m_limits.core_lines));
+        PassReport mine; // counted by those who have computed them
+        for (int64_t position = 0; position < m_count; ++position) {
+            const auto owner = m_shared->owner(position, give_up);
+            if (!owner) return;
+            if (*owner == 0) continue;
+            const Tile tile = tile_at(position);
+            std::vector<CubeView<float>> views;
+            if (!m_turnstile.enter(position)) return;
+            for (size_t k = 0; k < parts.size(); ++k) {
+                views.push_back(
+                    CubeView<float>::packed(parts[k].data(), m_outputs[k], tile.core.h, tile.core.w));
+                m_shared->receive(position, *owner, parts[k].data(), part_bytes(k, tile), give_up);
+            }
+            write(tile, views, mine);
+            m_turnstile.leave();
+            tick();
+        }
+    }
+
+    size_t part_bytes(size_t output, const Tile& tile) const {
+        return static_cast<size_t>(m_outputs[output] * tile.core.area()) * sizeof(float);
+    }
+
+    void write(const Tile& tile, const std::vector<CubeView<float>>& views, PassReport& mine) {
+        const auto t0 = Clock::now();
+        for (size_t k = 0; k < m_sinks.size(); ++k) {
+            // All ranks have gone through all tiles: one of them writes.
+            if (!m_divided && !m_ranks.root() && is_shared(m_sinks[k])) continue;
+            try {
+                m_sinks[k]->write(tile.core, views[k]);
+            } catch (const Error& e) {
+                throw Error(std::string(e.what()) + ", " + where(tile.core), e.advice());
+            }
+            mine.bytes_written +=
+                static_cast<uint64_t>(tile.core.area()) * m_sinks[k]->stored_bytes_per_pixel();
+        }
+        mine.write_seconds += seconds_since(t0);
+    }
+
+    /// To the sinks, or to the root, which has them.
+    void hand_on(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
+                 PassReport& mine) {
+        if (m_divided && m_ordered && !m_ranks.root()) {
+            const auto t0 = Clock::now();
+            for (size_t k = 0; k < m_sinks.size(); ++k) {
+                m_shared->send(position, views[k].data, part_bytes(k, tile), [this] { return given_up(); });
+                mine.bytes_written +=
+                    static_cast<uint64_t>(tile.core.area()) * m_sinks[k]->stored_bytes_per_pixel();
+            }
+            mine.write_seconds += seconds_since(t0);
+            return;
+        }
+        if (m_ordered && !m_turnstile.enter(position)) return;
+        write(tile, views, mine);
+        if (m_ordered) m_turnstile.leave();
+    }
+
     void run_lane(int lane) {
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
@@ -118,11 +249,10 @@ class PassRun {
 
         PassReport mine;
         std::vector<CubeView<float>> out_views(m_outputs.size());
-        for (int64_t position = m_next.fetch_add(1); position < m_count; position = m_next.fetch_add(1)) {
-            if (m_options.cancel && m_options.cancel->requested()) throw Cancelled();
-            if (m_stop.load()) return;
+        while (const auto next = next_position(lane)) {
+            const int64_t position = *next;
             const Tile tile = tile_at(position);
-            if (position + m_plan.lanes() < m_count)
+            if (m_shared == nullptr && position + m_plan.lanes() < m_count)
                 reader->prefetch(tile_at(position + m_plan.lanes()).window);
 
             auto t0 = Clock::now();
@@ -148,20 +278,10 @@ class PassRun {
             worker->process(tile, in_view, out_views);
             mine.compute_seconds += seconds_since(t0);
 
-            if (!m_sinks.empty()) {
-                if (m_ordered && !m_turnstile.enter(position)) return;
-                t0 = Clock::now();
-                for (size_t k = 0; k < m_sinks.size(); ++k) {
-                    try {
-                        m_sinks[k]->write(tile.core, out_views[k]);
-                    } catch (const Error& e) {
-                        throw Error(std::string(e.what()) + ", " + where(tile.core), e.advice());
-                    }
-                    mine.bytes_written +=
-                        static_cast<uint64_t>(tile.core.area()) * m_sinks[k]->stored_bytes_per_pixel();
-                }
-                mine.write_seconds += seconds_since(t0);
-                if (m_ordered) m_turnstile.leave();
+            if (!m_sinks.empty()) hand_on(position, tile, out_views, mine);
+            {
+                const std::lock_guard lock(m_mutex);
+                ++m_done;
             }
             tick();
         }
@@ -177,11 +297,13 @@ class PassRun {
         return m_plan.tile(m_options.only ? (*m_options.only)[static_cast<size_t>(position)] : position);
     }
 
+    /// Of the tiles that are shared those count that somebody has taken, less those that are in the making
+    /// here.
     void tick() {
         const std::lock_guard lock(m_mutex);
-        ++m_done;
-        if (m_options.progress)
-            m_options.progress(static_cast<double>(m_done) / static_cast<double>(m_count));
+        const int64_t done =
+            m_shared != nullptr ? std::max<int64_t>(0, m_shared->assigned() - m_plan.lanes()) : m_done;
+        if (m_options.progress) m_options.progress(static_cast<double>(done) / static_cast<double>(m_count));
     }
 
     const CubeSource& m_source;
@@ -193,6 +315,10 @@ class PassRun {
     const TileLimits m_limits;
     const int64_t m_count;
     const bool m_ordered;
+    parallel::Ranks& m_ranks = parallel::ranks();
+    Divisible* const m_divisible;
+    const bool m_divided;                      ///< the tiles are shared among ranks
+    parallel::SharedTiles* m_shared = nullptr; ///< with them
     Turnstile m_turnstile;
     std::atomic<int64_t> m_next{0};
     std::atomic<bool> m_stop{false};
@@ -201,6 +327,18 @@ class PassRun {
     int64_t m_done = 0;
     std::vector<std::unique_ptr<Worker>> m_workers; ///< a slot a lane, each touched by its own lane only
 };
+
+/// Enough tiles to keep the lanes of all ranks busy to the end, as plan_tiles() does it for one.
+TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
+    if (ranks < 2 || r.forced_lines > 0) return plan;
+    const int64_t across = (r.samples + plan.tile_samples() - 1) / plan.tile_samples();
+    const int64_t rows = std::max<int64_t>(1, int64_t{3} * r.lanes * ranks / across);
+    const int64_t unit = std::lcm(std::max<int64_t>(1, r.block_lines), r.align_lines);
+    const int64_t least = std::max<int64_t>({8, 2 * r.halo, (r.lines + rows - 1) / rows});
+    const int64_t lines = (least + unit - 1) / unit * unit;
+    if (lines >= plan.tile_lines()) return plan;
+    return {r.samples, r.lines, plan.tile_samples(), lines, r.halo, plan.lanes()};
+}
 
 } // namespace
 
@@ -243,7 +381,8 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
     request.device_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return operation.device_bytes(TileLimits{ws, wl, cs, cl});
     };
-    return plan_tiles(request);
+    const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
+    return enough_for(ranks, plan_tiles(request), request);
 }
 
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan) {

@@ -18,6 +18,16 @@
 
 namespace hsi::stream {
 
+/// What one rank of a job did in a pass.
+struct RankPass {
+    int64_t tiles = 0;
+    int lanes = 0;
+    uint64_t bytes_read = 0, bytes_written = 0;
+    double seconds = 0; ///< until it had no more tiles
+    double read_seconds = 0, compute_seconds = 0, write_seconds = 0;
+    double wait_seconds = 0; ///< for tiles, summed over lanes
+};
+
 struct PassReport {
     std::string name;
     int64_t tiles = 0;
@@ -27,6 +37,7 @@ struct PassReport {
     uint64_t buffer_bytes = 0;                                       ///< host memory planned for all lanes
     double seconds = 0;                                              ///< wall clock of the pass
     double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over lanes
+    std::vector<RankPass> ranks; ///< with several: of each; the sums above are then those of all
 };
 
 struct PassOptions {
@@ -39,6 +50,7 @@ struct PassOptions {
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress;       ///< share of the tiles done, called by one thread at a time
     const std::vector<int64_t>* only = nullptr; ///< tiles to visit (indices of the plan); all when null
+    int ranks = 0; ///< for a plan: ranks that share the tiles; 0: those that there are
 };
 
 /// The plan that run_pass() would use (for -dry-run, and for callers that keep something for each tile).
@@ -49,6 +61,10 @@ uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const 
 
 /// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any lane; an error
 /// while reading or writing says which tile. Throws Cancelled when options.cancel was set.
+///
+/// With several ranks, which all call this with the same plan, the tiles of a Divisible operation
+/// (stream/shared.h) are shared among them unless a sink is a rank's own; any other operation is run as a
+/// whole by each of them, and the root alone writes to shared sinks.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options);
 

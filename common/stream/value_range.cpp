@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "stream/value_range.h"
 
+#include "core/byte_pack.h"
+#include "parallel/ranks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,6 +13,7 @@ namespace hsi::stream {
 namespace {
 
 constexpr int64_t wanted_pixels = 4096;
+enum Seen : uint8_t { unseen, seen, seen_valid, seen_far_outside };
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 } // namespace
@@ -69,10 +73,14 @@ class RangeWatch::Reader final : public CubeReader {
         };
         for (int64_t y = next(window.y); y < window.bottom(); y += step) {
             m_places.clear();
+            m_indices.clear();
             for (int64_t x = next(window.x); x < window.right(); x += step) {
                 const int64_t index = (y - first) / step * m_owner.m_across + (x - first) / step;
-                if (m_owner.m_seen[static_cast<size_t>(index)].exchange(1, std::memory_order_relaxed) == 0)
+                if (m_owner.m_seen[static_cast<size_t>(index)].exchange(seen, std::memory_order_relaxed) ==
+                    unseen) {
                     m_places.push_back(x - window.x);
+                    m_indices.push_back(static_cast<size_t>(index));
+                }
             }
             if (!m_places.empty()) look_at(dst, y - window.y);
         }
@@ -107,7 +115,10 @@ class RangeWatch::Reader final : public CubeReader {
             m_sound[i] &= m_nonzero[i];
             if (m_sound[i] == 0) continue;
             ++m_valid;
-            if (2 * m_outside[i] > limits.varying || (limits.amounts && m_faint[i] != 0)) ++m_far_outside;
+            const bool outside = 2 * m_outside[i] > limits.varying || (limits.amounts && m_faint[i] != 0);
+            m_far_outside += outside ? 1 : 0;
+            m_owner.m_seen[m_indices[i]].store(outside ? seen_far_outside : seen_valid,
+                                               std::memory_order_relaxed);
         }
         for (size_t b = 0; b < bands; ++b) {
             float low = m_minimum[b], high = m_maximum[b];
@@ -125,7 +136,8 @@ class RangeWatch::Reader final : public CubeReader {
     const RangeWatch& m_owner;
     std::unique_ptr<CubeReader> m_reader;
     std::vector<int64_t> m_places;
-    std::vector<float> m_values; ///< [band][place]
+    std::vector<size_t> m_indices; ///< of the places, in the grid
+    std::vector<float> m_values;   ///< [band][place]
     std::vector<int32_t> m_sound, m_nonzero, m_faint, m_outside;
     int64_t m_valid = 0, m_far_outside = 0;
     std::vector<float> m_minimum, m_maximum;
@@ -145,6 +157,47 @@ RangeWatch::RangeWatch(const CubeSource& from, ValueRange known)
 }
 
 RangeWatch::~RangeWatch() = default;
+
+void RangeWatch::exchange(parallel::Ranks& ranks) const {
+    if (!ranks.several()) return;
+    const size_t bands = static_cast<size_t>(shape().bands);
+    std::vector<uint8_t> grid(m_seen.begin(), m_seen.end());
+    m_minimum.resize(bands, infinity);
+    m_maximum.resize(bands, -infinity);
+    const auto packed = [](const std::vector<uint8_t>& g, const std::vector<float>& low,
+                           const std::vector<float>& high) {
+        return BytePacker().put(g).put(low).put(high).take();
+    };
+    // A pixel that two ranks have seen is the same for both: the greater Seen is the one that says more.
+    const std::string whole = ranks.reduce(
+        "values", packed(grid, m_minimum, m_maximum), [&](const std::string& a, const std::string& b) {
+            ByteUnpacker one(a), other(b);
+            std::vector<uint8_t> g, h;
+            one.get(g);
+            other.get(h);
+            std::transform(g.begin(), g.end(), h.begin(), g.begin(),
+                           [](uint8_t p, uint8_t q) { return std::max(p, q); });
+            std::vector<float> low, high, l, h2;
+            one.get(low);
+            one.get(high);
+            other.get(l);
+            other.get(h2);
+            for (size_t k = 0; k < bands; ++k) {
+                low[k] = std::min(low[k], l[k]);
+                high[k] = std::max(high[k], h2[k]);
+            }
+            return packed(g, low, high);
+        });
+    ByteUnpacker in(whole);
+    in.get(grid);
+    in.get(m_minimum);
+    in.get(m_maximum);
+    m_far_outside = std::count(grid.begin(), grid.end(), seen_far_outside);
+    m_valid = std::count(grid.begin(), grid.end(), seen_valid) + m_far_outside;
+    if (m_valid > 0) return;
+    m_minimum.clear();
+    m_maximum.clear();
+}
 
 std::unique_ptr<CubeReader> RangeWatch::open_reader() const { return std::make_unique<Reader>(*this); }
 

@@ -11,6 +11,10 @@
 #include <mutex>
 #include <vector>
 
+namespace hsi::parallel {
+class Ranks;
+}
+
 namespace hsi::stream {
 
 /// Of the values that something was made from, a band each. All empty, or `mean` alone: unknown.
@@ -39,6 +43,10 @@ class RangeWatch final : public CubeSource {
     uint64_t reader_bytes() const override { return m_from.reader_bytes(); }
     uint64_t stored_bytes_per_pixel() const override { return m_from.stored_bytes_per_pixel(); }
 
+    /// All ranks together, after the pass, whether they have shared it or not: what they have seen becomes
+    /// the whole.
+    void exchange(parallel::Ranks& ranks) const;
+
     // Complete when all readers are gone.
     int64_t valid() const { return m_valid; }             ///< valid pixels of the grid
     int64_t far_outside() const { return m_far_outside; } ///< of these
@@ -52,8 +60,9 @@ class RangeWatch final : public CubeSource {
     const CubeSource& m_from;
     std::unique_ptr<const Limits> m_limits;
     int64_t m_step = 1, m_first = 0, m_across = 0;
-    mutable std::vector<std::atomic<uint8_t>> m_seen; ///< a pixel of the grid each: windows of tiles overlap
-    mutable std::mutex m_mutex;                       ///< guards what follows
+    /// A Seen of each pixel of the grid: windows of tiles overlap.
+    mutable std::vector<std::atomic<uint8_t>> m_seen;
+    mutable std::mutex m_mutex; ///< guards what follows
     mutable int64_t m_valid = 0, m_far_outside = 0;
     mutable std::vector<float> m_minimum, m_maximum;
 };

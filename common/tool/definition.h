@@ -51,6 +51,7 @@ struct Definition {
     std::vector<Example> examples;
     std::string notes; ///< further lines of the help; may be empty
     std::function<void(Call& call)> declare;
+    bool one_process = false; ///< several ranks do it no faster: rank 0 works, and the others wait
 
     std::string executable() const { return "gdal_hsi_" + name; }
 };

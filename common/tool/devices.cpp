@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "tool/devices.h"
 
+#include "parallel/ranks.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -21,6 +23,8 @@ std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devi
 void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
     const std::string text = describe_devices(run, devices, simd);
     run.report()["device"] = text;
+    if (parallel::Ranks& ranks = parallel::ranks(); ranks.several())
+        run.report()["rank_devices"] = ranks.all("device", text);
     run.note("Device: " + text);
 }
 
@@ -47,6 +51,12 @@ std::string describe(const Estimate& estimate, bool with_device) {
     return "CPU" + about(estimate.cpu) + (with_device ? "; CUDA" + about(estimate.device) : "");
 }
 
+uint64_t least_of_ranks(uint64_t free_device_memory) {
+    return parallel::ranks().least("free device memory", free_device_memory);
+}
+
+bool is_one_of_several() { return parallel::ranks().several(); }
+
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, const Work& work,
                                        size_t most) {
     const auto& choice = run.options().device;
@@ -60,6 +70,12 @@ std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, c
     }
     if (choice.kind == DeviceChoice::Kind::automatic && seconds.device >= seconds.cpu) return {};
     auto devices = hsi::choose_devices(choice, algorithm);
+    if (parallel::Ranks& ranks = parallel::ranks();
+        ranks.several() && choice.kind == DeviceChoice::Kind::automatic) {
+        // All ranks compute in one place: a device's last digits are not the processor's.
+        if (ranks.any("devices of " + algorithm, devices.empty())) return {};
+        devices = {cuda_devices()[static_cast<size_t>(ranks.local_rank()) % cuda_devices().size()]};
+    }
     if (devices.size() > most) {
         run.warn("this tool computes on one device: CUDA " + std::to_string(devices.front().ordinal));
         devices.resize(most);

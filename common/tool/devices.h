@@ -44,6 +44,10 @@ std::string describe(const Estimate& estimate, bool with_device);
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, const Work& work,
                                        size_t most = std::numeric_limits<size_t>::max());
 
+/// Of the ranks of a job; all together.
+uint64_t least_of_ranks(uint64_t free_device_memory);
+bool is_one_of_several();
+
 /// The backend of an algorithm where the user wants it. On devices it starts beside what the tool does first
 /// (a scan waits for the file alone); when it cannot and a GPU was not asked for by name, the CPU takes its
 /// place, with a warning. Backend: an interface with free_memory(), made by make_cpu() or by the module
@@ -98,8 +102,10 @@ class Computing {
     void wait() {
         try {
             std::tie(m_backend, m_free) = m_starting.get();
+            m_free = least_of_ranks(m_free);
         } catch (const Error& e) {
-            if (m_run.options().device.kind == DeviceChoice::Kind::cuda) throw;
+            // With several ranks the others are on their devices.
+            if (m_run.options().device.kind == DeviceChoice::Kind::cuda || is_one_of_several()) throw;
             m_devices.clear();
             m_run.warn(std::string(e.what()) + "; computing on the CPU");
             if (m_told) m_run.report()["device"] = describe_devices(m_run, m_devices, m_simd);

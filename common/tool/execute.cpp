@@ -4,6 +4,7 @@
 #include "core/cuda_module.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "parallel/ranks.h"
 #include "raster/gdal_errors.h"
 #include "raster/side_files.h"
 #include "tool/run_impl.h"
@@ -57,6 +58,30 @@ Json own_options(const Call& call) {
     return own;
 }
 
+/// Whether this rank has to do anything. What ranks decide by is made the same for all of them.
+bool take_part(Call& call) {
+    parallel::Ranks& ranks = parallel::ranks();
+    if (!ranks.several()) return true;
+    CommonOptions& options = call.options();
+    if (call.definition().one_process || options.dry_run) {
+        if (!ranks.root()) return false;
+        ranks.work_alone();
+        return true;
+    }
+    options.memory = ranks.least("memory", options.memory);
+    options.device_memory = ranks.least("device memory", options.device_memory);
+    options.threads = static_cast<int>(ranks.least("threads", static_cast<uint64_t>(options.threads)));
+    // A rank takes one of the devices that the ranks of its node share.
+    if (DeviceChoice& choice = options.device; choice.kind == DeviceChoice::Kind::cuda) {
+        const auto local = static_cast<size_t>(ranks.local_rank());
+        if (!choice.devices.empty())
+            choice.devices = {choice.devices[local % choice.devices.size()]};
+        else if (const size_t count = cuda_devices().size(); count > 0)
+            choice.devices = {static_cast<int>(local % count)};
+    }
+    return true;
+}
+
 struct HostEnding {
     Host* host = nullptr;
     ~HostEnding() {
@@ -96,6 +121,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
     try {
         call.finish();
         CommonOptions& options = call.options();
+        if (!take_part(call)) return {};
         const auto files = std::make_shared<raster::RunFiles>();
         options.destination.history = command;
         options.destination.memory = options.memory / 4;
@@ -120,6 +146,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.check_report();
         report_possible = true;
         call.run_checks();
+        if (parallel::ranks().job_size() > 1 && call.definition().one_process)
+            run->note("One process is enough for " + run->tool() + ": rank 0 works, the others wait.");
 
         const CudaStart start(options.device);
 
@@ -130,12 +158,14 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         // The body went on after these: they are not the end of the work, but nothing may be lost silently.
         for (const std::string& text : host.library_failures())
             run->warn("GDAL: " + one_line(text));
+        if (!parallel::ranks().root()) return {};
+        parallel::ranks().await_others();
         state.commit();
         host.committed();
         return {};
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
-        if (run) RunAccess::state(*run).tell_beyond_float(); // perhaps the reason
+        if (run) RunAccess::state(*run).tell_beyond_float(false); // perhaps the reason
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
                 RunAccess::state(*run).write_failure_report(failure);

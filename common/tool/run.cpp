@@ -6,6 +6,7 @@
 #include "core/host_memory.h"
 #include "core/text_file.h"
 #include "math/simd_target.h"
+#include "parallel/ranks.h"
 #include "raster/side_files.h"
 #include "tool/words.h"
 
@@ -82,7 +83,19 @@ Json describe(const CommonOptions& o) {
 }
 
 Json describe(const stream::PassReport& p) {
-    return Json{
+    Json ranks = Json::array();
+    for (const stream::RankPass& r : p.ranks)
+        ranks.push_back({{"host", parallel::ranks().host(static_cast<int>(ranks.size()))},
+                         {"tiles", r.tiles},
+                         {"lanes", r.lanes},
+                         {"bytes_read", r.bytes_read},
+                         {"bytes_written", r.bytes_written},
+                         {"seconds", r.seconds},
+                         {"read_seconds", r.read_seconds},
+                         {"compute_seconds", r.compute_seconds},
+                         {"write_seconds", r.write_seconds},
+                         {"wait_seconds", r.wait_seconds}});
+    Json json{
         {"name", p.name},
         {"tiles", p.tiles},
         {"tile_samples", p.tile_samples},
@@ -97,6 +110,8 @@ Json describe(const stream::PassReport& p) {
         {"compute_seconds", p.compute_seconds},
         {"write_seconds", p.write_seconds},
     };
+    if (!ranks.empty()) json["ranks"] = std::move(ranks);
+    return json;
 }
 
 /// A report of an earlier run, or an empty file: -report replaces these without -overwrite.
@@ -161,9 +176,12 @@ void Run::Impl::warn(const std::string& text) {
     host.warn(text);
 }
 
-void Run::Impl::tell_beyond_float() {
+void Run::Impl::tell_beyond_float(bool together) {
     for (const auto& file : std::exchange(watched, {})) {
-        if (!file->met_infinity() || host.cancel().requested()) continue;
+        const bool met =
+            together ? parallel::ranks().any("infinities", file->met_infinity()) : file->met_infinity();
+        if (!parallel::ranks().root()) continue;
+        if (!met || host.cancel().requested()) continue;
         try {
             const auto beyond = file->count_beyond_float();
             if (beyond.values == 0) continue; // infinities of the file
@@ -178,7 +196,7 @@ void Run::Impl::tell_beyond_float() {
 }
 
 void Run::Impl::finish() {
-    tell_beyond_float();
+    tell_beyond_float(true);
     if (bar_position > 0 && bar_position < 1) progress(1.0);
     host.check_printed();
 }
@@ -194,6 +212,7 @@ std::string Run::Impl::make_report(const Outcome* failure) {
     root["options"].update(own_options);
     if (!root.contains("device")) root["device"] = nullptr;
     root["simd"] = math::simd_target();
+    if (parallel::ranks().job_size() > 1) root["ranks"] = parallel::ranks().job_size();
     root["source"] = source;
     if (!options.destination.path.empty()) root["destination"] = options.destination.path;
     Json list = Json::array();
@@ -310,6 +329,12 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source) {
                                    [&](const auto& other) { return other->path() == source->path(); });
     if (known) return;
     m->watched.push_back(source);
+    const auto shape = source->shape();
+    parallel::ranks().agree("scene",
+                            std::to_string(shape.samples) + "x" + std::to_string(shape.lines) + " pixels, " +
+                                std::to_string(shape.bands) + " bands of " + source->type_name(),
+                            "sees another '" + source->path() + "'",
+                            "Give all ranks the same file, on a file system that they share.");
     for (const std::string& text : source->notes())
         warn(text);
 }
@@ -340,6 +365,8 @@ Error no_valid_pixel(const raster::RasterSource& source) {
 
 std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source) {
     m->kept.reset();
+    // Ranks that share a pass would keep a part each.
+    if (parallel::ranks().several()) return source;
     if (source->raw_access() || source->shape().float_bytes() > buffer_memory() / 2) return source;
     const auto kept = std::make_shared<stream::ResidentSource>(source);
     m->kept = kept;
@@ -371,6 +398,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     pass.tile_samples = m->options.tile_samples;
     pass.tile_lines = m->options.tile_lines;
     pass.cancel = &m->host.cancel();
+    if (m->options.dry_run) pass.ranks = parallel::ranks().job_size();
     const double from = m->share_done;
     share = std::min(share, 1 - from); // a pass that had to be repeated takes from the last ones
     m->share_done += share;

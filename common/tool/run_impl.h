@@ -45,8 +45,9 @@ struct Run::Impl {
     uint64_t cache() const;     ///< bytes of the block cache: at most a quarter of -memory
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
-    void tell_beyond_float(); ///< values of the sources that became infinite; never throws
-    void finish();            ///< after a body that succeeded: completes the bar, checks what was printed
+    /// Values of the sources that became infinite; never throws. `together`: all ranks call it.
+    void tell_beyond_float(bool together);
+    void finish(); ///< after a body that succeeded: completes the bar, checks what was printed
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();
     void write_failure_report(const Outcome& failure); ///< and the outputs that the body wants to keep

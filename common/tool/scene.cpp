@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 
 namespace hsi::tool {
 
@@ -41,6 +42,8 @@ void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
         run.note(std::to_string(invalid) + " of " + std::to_string(valid + invalid) +
                  " pixels are invalid (nodata, masked, NaN or all zero) " + fate);
 }
+
+void share_values(const stream::RangeWatch& watch) { watch.exchange(parallel::ranks()); }
 
 Scene::Scene(Run& run, std::string what) : Scene(run, run.open_source(), std::move(what)) {}
 

@@ -3,6 +3,7 @@
 #include "atdca/atdca_simd.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -98,7 +99,7 @@ class ClassifyWorker final : public stream::Worker {
     std::vector<double> m_norm, m_cosine, m_abundance;
 };
 
-class Classification final : public stream::Operation {
+class Classification final : public stream::Operation, public stream::Divisible {
   public:
     Classification(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& options)
         : m_options(options), m_bands(static_cast<int>(spectra.front().size())),

@@ -3,6 +3,7 @@
 #include "atdca/atdca_simd.h"
 #include "atdca/basis.h"
 #include "core/error.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -81,7 +82,7 @@ class ResidualWorker final : public stream::Worker {
     std::vector<double> m_norm;
 };
 
-class Residual final : public stream::Operation {
+class Residual final : public stream::Operation, public stream::Divisible {
   public:
     Residual(Basis basis, bool squared) : m_basis(std::move(basis)), m_squared(squared) {}
     std::vector<int> output_bands() const override { return {1}; }

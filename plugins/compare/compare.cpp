@@ -2,8 +2,11 @@
 #include "compare/compare.h"
 
 #include "compare/kernels_simd.h"
+#include "core/byte_pack.h"
 #include "core/error.h"
 #include "math/exact_sum.h"
+#include "parallel/ranks.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -52,6 +55,17 @@ struct Gathered {
         ssim.resize(bands);
         for (auto& s : best)
             s.maximum = -1; // below every metric
+    }
+    std::string packed() const {
+        return BytePacker().put(counts).put(sums).put(best).put(ssim).put(infinite).take();
+    }
+    void unpack(const std::string& bytes) {
+        ByteUnpacker in(bytes);
+        in.get(counts);
+        in.get(sums);
+        in.get(best);
+        in.get(ssim);
+        in.get(infinite);
     }
     static bool better(const Summary& a, const Summary& b) {
         if (a.maximum != b.maximum) return a.maximum > b.maximum;
@@ -299,7 +313,7 @@ class Lane final : public stream::Worker {
     std::unique_ptr<SsimTile> m_ssim;
 };
 
-class ComparisonImpl final : public Comparison {
+class ComparisonImpl final : public Comparison, public stream::Divisible {
   public:
     explicit ComparisonImpl(Plan plan) : m_plan(std::move(plan)) {
         m_all.resize(m_plan.spectral.size(), m_plan.ssim_map >= 0 ? static_cast<size_t>(m_plan.bands) : 0);
@@ -319,6 +333,17 @@ class ComparisonImpl final : public Comparison {
     }
     void stop(stream::Worker& worker) override {
         m_all.add(static_cast<Lane&>(worker).gathered);
+        finish();
+    }
+    void exchange(parallel::Ranks& ranks) override {
+        Gathered whole;
+        whole.resize(m_all.sums.size(), m_all.ssim.size());
+        for (const std::string& bytes : ranks.all("comparison", m_all.packed())) {
+            Gathered part;
+            part.unpack(bytes);
+            whole.add(part);
+        }
+        m_all = std::move(whole);
         finish();
     }
     PixelCounts counts() const override { return m_all.counts; }

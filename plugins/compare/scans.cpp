@@ -2,6 +2,9 @@
 #include "compare/compare.h"
 #include "compare/kernels_simd.h"
 #include "compare/valid_pixels.h"
+#include "core/byte_pack.h"
+#include "parallel/ranks.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -42,7 +45,7 @@ class RangeLane final : public stream::Worker {
     std::vector<std::array<double, 2>> range; ///< those of the first cube, then of the second
 };
 
-class RangeScanImpl final : public RangeScan {
+class RangeScanImpl final : public RangeScan, public stream::Divisible {
   public:
     explicit RangeScanImpl(int bands)
         : m_bands(bands), m_range(static_cast<size_t>(2 * bands), {infinity, -infinity}) {}
@@ -55,6 +58,15 @@ class RangeScanImpl final : public RangeScan {
         for (size_t b = 0; b < m_range.size(); ++b) {
             m_range[b][0] = std::min(m_range[b][0], lane.range[b][0]);
             m_range[b][1] = std::max(m_range[b][1], lane.range[b][1]);
+        }
+    }
+    void exchange(parallel::Ranks& ranks) override {
+        for (const std::string& bytes : ranks.all("ranges", BytePacker().put(m_range).take())) {
+            const auto other = ByteUnpacker(bytes).one<std::vector<std::array<double, 2>>>();
+            for (size_t b = 0; b < m_range.size(); ++b) {
+                m_range[b][0] = std::min(m_range[b][0], other.at(b)[0]);
+                m_range[b][1] = std::max(m_range[b][1], other.at(b)[1]);
+            }
         }
     }
     Ranges result() const override {
@@ -105,7 +117,7 @@ class ThresholdLane final : public stream::Worker {
     std::vector<Histogram> histograms;
 };
 
-class ThresholdScanImpl final : public ThresholdScan {
+class ThresholdScanImpl final : public ThresholdScan, public stream::Divisible {
   public:
     ThresholdScanImpl(int bands, const Ranges& ranges)
         : m_bands(bands), m_ranges(both(ranges)), m_histograms(m_ranges.size(), Histogram{}) {}
@@ -121,6 +133,17 @@ class ThresholdScanImpl final : public ThresholdScan {
         for (size_t b = 0; b < m_histograms.size(); ++b)
             for (size_t i = 0; i < m_histograms[b].size(); ++i)
                 m_histograms[b][i] += lane.histograms[b][i];
+    }
+    void exchange(parallel::Ranks& ranks) override {
+        std::vector<int64_t> counts;
+        for (const auto& h : m_histograms)
+            counts.insert(counts.end(), h.begin(), h.end());
+        ranks.add_up("histograms", counts);
+        auto next = counts.begin();
+        for (auto& h : m_histograms) {
+            std::copy_n(next, h.size(), h.begin());
+            next += static_cast<ptrdiff_t>(h.size());
+        }
     }
     Thresholds result() const override {
         std::vector<int> all;

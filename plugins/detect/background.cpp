@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "detect/detect.h"
+#include "parallel/ranks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -79,6 +80,16 @@ void BackgroundScan::stop(stream::Worker& worker) {
     for (size_t b = 0; b < m_finite_outside.size(); ++b)
         m_finite_outside[b] += masking.finite[b];
     CovarianceScan::stop(masking.behind());
+}
+
+void BackgroundScan::exchange(parallel::Ranks& ranks) {
+    CovarianceScan::exchange(ranks);
+    std::vector<int64_t> counts = m_finite_outside;
+    counts.push_back(m_valid_outside);
+    ranks.add_up("pixels outside of the mask", counts);
+    m_valid_outside = counts.back();
+    counts.pop_back();
+    m_finite_outside = counts;
 }
 
 Background BackgroundScan::result() const {

@@ -82,6 +82,7 @@ class BackgroundScan final : public stream::CovarianceScan {
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
+    void exchange(parallel::Ranks& ranks) override;
     Background result() const;
 
   private:
@@ -141,8 +142,9 @@ struct Decision {
 };
 
 /// Counts of the pass; complete after it.
-class Detection : public stream::Operation {
+class Detection : public stream::Operation, public stream::Divisible {
   public:
+    void exchange(parallel::Ranks& ranks) override;
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
     int64_t without_background() const { return m_few; } ///< local RX: valid, fewer than 2 pixels around

@@ -3,6 +3,7 @@
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
+#include "parallel/ranks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -162,6 +163,15 @@ class CpuDetection final : public Detection {
 };
 
 } // namespace
+
+void Detection::exchange(parallel::Ranks& ranks) {
+    std::vector<int64_t> counts{m_valid, m_invalid, m_few, m_flat};
+    ranks.add_up("pixels", counts);
+    m_valid = counts[0];
+    m_invalid = counts[1];
+    m_few = counts[2];
+    m_flat = counts[3];
+}
 
 std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) {
     const size_t n = detector.used.size();

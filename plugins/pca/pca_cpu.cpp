@@ -2,6 +2,7 @@
 #include "core/error.h"
 #include "pca/pca.h"
 #include "pca/pca_simd.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -94,7 +95,7 @@ class TransformWorker final : public stream::Worker {
     BlockTransform m_transform;
 };
 
-class TransformOperation final : public stream::Operation {
+class TransformOperation final : public stream::Operation, public stream::Divisible {
   public:
     explicit TransformOperation(Transform transform) : m_transform(std::move(transform)) {
         const auto in = static_cast<size_t>(m_transform.inputs),

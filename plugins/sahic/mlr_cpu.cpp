@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
 #include "math/rbf_sums.h"
+#include "parallel/ranks.h"
 #include "sahic/mlr_simd.h"
 #include "sahic/sahic.h"
 
@@ -282,6 +283,15 @@ std::vector<int> SpectralPass::output_bands() const {
     if (m_options.confidence) bands.push_back(1);
     if (m_options.weight) bands.push_back(1);
     return bands;
+}
+
+void SpectralPass::exchange(parallel::Ranks& ranks) {
+    std::vector<int64_t> counts = m_by_class;
+    counts.push_back(m_invalid);
+    ranks.add_up("classes", counts);
+    m_invalid = counts.back();
+    counts.pop_back();
+    m_by_class = counts;
 }
 
 void SpectralPass::count(const std::vector<int64_t>& by_class, int64_t invalid) {

@@ -14,6 +14,7 @@
 #include "model/classes.h"
 #include "model/training_set.h"
 #include "stream/operation.h"
+#include "stream/shared.h"
 
 #include <array>
 #include <cstdint>
@@ -95,12 +96,13 @@ struct SpectralOptions {
 };
 
 /// Pixels come out NaN where invalid (a weight of 1 there).
-class SpectralPass : public stream::Operation {
+class SpectralPass : public stream::Operation, public stream::Divisible {
   public:
     SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
                  int64_t lines);
     int64_t halo() const override { return m_options.weight ? 1 : 0; }
     std::vector<int> output_bands() const override;
+    void exchange(parallel::Ranks& ranks) override;
     const MlrModel& model() const { return *m_model; }
     /// Complete after the pass.
     int64_t invalid() const { return m_invalid; }

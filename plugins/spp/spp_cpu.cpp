@@ -2,6 +2,7 @@
 #include "core/error.h"
 #include "spp/spp.h"
 #include "spp/spp_simd.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -235,7 +236,7 @@ class DisplacementWorker final : public stream::Worker {
     const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr;
 };
 
-class Displacement final : public stream::Operation {
+class Displacement final : public stream::Operation, public stream::Divisible {
   public:
     Displacement(const Options& options, std::vector<double> centroid)
         : m_options(options), m_centroid(std::move(centroid)) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
 #include "math/rbf_sums.h"
+#include "parallel/ranks.h"
 #include "svm/svm.h"
 #include "svm/svm_math.h"
 
@@ -248,6 +249,17 @@ std::vector<int> Classification::output_bands() const {
     if (m_options.probabilities) bands.push_back(m_model->class_count());
     if (m_options.confidence) bands.push_back(1);
     return bands;
+}
+
+void Classification::exchange(parallel::Ranks& ranks) {
+    std::vector<int64_t> counts = m_by_class;
+    counts.insert(counts.end(), {m_classified, m_invalid, m_repeated});
+    ranks.add_up("classes", counts);
+    const size_t n = m_by_class.size();
+    m_by_class.assign(counts.begin(), counts.begin() + static_cast<ptrdiff_t>(n));
+    m_classified = counts[n];
+    m_invalid = counts[n + 1];
+    m_repeated = counts[n + 2];
 }
 
 void Classification::count(const std::vector<int64_t>& by_class, int64_t invalid, int64_t repeated) {

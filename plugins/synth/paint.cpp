@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "synth/synth.h"
 
+#include "stream/shared.h"
+
 #include <cmath>
 #include <limits>
 
@@ -31,7 +33,7 @@ class EmptyReader final : public stream::CubeReader {
     void read(const Rect&, const CubeView<float>&) override {}
 };
 
-class Painter final : public stream::Operation {
+class Painter final : public stream::Operation, public stream::Divisible {
   public:
     Painter(std::shared_ptr<const Scene> scene, bool labels) : m_scene(std::move(scene)), m_labels(labels) {}
     std::vector<int> output_bands() const override {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "unmix/unmix.h"
 
+#include "parallel/ranks.h"
 #include "unmix/mixture.h"
 
 #include <algorithm>
@@ -108,6 +109,13 @@ class CpuUnmixing final : public Unmixing {
 };
 
 } // namespace
+
+void Unmixing::exchange(parallel::Ranks& ranks) {
+    std::vector<int64_t> counts{m_valid, m_invalid};
+    ranks.add_up("pixels", counts);
+    m_valid = counts[0];
+    m_invalid = counts[1];
+}
 
 std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) {
     check_endmembers(endmembers, options.method);

@@ -14,6 +14,7 @@
 #pragma once
 
 #include "stream/operation.h"
+#include "stream/shared.h"
 
 #include <memory>
 #include <string>
@@ -55,8 +56,9 @@ struct Options {
 };
 
 /// Counts of the pass; complete after it.
-class Unmixing : public stream::Operation {
+class Unmixing : public stream::Operation, public stream::Divisible {
   public:
+    void exchange(parallel::Ranks& ranks) override;
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
 

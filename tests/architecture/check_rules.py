@@ -10,7 +10,7 @@ The rules, also told in docs/architecture.md:
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms. plugins/gdal/commands.cpp
   makes commands of GDAL from the catalogue: it is a host, and sees tool, host and gdal_tools/catalogue.h.
   GDAL's headers: raster, tool, host, plugins/gdal, tests. CUDA's headers, and those of common/cuda: common/cuda
-  and .cu and .cuh files. Every source starts with its licence; nothing is fetched while building. Every tool has a page
+  and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
   characters (but for rows of tables, which Markdown cannot break). A tool's file has at most 250 lines, a function 100, one
 of a kernel 150, unless "Long because" stands in the comment before it.
@@ -29,8 +29,8 @@ COMMON = {  # room -> the rooms whose headers it may include
     "cuda": {"core", "cuda"},
     "stream": {"core", "parallel", "math", "stream"},
     "raster": {"core", "parallel", "math", "stream", "raster"},
-    "tool": {"core", "math", "model", "stream", "raster", "tool"},
-    "host": {"core", "math", "raster", "tool", "host"},
+    "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
+    "host": {"core", "parallel", "math", "raster", "tool", "host"},
 }
 FOLDERS = ("common", "plugins", "gdal_tools", "tests", "benchmarks")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
@@ -55,6 +55,8 @@ def check_include(root, path, kind, name):
         allowed = (for_tests or (top == "common" and room in {"raster", "tool", "host"}) or (top == "plugins" and room == "gdal"))
         return None if allowed else "GDAL's %s belongs to common/raster, common/tool, common/host, plugins/gdal and tests" % name
     if kind == "<":
+        if name == "mpi.h" and path.as_posix() != "common/parallel/mpi_transport.cpp":
+            return "MPI's header belongs to common/parallel/mpi_transport.cpp, which is the module hsi_mpi.so"
         if name.startswith("nlohmann/") and path.name != "json.h":
             return "the JSON library's headers come through core/json.h, which compiles them once"
         if CUDA.match(name) and not (cuda_code or (top == "common" and room == "cuda")):
@@ -244,6 +246,7 @@ def self_test():
                                 "## A heading, with `code`\n",
         "docs/b.md": "# Twice\n\n# Twice\n```sh\n# no heading\n[no](link.md)\n```\n| %s |\n" % ("wide " * 40),
         "common/core/rect.h": "#pragma once\n#include <vector>\n",
+        "common/parallel/mpi_transport.cpp": "#include <mpi.h>\n",
         "common/stream/pipeline.h": '#pragma once\n#include "core/rect.h"\n#include <cupid>\n',
         "common/cuda/buffer.h": "#pragma once\n#include <cuda_runtime.h>\n",
         "common/raster/source.cpp": '#include <gdal_priv.h>\n#include "stream/pipeline.h"\n',
@@ -282,6 +285,7 @@ def self_test():
         "GDAL in stream": {"common/stream/a.cpp": "#include <gdal.h>\n"},
         "GDAL in an algorithm": {"plugins/spp/a.cpp": "#include <ogr_spatialref.h>\n"},
         "GDAL in a tool": {"gdal_tools/a.cpp": '#include "gdal_priv.h"\n'},
+        "MPI outside of its module": {"common/parallel/ranks.cpp": "#include <mpi.h>\n"},
         "CUDA in a .cpp": {"plugins/spp/a.cpp": "#include <cuda_runtime_api.h>\n"},
         "cuBLAS in a header": {"plugins/spp/a.h": "#pragma once\n#include <cublas_v2.h>\n"},
         "common/cuda in a .cpp": {"plugins/spp/a.cpp": '#include "cuda/buffer.h"\n'},

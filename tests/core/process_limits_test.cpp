@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -140,7 +142,55 @@ TEST_F(Limits, GarbageIsNoLimit) {
     EXPECT_FALSE(cgroup_memory_limit(root));
 }
 
+class Slurm : public testing::Test {
+  protected:
+    ~Slurm() override {
+        for (const char* name :
+             {"SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK"})
+            unsetenv(name);
+        share_machine(1, 1);
+    }
+    static void say(const char* name, const char* value) { setenv(name, value, 1); }
+};
+
+TEST_F(Slurm, ItsMemoryCountsWhereItIsLess) {
+    const uint64_t machine = usable_ram();
+    say("SLURM_MEM_PER_NODE", "100");
+    EXPECT_EQ(usable_ram(), 100 * MB);
+    say("SLURM_MEM_PER_NODE", "0"); // all that the node has
+    EXPECT_EQ(usable_ram(), machine);
+    say("SLURM_MEM_PER_NODE", "100000000");
+    EXPECT_EQ(usable_ram(), machine);
+    unsetenv("SLURM_MEM_PER_NODE");
+    say("SLURM_MEM_PER_CPU", "30");
+    EXPECT_EQ(usable_ram(), machine); // of how many?
+    say("SLURM_CPUS_ON_NODE", "3");
+    EXPECT_EQ(usable_ram(), 90 * MB);
+}
+
+TEST_F(Slurm, ItsProcessorsCountWhereTheyAreFewer) {
+    const int machine = usable_processors();
+    say("SLURM_CPUS_PER_TASK", "1");
+    EXPECT_EQ(usable_processors(), 1);
+    say("SLURM_CPUS_PER_TASK", "100000");
+    EXPECT_EQ(usable_processors(), machine);
+    say("SLURM_CPUS_PER_TASK", "many");
+    EXPECT_EQ(usable_processors(), machine);
+}
+
+TEST_F(Slurm, RanksShareTheMachine) {
+    const uint64_t memory = usable_ram();
+    const int processors = usable_processors();
+    share_machine(4, 1);
+    EXPECT_EQ(usable_ram(), memory / 4);
+    share_machine(4, 2);
+    EXPECT_LE(usable_processors(), std::max(1, processors / 2));
+    share_machine(4, 1000000);
+    EXPECT_EQ(usable_processors(), 1);
+}
+
 TEST(ThisMachine, GrantsSomething) {
+    EXPECT_EQ(processor_set().back(), '1');
     EXPECT_GT(usable_ram(), MB);
     EXPECT_GE(usable_processors(), 1);
 }

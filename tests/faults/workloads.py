@@ -206,17 +206,20 @@ def _tool(folder, tool, *args):
     assert result.code == 0, f"{tool} {args}: exit code {result.code}\n{result.out}{result.err}"
 
 
-def make_material(folder):
-    """The files that the jobs read."""
+def make_material(folder, lines=10, samples=12, spoil=None):
+    """The files that the jobs read; spoil(data): what happens to the scene before it is written."""
     folder = pathlib.Path(folder)
-    bands, lines, samples = 6, 10, 12
+    bands = 6
     data = cube(samples, lines, bands, seed=3)
+    if spoil:
+        spoil(data)
     nanometres = [450 + 40 * b for b in range(bands)]
     write_scene(folder / "s.img", data, wavelengths=nanometres)
     (folder / "s.img.aux.xml").write_text('<PAMDataset>\n  <Metadata>\n    <MDI key="PLACE">somewhere</MDI>\n'
                                           '  </Metadata>\n</PAMDataset>\n')
     write_scene(folder / "y.tif", data[:, ::-1], driver="GTiff", wavelengths=nanometres)
     number = (np.arange(lines)[:, None] // 4 + np.arange(samples)[None, :] // 5) % 3 + 1
+    number[np.indices(number.shape)[0] // 10 + np.indices(number.shape)[1] // 12 > 0] = 0  # training stays small
     for name in ("labels.tif", "map.tif", "mask.tif"):
         write_scene(folder / name, number[None], driver="GTiff", dtype="u1", nodata=0)
     dataset = gdal.Open(str(folder / "labels.tif"), gdal.GA_Update)

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// Values as bytes for another process of the same program on a machine of the same kind, and back.
+#pragma once
+
+#include "core/error.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+
+class BytePacker {
+  public:
+    template <class T>
+    BytePacker& put(const T& value) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        m_bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+        return *this;
+    }
+    BytePacker& put(const std::string& text) {
+        put(static_cast<uint64_t>(text.size()));
+        m_bytes += text;
+        return *this;
+    }
+    template <class T>
+    BytePacker& put(const std::vector<T>& values) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        put(static_cast<uint64_t>(values.size()));
+        if (!values.empty())
+            m_bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+        return *this;
+    }
+    std::string take() { return std::move(m_bytes); }
+
+  private:
+    std::string m_bytes;
+};
+
+/// Reads what a BytePacker has put, in the same order. \throws Error when there is too little.
+class ByteUnpacker {
+  public:
+    explicit ByteUnpacker(std::string_view bytes) : m_bytes(bytes) {}
+
+    template <class T>
+    void get(T& value) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        std::memcpy(&value, next(sizeof value), sizeof value);
+    }
+    void get(std::string& text) {
+        const auto size = one<uint64_t>();
+        text.assign(next(size), size);
+    }
+    template <class T>
+    void get(std::vector<T>& values) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        const auto count = one<uint64_t>();
+        const char* const from = next(count * sizeof(T));
+        values.resize(count);
+        if (count > 0) std::memcpy(static_cast<void*>(values.data()), from, count * sizeof(T));
+    }
+    template <class T>
+    T one() {
+        T value{};
+        get(value);
+        return value;
+    }
+    bool empty() const { return m_bytes.empty(); }
+
+  private:
+    const char* next(size_t count) {
+        if (count > m_bytes.size()) throw Error("internal: a message from another rank is too short");
+        const char* const from = m_bytes.data();
+        m_bytes.remove_prefix(count);
+        return from;
+    }
+    std::string_view m_bytes;
+};
+
+} // namespace hsi

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// Where modules lie that are loaded at run time: those of CUDA, and that of MPI.
+#pragma once
+
+#include <string>
+
+namespace hsi {
+
+/// The module of this file name ("hsi_mpi.so"); empty when it is nowhere. It is looked for in
+/// $HSI_MODULE_PATH; where this code is part of a library, beside that library and in ../hsi from there; in
+/// lib/hsi beside the executable's folder; in the installed place.
+std::string module_file(const std::string& name);
+
+/// The folders in which module_file() looks, for messages: "a, b".
+std::string module_places();
+
+} // namespace hsi

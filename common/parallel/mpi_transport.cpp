@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+// The module hsi_mpi.so: messages between ranks by MPI. The only file that knows MPI.
+#include "parallel/transport.h"
+
+#include <mpi.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+namespace hsi::parallel {
+namespace {
+
+std::string error_text(int code) {
+    char text[MPI_MAX_ERROR_STRING] = {};
+    int length = 0;
+    MPI_Error_string(code, text, &length);
+    return std::string(text, static_cast<size_t>(length));
+}
+
+void check(int code) {
+    if (code != MPI_SUCCESS) throw std::runtime_error("MPI: " + error_text(code));
+}
+
+class MpiTransport final : public Transport {
+  public:
+    MpiTransport() {
+        check(MPI_Comm_dup(MPI_COMM_WORLD, &m_world));
+        check(MPI_Comm_set_errhandler(m_world, MPI_ERRORS_RETURN));
+        check(MPI_Comm_rank(m_world, &m_rank));
+        check(MPI_Comm_size(m_world, &m_size));
+        MPI_Comm node;
+        check(MPI_Comm_split_type(m_world, MPI_COMM_TYPE_SHARED, m_rank, MPI_INFO_NULL, &node));
+        check(MPI_Comm_rank(node, &m_local_rank));
+        check(MPI_Comm_size(node, &m_local_size));
+        MPI_Comm_free(&node);
+        char name[MPI_MAX_PROCESSOR_NAME] = {};
+        int length = 0;
+        if (MPI_Get_processor_name(name, &length) == MPI_SUCCESS)
+            m_host.assign(name, static_cast<size_t>(length));
+    }
+
+    int rank() const override { return m_rank; }
+    int size() const override { return m_size; }
+    int local_rank() const override { return m_local_rank; }
+    int local_size() const override { return m_local_size; }
+    std::string host() const override { return m_host; }
+
+    std::unique_ptr<Sending> send(int to, int tag, const void* bytes, size_t size) override;
+    std::optional<Message> take(int from, int tag, const std::function<void()>& wait) override;
+
+    void finish() override {
+        // MPI_Finalize waits for all ranks. One that is gone must not keep the others.
+        std::thread([] {
+            std::this_thread::sleep_for(std::chrono::seconds(20));
+            _exit(1);
+        }).detach();
+        const std::lock_guard lock(m_mutex);
+        MPI_Finalize();
+    }
+
+    bool test(MPI_Request& request) {
+        const std::lock_guard lock(m_mutex);
+        int done = 0;
+        check(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+        return done != 0;
+    }
+
+  private:
+    std::mutex m_mutex; ///< one call of MPI at a time: MPI_THREAD_SERIALIZED is all that is asked for
+    MPI_Comm m_world = MPI_COMM_NULL;
+    int m_rank = 0, m_size = 1, m_local_rank = 0, m_local_size = 1;
+    std::string m_host;
+};
+
+class MpiSending final : public Sending {
+  public:
+    MpiSending(MpiTransport& transport, MPI_Request request) : m_transport(transport), m_request(request) {}
+    bool done() override {
+        if (!m_done) m_done = m_transport.test(m_request);
+        return m_done;
+    }
+
+  private:
+    MpiTransport& m_transport;
+    MPI_Request m_request;
+    bool m_done = false;
+};
+
+std::unique_ptr<Sending> MpiTransport::send(int to, int tag, const void* bytes, size_t size) {
+    // Messages of some size wait at the sender until they are wanted, so that they fill nobody's memory.
+    constexpr size_t small = 256;
+    MPI_Request request;
+    {
+        const std::lock_guard lock(m_mutex);
+        check((size <= small ? MPI_Isend : MPI_Issend)(bytes, static_cast<int>(size), MPI_BYTE, to, tag,
+                                                       m_world, &request));
+    }
+    return std::make_unique<MpiSending>(*this, request);
+}
+
+std::optional<Message> MpiTransport::take(int from, int tag, const std::function<void()>& wait) {
+    auto message = std::make_unique<Message>();
+    MPI_Request request;
+    {
+        const std::lock_guard lock(m_mutex);
+        int there = 0, size = 0;
+        MPI_Message handle;
+        MPI_Status status;
+        check(MPI_Improbe(from == any_rank ? MPI_ANY_SOURCE : from, tag, m_world, &there, &handle, &status));
+        if (there == 0) return std::nullopt;
+        check(MPI_Get_count(&status, MPI_BYTE, &size));
+        message->from = status.MPI_SOURCE;
+        message->bytes.resize(static_cast<size_t>(size));
+        check(MPI_Imrecv(message->bytes.data(), size, MPI_BYTE, &handle, &request));
+    }
+    try {
+        while (!test(request)) {
+            wait();
+            std::this_thread::yield();
+        }
+    } catch (...) {
+        (void)message.release(); // MPI may still write there
+        throw;
+    }
+    return std::move(*message);
+}
+
+} // namespace
+} // namespace hsi::parallel
+
+/// Starts MPI. Null when it does not start; `fault` then says why.
+extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault);
+
+extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault) {
+    try {
+        int given = 0;
+        hsi::parallel::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given));
+        if (given < MPI_THREAD_SERIALIZED) throw std::runtime_error("its library knows no threads");
+        return new hsi::parallel::MpiTransport;
+    } catch (const std::exception& error) {
+        *fault = error.what();
+        return nullptr;
+    }
+}

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+#include "parallel/ranks.h"
+
+#include "core/byte_pack.h"
+#include "core/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+namespace hsi::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// Tags of messages; those of SharedTiles begin at 16.
+enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4 };
+
+/// Waits without a processor to itself: a little longer each time.
+class Patience {
+  public:
+    void operator()() {
+        std::this_thread::sleep_for(m_pause);
+        m_pause = std::min<std::chrono::microseconds>(m_pause * 2, 1ms);
+    }
+
+  private:
+    std::chrono::microseconds m_pause{10};
+};
+
+std::string packed(const Ending& e) {
+    return BytePacker().put(e.code).put(e.echo).put(e.what).put(e.advice).take();
+}
+
+Ending unpacked_ending(const std::string& bytes) {
+    ByteUnpacker in(bytes);
+    Ending e;
+    in.get(e.code);
+    in.get(e.echo);
+    in.get(e.what);
+    in.get(e.advice);
+    return e;
+}
+
+template <class T>
+T unpacked(const std::string& bytes) {
+    return ByteUnpacker(bytes).one<T>();
+}
+
+} // namespace
+
+Ranks::Ranks() : m_hosts{"this host"} {}
+
+Ranks::Ranks(std::unique_ptr<Transport> transport, CancelFlag& cancel)
+    : m_transport(std::move(transport)), m_cancel(&cancel), m_rank(m_transport->rank()),
+      m_size(m_transport->size()), m_hosts(static_cast<size_t>(m_size), "an unknown host") {
+    m_watcher = std::thread([this] { watch(); });
+}
+
+void Ranks::meet() {
+    if (m_transport) m_hosts = all("hosts", m_transport->host());
+}
+
+Ranks::~Ranks() {
+    m_quit = true;
+    if (m_watcher.joinable()) m_watcher.join();
+}
+
+std::string Ranks::name(int rank) const { return "rank " + std::to_string(rank) + " on " + host(rank); }
+
+void Ranks::check_cancelled() const {
+    if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
+}
+
+void Ranks::send(int to, int tag, const std::string& bytes, const std::function<void()>& wait) {
+    const auto size = static_cast<uint64_t>(bytes.size());
+    send(to, tag, &size, sizeof size, wait);
+    send(to, tag, bytes.data(), bytes.size(), wait);
+}
+
+void Ranks::send(int to, int tag, const void* bytes, size_t size, const std::function<void()>& wait) {
+    const char* from = static_cast<const char*>(bytes);
+    for (size_t done = 0; done < size;) {
+        const size_t count = std::min(size - done, Transport::most_bytes);
+        const auto sending = m_transport->send(to, tag, from + done, count);
+        for (Patience pause; !sending->done(); pause())
+            wait();
+        done += count;
+    }
+}
+
+std::string Ranks::receive(int from, int tag, const std::function<void()>& wait) {
+    const auto next = [&] {
+        for (Patience pause;; pause()) {
+            if (auto message = m_transport->take(from, tag, wait)) return std::move(message->bytes);
+            wait();
+        }
+    };
+    const auto size = unpacked<uint64_t>(next());
+    std::string bytes;
+    while (bytes.size() < size)
+        bytes += next();
+    return bytes;
+}
+
+std::string Ranks::reduce(const std::string& what, std::string mine, const Merge& merge) {
+    if (!several()) return mine;
+    const auto wait = [this] { check_cancelled(); };
+    // A binomial tree towards rank 0, and the same tree back. The label tells ranks that have lost step.
+    const std::string label = what + " " + std::to_string(m_round++);
+    const auto labelled = [&](const std::string& bytes) { return BytePacker().put(label).put(bytes).take(); };
+    const auto from = [&](int rank) {
+        const std::string bytes = receive(rank, collective, wait);
+        ByteUnpacker in(bytes);
+        const auto theirs = [&] {
+            std::string text;
+            in.get(text);
+            return text;
+        };
+        if (const std::string other = theirs(); other != label)
+            throw Error("internal: " + name(m_rank) + " is at '" + label + "' and " + name(rank) + " at '" +
+                        other + "'");
+        return theirs();
+    };
+    int step = 1;
+    for (; step < m_size; step *= 2) {
+        if (m_rank % (2 * step) != 0) break;
+        if (m_rank + step < m_size) mine = merge(mine, from(m_rank + step));
+    }
+    if (m_rank != 0) {
+        send(m_rank - step, collective, labelled(mine), wait);
+        mine = from(m_rank - step);
+    }
+    for (step /= 2; step > 0; step /= 2)
+        if (m_rank + step < m_size) send(m_rank + step, collective, labelled(mine), wait);
+    return mine;
+}
+
+std::string Ranks::broadcast(const std::string& what, std::string bytes) {
+    if (!root()) bytes.clear();
+    return reduce(what, std::move(bytes), [](const std::string& a, const std::string&) { return a; });
+}
+
+int64_t Ranks::sum(const std::string& what, int64_t mine) {
+    return unpacked<int64_t>(
+        reduce(what, BytePacker().put(mine).take(), [](const std::string& a, const std::string& b) {
+            return BytePacker().put(unpacked<int64_t>(a) + unpacked<int64_t>(b)).take();
+        }));
+}
+
+void Ranks::add_up(const std::string& what, std::vector<int64_t>& counts) {
+    if (!several()) return;
+    const auto numbers = [&](const std::string& bytes) {
+        auto list = unpacked<std::vector<int64_t>>(bytes);
+        if (list.size() != counts.size()) throw Error("internal: counts of another number");
+        return list;
+    };
+    counts = numbers(
+        reduce(what, BytePacker().put(counts).take(), [&](const std::string& a, const std::string& b) {
+            auto both = numbers(a);
+            const auto other = numbers(b);
+            for (size_t i = 0; i < both.size(); ++i)
+                both[i] += other[i];
+            return BytePacker().put(both).take();
+        }));
+}
+
+uint64_t Ranks::least(const std::string& what, uint64_t mine) {
+    return unpacked<uint64_t>(
+        reduce(what, BytePacker().put(mine).take(), [](const std::string& a, const std::string& b) {
+            return BytePacker().put(std::min(unpacked<uint64_t>(a), unpacked<uint64_t>(b))).take();
+        }));
+}
+
+bool Ranks::any(const std::string& what, bool mine) { return sum(what, mine ? 1 : 0) > 0; }
+
+std::vector<std::string> Ranks::all(const std::string& what, const std::string& mine) {
+    const std::string whole = reduce(what, BytePacker().put(m_rank).put(mine).take(),
+                                     [](const std::string& a, const std::string& b) { return a + b; });
+    std::vector<std::string> list(static_cast<size_t>(size()));
+    for (ByteUnpacker in(whole); !in.empty();) {
+        const auto rank = in.one<int>();
+        in.get(list.at(several() ? static_cast<size_t>(rank) : 0));
+    }
+    return list;
+}
+
+void Ranks::agree(const std::string& what, const std::string& mine, const std::string& fault,
+                  const std::string& advice) {
+    if (!several()) return;
+    const auto list = all(what, mine);
+    for (int r = 1; r < m_size; ++r)
+        if (list[static_cast<size_t>(r)] != list.front())
+            throw Error(name(r) + " " + fault + " than " + name(0) + ": " + list[static_cast<size_t>(r)] +
+                            " and " + list.front(),
+                        advice);
+}
+
+// --- the end of a run
+
+/// Beside the run: takes what ends it. A rank that is to stop has its flag set, which all that takes time
+/// polls.
+void Ranks::watch() {
+    const auto give_up = [this] {
+        if (m_quit) throw Cancelled();
+    };
+    while (!m_quit) {
+        try {
+            if (m_rank == 0) {
+                while (auto message = m_transport->take(any_rank, ended, give_up)) {
+                    const Ending ending = unpacked_ending(message->bytes);
+                    const std::lock_guard lock(m_mutex);
+                    m_endings[message->from] = ending;
+                    if (ending.code != 0) m_stopped = true;
+                }
+                if (m_stopped) stop_others();
+            } else if (m_transport->take(0, stop, give_up)) {
+                m_stopped = true;
+                m_cancel->request();
+            }
+        } catch (const std::exception&) { // the transport is at its end, and so is the job
+            m_stopped = true;
+            m_cancel->request();
+            return;
+        }
+        std::this_thread::sleep_for(10ms);
+    }
+}
+
+/// The root tells those that still work, once.
+void Ranks::stop_others() {
+    m_cancel->request();
+    const std::lock_guard lock(m_mutex);
+    if (!m_sent.empty()) return;
+    static const char nothing = 0;
+    for (int r = 1; r < m_size; ++r)
+        m_sent.push_back(m_transport->send(r, stop, &nothing, 1));
+}
+
+/// What was wrong: the failure that is no echo of another, of the lowest rank.
+std::optional<Ending> Ranks::primary() const {
+    const std::lock_guard lock(m_mutex);
+    const Ending* found = nullptr;
+    int where = 0, same = 0;
+    for (const auto& [rank, ending] : m_endings) {
+        if (ending.code == 0) continue;
+        if (found == nullptr || (found->echo && !ending.echo)) {
+            found = &ending;
+            where = rank;
+            same = 0;
+        }
+        if (ending.what == found->what) ++same;
+    }
+    if (found == nullptr) return std::nullopt;
+    Ending result = *found;
+    if (same < m_size && !result.echo) result.what += " (" + name(where) + ")";
+    return result;
+}
+
+bool Ranks::wait_for_endings(double seconds, bool until_failure) {
+    const auto begin = Clock::now();
+    for (Patience pause;; pause()) {
+        {
+            const std::lock_guard lock(m_mutex);
+            if (static_cast<int>(m_endings.size()) >= m_size - (until_failure ? 1 : 0)) return true;
+        }
+        if (until_failure && (m_stopped || m_cancel->requested())) return false;
+        if (seconds > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
+            return false;
+    }
+}
+
+void Ranks::await_others() {
+    if (m_size == 1 || m_rank != 0) return;
+    if (!wait_for_endings(0, true) || m_stopped) throw Cancelled();
+}
+
+Ending Ranks::conclude(Ending mine) noexcept {
+    if (m_size == 1) return mine;
+    // Whoever got a signal has little time: all ranks have got it, or the starter ends them.
+    const bool signalled = m_cancel->requested() && !m_stopped;
+    if (m_cancel->requested() && mine.code != 0) mine.echo = true;
+    const auto begin = Clock::now();
+    const double patience = signalled ? 0.5 : 30;
+    const auto wait = [&] {
+        if (std::chrono::duration<double>(Clock::now() - begin).count() > patience &&
+            (signalled || m_stopped || mine.code != 0))
+            throw Cancelled();
+    };
+    try {
+        if (m_rank == 0) {
+            {
+                const std::lock_guard lock(m_mutex);
+                m_endings[0] = mine;
+            }
+            if (mine.code != 0) {
+                m_stopped = true;
+                stop_others();
+                wait_for_endings(patience, false);
+            }
+            const Ending all = primary().value_or(Ending{});
+            m_verdict = packed(all);
+            for (int r = 1; r < m_size; ++r)
+                m_verdicts.push_back(m_transport->send(r, verdict, m_verdict.data(), m_verdict.size()));
+            for (const auto& sending : m_verdicts)
+                for (Patience pause; !sending->done() && !signalled; pause())
+                    wait();
+            return all;
+        }
+        const std::string bytes = packed(mine);
+        const auto sending = m_transport->send(0, ended, bytes.data(), bytes.size());
+        for (Patience pause; !sending->done(); pause())
+            wait();
+        for (Patience pause;; pause()) {
+            if (const auto message = m_transport->take(0, verdict, wait)) {
+                Ending all = unpacked_ending(message->bytes);
+                all.what.clear(); // the root tells it
+                return all;
+            }
+            if (m_cancel->requested() && !m_stopped && mine.code == 0) mine = {1, "", "", true}; // a signal
+            wait();
+        }
+    } catch (const std::exception&) {
+        return mine.code != 0 ? mine : Ending{1, "the other ranks of the job have not answered", "", false};
+    }
+}
+
+void Ranks::finish() {
+    m_quit = true;
+    if (m_watcher.joinable()) m_watcher.join();
+    if (m_transport && (!m_cancel->requested() || m_stopped)) m_transport->finish();
+}
+
+} // namespace hsi::parallel

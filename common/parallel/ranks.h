@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// The processes of a job (mpirun -n 8, srun) that work on one run together. All of them run the same program
+// with the same arguments and take the same decisions; what is decided by a whole scene is put together from
+// the parts of all ranks before anybody uses it. Rank 0, the root, speaks to the user and owns the outputs.
+#pragma once
+
+#include "core/cancel.h"
+#include "parallel/transport.h"
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace hsi::parallel {
+
+/// How a rank's part of the run has ended.
+struct Ending {
+    int code = 0; ///< exit code; 0: all is well
+    std::string what, advice;
+    bool echo = false; ///< it ended because another rank had failed, or by a signal
+};
+
+class Ranks {
+  public:
+    /// One process, which is its own root.
+    Ranks();
+    /// One of several. `cancel` is set when another rank fails, and ends every wait. It must outlive this.
+    /// From here on conclude() is due, whatever happens.
+    Ranks(std::unique_ptr<Transport> transport, CancelFlag& cancel);
+    Ranks(const Ranks&) = delete;
+    Ranks& operator=(const Ranks&) = delete;
+    ~Ranks();
+
+    /// All ranks together, first of all: they learn of one another's hosts.
+    void meet();
+
+    int rank() const { return m_alone ? 0 : m_rank; }
+    int size() const { return m_alone ? 1 : m_size; }
+    bool several() const { return size() > 1; }
+    bool root() const { return rank() == 0; }
+    int local_rank() const { return m_transport ? m_transport->local_rank() : 0; }
+    int local_size() const { return m_transport ? m_transport->local_size() : 1; }
+    const std::string& host(int rank) const { return m_hosts[static_cast<size_t>(rank)]; }
+    /// "rank 3 on node17"
+    std::string name(int rank) const;
+    int job_size() const { return m_size; } ///< size(), also while the root works alone
+    int job_rank() const { return m_rank; }
+
+    /// From now on the root works as one process does, and the others only wait for its end.
+    void work_alone() { m_alone = true; }
+
+    // All ranks together, each in the same order, by the thread that runs the tool. They throw Cancelled when
+    // `cancel` is set meanwhile, and Error when ranks have lost step; `what` says for what.
+
+    /// The root's bytes for all.
+    std::string broadcast(const std::string& what, std::string bytes);
+    /// One value from those of all ranks. merge(a, b) puts two together; neither order nor grouping may
+    /// matter. All get the result.
+    using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
+    std::string reduce(const std::string& what, std::string mine, const Merge& merge);
+    int64_t sum(const std::string& what, int64_t mine);
+    /// The sum of each of these counts, in its place.
+    void add_up(const std::string& what, std::vector<int64_t>& counts);
+    uint64_t least(const std::string& what, uint64_t mine);
+    bool any(const std::string& what, bool mine);
+    /// Everybody's bytes, in the order of ranks.
+    std::vector<std::string> all(const std::string& what, const std::string& mine);
+    /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` says what
+    /// that means: "sees another src".
+    void agree(const std::string& what, const std::string& mine, const std::string& fault,
+               const std::string& advice);
+
+    // The end of a run.
+
+    /// On the root: waits until every other rank has ended well. Throws Cancelled when one has not.
+    void await_others();
+    /// Tells how this rank's run has ended, and returns how the job has: the same code on all ranks, and on
+    /// the root what was wrong where. Never throws; waits no longer than it takes the others to notice.
+    Ending conclude(Ending mine) noexcept;
+    /// After conclude(): leaves the job, together with the others unless a signal ends it.
+    void finish();
+
+  private:
+    friend class SharedTiles;
+    void check_cancelled() const;
+    /// Sends, and waits until the bytes may go.
+    void send(int to, int tag, const std::string& bytes, const std::function<void()>& wait);
+    void send(int to, int tag, const void* bytes, size_t size, const std::function<void()>& wait);
+    std::string receive(int from, int tag, const std::function<void()>& wait);
+    void watch();
+    void stop_others();
+    std::optional<Ending> primary() const;
+    bool wait_for_endings(double seconds, bool until_failure);
+
+    std::unique_ptr<Transport> m_transport;
+    CancelFlag* m_cancel = nullptr;
+    int m_rank = 0, m_size = 1;
+    std::atomic<bool> m_alone{false};
+    std::vector<std::string> m_hosts;
+    int64_t m_round = 0, m_pass = 0; ///< collective calls and shared passes so far
+
+    std::atomic<bool> m_stopped{false}; ///< another rank has failed
+    std::atomic<bool> m_quit{false};    ///< the watcher ends
+    std::thread m_watcher;
+    mutable std::mutex m_mutex; ///< guards what follows
+    std::map<int, Ending> m_endings;
+    std::vector<std::unique_ptr<Sending>> m_sent; ///< what stops the others, once
+
+    std::string m_verdict; ///< of the root; lives as long as its messages
+    std::vector<std::unique_ptr<Sending>> m_verdicts;
+};
+
+/// The ranks of this process's job: those of the last Job that lives, or this process alone.
+Ranks& ranks();
+
+/// Makes `ranks` the process's own as long as it lives.
+class Job {
+  public:
+    explicit Job(Ranks& ranks);
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    ~Job();
+
+  private:
+    Ranks* m_before;
+};
+
+/// The ranks that are sure to be several: Error for a process that was started as one of them and cannot
+/// join; null for a process that was started by itself. `cancel` as for Ranks.
+std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
+
+/// Positions 0 .. count - 1 of a pass, shared among the ranks: who is free takes the next one. A counter at
+/// the root, asked by messages. To be made and ended by all ranks together.
+class SharedTiles {
+  public:
+    SharedTiles(Ranks& ranks, int64_t count);
+    SharedTiles(const SharedTiles&) = delete;
+    SharedTiles& operator=(const SharedTiles&) = delete;
+    ~SharedTiles();
+
+    /// The next position for this rank's `lane`; none when all are given out. `give_up` may be called while
+    /// waiting, and ends it with Cancelled by returning true.
+    std::optional<int64_t> next(int lane, const std::function<bool()>& give_up);
+    /// On the root: who has taken `position`; waits until somebody has. Nothing when given up.
+    std::optional<int> owner(int64_t position, const std::function<bool()>& give_up);
+    /// What belongs to a position, from its owner to the root.
+    void send(int64_t position, const void* bytes, size_t size, const std::function<bool()>& give_up);
+    /// On the root: exactly `size` bytes.
+    void receive(int64_t position, int from, void* bytes, size_t size, const std::function<bool()>& give_up);
+    int64_t assigned() const; ///< on the root: positions that are given out
+    double waited() const;    ///< seconds that this rank's lanes have waited for positions, all together
+
+  private:
+    void serve();
+    int64_t take(int rank);
+
+    Ranks& m_ranks;
+    const int64_t m_pass, m_count;
+    std::atomic<bool> m_end{false};
+    std::atomic<int64_t> m_waited_ns{0};
+    mutable std::mutex m_mutex; ///< guards what follows
+    int64_t m_next = 0;
+    std::map<int64_t, int> m_owners; ///< of positions whose owner nobody has asked for yet
+    std::thread m_server;
+};
+
+} // namespace hsi::parallel

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+#include "core/byte_pack.h"
+#include "core/error.h"
+#include "parallel/ranks.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+namespace hsi::parallel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// A question for the next position, its answers (a tag a lane), what belongs to a position (a tag for each of
+// those that may be under way). MPI promises 32767 tags.
+constexpr int ask = 16, answers = 32, most_lanes = 8192, parts = answers + most_lanes, most_parts = 16384;
+
+struct Question {
+    int64_t pass = 0;
+    int lane = 0;
+};
+
+int part_tag(int64_t position) { return parts + static_cast<int>(position % most_parts); }
+
+} // namespace
+
+SharedTiles::SharedTiles(Ranks& ranks, int64_t count)
+    : m_ranks(ranks), m_pass(ranks.m_pass++), m_count(count) {
+    if (ranks.root()) m_server = std::thread([this] { serve(); });
+}
+
+SharedTiles::~SharedTiles() {
+    m_end = true;
+    if (m_server.joinable()) m_server.join();
+}
+
+int64_t SharedTiles::assigned() const {
+    const std::lock_guard lock(m_mutex);
+    return m_next;
+}
+
+double SharedTiles::waited() const { return static_cast<double>(m_waited_ns.load()) * 1e-9; }
+
+int64_t SharedTiles::take(int rank) {
+    const std::lock_guard lock(m_mutex);
+    if (m_next >= m_count) return m_count;
+    m_owners[m_next] = rank;
+    return m_next++;
+}
+
+/// At the root, as long as the pass lasts: answers the other ranks' lanes.
+void SharedTiles::serve() {
+    Transport& transport = *m_ranks.m_transport;
+    const auto wait = [this] {
+        if (m_end) throw Cancelled();
+    };
+    std::vector<std::pair<std::unique_ptr<int64_t>, std::unique_ptr<Sending>>> answered;
+    int idle = 0;
+    try {
+        while (!m_end) {
+            const auto message = transport.take(any_rank, ask, wait);
+            if (!message) {
+                std::erase_if(answered, [](const auto& a) { return a.second->done(); });
+                // The first of a pause is worth a processor: who asks has nothing else to do.
+                std::this_thread::sleep_for(++idle < 20 ? 20us : 100us);
+                continue;
+            }
+            idle = 0;
+            const auto question = ByteUnpacker(message->bytes).one<Question>();
+            auto answer = std::make_unique<int64_t>(
+                question.pass == m_pass ? take(message->from) : -1 - m_pass); // -1: ranks have lost step
+            auto sending =
+                transport.send(message->from, answers + question.lane, answer.get(), sizeof *answer);
+            answered.emplace_back(std::move(answer), std::move(sending));
+        }
+    } catch (const std::exception&) { // who waits for an answer sees the flag of the run
+    }
+    for (auto& [answer, sending] : answered)
+        if (!sending->done()) {
+            (void)answer.release(); // its bytes are still the transport's
+            (void)sending.release();
+        }
+}
+
+std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& give_up) {
+    const auto begin = Clock::now();
+    int64_t position = 0;
+    if (m_ranks.root()) {
+        position = take(0);
+    } else {
+        const auto wait = [&] {
+            if (give_up()) throw Cancelled();
+        };
+        const Question question{m_pass, lane};
+        m_ranks.send(0, ask, &question, sizeof question, wait);
+        auto pause = 5us;
+        for (;; pause = std::min<std::chrono::microseconds>(pause * 2, 500us)) {
+            if (const auto message = m_ranks.m_transport->take(0, answers + lane, wait)) {
+                position = ByteUnpacker(message->bytes).one<int64_t>();
+                break;
+            }
+            wait();
+            std::this_thread::sleep_for(pause);
+        }
+        if (position < 0) throw Error("internal: ranks are in different passes");
+    }
+    m_waited_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+    return position < m_count ? std::optional(position) : std::nullopt;
+}
+
+std::optional<int> SharedTiles::owner(int64_t position, const std::function<bool()>& give_up) {
+    for (;;) {
+        {
+            const std::lock_guard lock(m_mutex);
+            if (const auto found = m_owners.find(position); found != m_owners.end()) {
+                const int rank = found->second;
+                m_owners.erase(found);
+                return rank;
+            }
+        }
+        if (give_up()) return std::nullopt;
+        std::this_thread::sleep_for(100us);
+    }
+}
+
+void SharedTiles::send(int64_t position, const void* bytes, size_t size,
+                       const std::function<bool()>& give_up) {
+    m_ranks.send(0, part_tag(position), bytes, size, [&] {
+        if (give_up()) throw Cancelled();
+    });
+}
+
+void SharedTiles::receive(int64_t position, int from, void* bytes, size_t size,
+                          const std::function<bool()>& give_up) {
+    const auto wait = [&] {
+        if (give_up()) throw Cancelled();
+    };
+    for (size_t done = 0; done < size;) {
+        const auto message = m_ranks.m_transport->take(from, part_tag(position), wait);
+        if (!message) {
+            wait();
+            std::this_thread::sleep_for(50us);
+            continue;
+        }
+        if (message->bytes.size() > size - done) throw Error("internal: a tile of another rank is too large");
+        std::memcpy(static_cast<char*>(bytes) + done, message->bytes.data(), message->bytes.size());
+        done += message->bytes.size();
+    }
+}
+
+} // namespace hsi::parallel

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Messages between the processes (ranks) of a job: what the module hsi_mpi.so does by MPI, and tests do by
+// threads. All that ranks do together is made of these (parallel/ranks.h).
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hsi::parallel {
+
+inline constexpr int any_rank = -1;
+
+/// A message on its way. Its bytes stay where they are until done() is true.
+class Sending {
+  public:
+    virtual ~Sending() = default;
+    virtual bool done() = 0;
+};
+
+struct Message {
+    int from = 0;
+    std::string bytes;
+};
+
+/// Thread-safe; nothing here waits for another rank. Messages of one rank to another with one tag arrive in
+/// the order in which they were sent.
+class Transport {
+  public:
+    virtual ~Transport() = default;
+    virtual int rank() const = 0;
+    virtual int size() const = 0;
+    virtual int local_rank() const = 0; ///< among the ranks of this node
+    virtual int local_size() const = 0;
+    virtual std::string host() const = 0;
+    /// Starts to send at most most_bytes. done() may stay false until the other rank has taken the message.
+    virtual std::unique_ptr<Sending> send(int to, int tag, const void* bytes, size_t size) = 0;
+    static constexpr size_t most_bytes = size_t{64} << 20;
+    /// The next message with this tag that has come, if there is one. `wait` is called again and again while
+    /// its bytes arrive, and may throw to give up.
+    virtual std::optional<Message> take(int from, int tag, const std::function<void()>& wait) = 0;
+    /// All ranks together, at the end of a job: no message will be sent any more.
+    virtual void finish() = 0;
+};
+
+} // namespace hsi::parallel

@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: MIT
+"""Tools as several processes of one job: the files of one process to the last byte, and what happens when a rank fails.
+
+The jobs are those of tests/faults/workloads.py. HSI_MPI_ALL=1 runs every job with 1, 2, 3 and 5 ranks on every scene.
+"""
+
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from osgeo import gdal, ogr
+
+_path = pathlib.Path(__file__).resolve().parents[1] / "faults" / "workloads.py"
+_spec = importlib.util.spec_from_file_location("workloads", _path)
+workloads = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(workloads)
+BIN, ENVIRONMENT, JOB = workloads.BIN, workloads.ENVIRONMENT, workloads.JOB
+Fault, contents, differences, other_format = (workloads.Fault, workloads.contents, workloads.differences,
+                                              workloads.other_format)
+
+pytestmark = pytest.mark.skipif(shutil.which("mpirun") is None or not (BIN.parent / "lib/hsi/hsi_mpi.so").exists(),
+                                reason="no mpirun, or no module hsi_mpi.so")
+ALL = os.environ.get("HSI_MPI_ALL", "") not in ("", "0")
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none"]
+MPI_ENVIRONMENT = dict(ENVIRONMENT, OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_btl="self,vader",
+                       OMPI_MCA_orte_abort_on_non_zero_status="1")
+TILES = ("-tile", "70", "16")
+
+
+def mpirun(ranks, command, folder, env=None, **kwargs):
+    return workloads.execute(MPIRUN + ["-n", str(ranks), *command], folder, env=env or MPI_ENVIRONMENT, **kwargs)
+
+
+def extra_of(job):
+    return () if job.tool in ("gdal_hsi_sample", "gdal_hsi_accuracy", "gdal_hsi_info") else TILES
+
+
+def with_extra(job):
+    command = job.command()
+    return command[:1] + list(extra_of(job)) + command[1:]
+
+
+def spoil(data):
+    """Nodata, one value that is none, and a pixel of zeros."""
+    data[:, 3:9, 100:120] = np.nan
+    data[2, 20, 7] = np.inf
+    data[:, 30, 5] = 0
+
+
+@pytest.fixture(scope="session", params=["small", "large"])
+def material(request, tmp_path_factory):
+    """small: fewer blocks and tiles than ranks. large: odd sizes, holes, several blocks of every statistic."""
+    folder = tmp_path_factory.mktemp(request.param)
+    if request.param == "small":
+        return workloads.make_material(folder)
+    return workloads.make_material(folder, 37, 2101 if ALL else 1101, spoil)
+
+
+@pytest.fixture(scope="session")
+def large(tmp_path_factory):
+    """The large scene alone."""
+    folder = tmp_path_factory.mktemp("scene")
+    data = workloads.cube(1101, 37, 6, seed=3)
+    spoil(data)
+    workloads.write_scene(folder / "s.img", data, wavelengths=[450 + 40 * b for b in range(6)])
+    return folder
+
+
+def features(path):
+    dataset = ogr.Open(str(path))
+    return [[(f.GetGeometryRef().ExportToWkt() if f.GetGeometryRef() else None, f.items()) for f in dataset.GetLayer(i)]
+            for i in range(dataset.GetLayerCount())]
+
+
+def comparable(folder):
+    """contents(), reports apart, and GeoPackages (which hold the time) as their features."""
+    facts = contents(folder)
+    for name in list(facts):
+        if name == "run.json":
+            report = json.loads(facts.pop(name)[1])
+            facts[name] = {key: report[key] for key in ("tool", "command", "valid_pixels", "explained_variance")
+                           if key in report}
+        elif name.endswith(".gpkg"):
+            facts[name] = features(folder / name)
+    return facts
+
+
+JOBS = workloads.OUTPUT_JOBS + [
+    other_format(JOB["spp"], "spp_bil", ("-of", "ENVI", "-co", "INTERLEAVE=BIL"), dst="o.dat", alpha="a.dat",
+                 rho="r.dat"),
+    other_format(JOB["svm_classify"], "svm_classify_envi", ("-of", "ENVI"), dst="o.dat", probabilities="p.dat",
+                 confidence="c.dat"),
+    other_format(JOB["detect"], "detect_envi", ("-of", "ENVI"), dst="o.dat", map="m.dat"),
+    other_format(JOB["synth"], "synth_envi", ("-of", "ENVI"), dst="o.dat", labels="l.dat"),
+    workloads.Job("unmix", "gdal_hsi_unmix", ("-of", "ENVI", ("-rmse", "{rmse}"), ("-report", "{report}"), "s.img",
+                                              "library.sli", "{dst}"),
+                  {"dst": "o.dat", "rmse": "e.dat", "report": "run.json"}, devices=False),
+    workloads.Job("info", "gdal_hsi_info", ("-count", "s.img"), {}, overwrite=False, devices=False, prints=True),
+]
+COUNTS = (1, 2, 3, 5)
+
+
+def cases():
+    for number, job in enumerate(JOBS):
+        for ranks in COUNTS:
+            # A sample: every job with one number of ranks, these two with all.
+            if ALL or ranks == (2, 3, 5)[number % 3] or job.name in ("pca", "spp_envi"):
+                yield pytest.param(job, ranks, id=f"{job.name}-{ranks}")
+
+
+_alone = {}
+
+
+@pytest.mark.parametrize("job, ranks", cases())
+def test_many_write_what_one_writes(job, ranks, material, tmp_path):
+    if "small" in str(material) and not ALL and ranks != 5 and job.name != "pca":
+        pytest.skip("left to HSI_MPI_ALL=1")
+    key = (job.name, str(material))
+    if key not in _alone:
+        folder = workloads.copy_of(material, tmp_path / "one")
+        result = workloads.execute(with_extra(job), folder)
+        assert result.code == 0, result.err
+        _alone[key] = (comparable(folder), result)
+        shutil.rmtree(folder)
+    expected, alone = _alone[key]
+    folder = workloads.copy_of(material, tmp_path / "many")
+    result = mpirun(ranks, with_extra(job), folder)
+    assert result.code == 0, result.out + result.err
+    assert differences(expected, comparable(folder)) == ""
+    if job.prints and job.tool != "gdal_hsi_sample":
+        words = [line for line in alone.out.splitlines() if not line.startswith("0...")]
+        assert [w for w in words if w not in result.out] == []
+        assert result.out.count(words[-1]) == alone.out.count(words[-1])  # one rank speaks
+    report = folder / "run.json"
+    if report.exists() and ranks > 1:
+        facts = json.loads(report.read_text())
+        assert facts["ranks"] == ranks
+        for one in facts["passes"]:
+            if "ranks" in one:
+                assert len(one["ranks"]) == ranks
+                assert sum(r["tiles"] for r in one["ranks"]) == one["tiles"]
+
+
+def test_tiles_are_shared(large, tmp_path):
+    folder = workloads.copy_of(large, tmp_path / "f")
+    result = mpirun(2, spp() + ["-report", "run.json"], folder)
+    assert result.code == 0, result.err
+    passes = json.loads((folder / "run.json").read_text())["passes"]
+    assert [len(p["ranks"]) for p in passes] == [2, 2]
+    assert all(sum(r["tiles"] for r in p["ranks"]) == p["tiles"] for p in passes)
+    assert passes[-1]["tiles"] == 69 * 3
+
+
+def test_a_dry_run_plans_for_all_ranks(large, tmp_path):
+    folder = workloads.copy_of(large, tmp_path / "f")
+    before = contents(folder)
+    result = mpirun(3, [BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "s.img", "o.dat"], folder)
+    assert result.code == 0, result.err
+    assert result.out.count("Pass centroid") == 1
+    assert contents(folder) == before
+
+
+# --- what goes wrong --------------------------------------------------------------------------------------------------
+
+
+def fails(result, *words, code=None):
+    """One message of ours, whatever mpirun says about it."""
+    assert result.code != 0
+    errors = [line for line in result.err.splitlines() if line.startswith("ERROR")]
+    assert len(errors) == 1, result.err
+    for word in words:
+        assert word in errors[0], result.err
+    if code is not None:
+        assert result.code == code, result.err
+
+
+WRITERS = {"raw": ("ENVI", "o.dat"), "in_order": ("GTiff", "o.tif")}
+
+
+def spp(format="ENVI", dst="o.dat"):
+    return [BIN / "gdal_hsi_spp", "-device", "cpu", "-threads", "1", "-ws", "3", "-tile", "16", "16", "-of", format,
+            "s.img", dst]
+
+
+def only_on(rank, folder, fault, command, log):
+    """The command, with a fault on one rank."""
+    names = ("LD_PRELOAD", "HSI_FAULT_FOLDER", "HSI_FAULT_LOG", "HSI_FAULT_CALLS", "HSI_FAULT_NUMBER",
+             "HSI_FAULT_KIND", "HSI_FAULT_SECONDS", "HSI_FAULT_SIGNAL")
+    given = fault.environment(folder, log)
+    settings = " ".join(f"{name}='{given[name]}'" for name in names)
+    return ["/bin/sh", "-c", f'if [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then exec env {settings} "$@"; fi; exec "$@"',
+            "sh", *command]
+
+
+@pytest.fixture
+def place(large, tmp_path):
+    why = workloads.shim_works(tmp_path)
+    if why:
+        pytest.skip(why)
+    return workloads.copy_of(large, tmp_path / "f")
+
+
+@pytest.mark.parametrize("way", WRITERS)
+def test_a_full_disk_at_one_rank(way, place, tmp_path):
+    before = contents(place)
+    # In order, the root alone has the file.
+    rank = 2 if way == "raw" else 0
+    fault = Fault(calls="write", number=3, kind="from:ENOSPC")
+    result = mpirun(3, only_on(rank, place, fault, spp(*WRITERS[way]), tmp_path / "log"), place, timeout=60)
+    fails(result, "No space left on device", f"(rank {rank} on ", code=1)
+    assert differences(before, contents(place)) == ""
+
+
+@pytest.mark.parametrize("way", WRITERS)
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_is_killed(rank, way, place, tmp_path):
+    before = contents(place)
+    command = spp(*WRITERS[way])
+    if way == "in_order" and rank == 1:  # which writes nothing itself: it dies while the root writes slowly
+        dies = 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then (sleep 3; kill -9 $$) & fi; exec "$@"'
+        command = only_on(0, place, Fault(calls="write", number=3, kind="sleep", seconds=6), command, tmp_path / "log")
+        command = ["/bin/sh", "-c", dies, "sh", *command]
+    else:
+        fault = Fault(calls="write", number=3, kind="raise", signal=int(signal.SIGKILL))
+        command = only_on(rank, place, fault, command, tmp_path / "log")
+    begin = time.monotonic()
+    result = mpirun(3, command, place, timeout=60)
+    assert result.code != 0
+    assert "signal 9" in result.err and f"rank {rank}" in result.err
+    assert time.monotonic() - begin < 45
+    after = contents(place)
+    assert WRITERS[way][1] not in after
+    if rank != 0 and way == "raw":
+        assert differences(before, after) == ""
+        return
+    # Where the root has died, too (mpirun gives it a second, and it sleeps), the next run removes its folder.
+    assert workloads.execute(spp(*WRITERS[way]), place).code == 0
+    assert not [name for name in contents(place) if name.startswith(".")]
+
+
+def test_the_end_of_the_time_of_a_job(place, tmp_path):
+    before = contents(place)
+    fault = Fault(calls="write", number=3, kind="sleep", seconds=20)
+    command = MPIRUN + ["-n", "3", *only_on(1, place, fault, spp(), tmp_path / "log")]
+    process = subprocess.Popen(list(map(str, command)), cwd=place, env=MPI_ENVIRONMENT, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=workloads.prepare)
+    try:
+        for _ in range(600):
+            if list(place.glob(".o.dat.hsi-*")):
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the run has not begun to write")
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=45)
+    finally:
+        process.kill()
+    assert process.returncode != 0
+    assert differences(before, contents(place)) == ""
+
+
+def test_an_old_dst_stays(place, tmp_path):
+    (place / "o.dat").write_bytes(b"old")
+    before = contents(place)
+    result = mpirun(3, spp(), place, timeout=60)
+    fails(result, "already exists", code=1)
+    fault = Fault(calls="write", number=3, kind="EIO")
+    command = spp()
+    result = mpirun(3, only_on(1, place, fault, command[:1] + ["-overwrite"] + command[1:], tmp_path / "log"), place,
+                    timeout=60)
+    fails(result, "(rank 1 on ", code=1)
+    assert differences(before, contents(place)) == ""
+
+
+def test_wrong_arguments_are_told_once(large, tmp_path):
+    folder = workloads.copy_of(large, tmp_path / "f")
+    before = contents(folder)
+    fails(mpirun(3, [BIN / "gdal_hsi_spp", "-ws", "4", "s.img", "o.dat"], folder, timeout=60), "-ws", code=2)
+    fails(mpirun(3, [BIN / "gdal_hsi_spp", "none.img", "o.dat"], folder, timeout=60), "none.img", code=1)
+    assert contents(folder) == before
+
+
+def test_other_arguments(large, tmp_path):
+    folder = workloads.copy_of(large, tmp_path / "f")
+    before = contents(folder)
+    command = spp() + [":", "-n", "1", *spp(dst="other.dat")]
+    fails(mpirun(1, command, folder, timeout=60), "rank 1 on ", "other arguments")
+    assert contents(folder) == before
+
+
+def test_another_scene(large, tmp_path):
+    """The same name, but other pixels at one rank."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    workloads.copy_of(large, here)
+    there.mkdir()
+    workloads.write_scene(there / "s.img", workloads.cube(20, 10, 6))
+    before, dst = contents(here), tmp_path / "o.dat"
+    command = ["--wdir", here, *spp(dst=dst), ":", "-n", "1", "--wdir", there, *spp(dst=dst)]
+    fails(mpirun(1, command, here, timeout=60), "rank 1 on ", "20x10", "1101x37")
+    assert contents(here) == before
+    assert not dst.exists()
+
+
+def test_a_dst_that_ranks_do_not_share(large, tmp_path):
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode != 0:
+        pytest.skip("a mount of one rank's own needs root")
+    folder = workloads.copy_of(large, tmp_path / "f")
+    target = tmp_path / "target"
+    target.mkdir()
+    hide = (f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$@"; '
+            f'exec unshare -m sh -c \'mount -t tmpfs none {target} && exec "$@"\' sh "$@"')
+    before = contents(folder)
+    result = mpirun(2, ["/bin/sh", "-c", hide, "sh", *spp(dst=target / "o.dat")], folder, timeout=60)
+    fails(result, "(rank 1 on ", "which rank 0 has made", code=1)
+    assert "share" in result.err
+    assert contents(folder) == before and list(target.iterdir()) == []
+
+
+def test_without_the_module(tmp_path, large):
+    folder = workloads.copy_of(large, tmp_path / "f")
+    (tmp_path / "bin").mkdir()
+    shutil.copy(BIN / "gdal_hsi_spp", tmp_path / "bin" / "gdal_hsi_spp", follow_symlinks=True)
+    before = contents(folder)
+    command = spp()
+    command[0] = tmp_path / "bin" / "gdal_hsi_spp"
+    for sign in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+        result = workloads.execute(command, folder, env=dict(ENVIRONMENT, **{sign: "2"}))
+        fails(result, "one of several", "hsi_mpi.so", code=1)
+        assert contents(folder) == before
+    assert workloads.execute(command, folder, env=dict(ENVIRONMENT, OMPI_COMM_WORLD_SIZE="2", HSI_MPI="NO")).code == 0

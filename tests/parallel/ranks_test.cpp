@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "parallel/ranks.h"
+
+#include "core/error.h"
+#include "support/thread_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <set>
+
+namespace hsi::test {
+namespace {
+
+using parallel::Ending;
+using parallel::Ranks;
+
+TEST(Ranks, OneProcessIsItsOwnRoot) {
+    Ranks alone;
+    EXPECT_EQ(alone.size(), 1);
+    EXPECT_TRUE(alone.root());
+    EXPECT_FALSE(alone.several());
+    EXPECT_EQ(alone.broadcast("x", "bytes"), "bytes");
+    EXPECT_EQ(alone.sum("x", 7), 7);
+    EXPECT_EQ(alone.all("x", "mine"), std::vector<std::string>{"mine"});
+    alone.await_others();
+    EXPECT_EQ(alone.conclude({3, "what", "advice", false}).code, 3);
+}
+
+class RanksOf : public testing::TestWithParam<int> {};
+
+TEST_P(RanksOf, PutTogetherWhatEachHas) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        EXPECT_EQ(ranks.size(), n);
+        EXPECT_EQ(ranks.broadcast("word", "from " + std::to_string(ranks.rank())), "from 0");
+        EXPECT_EQ(ranks.sum("sum", int64_t{1} << ranks.rank()), (int64_t{1} << n) - 1);
+        EXPECT_EQ(ranks.least("least", static_cast<uint64_t>(100 - ranks.rank())),
+                  static_cast<uint64_t>(101 - n));
+        EXPECT_TRUE(ranks.any("any", ranks.rank() == n - 1));
+        EXPECT_FALSE(ranks.any("none", false));
+        std::vector<int64_t> counts{ranks.rank(), 1, -ranks.rank()};
+        ranks.add_up("counts", counts);
+        const int64_t all = n * (n - 1) / 2;
+        EXPECT_EQ(counts, (std::vector<int64_t>{all, n, -all}));
+        const auto list = ranks.all("list", std::string(static_cast<size_t>(ranks.rank() * 1000), 'x'));
+        for (int r = 0; r < n; ++r)
+            EXPECT_EQ(list[static_cast<size_t>(r)].size(), static_cast<size_t>(r * 1000));
+        EXPECT_EQ(ranks.host(0), "even");
+        ranks.agree("same", "a", "has another", "");
+    });
+}
+
+TEST_P(RanksOf, ADifferenceIsToldWithRankAndHost) {
+    const int n = GetParam();
+    std::atomic<int> told{0};
+    on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
+        try {
+            ranks.agree("version", ranks.rank() == 1 ? "b" : "a", "runs another version", "Install one.");
+        } catch (const Error& e) {
+            EXPECT_STREQ(e.what(), "rank 1 on odd runs another version than rank 0 on even: b and a");
+            ++told;
+        }
+    });
+    EXPECT_EQ(told, n);
+}
+
+TEST_P(RanksOf, EveryTileGoesToOneLane) {
+    const int n = GetParam();
+    constexpr int64_t tiles = 300;
+    std::mutex mutex;
+    std::vector<int64_t> taken;
+    on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
+        for (int pass = 0; pass < 3; ++pass) {
+            parallel::SharedTiles shared(ranks, tiles);
+            std::vector<std::thread> lanes;
+            for (int lane = 0; lane < 2; ++lane)
+                lanes.emplace_back([&, lane] {
+                    int64_t last = -1;
+                    while (const auto position = shared.next(lane, [] { return false; })) {
+                        EXPECT_GT(*position, last); // in rising order, or what is written in order would stop
+                        last = *position;
+                        const std::lock_guard lock(mutex);
+                        taken.push_back(*position);
+                    }
+                });
+            for (auto& lane : lanes)
+                lane.join();
+            ranks.sum("end of pass", 0);
+        }
+    });
+    ASSERT_EQ(taken.size(), 3u * tiles);
+    std::sort(taken.begin(), taken.end());
+    for (size_t i = 0; i < taken.size(); ++i)
+        EXPECT_EQ(taken[i], static_cast<int64_t>(i / 3));
+}
+
+TEST_P(RanksOf, WhatBelongsToATileComesToTheRootInOrder) {
+    const int n = GetParam();
+    constexpr int64_t tiles = 60;
+    constexpr size_t floats = 5000;
+    const auto never = [] { return false; };
+    on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
+        parallel::SharedTiles shared(ranks, tiles);
+        const auto lane = [&](const std::function<void(int64_t)>& use) {
+            while (const auto position = shared.next(0, never))
+                use(*position);
+        };
+        if (!ranks.root()) {
+            lane([&](int64_t position) {
+                const std::vector<float> part(floats, static_cast<float>(position));
+                shared.send(position, part.data(), floats * sizeof(float), never);
+            });
+        } else {
+            std::set<int64_t> own;
+            std::thread work([&] { lane([&](int64_t position) { own.insert(position); }); });
+            std::set<int64_t> others;
+            for (int64_t position = 0; position < tiles; ++position) {
+                const int owner = shared.owner(position, never).value();
+                if (owner == 0) continue;
+                others.insert(position);
+                std::vector<float> part(floats);
+                shared.receive(position, owner, part.data(), floats * sizeof(float), never);
+                EXPECT_EQ(part, std::vector<float>(floats, static_cast<float>(position)));
+            }
+            work.join();
+            EXPECT_EQ(own.size() + others.size(), static_cast<size_t>(tiles));
+            for (const int64_t position : own)
+                EXPECT_EQ(others.count(position), 0u);
+        }
+        ranks.sum("end of pass", 0);
+    });
+}
+
+TEST_P(RanksOf, AllEndAsOneWhenAllIsWell) {
+    on_ranks(GetParam(), [](Ranks& ranks, CancelFlag& cancel) {
+        if (ranks.root()) ranks.await_others();
+        const Ending all = ranks.conclude({});
+        EXPECT_EQ(all.code, 0);
+        EXPECT_FALSE(cancel.requested());
+    });
+}
+
+TEST_P(RanksOf, AFailureOfOneEndsAll) {
+    const int n = GetParam();
+    for (const int bad : {0, n - 1}) {
+        std::atomic<int> ended{0};
+        on_ranks(n, [&](Ranks& ranks, CancelFlag& cancel) {
+            Ending mine;
+            if (ranks.rank() == bad) {
+                mine = {2, "the disk is full", "Make room.", false};
+            } else {
+                // In the middle of something that waits for all.
+                EXPECT_THROW(ranks.sum("never complete", 1), Cancelled);
+                EXPECT_TRUE(cancel.requested());
+                mine = {1, "interrupted", "", false};
+            }
+            const Ending all = ranks.conclude(mine);
+            EXPECT_EQ(all.code, 2);
+            if (ranks.root()) {
+                EXPECT_EQ(all.what, "the disk is full (rank " + std::to_string(bad) + " on " +
+                                        (bad % 2 ? "odd" : "even") + ")");
+                EXPECT_EQ(all.advice, "Make room.");
+            } else {
+                EXPECT_EQ(all.what, "");
+            }
+            ++ended;
+        });
+        EXPECT_EQ(ended, n);
+    }
+}
+
+TEST_P(RanksOf, TheRootDoesNotCommitWhatOthersHaveNotDone) {
+    const int n = GetParam();
+    on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
+        Ending mine;
+        if (ranks.root()) {
+            EXPECT_THROW(ranks.await_others(), Cancelled);
+            mine = {1, "interrupted", "", false};
+        } else if (ranks.rank() == 1) {
+            mine = {1, "no memory", "", false};
+        }
+        const Ending all = ranks.conclude(mine);
+        EXPECT_EQ(all.code, 1);
+        EXPECT_EQ(all.what, ranks.root() ? "no memory (rank 1 on odd)" : "");
+    });
+}
+
+TEST_P(RanksOf, RanksThatHaveLostStepSaySo) {
+    const int n = GetParam();
+    std::atomic<int> told{0};
+    on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
+        Ending mine;
+        try {
+            if (ranks.rank() == 1)
+                ranks.sum("one thing", 1);
+            else
+                ranks.sum("another", 1);
+        } catch (const Cancelled&) {
+            mine = {1, "interrupted", "", false};
+        } catch (const Error& e) {
+            EXPECT_NE(std::string(e.what()).find("one thing"), std::string::npos);
+            ++told;
+            mine = {1, e.what(), "", false};
+        }
+        EXPECT_EQ(ranks.conclude(mine).code, 1);
+    });
+    EXPECT_GE(told, 1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, RanksOf, testing::Values(2, 3, 5, 8));
+
+} // namespace
+} // namespace hsi::test

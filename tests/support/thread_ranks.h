@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// Ranks that are threads of this process: what they do together is tested without MPI.
+#pragma once
+
+#include "parallel/ranks.h"
+
+#include <atomic>
+#include <barrier>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+namespace hsi::test {
+
+/// The mail of all ranks. A message is taken once; a large one is done when it was taken, as MPI's are.
+class PostOffice {
+  public:
+    explicit PostOffice(int ranks) : size(ranks) {}
+    struct Letter {
+        int from, to, tag;
+        std::string bytes;
+        std::shared_ptr<std::atomic<bool>> done;
+    };
+    const int size;
+    std::mutex mutex;
+    std::deque<Letter> letters;
+};
+
+class ThreadTransport final : public parallel::Transport {
+  public:
+    ThreadTransport(PostOffice& office, int rank) : m_office(office), m_rank(rank) {}
+    int rank() const override { return m_rank; }
+    int size() const override { return m_office.size; }
+    int local_rank() const override { return m_rank / 2; } // two hosts
+    int local_size() const override { return (m_office.size + 1 - m_rank % 2) / 2; }
+    std::string host() const override { return m_rank % 2 ? "odd" : "even"; }
+    std::unique_ptr<parallel::Sending> send(int to, int tag, const void* bytes, size_t size) override {
+        struct Sent final : parallel::Sending {
+            std::shared_ptr<std::atomic<bool>> flag;
+            bool done() override { return flag->load(); }
+        };
+        auto sent = std::make_unique<Sent>();
+        sent->flag = std::make_shared<std::atomic<bool>>(size <= 256);
+        const std::lock_guard lock(m_office.mutex);
+        m_office.letters.push_back(
+            {m_rank, to, tag, std::string(static_cast<const char*>(bytes), size), sent->flag});
+        return sent;
+    }
+    std::optional<parallel::Message> take(int from, int tag, const std::function<void()>&) override {
+        const std::lock_guard lock(m_office.mutex);
+        auto& letters = m_office.letters;
+        for (auto it = letters.begin(); it != letters.end(); ++it) {
+            if (it->to != m_rank || it->tag != tag || (from != parallel::any_rank && it->from != from))
+                continue;
+            parallel::Message message{it->from, std::move(it->bytes)};
+            it->done->store(true);
+            letters.erase(it);
+            return message;
+        }
+        return std::nullopt;
+    }
+    void finish() override {}
+
+  private:
+    PostOffice& m_office;
+    const int m_rank;
+};
+
+/// Runs work(ranks, its flag) on `size` ranks that have met, each a thread. The first exception is thrown
+/// again.
+inline void on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work) {
+    PostOffice office(size);
+    std::vector<std::exception_ptr> errors(static_cast<size_t>(size));
+    std::vector<std::thread> threads;
+    std::barrier met(size);
+    for (int r = 0; r < size; ++r)
+        threads.emplace_back([&, r] {
+            CancelFlag cancel;
+            try {
+                parallel::Ranks ranks(std::make_unique<ThreadTransport>(office, r), cancel);
+                ranks.meet();
+                met.arrive_and_wait();
+                work(ranks, cancel);
+            } catch (...) {
+                errors[static_cast<size_t>(r)] = std::current_exception();
+            }
+        });
+    for (auto& thread : threads)
+        thread.join();
+    for (const auto& error : errors)
+        if (error) std::rethrow_exception(error);
+}
+
+} // namespace hsi::test
