@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace hsi::tools {
 
@@ -30,20 +31,12 @@ DetectTargets::DetectTargets(tool::Run& run, const DetectSettings& settings,
 }
 
 std::optional<detect::Targets> DetectTargets::at(const raster::RasterSource& scene) {
+    if (m_pixels.empty()) {
+        auto library = without_lost_bands(m_library, m_bands, scene);
+        return detect::Targets{std::move(library.names), std::move(library.spectra)};
+    }
     detect::Targets targets{m_library.names, {}};
     const auto bands = static_cast<size_t>(scene.shape().bands);
-    if (m_pixels.empty()) {
-        // Bands that were left out since are missing in an otherwise equal row.
-        std::vector<size_t> kept;
-        for (size_t b = 0; b < m_bands.size(); ++b)
-            if (kept.size() < bands && m_bands[b] == scene.bands()[kept.size()]) kept.push_back(b);
-        for (const auto& spectrum : m_library.spectra) {
-            auto& to = targets.spectra.emplace_back();
-            for (const size_t b : kept)
-                to.push_back(spectrum[b]);
-        }
-        return targets;
-    }
     const auto reader = scene.open_reader();
     for (size_t k = 0; k < m_pixels.size(); ++k) {
         std::vector<float> x(bands);

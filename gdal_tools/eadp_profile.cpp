@@ -97,13 +97,6 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const EadpSettin
     return spec;
 }
 
-std::vector<std::string> pc_names(int components) {
-    std::vector<std::string> names;
-    for (int k = 1; k <= components; ++k)
-        names.push_back("PC" + std::to_string(k));
-    return names;
-}
-
 void print_schedule(tool::Run& run, const EadpSettings& settings, int components) {
     const auto& o = settings.eadp;
     const auto stages = eadp::make_stages(o);

@@ -32,9 +32,6 @@ raster::OutputSpec profile_spec(const stream::CubeShape& scene, const EadpSettin
                                 const std::vector<std::string>& component_names,
                                 const eadp::ProfileFacts* facts);
 
-/// "PC1", "PC2" ...
-std::vector<std::string> pc_names(int components);
-
 /// Steps and sweeps into the report, and with -dry-run to the user.
 void print_schedule(tool::Run& run, const EadpSettings& settings, int components);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "component_planes.h"
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "eadp_profile.h"
-#include "pca_stage.h"
 #include "raster/raster_sink.h"
 #include "stream/plane_store.h"
 #include "tool/devices.h"
@@ -108,7 +108,7 @@ class Profiling {
         raster::RasterSink::check(
             m_run.options().destination,
             profile_spec(source.shape(), m_settings,
-                         m_settings.no_pca ? source.band_names() : pc_names(m_components), nullptr));
+                         m_settings.no_pca ? source.band_names() : component_names(m_components), nullptr));
         auto work = m_settings.no_pca ? tool::Work() : pca_work(source.shape(), m_components, true);
         const double values = static_cast<double>(source.shape().pixels()) * m_components;
         double sweeps = 0;
@@ -151,29 +151,15 @@ class Profiling {
     }
 
     eadp::ProfileFacts profile_components(std::optional<pca::Model>& model) {
-        const auto statistics = scan_scene(m_scene, m_pca_computing, 0.5 * pca_share());
-        const auto like = m_scene.raster();
-        const int bands = like->shape().bands;
-        m_components = count_components(); // bands without values are out
-        model = fit_scene(m_scene, statistics, {m_components, false, false});
-        const auto shape = planes_of(*like);
-        const bool held = in_memory(shape);
-        const uint64_t bytes = held ? shape.float_bytes() : 0;
-        auto planes = held ? std::make_unique<stream::PlaneStore>(shape)
-                           : std::make_unique<stream::PlaneStore>(shape, m_profile.folder);
-        m_run.report()["component_planes"] = held ? "memory" : "temporary file";
-        std::vector<int> all(static_cast<size_t>(bands)), every(static_cast<size_t>(m_components));
-        std::iota(all.begin(), all.end(), 0);
+        const auto made = project_scene(m_scene, m_pca_computing,
+                                        {m_settings.components, m_settings.components_given, m_memory / 2,
+                                         m_profile.folder, pca_share()});
+        m_components = made.components(); // bands without values are out
+        model = made.model;
+        std::vector<int> every(static_cast<size_t>(m_components));
         std::iota(every.begin(), every.end(), 0);
-        {
-            auto pass = m_pca_computing.pass("projection", 0.5 * pca_share());
-            pass.memory -= std::min(pass.memory, bytes);
-            const auto to = planes->sink(every);
-            m_run.add_pass(transform_scene(m_scene, m_pca_computing,
-                                           pca::projection(*model, m_components, all, bands), *to, pass));
-        }
-        m_scene.release(); // a copy of the scene in memory is needed no more
-        return profile_of(*planes->source(every), *like, pc_names(m_components), m_memory - bytes);
+        return profile_of(*made.planes->source(every), *m_scene.raster(), component_names(m_components),
+                          m_memory - made.held_bytes());
     }
 };
 

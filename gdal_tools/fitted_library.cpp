@@ -102,6 +102,22 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     return spectra;
 }
 
+SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,
+                                const raster::RasterSource& scene) {
+    SceneSpectra left{library.names, {}};
+    // What was left out since is missing in an otherwise equal row.
+    const auto& there = scene.bands();
+    std::vector<size_t> kept;
+    for (size_t b = 0; b < bands.size(); ++b)
+        if (kept.size() < there.size() && bands[b] == there[kept.size()]) kept.push_back(b);
+    for (const auto& spectrum : library.spectra) {
+        auto& to = left.spectra.emplace_back();
+        for (const size_t b : kept)
+            to.push_back(spectrum[b]);
+    }
+    return left;
+}
+
 void compare_levels(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& spectra) {
     std::vector<double> lengths;
     for (const auto& x : spectra.spectra) {

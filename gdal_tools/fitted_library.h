@@ -37,6 +37,11 @@ struct SceneSpectra {
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path, double scale,
                                const std::string& what, std::shared_ptr<raster::RasterSource>& scene);
 
+/// The same at the bands of `scene`, which may have lost some since: bands are the file bands of `library`'s
+/// values.
+SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,
+                                const raster::RasterSource& scene);
+
 /// Warns when the median length of the spectra is under a tenth or over ten times that of the scene's first
 /// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake.
 void compare_levels(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& library);

@@ -158,19 +158,7 @@ void declare_training(tool::Call& call, Settings& s) {
 }
 
 void declare_random_field(tool::Call& call, Settings& s) {
-    call.option("lambda", s.mrf.lambda, "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper")
-        .above(0)
-        .shown_as("L")
-        .also("spatial-weight");
-    call.option("mu", s.mrf.mu, "Penalty of the random field's ADMM").above(0).shown_as("M");
-    call.option("iterations", s.mrf.iterations, "Iterations of the random field's ADMM, exactly so many")
-        .between(1, 1000000);
-    call.choice(
-        "tv", s.mrf.anisotropic, "Total variation of the random field",
-        {{"isotropic", false, "of both differences together"}, {"anisotropic", true, "of each alone"}});
-    call.choice(
-        "boundary", s.periodic, "What the random field takes for the border of the scene",
-        {{"reflect", false, "mirrored"}, {"periodic", true, "touching its opposite, as in the paper"}});
+    tools::add_field_options(call, s).above(0);
     call.flag("no-spatial", s.no_spatial, "The regression's own map, without the random field");
 }
 

@@ -74,11 +74,8 @@ const char* name_of(unmix::Method method) {
 }
 
 /// One pass; false when no pixel is valid. share: of the progress.
-bool unmix_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& source,
-                 double share) {
-    auto scene = source;
-    const auto library =
-        tools::spectra_for_scene(run, "library", s.library, s.library_scale, "Unmixing", scene);
+bool unmix_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& scene,
+                 const tools::SceneSpectra& library, double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     tell_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
@@ -100,15 +97,19 @@ bool unmix_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster
 }
 
 void run_unmix(tool::Run& run, const Settings& s) {
-    auto source = run.open_source();
-    tool::check_spectrum(*source, "unmixing");
+    auto scene = run.open_source();
+    tool::check_spectrum(*scene, "unmixing");
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
-    if (unmix_scene(run, s, source, 1)) return;
-    // Perhaps a band without a single value spoils every pixel.
-    stream::BandStatisticsScan scan(source->shape().bands);
-    run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0)));
-    if (!run.leave_out_empty_bands(source, scan.result().empty_bands()) || !unmix_scene(run, s, source, 0))
-        throw tool::no_valid_pixel(*source);
+    auto library = tools::spectra_for_scene(run, "library", s.library, s.library_scale, "Unmixing", scene);
+    if (unmix_scene(run, s, scene, library, 1)) return;
+    // Perhaps a band without a single value spoils every pixel. The library may have no wavelengths: what was
+    // found for the whole scene is cut.
+    const auto bands = scene->bands();
+    stream::BandStatisticsScan scan(scene->shape().bands);
+    run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("statistics", 0)));
+    if (!run.leave_out_empty_bands(scene, scan.result().empty_bands())) throw tool::no_valid_pixel(*scene);
+    library = tools::without_lost_bands(library, bands, *scene);
+    if (!unmix_scene(run, s, scene, library, 0)) throw tool::no_valid_pixel(*scene);
 }
 
 void declare(tool::Call& call) {

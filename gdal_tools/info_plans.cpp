@@ -3,11 +3,15 @@
 
 #include "atdca/atdca.h"
 #include "core/error.h"
+#include "detect/detect.h"
 #include "eadp/profile.h"
 #include "pca/pca.h"
+#include "profile_settings.h"
 #include "sahic/field.h"
 #include "spp/spp.h"
 #include "stream/covariance_scan.h"
+#include "stream/moment_scan.h"
+#include "unmix/unmix.h"
 
 #include <algorithm>
 #include <functional>
@@ -71,6 +75,26 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         field.device_bytes = [](const sahic::MrfLimits&) { return uint64_t{0}; };
         const auto plan = sahic::plan_field(field);
         return PlanLine{"", "", plan.tiles.size(), plan.host_bytes};
+    });
+    add("regularize", "random field of 9 classes", [&] { return lines.back(); });
+    add("unmix", "4 endmembers", [&] {
+        unmix::Endmembers any;
+        for (size_t k = 0; k < static_cast<size_t>(std::min(4, shape.bands)); ++k) {
+            any.names.emplace_back();
+            any.spectra.emplace_back(static_cast<size_t>(shape.bands), 0.0);
+            any.spectra.back()[k] = 1;
+        }
+        return of_pass(*unmix::make_unmixing(any, {}));
+    });
+    add("detect", "background", [&] { return of_pass(detect::BackgroundScan(shape.bands, nullptr)); });
+    add("mnf", "covariance and noise", [&] { return of_pass(stream::MomentScan(shape, true)); });
+    add("endmembers", "covariance", [&] { return of_pass(stream::MomentScan(shape, false)); });
+    add("profile", "area of " + std::to_string(components) + " components", [&] {
+        ProfileSettings area;
+        area.sets = {{profile::Attribute::area, {}}};
+        const auto plan =
+            plan_profile_planes(run, {shape.samples, shape.lines, components}, profile_options(area, 20));
+        return PlanLine{"", "", 1, plan.side_bytes * static_cast<uint64_t>(plan.workers)};
     });
     return lines;
 }

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "sahic_report.h"
 
-#include "core/byte_size.h"
-
-#include <cmath>
 #include <cstdio>
 #include <string>
 #include <utility>
 
 namespace hsi::tools {
-namespace {} // namespace
-
 void tell_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
                    int64_t pixels, double seconds) {
     const sahic::MlrModel& model = result.model;
@@ -48,50 +43,11 @@ void tell_training(tool::Run& run, const sahic::LorsalOptions& options, const sa
     run.note(text);
 }
 
-void tell_field(tool::Run& run, const SahicSettings& s, const sahic::FieldPlan& plan,
-                const sahic::MrfResiduals& sums) {
-    const auto entries = static_cast<double>(sums.entries);
-    const auto rms = [&](double sum, double of) { return of > 0 ? std::sqrt(sum / of) : 0.0; };
-    run.report()["mrf"] = {{"iterations", s.mrf.iterations},
-                           {"lambda", s.mrf.lambda},
-                           {"mu", s.mrf.mu},
-                           {"tv", s.mrf.anisotropic ? "anisotropic" : "isotropic"},
-                           {"boundary", s.periodic ? "periodic" : "reflect"},
-                           {"tiles", plan.tiles.size()},
-                           {"tile_samples", plan.tiles.max_core_samples()},
-                           {"tile_lines", plan.tiles.max_core_lines()},
-                           {"halo", plan.halo},
-                           {"store", plan.store_in_memory ? "memory" : "file"},
-                           {"objective", sums.objective},
-                           {"residuals",
-                            {{"data", rms(sums.v1, entries)},
-                             {"positive", rms(sums.v2, entries)},
-                             {"sum_to_one", rms(sums.v3, entries)},
-                             {"smooth", rms(sums.v4, entries)},
-                             {"differences", rms(sums.v5, 2 * entries)},
-                             {"change", rms(sums.change, entries)}}}};
-}
-
 void print_field_plan(tool::Run& run, const SahicSettings& s, const stream::CubeShape& shape,
                       const sahic::FieldPlan& plan) {
     std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) +
                        "x" + std::to_string(shape.lines) + " pixels";
-    if (!s.no_spatial) {
-        text += "\nRandom field: ";
-        text += plan.whole
-                    ? "the whole scene at once"
-                    : std::to_string(plan.tiles.size()) + " tiles of " +
-                          std::to_string(plan.tiles.max_core_samples()) + "x" +
-                          std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo);
-        text += ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
-                (plan.store_in_memory ? "memory" : "a temporary file");
-        run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
-                                       {"tile_samples", plan.tiles.max_core_samples()},
-                                       {"tile_lines", plan.tiles.max_core_lines()},
-                                       {"halo", plan.halo},
-                                       {"store", plan.store_in_memory ? "memory" : "file"},
-                                       {"buffer_bytes", plan.host_bytes}};
-    }
+    if (!s.no_spatial) text += "\n" + describe_field_plan(run, plan);
     run.print(text);
 }
 

@@ -14,10 +14,6 @@ namespace hsi::tools {
 void tell_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
                    int64_t pixels, double seconds);
 
-/// What the random field came to.
-void tell_field(tool::Run& run, const SahicSettings& s, const sahic::FieldPlan& plan,
-                const sahic::MrfResiduals& sums);
-
 /// -dry-run.
 void print_field_plan(tool::Run& run, const SahicSettings& s, const stream::CubeShape& shape,
                       const sahic::FieldPlan& plan);

@@ -79,22 +79,6 @@ void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::Spect
     spectral.first_sample = operation.first_sample();
 }
 
-sahic::FieldRequest field_of(const tool::Run& run, SahicComputing& computing, const SahicSettings& s,
-                             const stream::CubeShape& shape, int classes) {
-    sahic::FieldRequest field;
-    field.shape = shape;
-    field.classes = classes;
-    field.mrf = s.mrf;
-    field.periodic = s.periodic;
-    field.memory = run.buffer_memory();
-    field.device_memory = computing.device_memory();
-    field.tile_samples = run.options().tile_samples;
-    field.tile_lines = run.options().tile_lines;
-    field.host_bytes = [&](const sahic::MrfLimits& limits) { return computing->mrf_host_bytes(limits); };
-    field.device_bytes = [&](const sahic::MrfLimits& limits) { return computing->mrf_device_bytes(limits); };
-    return field;
-}
-
 SahicResult classify_spectra(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
                              const std::shared_ptr<const sahic::MlrModel>& model,
                              const stream::CubeSource& cube, const raster::OutputSet& outputs) {
@@ -117,16 +101,13 @@ SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const
                                 const std::function<void()>& release) {
     const auto shape = cube.shape();
     const int classes = model->class_count();
-    const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
-    auto planes = plan.store_in_memory ? std::make_unique<stream::PlaneStore>(stored, computing->allocator())
-                                       : std::make_unique<stream::PlaneStore>(
-                                             stored, stream::folder_beside(run.options().destination.path));
+    const auto planes = field_planes(run, computing, plan, shape, classes);
     SahicResult result;
     spectral.probabilities = spectral.weight = true;
     {
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
-        const uint64_t held = plan.store_in_memory ? stored.float_bytes() : 0;
+        const uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
         pass.memory -= std::min(pass.memory / 2, held);
         std::vector<int> all(static_cast<size_t>(classes));
         std::iota(all.begin(), all.end(), 0);

@@ -2,12 +2,10 @@
 // The stages of gdal_hsi_sahic: scan and training, class probabilities, the random field.
 #pragma once
 
+#include "field_stage.h"
 #include "raster/labels.h"
 #include "raster/output_set.h"
-#include "sahic/field.h"
-#include "sahic/lorsal.h"
 #include "sahic/scene_scan.h"
-#include "tool/devices.h"
 #include "tool/scene.h"
 
 #include <functional>
@@ -17,17 +15,13 @@
 
 namespace hsi::tools {
 
-struct SahicSettings {
+struct SahicSettings : FieldSettings {
     raster::LabelOptions labels;
     sahic::LorsalOptions lorsal;
-    sahic::MrfOptions mrf;
     std::string model_file, apply, probabilities, confidence;
-    bool periodic = false; ///< -boundary
     bool no_spatial = false, any_wavelengths = false, any_scale = false;
     bool no_labels() const { return !apply.empty() && labels.path == "none"; }
 };
-
-using SahicComputing = tool::Computing<sahic::Backend>;
 
 /// What training has to know of the scene.
 std::shared_ptr<const sahic::SceneScan> scan(tool::Scene& scene, const raster::LabelledPixels& labels,
@@ -40,10 +34,6 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const SahicSett
 
 /// First line and sample of the scene, which a wrapping border needs, without training's scan.
 void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral);
-
-/// What the way through the random field depends on.
-sahic::FieldRequest field_of(const tool::Run& run, SahicComputing& computing, const SahicSettings& s,
-                             const stream::CubeShape& shape, int classes);
 
 /// What the map came to.
 struct SahicResult {

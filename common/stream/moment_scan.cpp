@@ -11,6 +11,8 @@
 #define HWY_TARGET_INCLUDE "stream/moment_scan.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
 
+#include "stream/scatter-inl.h"
+
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
@@ -18,15 +20,8 @@
 #define HSI_MOMENT_CONSTANTS
 namespace hsi::stream {
 namespace {
-/// Pixels whose products are added in registers before they join the block's sums: with 224 bands they leave
-/// a second-level cache of 512 kB some room.
-constexpr int64_t run_pixels = 192;
-/// Bands of one register tile (12 accumulators, 3 + 1 operands, the 16 registers of AVX2) and of a panel of
-/// columns that stays in the first-level cache.
-constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
-/// Sums that the pixels of a run are spread over, pixel i adding to sum i % 4: a register of AVX2. Wider ones
-/// would need a second order of additions, or turns on AVX2 that cost more than they bring.
-constexpr int64_t spread = 4;
+/// Pixels whose products are added in registers before they join the block's sums.
+constexpr int64_t run_pixels = chunk_of<double>;
 
 /// Pixels of a block, counted line by line: where a band's values begin, and how they lie.
 struct PixelRun {
@@ -72,7 +67,7 @@ void add_magnitudes(const float* HWY_RESTRICT x, const float* next, int64_t coun
 /// out[i] = x_i - centre for the pixels of a run with keep[i] > 0, 0 for the others.
 void centre_band(const float* band, const PixelRun& run, float centre, const double* HWY_RESTRICT keep,
                  double* HWY_RESTRICT out) {
-    const hn::CappedTag<double, static_cast<size_t>(spread)> d;
+    const hn::CappedTag<double, 4> d;
     const hn::Rebind<float, decltype(d)> df;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const double c = static_cast<double>(centre);
@@ -93,7 +88,7 @@ void centre_band(const float* band, const PixelRun& run, float centre, const dou
 /// looked at where it would lie beyond the block's line.
 void difference_band(const float* band, const PixelRun& run, const double* HWY_RESTRICT keep,
                      double* HWY_RESTRICT out) {
-    const hn::CappedTag<double, static_cast<size_t>(spread)> d;
+    const hn::CappedTag<double, 4> d;
     const hn::Rebind<float, decltype(d)> df;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
@@ -109,82 +104,19 @@ void difference_band(const float* band, const PixelRun& run, const double* HWY_R
     });
 }
 
-using SpreadTag = hn::CappedTag<double, static_cast<size_t>(spread)>;
-
-/// Takes what a turn of add_scatter() has added up for four columns, sums `part` on of each; after the last
-/// turn out[k] += the sum of the four sums of column k, (0 + 1) + (2 + 3) for all widths.
-template <class V>
-HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRICT sums)[spread],
-                          double* HWY_RESTRICT out) {
-    using D = hn::DFromV<V>;
-    const D d;
-#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // it has no halves; a register's width is not known
-    if constexpr (hn::MaxLanes(D()) == spread) {
-        const auto ab = hn::Add(hn::InterleaveLower(d, a, b), hn::InterleaveUpper(d, a, b));
-        const auto ce = hn::Add(hn::InterleaveLower(d, c, e), hn::InterleaveUpper(d, c, e));
-        const auto four = hn::Add(hn::ConcatLowerLower(d, ce, ab), hn::ConcatUpperUpper(d, ce, ab));
-        hn::StoreU(hn::Add(hn::LoadU(d, out), four), d, out);
-        return;
-    }
-#endif
-    hn::Store(a, d, sums[0] + part);
-    hn::Store(b, d, sums[1] + part);
-    hn::Store(c, d, sums[2] + part);
-    hn::Store(e, d, sums[3] + part);
-    if (part + static_cast<int64_t>(hn::Lanes(d)) < spread) return;
-    for (int k = 0; k < 4; ++k)
-        out[k] += (sums[k][0] + sums[k][1]) + (sums[k][2] + sums[k][3]);
-}
-
-/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels, a multiple of
-/// `spread`. x: `rows` rows (a multiple of panel_columns), run_pixels apart, of which `used` are in use.
+/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels. x as
+/// add_products() has it.
 void add_scatter(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
                  double* HWY_RESTRICT scatter) {
-    const SpreadTag d;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    for (int panel = 0; panel < rows; panel += panel_columns)
-        for (int a = panel; a < used; a += tile_rows)
-            for (int b = panel; b < panel + panel_columns; b += tile_columns) {
-                if (b > a + tile_rows - 1) break; // above the diagonal
-                const double* HWY_RESTRICT r0 = x + a * run_pixels;
-                const double* HWY_RESTRICT r1 = r0 + run_pixels;
-                const double* HWY_RESTRICT r2 = r1 + run_pixels;
-                const double* HWY_RESTRICT c0 = x + b * run_pixels;
-                const double* HWY_RESTRICT c1 = c0 + run_pixels;
-                const double* HWY_RESTRICT c2 = c1 + run_pixels;
-                const double* HWY_RESTRICT c3 = c2 + run_pixels;
-                double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a) * rows + b;
-                // Narrower registers take the pixels in turns, and each adds what it would add in the widest.
-                HWY_ALIGN double parts[tile_rows][tile_columns][spread];
-                for (int64_t part = 0; part < spread; part += lanes) {
-                    auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
-                    auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
-                    auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
-                    for (int64_t i = part; i < count; i += spread) {
-                        const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
-                                   u2 = hn::LoadU(d, r2 + i);
-                        auto v = hn::LoadU(d, c0 + i);
-                        s00 = hn::MulAdd(u0, v, s00);
-                        s10 = hn::MulAdd(u1, v, s10);
-                        s20 = hn::MulAdd(u2, v, s20);
-                        v = hn::LoadU(d, c1 + i);
-                        s01 = hn::MulAdd(u0, v, s01);
-                        s11 = hn::MulAdd(u1, v, s11);
-                        s21 = hn::MulAdd(u2, v, s21);
-                        v = hn::LoadU(d, c2 + i);
-                        s02 = hn::MulAdd(u0, v, s02);
-                        s12 = hn::MulAdd(u1, v, s12);
-                        s22 = hn::MulAdd(u2, v, s22);
-                        v = hn::LoadU(d, c3 + i);
-                        s03 = hn::MulAdd(u0, v, s03);
-                        s13 = hn::MulAdd(u1, v, s13);
-                        s23 = hn::MulAdd(u2, v, s23);
-                    }
-                    take_turn(part, s00, s01, s02, s03, parts[0], out);
-                    take_turn(part, s10, s11, s12, s13, parts[1], out + rows);
-                    take_turn(part, s20, s21, s22, s23, parts[2], out + 2 * static_cast<ptrdiff_t>(rows));
-                }
+    add_products(
+        x, used, rows, count, [&](const double(&sums)[tile_rows][tile_columns], int a, int b) HWY_ATTR {
+            const hn::CappedTag<double, tile_columns> d;
+            for (int k = 0; k < tile_rows; ++k) {
+                double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a + k) * rows + b;
+                for (size_t at = 0; at < tile_columns; at += hn::Lanes(d))
+                    hn::StoreU(hn::Add(hn::LoadU(d, out + at), hn::LoadU(d, sums[k] + at)), d, out + at);
             }
+        });
 }
 
 } // namespace
@@ -370,7 +302,8 @@ class MomentScan::ScanWorker final : public Worker {
 
     /// Zeros behind a run that does not fill the last register; returns the pixels to be added then.
     int64_t end_rows(int64_t count) {
-        const int64_t whole = (count + spread - 1) / spread * spread;
+        const int64_t whole =
+            (count + scatter_sums<double> - 1) / scatter_sums<double> * scatter_sums<double>;
         for (int b = 0; b <= m_bands; ++b)
             std::fill(m_run.data() + b * run_pixels + count, m_run.data() + b * run_pixels + whole, 0.0);
         return whole;

@@ -2,10 +2,10 @@
 #include "eadp/profile.h"
 
 #include "eadp/gradient.h"
+#include "stream/copy_operation.h"
 #include "stream/plane_store.h"
 
 #include <algorithm>
-#include <limits>
 #include <numeric>
 
 namespace hsi::eadp {
@@ -82,42 +82,6 @@ std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Opt
     return contrasts;
 }
 
-/// Tiles from a source to a sink as they are, but for invalid pixels, which become NaN.
-class CopyOperation final : public stream::Operation {
-  public:
-    CopyOperation(int bands, bool zero_is_invalid) : m_bands(bands), m_zero_is_invalid(zero_is_invalid) {}
-    std::vector<int> output_bands() const override { return {m_bands}; }
-    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<CopyWorker>(m_zero_is_invalid);
-    }
-    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        return static_cast<uint64_t>(limits.core_samples * limits.core_lines) * 4;
-    }
-
-  private:
-    class CopyWorker final : public stream::Worker {
-      public:
-        explicit CopyWorker(bool zero_is_invalid) : m_zero_is_invalid(zero_is_invalid) {}
-        void process(const Tile& tile, const CubeView<float>& in,
-                     const std::vector<CubeView<float>>& out) override {
-            m_mask.resize(static_cast<size_t>(tile.core.area()));
-            make_mask(in, m_zero_is_invalid, m_mask.data());
-            for (int b = 0; b < in.bands; ++b)
-                for (int64_t y = 0; y < tile.core.h; ++y)
-                    for (int64_t x = 0; x < tile.core.w; ++x)
-                        out[0].at(b, y, x) = m_mask[static_cast<size_t>(y * tile.core.w + x)] != 0
-                                                 ? in.at(b, y, x)
-                                                 : std::numeric_limits<float>::quiet_NaN();
-        }
-
-      private:
-        const bool m_zero_is_invalid;
-        std::vector<float> m_mask;
-    };
-    const int m_bands;
-    const bool m_zero_is_invalid;
-};
-
 ProfileFacts make_cascade(const stream::CubeSource& components, const Options& options, Backend& backend,
                           const std::function<stream::CubeSink&(const ProfileFacts&)>& open_sink,
                           const ProfileRun& run) {
@@ -142,7 +106,7 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
         return list;
     };
     {
-        CopyOperation copy(n, options.zero_is_invalid);
+        stream::CopyOperation copy(n, options.zero_is_invalid);
         const auto to = store->sink(planes(0));
         run.finished(
             stream::run_pass(components, copy, {to.get()}, options_of(run, "components", 0.02, memory)));
@@ -164,7 +128,7 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
     std::vector<int> every(static_cast<size_t>(all.bands));
     std::iota(every.begin(), every.end(), 0);
     const auto from = store->source(every);
-    CopyOperation copy(all.bands, false);
+    stream::CopyOperation copy(all.bands, false);
     run.finished(
         stream::run_pass(*from, copy, {&open_sink(facts)}, options_of(run, "profile", 0.05, memory)));
     return facts;

@@ -71,6 +71,7 @@ class Writer {
     void write(const Rect& core, const Rect& window, float* q, const float* p0) {
         constexpr int64_t strip = 256; // blocks of tiled files
         const auto classes = static_cast<int>(m_classes.size());
+        const int bands = m_outputs.probability_bands > 0 ? m_outputs.probability_bands : classes;
         for (int64_t y = core.y; y < core.bottom();) {
             const int64_t lines = std::min(strip - y % strip, core.bottom() - y);
             const auto pixels = static_cast<size_t>(core.w * lines);
@@ -83,10 +84,11 @@ class Writer {
             }
             const Rect part{core.x, y, core.w, lines};
             size_t next = 0;
-            m_outputs.sinks[next++]->write(part, CubeView<float>::packed(m_map.data(), 1, lines, core.w));
+            if (m_outputs.map)
+                m_outputs.sinks[next++]->write(part, CubeView<float>::packed(m_map.data(), 1, lines, core.w));
             if (m_outputs.probabilities)
                 m_outputs.sinks[next++]->write(part,
-                                               CubeView<float>::packed(m_p.data(), classes, lines, core.w));
+                                               CubeView<float>::packed(m_p.data(), bands, lines, core.w));
             if (m_outputs.confidence)
                 m_outputs.sinks[next++]->write(part,
                                                CubeView<float>::packed(m_best.data(), 1, lines, core.w));

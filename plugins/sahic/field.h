@@ -46,10 +46,12 @@ struct FixedPixels {
     std::vector<uint16_t> value; ///< of the class, each
 };
 
-/// Where the result goes: the class map, then probabilities and confidence where these are wanted.
+/// Where the result goes: class map, probabilities and confidence, in this order, as far as they are wanted.
 struct FieldOutputs {
     std::vector<stream::CubeSink*> sinks;
     bool probabilities = false, confidence = false;
+    bool map = true;
+    int probability_bands = 0; ///< only so many of them, the first ones; 0: of every class
 };
 
 struct FieldResult {

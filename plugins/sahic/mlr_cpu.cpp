@@ -4,6 +4,7 @@
 #include "parallel/ranks.h"
 #include "sahic/mlr_simd.h"
 #include "sahic/sahic.h"
+#include "sahic/spatial_weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,23 +34,6 @@ MlrPanels::MlrPanels(const MlrModel& model) : sums(model.features(), model.class
         [&](size_t o, size_t a) { return model.weights[o * (count + 1) + 1 + a]; });
     for (size_t o = 0; o < static_cast<size_t>(outputs()); ++o)
         constant.push_back(model.weights[o * (count + 1)]);
-}
-
-/// valid[i]: all values of the pixel are finite and one of them is not zero.
-void find_valid(const CubeView<const float>& in, int64_t line, std::vector<float>& magnitude,
-                unsigned char* valid) {
-    const auto samples = static_cast<size_t>(in.samples);
-    magnitude.assign(2 * samples, 0.0f);
-    float *largest = magnitude.data(), *finite = largest + samples;
-    for (int b = 0; b < in.bands; ++b) {
-        const float* v = in.row(b, line);
-        for (size_t i = 0; i < samples; ++i) {
-            largest[i] = std::max(largest[i], std::fabs(v[i]));
-            finite[i] += v[i] * 0.0f; // NaN and infinities leave NaN
-        }
-    }
-    for (size_t i = 0; i < samples; ++i)
-        valid[i] = finite[i] == 0.0f && largest[i] > 0;
 }
 
 /// What one thread needs beside the panels.
@@ -98,7 +82,9 @@ class SpectralWorker final : public stream::Worker {
   public:
     explicit SpectralWorker(std::shared_ptr<const Shared> shared)
         : by_class(shared->model->classes.size(), 0), m_shared(std::move(shared)),
-          m_width(math::rbf_kernels().width), m_scratch(m_shared->panels, m_width) {}
+          m_width(math::rbf_kernels().width), m_scratch(m_shared->panels, m_width),
+          m_weights(m_shared->samples, m_shared->lines, m_shared->model->scale, m_shared->options.first_line,
+                    m_shared->options.first_sample) {}
 
     void process(const Tile& tile, const CubeView<float>& in,
                  const std::vector<CubeView<float>>& out) override {
@@ -109,14 +95,11 @@ class SpectralWorker final : public stream::Worker {
         m_confidence = o.confidence ? &out[next++] : nullptr;
         const CubeView<float>* weight = o.weight ? &out[next++] : nullptr;
         const int64_t dy = tile.core.y - tile.window.y, dx = tile.core.x - tile.window.x;
-        m_valid.resize(static_cast<size_t>(in.samples));
-        m_below.resize(static_cast<size_t>(in.samples));
         for (int64_t line = 0; line < tile.core.h; ++line) {
-            if (line == 0 || !weight)
-                find_valid(in, line + dy, m_rows, m_valid.data());
+            if (weight)
+                m_weights.weigh(tile, in, line, weight->row(0, line));
             else
-                m_valid.swap(m_below);
-            if (weight) weigh(tile, in, line + dy, dx, weight->row(0, line));
+                m_weights.find_valid(in, line + dy);
             for (int64_t first = 0; first < tile.core.w; first += m_width)
                 block(in, line, first, static_cast<int>(std::min<int64_t>(m_width, tile.core.w - first)), dy,
                       dx);
@@ -128,11 +111,11 @@ class SpectralWorker final : public stream::Worker {
 
   private:
     void block(const CubeView<float>& in, int64_t line, int64_t first, int count, int64_t dy, int64_t dx) {
-        const unsigned char* valid = m_valid.data() + dx + first;
+        const unsigned char* valid = m_weights.valid() + dx + first;
         const int classes = m_shared->model->class_count(), width = m_width;
         if (any(valid, count))
             evaluate(m_shared->panels, m_shared->model->scale, in, line + dy, dx + first, count,
-                     m_valid.data(), m_scratch);
+                     m_weights.valid(), m_scratch);
         const double* p = m_scratch.p.data();
         for (int i = 0; i < count; ++i) {
             const int64_t at = first + i;
@@ -159,81 +142,10 @@ class SpectralWorker final : public stream::Worker {
         }
     }
 
-    /// a of one line of the core (equation 6); sums in band order, so that every tile gives the same bits.
-    void weigh(const Tile& tile, const CubeView<float>& in, int64_t line, int64_t dx, float* out) {
-        const Shared& s = *m_shared;
-        const bool wraps = !s.options.first_line.empty();
-        const bool last_line = tile.window.y + line + 1 == s.lines;
-        const bool last_sample = tile.core.right() == s.samples;
-        const auto w = static_cast<size_t>(tile.core.w);
-        m_sum.assign(w, 0.0f);
-        // Neighbours below: the next line of the window, or the scene's first one.
-        const bool below = !last_line || (wraps && s.lines > 1);
-        const auto below_row = [&](int b) {
-            return last_line
-                       ? s.options.first_line.data() + static_cast<int64_t>(b) * s.samples + tile.window.x
-                       : in.row(b, line + 1);
-        };
-        if (below && !last_line) {
-            find_valid(in, line + 1, m_rows, m_below.data());
-        } else if (below) {
-            const CubeView<const float> first(s.options.first_line.data() + tile.window.x, in.bands, 1,
-                                              in.samples, s.samples, s.samples);
-            find_valid(first, 0, m_rows, m_below.data());
-        }
-        // The neighbour right of the last sample: none, or the line's first sample.
-        const bool wrap_right = wraps && last_sample && s.samples > 1;
-        m_right.assign(w, 0);
-        for (size_t i = 0; i + 1 < w; ++i)
-            m_right[i] = m_valid[static_cast<size_t>(dx) + i] && m_valid[static_cast<size_t>(dx) + i + 1];
-        const int64_t scene_line = tile.window.y + line;
-        if (!last_sample) {
-            m_right[w - 1] = m_valid[static_cast<size_t>(dx) + w - 1] && m_valid[static_cast<size_t>(dx) + w];
-        } else if (wrap_right) {
-            bool finite = true, zero = true;
-            for (int b = 0; b < in.bands; ++b) {
-                const float v =
-                    s.options
-                        .first_sample[static_cast<size_t>(static_cast<int64_t>(b) * s.lines + scene_line)];
-                finite = finite && std::isfinite(v);
-                zero = zero && v == 0.0f;
-            }
-            m_right[w - 1] = m_valid[static_cast<size_t>(dx) + w - 1] && finite && !zero;
-        }
-        m_down.assign(w, 0);
-        for (size_t i = 0; below && i < w; ++i)
-            m_down[i] = m_valid[static_cast<size_t>(dx) + i] && m_below[static_cast<size_t>(dx) + i];
-        const size_t inner = last_sample ? w - 1 : w;
-        for (int b = 0; b < in.bands; ++b) {
-            const float* v = in.row(b, line) + dx;
-            for (size_t i = 0; i < inner; ++i) {
-                const float d = v[i + 1] - v[i];
-                m_sum[i] += m_right[i] ? d * d : 0.0f;
-            }
-            if (wrap_right && m_right[w - 1]) {
-                const float d =
-                    s.options
-                        .first_sample[static_cast<size_t>(static_cast<int64_t>(b) * s.lines + scene_line)] -
-                    v[w - 1];
-                m_sum[w - 1] += d * d;
-            }
-            if (!below) continue;
-            const float* u = below_row(b) + dx;
-            for (size_t i = 0; i < w; ++i) {
-                const float d = u[i] - v[i];
-                m_sum[i] += m_down[i] ? d * d : 0.0f;
-            }
-        }
-        for (size_t i = 0; i < w; ++i)
-            out[i] =
-                static_cast<float>(1.0 / (1.0 + std::sqrt(static_cast<double>(m_sum[i])) / s.model->scale));
-    }
-
     std::shared_ptr<const Shared> m_shared;
     const int m_width; ///< pixels that are evaluated together
     Scratch m_scratch;
-    std::vector<float> m_rows, m_sum;
-    std::vector<unsigned char> m_valid, m_below, m_right, m_down;
+    SpatialWeights m_weights;
     const CubeView<float>*m_map = nullptr, *m_probabilities = nullptr, *m_confidence = nullptr;
 };
 

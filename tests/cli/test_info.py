@@ -47,7 +47,8 @@ def test_a_scene_without_anything_is_told_plainly(tmp_path):
 def test_the_plans_are_the_tools_own(scene, tmp_path):
     common = ("-memory", "24MB", "-threads", 2)
     plans = info("-plan", *common, scene)["plans"]
-    assert set(plans) == {"spp", "pca", "vd", "eadp", "atdca", "sahic"}
+    assert set(plans) == {"spp", "pca", "vd", "eadp", "atdca", "sahic", "regularize", "unmix", "detect", "mnf",
+                          "endmembers", "profile"}
     for tool, name, more in (("spp", "displacement", ()), ("vd", "covariance", ())):
         report = tmp_path / (tool + ".json")
         outputs = [] if tool == "vd" else [tmp_path / "y.tif"]
@@ -56,6 +57,19 @@ def test_the_plans_are_the_tools_own(scene, tmp_path):
         plan = json.loads(report.read_text())["plan"][name]
         assert plans[tool]["tiles"] == plan["tiles"]
         assert plans[tool]["buffer_bytes"] == plan["buffer_bytes"]
+    for tool, name in (("mnf", "covariances"), ("endmembers", "moments"), ("detect", "background")):
+        report = tmp_path / (tool + ".json")
+        more = ("-t", 3) if tool == "endmembers" else ()
+        succeed(run("gdal_hsi_" + tool, "-q", "-dry-run", "-report", report, *more, *common, scene,
+                    tmp_path / ("y.gpkg" if tool == "endmembers" else "y.tif")))
+        plan = json.loads(report.read_text())["plan"][name]
+        assert plans[tool]["tiles"] == plan["tiles"]
+        assert plans[tool]["buffer_bytes"] == plan["buffer_bytes"]
+    report = tmp_path / "profile.json"
+    succeed(run("gdal_hsi_profile", "-q", "-dry-run", "-device", "cpu", "-report", report, *common, scene,
+                tmp_path / "y.tif"))
+    plan = json.loads(report.read_text())["plan"]["profile"]
+    assert plans["profile"]["buffer_bytes"] == plan["workers"] * plan["side_bytes"]
 
 
 def test_what_does_not_fit_is_said(scene):

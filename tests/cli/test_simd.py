@@ -64,6 +64,10 @@ def chain(folder, simd):
     for tv, solver in ("isotropic", "paper"), ("anisotropic", "optimum"):
         tool("sahic", "-q", "-device", "cpu", "-iterations", 30, "-tv", tv, "-lorsal-solver", solver, "-model",
              tv + ".json", "-probabilities", tv + "_p.tif", "scene.dat", "train.tif", tv + ".tif")
+    tool("regularize", "-q", "-device", "cpu", "-iterations", 30, "-scene", "scene.dat", "-map",
+         "smooth_map.tif", "svm_p.tif", "smooth.tif")
+    for kind in "emp", "emap", "emep":
+        tool("profile", "-q", "-device", "cpu", "-nc", 2, "-kind", kind, "scene.dat", kind + ".tif")
     (folder / "printed.txt").write_text("".join(printed))
     return folder
 

@@ -166,3 +166,19 @@ def test_jasper_ridge(method, rmse, distance, tmp_path):
     assert abs(np.nanmean(read(tmp_path / "rmse.tif").astype(float)) - rmse) < 2e-4 * rmse
     published = read(folder / "abundances.tif").astype(float)
     assert abs(np.sqrt(np.nanmean((read(tmp_path / "a.tif") - published) ** 2)) - distance) < 2e-4
+
+
+def test_a_band_without_values_is_left_out_of_a_library_without_wavelengths(files, tmp_path):
+    """The band is found only when every pixel has turned out invalid; the library's values go by their place."""
+    scene = read(files / "scene.img").astype(np.float32)
+    lost = scene.copy()
+    lost[6] = np.nan
+    write_scene(tmp_path / "lost.img", lost)
+    write_scene(tmp_path / "short.img", np.delete(scene, 6, 0))
+    e = spectra()
+    write_library(tmp_path / "all.csv", e, wavelengths=None)
+    write_library(tmp_path / "short.csv", np.delete(e, 6, 1), wavelengths=None)
+    result = succeed(unmix("-q", tmp_path / "lost.img", tmp_path / "all.csv", tmp_path / "a.tif"))
+    assert "no valid value in band 7" in result.err
+    succeed(unmix("-q", tmp_path / "short.img", tmp_path / "short.csv", tmp_path / "b.tif"))
+    assert np.array_equal(read(tmp_path / "a.tif"), read(tmp_path / "b.tif"), equal_nan=True)

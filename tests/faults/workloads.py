@@ -98,6 +98,12 @@ JOBS = [
         {"alpha": "alpha.dat", "dst": "o.dat"}, SCENE + ("layers.vrt",)),
     Job("eadp", "gdal_hsi_eadp", ("-nc", "2", "-c", "2", REPORT, "layers.vrt", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE + ("layers.vrt",)),
+    Job("profile", "gdal_hsi_profile", ("-nc", "2", REPORT, "layers.vrt", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE + ("layers.vrt",)),
+    Job("regularize", "gdal_hsi_regularize",
+        ("-iterations", "3", "-scene", "s.img", "-labels", "labels.tif", ("-map", "{map}"), REPORT, "shares.tif",
+         "{dst}"),
+        {"map": "map_of.tif", "dst": "o.tif", "report": "run.json"}, SCENE + LABELS + ("shares.tif",)),
     Job("atdca", "gdal_hsi_atdca",
         ("-t", "3", "-original", "s.img", ("-spectra", "{spectra}"), ("-map", "{map}"), ("-scores", "{scores}"),
          "-reference", "library.sli", REPORT, "y.tif", "{dst}"),
@@ -246,6 +252,8 @@ def make_material(folder, lines=10, samples=12, spoil=None):
           "scrap2.tif")
     _tool(folder, "gdal_hsi_svm_classify", "-device", "cpu", "s.img", "svm.json", "map.vrt")
     _tool(folder, "gdal_hsi_pca", "-device", "cpu", "-nc", 4, "-of", "VRT", "s.img", "components.vrt")
+    _tool(folder, "gdal_hsi_svm_classify", "-device", "cpu", "-probabilities", "shares.tif", "s.img", "svm.json",
+          "scrap3.tif")
     for name in ("library.sli", "library.csv"):
         _tool(folder, "gdal_hsi_atdca", "-device", "cpu", "-t", 2, "-spectra", name, "s.img", name + ".gpkg")
         (folder / (name + ".gpkg")).unlink()

@@ -81,7 +81,7 @@ def qgis(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def scene(tmp_path_factory):
-    """A folder with scene.tif (60 bands), labels.tif, targets.sli, model.json (SVM) and map.tif."""
+    """A folder with scene.tif (60 bands), labels.tif, targets.sli, model.json (SVM), p.tif and map.tif."""
     folder = tmp_path_factory.mktemp("scene")
 
     def made(tool, *words):
@@ -93,6 +93,7 @@ def scene(tmp_path_factory):
     made("sample", "-n", 30, folder / "labels.tif", folder / "train.tif", folder / "test.tif")
     made("svm_train", "-C", 8, "-gamma", 0.5, "-probability", folder / "scene.tif", folder / "train.tif",
          folder / "model.json")
-    made("svm_classify", "-device", "cpu", folder / "scene.tif", folder / "model.json", folder / "map.tif")
+    made("svm_classify", "-device", "cpu", "-probabilities", folder / "p.tif", folder / "scene.tif",
+         folder / "model.json", folder / "map.tif")
     made("spp", "-device", "cpu", folder / "scene.tif", folder / "other.tif")
     return folder

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+// Sums of products of rows, compiled once for each instruction set (Highway's pattern for headers): what
+// covariances are made of, in single precision or in double.
+#ifndef HSI_STREAM_SCATTER_CONSTANTS
+#define HSI_STREAM_SCATTER_CONSTANTS
+#include <cstdint>
+
+namespace hsi::stream {
+namespace {
+/// Pixels whose products are added in T before they join the block's sums: with 224 bands they fill most of a
+/// second-level cache of 512 kB.
+template <class T>
+constexpr int64_t chunk_of = 1536 / static_cast<int64_t>(sizeof(T));
+/// Bands of one register tile (rows x columns: 12 accumulators, 3 + 1 operands, the 16 registers of AVX2) and
+/// of a panel of columns that stays in the first-level cache.
+constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
+/// Sums that the pixels of a chunk are spread over: 64 bytes of them, the widest register.
+template <class T>
+constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
+} // namespace
+} // namespace hsi::stream
+#endif
+
+#if defined(HSI_STREAM_SCATTER_INL_H) == defined(HWY_TARGET_TOGGLE)
+#ifdef HSI_STREAM_SCATTER_INL_H
+#undef HSI_STREAM_SCATTER_INL_H
+#else
+#define HSI_STREAM_SCATTER_INL_H
+#endif
+
+#include <hwy/highway.h>
+
+#include <cstddef>
+
+HWY_BEFORE_NAMESPACE();
+namespace hsi::stream {
+namespace HWY_NAMESPACE {
+namespace {
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <class T>
+using ScatterTag = hn::CappedTag<T, static_cast<size_t>(scatter_sums<T>)>;
+
+/// Takes what a turn of add_scatter() has added up for four columns, sums `part` on of each; after the last
+/// turn out[k] = the sum of the sixteen sums of column k. One order for all: halves first, then
+/// ((0 + 2) + (1 + 3)) + ((4 + 6) + (5 + 7)), which registers of eight take for four columns at once.
+template <class V>
+HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, float (*HWY_RESTRICT sums)[scatter_sums<float>],
+                          float* HWY_RESTRICT out) {
+    using D = hn::DFromV<V>;
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const bool last = part + lanes == scatter_sums<float>;
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE // it has no halves; a register's width is not known
+    if constexpr (hn::MaxLanes(D()) >= 8) {
+        if (last) {
+            const hn::CappedTag<hn::TFromD<D>, 8> d8;
+            const hn::RepartitionToWide<decltype(d8)> pairs;
+            const auto half = [&](V v, const float* before) HWY_ATTR {
+                if constexpr (hn::MaxLanes(D()) == 8)
+                    return hn::Add(hn::Load(d, before), v);
+                else
+                    return hn::Add(hn::LowerHalf(d8, v), hn::UpperHalf(d8, v));
+            };
+            const auto a8 = half(a, sums[0]), b8 = half(b, sums[1]), c8 = half(c, sums[2]),
+                       e8 = half(e, sums[3]);
+            // In every block: a0+a2 b0+b2 a1+a3 b1+b3.
+            const auto ab =
+                hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, a8, b8), hn::InterleaveUpper(d8, a8, b8)));
+            const auto ce =
+                hn::BitCast(pairs, hn::Add(hn::InterleaveLower(d8, c8, e8), hn::InterleaveUpper(d8, c8, e8)));
+            const auto all = hn::Add(hn::BitCast(d8, hn::InterleaveLower(pairs, ab, ce)),
+                                     hn::BitCast(d8, hn::InterleaveUpper(pairs, ab, ce)));
+            const hn::Half<decltype(d8)> block;
+            hn::StoreU(hn::Add(hn::LowerHalf(block, all), hn::UpperHalf(block, all)), block, out);
+            return;
+        }
+    }
+#endif
+    hn::Store(a, d, sums[0] + part);
+    hn::Store(b, d, sums[1] + part);
+    hn::Store(c, d, sums[2] + part);
+    hn::Store(e, d, sums[3] + part);
+    if (!last) return;
+    for (int k = 0; k < 4; ++k) {
+        float h[8];
+        for (int j = 0; j < 8; ++j)
+            h[j] = sums[k][j] + sums[k][j + 8];
+        out[k] = ((h[0] + h[2]) + (h[1] + h[3])) + ((h[4] + h[6]) + (h[5] + h[7]));
+    }
+}
+
+/// The same for the eight sums of doubles: halves first, then (0 + 1) + (2 + 3).
+template <class V>
+HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRICT sums)[scatter_sums<double>],
+                          double* HWY_RESTRICT out) {
+    using D = hn::DFromV<V>;
+    const D d;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const bool last = part + lanes == scatter_sums<double>;
+#if HWY_TARGET != HWY_SCALAR && !HWY_HAVE_SCALABLE
+    if constexpr (hn::MaxLanes(D()) >= 4) {
+        if (last) {
+            const hn::CappedTag<double, 4> d4;
+            const auto half = [&](V v, const double* before) HWY_ATTR {
+                if constexpr (hn::MaxLanes(D()) == 4)
+                    return hn::Add(hn::Load(d, before), v);
+                else
+                    return hn::Add(hn::LowerHalf(d4, v), hn::UpperHalf(d4, v));
+            };
+            const auto a4 = half(a, sums[0]), b4 = half(b, sums[1]), c4 = half(c, sums[2]),
+                       e4 = half(e, sums[3]);
+            // In every block: a0+a1 b0+b1.
+            const auto ab = hn::Add(hn::InterleaveLower(d4, a4, b4), hn::InterleaveUpper(d4, a4, b4));
+            const auto ce = hn::Add(hn::InterleaveLower(d4, c4, e4), hn::InterleaveUpper(d4, c4, e4));
+            hn::StoreU(hn::Add(hn::ConcatLowerLower(d4, ce, ab), hn::ConcatUpperUpper(d4, ce, ab)), d4, out);
+            return;
+        }
+    }
+#endif
+    hn::Store(a, d, sums[0] + part);
+    hn::Store(b, d, sums[1] + part);
+    hn::Store(c, d, sums[2] + part);
+    hn::Store(e, d, sums[3] + part);
+    if (!last) return;
+    for (int k = 0; k < 4; ++k) {
+        double h[4];
+        for (int j = 0; j < 4; ++j)
+            h[j] = sums[k][j] + sums[k][j + 4];
+        out[k] = (h[0] + h[1]) + (h[2] + h[3]);
+    }
+}
+
+/// Sums of x_a x_b for b <= a (and some b > a) over `count` pixels, a multiple of scatter_sums<T>. x: `rows`
+/// rows (a multiple of panel_columns), chunk_of<T> apart, of which `used` are in use. take(sums, a, b) gets
+/// those of rows a .. a + 2 and columns b .. b + 3.
+template <class T, class Take>
+HWY_INLINE void add_products(const T* HWY_RESTRICT x, int used, int rows, int64_t count, Take take) {
+    const ScatterTag<T> d;
+    constexpr int64_t chunk_pixels = chunk_of<T>;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    for (int panel = 0; panel < rows; panel += panel_columns)
+        for (int a = panel; a < used; a += tile_rows)
+            for (int b = panel; b < panel + panel_columns; b += tile_columns) {
+                if (b > a + tile_rows - 1) break; // above the diagonal
+                const T* HWY_RESTRICT r0 = x + a * chunk_pixels;
+                const T* HWY_RESTRICT r1 = r0 + chunk_pixels;
+                const T* HWY_RESTRICT r2 = r1 + chunk_pixels;
+                const T* HWY_RESTRICT c0 = x + b * chunk_pixels;
+                const T* HWY_RESTRICT c1 = c0 + chunk_pixels;
+                const T* HWY_RESTRICT c2 = c1 + chunk_pixels;
+                const T* HWY_RESTRICT c3 = c2 + chunk_pixels;
+                // Registers of fewer than 64 bytes take the pixels in turns, of every 64 bytes the first
+                // ones, then the next: at no time are there more accumulators than these, and each adds what
+                // it would add in the widest register.
+                HWY_ALIGN T parts[tile_rows][tile_columns][scatter_sums<T>];
+                T sums[tile_rows][tile_columns];
+                for (int64_t part = 0; part < scatter_sums<T>; part += lanes) {
+                    auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
+                    auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
+                    auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
+                    for (int64_t i = part; i < count; i += scatter_sums<T>) {
+                        const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
+                                   u2 = hn::LoadU(d, r2 + i);
+                        auto v = hn::LoadU(d, c0 + i);
+                        s00 = hn::MulAdd(u0, v, s00);
+                        s10 = hn::MulAdd(u1, v, s10);
+                        s20 = hn::MulAdd(u2, v, s20);
+                        v = hn::LoadU(d, c1 + i);
+                        s01 = hn::MulAdd(u0, v, s01);
+                        s11 = hn::MulAdd(u1, v, s11);
+                        s21 = hn::MulAdd(u2, v, s21);
+                        v = hn::LoadU(d, c2 + i);
+                        s02 = hn::MulAdd(u0, v, s02);
+                        s12 = hn::MulAdd(u1, v, s12);
+                        s22 = hn::MulAdd(u2, v, s22);
+                        v = hn::LoadU(d, c3 + i);
+                        s03 = hn::MulAdd(u0, v, s03);
+                        s13 = hn::MulAdd(u1, v, s13);
+                        s23 = hn::MulAdd(u2, v, s23);
+                    }
+                    take_turn(part, s00, s01, s02, s03, parts[0], sums[0]);
+                    take_turn(part, s10, s11, s12, s13, parts[1], sums[1]);
+                    take_turn(part, s20, s21, s22, s23, parts[2], sums[2]);
+                }
+                take(sums, a, b);
+            }
+}
+
+} // namespace
+} // namespace HWY_NAMESPACE
+} // namespace hsi::stream
+HWY_AFTER_NAMESPACE();
+
+#endif // per-target include guard

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+#include "field_stage.h"
+
+#include "core/byte_size.h"
+
+#include <cmath>
+#include <memory>
+
+namespace hsi::tools {
+
+tool::Argument& add_field_options(tool::Call& call, FieldSettings& s) {
+    auto& lambda = call.option("lambda", s.mrf.lambda,
+                               "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper")
+                       .shown_as("L")
+                       .also("spatial-weight");
+    call.option("mu", s.mrf.mu, "Penalty of the random field's ADMM").above(0).shown_as("M");
+    call.option("iterations", s.mrf.iterations, "Iterations of the random field's ADMM, exactly so many")
+        .between(1, 1000000);
+    call.choice(
+        "tv", s.mrf.anisotropic, "Total variation of the random field",
+        {{"isotropic", false, "of both differences together"}, {"anisotropic", true, "of each alone"}});
+    call.choice(
+        "boundary", s.periodic, "What the random field takes for the border of the scene",
+        {{"reflect", false, "mirrored"}, {"periodic", true, "touching its opposite, as in the paper"}});
+    return lambda;
+}
+
+sahic::FieldRequest field_of(const tool::Run& run, SahicComputing& computing, const FieldSettings& s,
+                             const stream::CubeShape& shape, int classes) {
+    sahic::FieldRequest field;
+    field.shape = shape;
+    field.classes = classes;
+    field.mrf = s.mrf;
+    field.periodic = s.periodic;
+    field.memory = run.buffer_memory();
+    field.device_memory = computing.device_memory();
+    field.tile_samples = run.options().tile_samples;
+    field.tile_lines = run.options().tile_lines;
+    field.host_bytes = [&](const sahic::MrfLimits& limits) { return computing->mrf_host_bytes(limits); };
+    field.device_bytes = [&](const sahic::MrfLimits& limits) { return computing->mrf_device_bytes(limits); };
+    return field;
+}
+
+void tell_field(tool::Run& run, const FieldSettings& s, const sahic::FieldPlan& plan,
+                const sahic::MrfResiduals& sums) {
+    const auto entries = static_cast<double>(sums.entries);
+    const auto rms = [&](double sum, double of) { return of > 0 ? std::sqrt(sum / of) : 0.0; };
+    run.report()["mrf"] = {{"iterations", s.mrf.iterations},
+                           {"lambda", s.mrf.lambda},
+                           {"mu", s.mrf.mu},
+                           {"tv", s.mrf.anisotropic ? "anisotropic" : "isotropic"},
+                           {"boundary", s.periodic ? "periodic" : "reflect"},
+                           {"tiles", plan.tiles.size()},
+                           {"tile_samples", plan.tiles.max_core_samples()},
+                           {"tile_lines", plan.tiles.max_core_lines()},
+                           {"halo", plan.halo},
+                           {"store", plan.store_in_memory ? "memory" : "file"},
+                           {"objective", sums.objective},
+                           {"residuals",
+                            {{"data", rms(sums.v1, entries)},
+                             {"positive", rms(sums.v2, entries)},
+                             {"sum_to_one", rms(sums.v3, entries)},
+                             {"smooth", rms(sums.v4, entries)},
+                             {"differences", rms(sums.v5, 2 * entries)},
+                             {"change", rms(sums.change, entries)}}}};
+}
+
+std::string describe_field_plan(tool::Run& run, const sahic::FieldPlan& plan) {
+    run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
+                                   {"tile_samples", plan.tiles.max_core_samples()},
+                                   {"tile_lines", plan.tiles.max_core_lines()},
+                                   {"halo", plan.halo},
+                                   {"store", plan.store_in_memory ? "memory" : "file"},
+                                   {"buffer_bytes", plan.host_bytes}};
+    return "Random field: " +
+           (plan.whole
+                ? std::string("the whole scene at once")
+                : std::to_string(plan.tiles.size()) + " tiles of " +
+                      std::to_string(plan.tiles.max_core_samples()) + "x" +
+                      std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo)) +
+           ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
+           (plan.store_in_memory ? "memory" : "a temporary file");
+}
+
+std::unique_ptr<stream::PlaneStore> field_planes(const tool::Run& run, SahicComputing& computing,
+                                                 const sahic::FieldPlan& plan, const stream::CubeShape& shape,
+                                                 int classes) {
+    const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
+    if (plan.store_in_memory) return std::make_unique<stream::PlaneStore>(stored, computing->allocator());
+    return std::make_unique<stream::PlaneStore>(stored,
+                                                stream::folder_beside(run.options().destination.path));
+}
+
+} // namespace hsi::tools

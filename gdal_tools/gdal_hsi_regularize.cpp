@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_regularize: class probabilities of any origin, smoothed by the random field of gdal_hsi_sahic. A
+// scan of the scene whose edges are kept, one pass that cleans the probabilities and makes the weights, then
+// the field over the whole scene or over tiles with a halo.
+#include "catalogue.h"
+#include "core/error.h"
+#include "field_stage.h"
+#include "raster/labels.h"
+#include "raster/output_set.h"
+#include "sahic/probabilities.h"
+#include "sahic/scene_scan.h"
+#include "stream/stacked_source.h"
+#include "tool/classification.h"
+#include "tool/scene.h"
+#include "training_pixels.h"
+
+#include <algorithm>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi {
+namespace {
+
+using tool::Content;
+
+struct Settings : tools::FieldSettings {
+    std::string scene, map;
+    raster::LabelOptions labels;
+};
+
+/// "P(corn)" is a probability of corn.
+std::string class_name(const std::string& band) {
+    const bool wrapped = band.size() > 3 && band.compare(0, 2, "P(") == 0 && band.back() == ')';
+    return wrapped ? band.substr(2, band.size() - 3) : band;
+}
+
+/// A class a band; of a single band that one, and the other.
+std::vector<LabelClass> classes_of(const raster::RasterSource& source) {
+    if (source.shape().bands > raster::max_class)
+        throw Error(source.path() + ": " + std::to_string(source.shape().bands) + " bands, and at most " +
+                        std::to_string(raster::max_class) + " classes are possible",
+                    "Choose some with -b.");
+    std::vector<LabelClass> classes;
+    for (const auto& name : source.band_names())
+        classes.push_back({static_cast<int>(classes.size()) + 1, class_name(name)});
+    if (classes.size() == 1) classes.push_back({2, "other"});
+    return classes;
+}
+
+/// dst, then the map.
+raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
+                             const std::vector<LabelClass>& classes) {
+    raster::OutputSet outputs;
+    raster::OutputSpec p;
+    p.shape = source.shape();
+    p.holes = true;
+    p.same_bands = source.band_values().scale.empty(); // a scale is that of the numbers before
+    for (const auto& name : source.band_names())
+        if (!p.same_bands) p.bands.push_back({name, {}});
+    outputs.plan(run.options().destination, p);
+    if (!s.map.empty()) {
+        auto options = run.side_output("-map", s.map);
+        options.nodata.reset(); // that of the probabilities: in a map 0 is none
+        raster::OutputSpec map;
+        map.shape = {p.shape.samples, p.shape.lines, 1};
+        map.bands = {{"class", {}}};
+        raster::describe_class_map(classes, options, map);
+        outputs.plan(options, map);
+    }
+    outputs.check();
+    return outputs;
+}
+
+/// SCENE, cut like the probabilities.
+std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const Settings& s,
+                                                 const raster::RasterSource& source) {
+    if (s.scene.empty()) return nullptr;
+    raster::OpenOptions options;
+    options.path = s.scene;
+    options.window = run.options().source.window;
+    const auto scene = raster::RasterSource::open(options);
+    run.watch_source(scene);
+    const auto a = source.shape(), b = scene->shape();
+    if (a.samples != b.samples || a.lines != b.lines)
+        throw Error("-scene " + s.scene + ": " + std::to_string(b.samples) + "x" + std::to_string(b.lines) +
+                        " pixels, but the probabilities have " + std::to_string(a.samples) + "x" +
+                        std::to_string(a.lines),
+                    "Give the scene that they were made from.");
+    return scene;
+}
+
+raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster::RasterSource& source,
+                                 size_t classes) {
+    if (s.labels.path.empty()) return {};
+    auto labels = tools::read_labels(run, s.labels, source);
+    for (const auto& c : labels.classes)
+        if (c.value > static_cast<int>(classes))
+            throw Error("-labels " + s.labels.path + ": class " + tool::class_text(c.value, c.name) +
+                            ", but the probabilities are of " + std::to_string(classes) + " classes",
+                        "Class k of the labels is band k; give the labels that the classifier learned from.");
+    return labels;
+}
+
+/// What the weights need to know of the scene, by one scan.
+std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) {
+    if (scene == nullptr) return {};
+    std::shared_ptr<sahic::SceneScan> found;
+    scene->set_fate(nullptr); // pixels without a value in either are told together
+    scene->scan("scan", 0.1, [&] {
+        return found = std::make_shared<sahic::SceneScan>(scene->shape(), std::vector<int64_t>(), periodic);
+    });
+    return sahic::WeightScene{scene->shape().bands, static_cast<double>(found->largest()),
+                              found->first_line(), found->first_sample()};
+}
+
+/// Probabilities, cleaned, and weights into planes.
+void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene* scene, bool periodic,
+                 stream::PlaneStore& planes) {
+    sahic::ProbabilityPass operation(source.shape(), source.shape().bands, scan_scene(scene, periodic));
+    const auto nothing = std::shared_ptr<void>();
+    std::vector<std::shared_ptr<const stream::CubeSource>> sources{{nothing, &source}};
+    if (scene != nullptr) sources.emplace_back(nothing, &scene->cube());
+    const stream::StackedSource stacked(std::move(sources));
+    std::vector<int> all(static_cast<size_t>(operation.classes()));
+    std::iota(all.begin(), all.end(), 0);
+    const auto p = planes.sink(all), a = planes.sink({operation.classes()});
+    auto pass = run.pass("probabilities", scene != nullptr ? 0.1 : 0.2);
+    if (planes.in_memory()) pass.memory -= std::min(pass.memory / 2, planes.shape().float_bytes());
+    run.add_pass(stream::run_pass(stacked, operation, {p.get(), a.get()}, pass));
+    const auto& facts = operation.facts();
+    if (facts.valid == 0) throw tool::no_valid_pixel(source);
+    if (facts.labels(source.shape().bands))
+        throw Error(
+            source.path() + ": all values are whole numbers up to " +
+                std::to_string(static_cast<long long>(facts.greatest)) +
+                ": this looks like a class map, not like probabilities",
+            "Give a band of probabilities a class, as gdal_hsi_svm_classify -probabilities writes them.");
+    run.report()["pixels_off_one"] = facts.off;
+    if (facts.off > 0)
+        run.warn("in " + std::to_string(facts.off) + " of " + std::to_string(facts.valid) + " pixels " +
+                 (source.shape().bands == 1 ? "the probability lies outside of 0..1, and was cut"
+                                            : "the sum of the probabilities is off 1 by more than 0.001, and "
+                                              "they were divided by it"));
+    tool::tell_invalid(run, facts.valid, facts.invalid, "and have no class");
+}
+
+tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t classes, double scene_bytes) {
+    const double values = static_cast<double>(shape.pixels()) * static_cast<double>(classes),
+                 turns = values * s.mrf.iterations;
+    tool::Work work;
+    work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) + 2 * scene_bytes;
+    work.writes = static_cast<double>(shape.float_bytes());
+    work.core_seconds = 2e-8 * turns;
+    work.device_seconds = 3e-11 * turns;
+    return work;
+}
+
+void run_regularize(tool::Run& run, const Settings& s) {
+    const auto source = run.open_source();
+    const auto classes = classes_of(*source);
+    const auto scene_file = open_scene(run, s, *source);
+    const auto labels = labels_of(run, s, *source, classes.size());
+    auto outputs = outputs_of(run, s, *source, classes);
+    const double scene_bytes = scene_file ? static_cast<double>(scene_file->shape().float_bytes()) : 0;
+    tools::SahicComputing computing(
+        run, "sahic",
+        tool::choose_devices(run, "sahic", work_of(s, source->shape(), classes.size(), scene_bytes), 1),
+        sahic::simd_target(), [&] { return sahic::make_cpu_backend(run.options().threads); });
+    const int k = static_cast<int>(classes.size());
+    const auto field = tools::field_of(run, computing, s, source->shape(), k);
+    const auto plan = sahic::plan_field(field);
+    if (run.options().dry_run) return run.print(tools::describe_field_plan(run, plan));
+
+    const auto planes = tools::field_planes(run, computing, plan, source->shape(), k);
+    {
+        std::optional<tool::Scene> scene;
+        if (scene_file) scene.emplace(run, scene_file, "");
+        fill_planes(run, *source, scene ? &*scene : nullptr, s.periodic, *planes);
+    }
+    outputs.create(source.get());
+    run.reserve_cache(outputs.cache_bytes());
+    sahic::FieldOutputs to;
+    to.sinks = outputs.sinks();
+    to.probabilities = true;
+    to.map = to.sinks.size() > 1;
+    if (to.map) std::swap(to.sinks[0], to.sinks[1]);
+    to.probability_bands = source->shape().bands;
+    const auto solver = computing->make_mrf_solver(s.mrf, plan.limits);
+    const auto result = sahic::smooth_field(field, plan, *solver, *planes, {labels.index, labels.value},
+                                            classes, to, computing->allocator(), run.pass("mrf", 0.8));
+    run.add_pass(result.report);
+    tools::tell_field(run, s, plan, result.residuals);
+    for (size_t c = 0; c < classes.size(); ++c)
+        run.report()["classes"].push_back(
+            {{"value", classes[c].value}, {"name", classes[c].name}, {"pixels", result.pixels_by_class[c]}});
+    outputs.commit();
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_destination("The smoothed probabilities, a band a class; it appears when it is complete");
+    tools::add_field_options(call, s).from(0);
+    call.input(
+        "scene", s.scene, Content::raster,
+        "Keep the edges of the scene FILE, of the same size: where it changes much, probabilities may");
+    call.input(
+        "labels", s.labels.path, Content::labels,
+        "Pixels whose class is known and stays, class k that of band k: the raster or vector file FILE");
+    call.output("map", s.map, Content::raster,
+                "Also write the most probable class of every pixel to FILE: 1 for band 1 and so on, 0 none");
+    tool::add_label_options(call, s.labels);
+    call.add_compute();
+    call.check([&s, &call](const tool::CommonOptions&) {
+        for (const char* name : {"field", "name-field", "layer", "all-touched"})
+            if (s.labels.path.empty() && call.given(name))
+                throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
+                                 "Name them with -labels FILE.");
+    });
+    call.body([&s](tool::Run& run) { run_regularize(run, s); });
+}
+
+} // namespace
+
+const tool::Definition tools::regularize{
+    "regularize",
+    "Smooth class probabilities by a random field",
+    "Regularizes class probabilities of any classifier: the Markov random field of gdal_hsi_sahic, whose "
+    "potential is a vector total variation, smooths them and keeps the edges of a scene and pixels whose "
+    "class "
+    "is known.",
+    {{"gdal_hsi_regularize -map map.tif probabilities.tif smooth.tif",
+      "Probabilities to smoother ones, and a map"},
+     {"gdal_hsi_svm_classify -apply model.json -probabilities p.tif scene.img raw.tif && gdal_hsi_regularize "
+      "-scene "
+      "scene.img -labels train.tif -map map.tif p.tif smooth.tif",
+      "Those of a support vector machine, with the edges of its scene and its training pixels"}},
+    "",
+    declare};
+
+} // namespace hsi

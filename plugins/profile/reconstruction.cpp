@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#include "profile/max_tree.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace hsi::profile {
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+
+/// out[x] = the least of in[x - half .. x + half]; `work` holds the line with infinities around it.
+void line_minimum(const float* in, int64_t samples, int64_t half, std::vector<float>& work, float* out) {
+    const int64_t length = 2 * half + 1, padded = samples + 2 * half;
+    work.assign(static_cast<size_t>(padded), infinity);
+    std::copy_n(in, samples, work.data() + half);
+    float* v = work.data();
+    int64_t held = 1; // v[i] is the least of so many values from i on
+    for (; 2 * held <= length; held *= 2)
+        for (int64_t i = 0; i + held < padded; ++i)
+            v[i] = std::min(v[i], v[i + held]);
+    for (int64_t x = 0; x < samples; ++x)
+        out[x] = std::min(v[x], v[x + length - held]);
+}
+
+/// The neighbours that come before a pixel in raster order (sign -1) or after it (1).
+class Half {
+  public:
+    Half(int64_t lines, int64_t samples, bool eight, int sign)
+        : m_lines(lines), m_samples(samples), m_eight(eight), m_sign(sign) {}
+    template <class Visit>
+    void visit(int64_t y, int64_t x, Visit v) const {
+        const int64_t at = y * m_samples + x, beside = x + m_sign, over = y + m_sign;
+        if (beside >= 0 && beside < m_samples) v(static_cast<size_t>(at + m_sign));
+        if (over < 0 || over >= m_lines) return;
+        const int64_t there = at + m_sign * m_samples;
+        v(static_cast<size_t>(there));
+        if (!m_eight) return;
+        if (x > 0) v(static_cast<size_t>(there - 1));
+        if (x + 1 < m_samples) v(static_cast<size_t>(there + 1));
+    }
+
+  private:
+    int64_t m_lines, m_samples;
+    bool m_eight;
+    int m_sign;
+};
+
+} // namespace
+
+std::vector<float> erode(const std::vector<float>& plane, int64_t lines, int64_t samples, int radius) {
+    std::vector<float> out(plane.size(), infinity), work, least(static_cast<size_t>(samples));
+    for (int64_t y = 0; y < lines; ++y) {
+        int64_t made = -1; // half-width that `least` is for
+        for (int64_t dy = 0; dy <= radius; ++dy) {
+            auto half =
+                static_cast<int64_t>(std::sqrt(static_cast<double>(int64_t{radius} * radius - dy * dy)));
+            half = std::min(half, samples);
+            if (half != made) line_minimum(plane.data() + y * samples, samples, half, work, least.data());
+            made = half;
+            for (const int64_t to : {y - dy, y + dy}) {
+                if (to < 0 || to >= lines) continue;
+                float* row = out.data() + to * samples;
+                for (int64_t x = 0; x < samples; ++x)
+                    row[x] = std::min(row[x], least[static_cast<size_t>(x)]);
+            }
+        }
+    }
+    return out;
+}
+
+void reconstruct(std::vector<float>& marker, const std::vector<float>& mask, int64_t lines, int64_t samples,
+                 bool eight) {
+    const Half before(lines, samples, eight, -1), after(lines, samples, eight, 1);
+    const auto scan = [&](const Half& half, int64_t y, int64_t x, size_t p) {
+        float greatest = marker[p];
+        half.visit(y, x, [&](size_t q) { greatest = std::max(greatest, marker[q]); });
+        marker[p] = std::min(greatest, mask[p]);
+    };
+    for (int64_t y = 0; y < lines; ++y)
+        for (int64_t x = 0; x < samples; ++x)
+            scan(before, y, x, static_cast<size_t>(y * samples + x));
+    std::vector<int32_t> queue;
+    const auto rises = [&](size_t p, size_t q) { return marker[q] < marker[p] && marker[q] < mask[q]; };
+    for (int64_t y = lines; y-- > 0;)
+        for (int64_t x = samples; x-- > 0;) {
+            const auto p = static_cast<size_t>(y * samples + x);
+            scan(after, y, x, p);
+            bool wakes = false;
+            after.visit(y, x, [&](size_t q) { wakes = wakes || rises(p, q); });
+            if (wakes) queue.push_back(static_cast<int32_t>(p));
+        }
+    // What the two scans did not reach: last in, first out, for what it comes to knows no order.
+    while (!queue.empty()) {
+        const int32_t at = queue.back();
+        queue.pop_back();
+        const auto p = static_cast<size_t>(at);
+        const auto raise = [&](size_t q) {
+            if (!rises(p, q)) return;
+            marker[q] = std::min(marker[p], mask[q]);
+            queue.push_back(static_cast<int32_t>(q));
+        };
+        const int64_t y = at / samples, x = at % samples;
+        before.visit(y, x, raise);
+        after.visit(y, x, raise);
+    }
+}
+
+} // namespace hsi::profile

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "sahic/spatial_weights.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::sahic {
+namespace {
+
+void valid_pixels(const CubeView<const float>& in, int64_t line, std::vector<float>& magnitude,
+                  std::vector<unsigned char>& valid) {
+    const auto samples = static_cast<size_t>(in.samples);
+    valid.resize(samples);
+    magnitude.assign(2 * samples, 0.0f);
+    float *largest = magnitude.data(), *finite = largest + samples;
+    for (int b = 0; b < in.bands; ++b) {
+        const float* v = in.row(b, line);
+        for (size_t i = 0; i < samples; ++i) {
+            largest[i] = std::max(largest[i], std::fabs(v[i]));
+            finite[i] += v[i] * 0.0f; // NaN and infinities leave NaN
+        }
+    }
+    for (size_t i = 0; i < samples; ++i)
+        valid[i] = finite[i] == 0.0f && largest[i] > 0;
+}
+
+} // namespace
+
+void SpatialWeights::find_valid(const CubeView<const float>& in, int64_t line) {
+    valid_pixels(in, line, m_rows, m_valid);
+}
+
+/// Which pixels of the core's line have a right neighbour and one below that count.
+void SpatialWeights::find_neighbours(const Tile& tile, const CubeView<const float>& in, int64_t line,
+                                     bool below) {
+    const int64_t scene_line = tile.core.y + line;
+    const auto dx = static_cast<size_t>(tile.core.x - tile.window.x), w = static_cast<size_t>(tile.core.w);
+    m_right.assign(w, 0);
+    for (size_t i = 0; i + 1 < w; ++i)
+        m_right[i] = m_valid[dx + i] && m_valid[dx + i + 1];
+    if (tile.core.right() < m_samples) {
+        m_right[w - 1] = m_valid[dx + w - 1] && m_valid[dx + w];
+    } else if (!m_first_line.empty() && m_samples > 1) { // the line's first sample
+        bool finite = true, zero = true;
+        for (int b = 0; b < in.bands; ++b) {
+            const float v = first_sample(b, scene_line);
+            finite = finite && std::isfinite(v);
+            zero = zero && v == 0.0f;
+        }
+        m_right[w - 1] = m_valid[dx + w - 1] && finite && !zero;
+    }
+    m_down.assign(w, 0);
+    for (size_t i = 0; below && i < w; ++i)
+        m_down[i] = m_valid[dx + i] && m_below[dx + i];
+}
+
+void SpatialWeights::weigh(const Tile& tile, const CubeView<const float>& in, int64_t line, float* out) {
+    const int64_t row = line + tile.core.y - tile.window.y, dx = tile.core.x - tile.window.x;
+    if (line == 0)
+        find_valid(in, row);
+    else
+        m_valid.swap(m_below);
+    const bool wraps = !m_first_line.empty();
+    const bool last_line = tile.core.y + line + 1 == m_lines, last_sample = tile.core.right() == m_samples;
+    const auto w = static_cast<size_t>(tile.core.w);
+    m_sum.assign(w, 0.0f);
+    // Neighbours below: the next line of the window, or the scene's first one.
+    const bool below = !last_line || (wraps && m_lines > 1);
+    const CubeView<const float> first(m_first_line.data() + (wraps ? tile.window.x : 0), in.bands, 1,
+                                      in.samples, m_samples, m_samples);
+    if (below && !last_line)
+        valid_pixels(in, row + 1, m_rows, m_below);
+    else if (below)
+        valid_pixels(first, 0, m_rows, m_below);
+    find_neighbours(tile, in, line, below);
+    const bool wrap_right = wraps && last_sample && m_samples > 1 && m_right[w - 1];
+    const size_t inner = last_sample ? w - 1 : w;
+    for (int b = 0; b < in.bands; ++b) {
+        const float* v = in.row(b, row) + dx;
+        for (size_t i = 0; i < inner; ++i) {
+            const float d = v[i + 1] - v[i];
+            m_sum[i] += m_right[i] ? d * d : 0.0f;
+        }
+        if (wrap_right) {
+            const float d = first_sample(b, tile.core.y + line) - v[w - 1];
+            m_sum[w - 1] += d * d;
+        }
+        if (!below) continue;
+        const float* u = (last_line ? first.row(b, 0) : in.row(b, row + 1)) + dx;
+        for (size_t i = 0; i < w; ++i) {
+            const float d = u[i] - v[i];
+            m_sum[i] += m_down[i] ? d * d : 0.0f;
+        }
+    }
+    for (size_t i = 0; i < w; ++i)
+        out[i] = static_cast<float>(1.0 / (1.0 + std::sqrt(static_cast<double>(m_sum[i])) / m_scale));
+}
+
+} // namespace hsi::sahic

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// The weights a of the random field's total variation, line by line of a tile, and which pixels are valid.
+#pragma once
+
+#include "core/cube_view.h"
+#include "core/tile_plan.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace hsi::sahic {
+
+/// a = 1 / (1 + sqrt(sum over bands of (forward difference in x)^2 + (in y)^2) / scale) (equation 6).
+/// Differences that leave the scene or touch an invalid pixel are zero. One object a thread.
+class SpatialWeights {
+  public:
+    /// Of a scene of this size. first_line [band][sample] and first_sample [band][line]: the scene's, for a
+    /// border that wraps round; empty: a reflecting one. They must outlive the object.
+    SpatialWeights(int64_t samples, int64_t lines, double scale, const std::vector<float>& first_line,
+                   const std::vector<float>& first_sample)
+        : m_samples(samples), m_lines(lines), m_scale(scale), m_first_line(first_line),
+          m_first_sample(first_sample) {}
+    /// `line` of the core into out; lines of a tile in order, from 0. `in` is the tile's window, with a halo
+    /// of one pixel. valid() is that of the line, then. Sums in band order, so that every tile gives the same
+    /// bits.
+    void weigh(const Tile& tile, const CubeView<const float>& in, int64_t line, float* out);
+    /// Looks at `line` of the window alone.
+    void find_valid(const CubeView<const float>& in, int64_t line);
+    /// A flag a sample of the window: all values are finite and one of them is not zero.
+    const unsigned char* valid() const { return m_valid.data(); }
+
+  private:
+    void find_neighbours(const Tile& tile, const CubeView<const float>& in, int64_t line, bool below);
+    float first_sample(int band, int64_t line) const {
+        return m_first_sample[static_cast<size_t>(static_cast<int64_t>(band) * m_lines + line)];
+    }
+
+    const int64_t m_samples, m_lines;
+    const double m_scale;
+    const std::vector<float>&m_first_line, &m_first_sample;
+    std::vector<float> m_rows, m_sum;
+    std::vector<unsigned char> m_valid, m_below, m_right, m_down;
+};
+
+} // namespace hsi::sahic
