@@ -18,6 +18,8 @@ using namespace std::chrono_literals;
 // those that may be under way). MPI promises 32767 tags.
 constexpr int ask = 16, answers = 32, most_lanes = 8192, parts = answers + most_lanes, most_parts = 16384;
 
+constexpr size_t most_owners = size_t{1} << 20;
+
 struct Question {
     int64_t pass = 0;
     int lane = 0;
@@ -48,6 +50,9 @@ int64_t SharedTiles::take(int rank) {
     const std::lock_guard lock(m_mutex);
     if (m_next >= m_count) return m_count;
     m_owners[m_next] = rank;
+    // Whoever writes in order asks for each of them, and no more are under way than there are lanes. Others
+    // never ask.
+    if (m_owners.size() > most_owners) m_owners.erase(m_owners.begin());
     return m_next++;
 }
 

@@ -37,7 +37,7 @@ class Transport {
     virtual std::string host() const = 0;
     /// Starts to send at most most_bytes. done() may stay false until the other rank has taken the message.
     virtual std::unique_ptr<Sending> send(int to, int tag, const void* bytes, size_t size) = 0;
-    static constexpr size_t most_bytes = size_t{64} << 20;
+    static constexpr size_t most_bytes = size_t{8} << 20;
     /// The next message with this tag that has come, if there is one. `wait` is called again and again while
     /// its bytes arrive, and may throw to give up.
     virtual std::optional<Message> take(int from, int tag, const std::function<void()>& wait) = 0;

@@ -37,8 +37,12 @@ TileLimits limits_of(const TilePlan& plan) {
 uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, const TileLimits& t) {
     uint64_t bytes =
         static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
+    // The root of several ranks holds a tile of another's beside its own (PassRun::take_in()); it has a lane
+    // at least, and all ranks plan alike.
+    const uint64_t held = parallel::ranks().job_size() > 1 ? 2 : 1;
     for (int bands : outputs)
-        bytes += static_cast<uint64_t>(t.core_samples * t.core_lines) * static_cast<uint64_t>(bands) * 4;
+        bytes +=
+            held * static_cast<uint64_t>(t.core_samples * t.core_lines) * static_cast<uint64_t>(bands) * 4;
     return bytes;
 }
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "endmembers/search.h"
 
+#include "core/byte_pack.h"
 #include "endmembers/scores_simd.h"
+#include "parallel/ranks.h"
 #include "parallel/threads.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -163,7 +166,7 @@ class KeepOperation final : public FrameOperation {
 };
 
 /// Looks at y as it is made.
-class LookOperation final : public FrameOperation {
+class LookOperation final : public FrameOperation, public stream::Divisible {
   public:
     LookOperation(const Frame& frame, int64_t samples, const Question& question)
         : FrameOperation(frame, samples), leaders(question.leaders()), m_question(question) {}
@@ -175,6 +178,22 @@ class LookOperation final : public FrameOperation {
         const auto& taker = static_cast<const LookTaker&>(*static_cast<FrameWorker&>(worker).taker);
         for (size_t k = 0; k < leaders.size(); ++k)
             leaders[k].merge(taker.looker.leaders[k]);
+    }
+    void exchange(parallel::Ranks& ranks) override {
+        BytePacker mine;
+        for (const Leader& leader : leaders) {
+            mine.put(static_cast<uint64_t>(leader.rising().size()));
+            for (const auto& [index, value] : leader.rising())
+                mine.put(index).put(value);
+        }
+        for (const std::string& bytes : ranks.all("leaders", mine.take())) {
+            ByteUnpacker in(bytes);
+            for (Leader& leader : leaders)
+                for (auto left = in.one<uint64_t>(); left > 0; --left) {
+                    const auto index = in.one<int64_t>();
+                    leader.offer(in.one<double>(), index);
+                }
+        }
     }
     std::vector<Leader> leaders;
 

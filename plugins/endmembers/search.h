@@ -34,6 +34,8 @@ class Leader {
   public:
     void offer(double value, int64_t index);
     void merge(const Leader& other);
+    /// For another process, and what comes from there.
+    const std::vector<std::pair<int64_t, double>>& rising() const { return m_rising; }
     bool found() const { return !m_rising.empty(); }
     int64_t index() const { return m_rising.front().first; }
     double value() const { return m_rising.front().second; } ///< at index()

@@ -9,6 +9,7 @@
 #include "cuda/stream.h"
 #include "pca/pca.h"
 #include "pca/pca_cuda_kernels.cuh"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <atomic>
@@ -182,6 +183,8 @@ class CudaCovariance final : public stream::CovarianceScan {
         return std::make_unique<CovarianceWorker>(ordinal, bands(), l, m_scene);
     }
     void stop(stream::Worker& worker) override { merge(static_cast<const CovarianceWorker&>(worker).sums); }
+    /// A rank that keeps the scene wants all of it.
+    bool divides() const override { return m_scene == nullptr; }
 
   private:
     const std::vector<CudaDevice> m_devices;
@@ -233,7 +236,7 @@ class TransformWorker final : public stream::Worker {
     DeviceBuffer<double> m_matrix, m_offset;
 };
 
-class CudaTransform final : public stream::Operation {
+class CudaTransform final : public stream::Operation, public stream::Divisible {
   public:
     CudaTransform(std::vector<CudaDevice> devices, Transform transform, std::shared_ptr<HeldScene> scene)
         : m_devices(std::move(devices)), m_transform(std::move(transform)), m_scene(std::move(scene)) {}

@@ -8,6 +8,7 @@
 #include "cuda/stream.h"
 #include "spp/spp.h"
 #include "spp/spp_cuda_kernels.cuh"
+#include "stream/shared.h"
 
 #include <limits>
 
@@ -142,7 +143,7 @@ class DisplacementWorker final : public stream::Worker {
     DeviceBuffer<float2> m_centroid;
 };
 
-class Displacement final : public stream::Operation {
+class Displacement final : public stream::Operation, public stream::Divisible {
   public:
     Displacement(std::vector<CudaDevice> devices, const Options& options, std::vector<double> centroid)
         : m_devices(std::move(devices)), m_options(options), m_centroid(std::move(centroid)) {}

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "svm/gather.h"
 
+#include "core/byte_pack.h"
+#include "parallel/ranks.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -49,6 +52,17 @@ std::vector<int64_t> Gather::tiles(const TilePlan& plan) const {
 
 std::unique_ptr<stream::Worker> Gather::start(int, const stream::TileLimits&) {
     return std::make_unique<GatherWorker>(*this);
+}
+
+/// A pixel was read by one rank, and is zero on all others.
+void Gather::exchange(parallel::Ranks& ranks) {
+    const std::string whole =
+        ranks.reduce("spectra", BytePacker().put(m_spectra).take(), [](std::string a, const std::string& b) {
+            for (size_t i = sizeof(uint64_t); i < a.size(); ++i) // behind the count
+                a[i] = static_cast<char>(a[i] | b.at(i));
+            return a;
+        });
+    ByteUnpacker(whole).get(m_spectra);
 }
 
 bool Gather::valid(size_t pixel) const {

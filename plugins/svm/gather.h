@@ -4,6 +4,7 @@
 
 #include "core/tile_plan.h"
 #include "stream/operation.h"
+#include "stream/shared.h"
 
 #include <cstdint>
 #include <memory>
@@ -11,13 +12,14 @@
 
 namespace hsi::svm {
 
-class Gather final : public stream::Operation {
+class Gather final : public stream::Operation, public stream::Divisible {
   public:
     /// `index`: line * samples + sample, ascending. `samples`: of the scene.
     Gather(int bands, int64_t samples, std::vector<int64_t> index);
     /// Tiles of the plan that hold a pixel.
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    void exchange(parallel::Ranks& ranks) override;
     /// [pixel][band], complete after the pass; a pixel is invalid when a value is not finite or all are zero.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "math/exact_sum.h"
 
+#include "core/error.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -115,6 +117,26 @@ TEST(ExactSums, KeepNonFiniteTermsApart) {
     EXPECT_TRUE(std::isnan(a.value(1)));
     EXPECT_EQ(a.value(2), 3.0);
     EXPECT_EQ(ExactSums(1).value(0), 0.0);
+}
+
+TEST(ExactSums, AreTheSameInAnotherProcess) {
+    constexpr size_t count = 4;
+    const double first[] = {1e300, -3.25, 5e-324, 1.0}, second[] = {-1e300, 1e-30, 7.0};
+    ExactSums here(count), there(count);
+    here.add(0, first, count);
+    there.add(1, second, 3);
+    ExactSums whole(count);
+    whole.add_packed(here.packed());
+    whole.add_packed(there.packed());
+    here.add(there);
+    for (size_t k = 0; k < count; ++k)
+        EXPECT_EQ(whole.value(k), here.value(k)) << k;
+    const double none = HUGE_VAL;
+    here.add(2, &none, 1);
+    whole.add_packed(here.packed());
+    EXPECT_EQ(whole.value(2), HUGE_VAL);
+    EXPECT_THROW(ExactSums(count + 1).add_packed(here.packed()), Error);
+    EXPECT_THROW(whole.add_packed(here.packed().substr(0, 40)), Error);
 }
 
 TEST(ExactSums, TakeNoMoreMemoryThanTheySay) {
