@@ -155,9 +155,8 @@ raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const ras
     const auto places = raster::places_of_pixels(source, pixels);
     raster::PointLayer layer;
     layer.name = raster::layer_name(path);
-    layer.srs_wkt = source.srs_wkt();
-    double gt[6];
-    layer.placed = source.geotransform(gt);
+    layer.srs_wkt = raster::srs_of_places(source);
+    layer.placed = source.located();
     layer.fields = {{"rank", true}, {"line", true}, {"sample", true}, {"score"}, {"lon"}, {"lat"}};
     for (size_t k = 0; k < targets.size(); ++k)
         layer.points.push_back(

@@ -24,6 +24,7 @@ struct CompareSettings {
     std::string other, map, map_format;
     std::vector<std::string> map_creation;
     bool overwrite = false, json = false;
+    bool any_wavelengths = false; ///< bands in their order, whatever the wavelengths
     std::vector<std::string> metric_texts, pair_texts;
     std::vector<Metric> metrics;                ///< empty: those that suit the number of bands
     std::vector<int> first_bands, second_bands; ///< of -band

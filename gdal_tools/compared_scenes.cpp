@@ -2,6 +2,7 @@
 #include "compared_scenes.h"
 
 #include "core/error.h"
+#include "model/band_match.h"
 #include "stream/band_statistics.h"
 #include "tool/words.h"
 
@@ -93,6 +94,40 @@ ComparedScene open_one(raster::OpenOptions options, const std::vector<int>& want
         picks.push_back(static_cast<int>(std::lower_bound(options.bands.begin(), options.bands.end(), b) -
                                          options.bands.begin()));
     return {file, std::make_shared<PickedSource>(file, std::move(picks)), wanted};
+}
+
+void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b) {
+    const auto matched = model::common_bands(a.file->wavelengths_nm(), b.file->wavelengths_nm());
+    if (matched.empty()) return;
+    std::vector<int> alone, picks, others;
+    for (int k = 0; k < static_cast<int>(matched.size()); ++k) {
+        const int in_other = matched[static_cast<size_t>(k)];
+        if (in_other < 0)
+            alone.push_back(k);
+        else
+            picks.push_back(in_other);
+    }
+    for (int k = 0; k < b.file->shape().bands; ++k)
+        if (std::find(picks.begin(), picks.end(), k) == picks.end()) others.push_back(k);
+    const bool in_order = std::is_sorted(picks.begin(), picks.end());
+    if (alone.empty() && others.empty() && in_order) return;
+    if (picks.empty())
+        throw Error("no band of " + a.file->path() + " lies at the wavelength of one of " + b.file->path(),
+                    "-any-wavelengths compares them in their order, -band pair by pair.");
+    run.note("Bands are compared by wavelength: " + std::to_string(picks.size()) + " are common; " +
+             std::to_string(alone.size()) + " of " + a.file->path() + " and " +
+             std::to_string(others.size()) + " of " + b.file->path() + " have no counterpart");
+    std::vector<int> numbers;
+    for (const int k : picks)
+        numbers.push_back(b.file->bands()[static_cast<size_t>(k)]);
+    if (!alone.empty()) a.file = a.file->without_bands(alone);
+    a = {a.file, a.file, a.file->bands()};
+    if (in_order) {
+        b.file = b.file->without_bands(others);
+        b = {b.file, b.file, b.file->bands()};
+    } else {
+        b = {b.file, std::make_shared<PickedSource>(b.file, std::move(picks)), std::move(numbers)};
+    }
 }
 
 bool leave_out_empty_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {

@@ -25,6 +25,11 @@ ComparedScene open_one(raster::OpenOptions options, const std::vector<int>& want
 /// Run::leave_out_empty_bands() does for one scene. False when there is none, or no other.
 bool leave_out_empty_bands(tool::Run& run, ComparedScene& a, ComparedScene& b);
 
+/// Where both know the wavelengths of all their bands: keeps those that lie at common wavelengths
+/// (model::common_bands()), the second's in the order of the first's, and tells which others there were.
+/// \throws Error when there is no such band.
+void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b);
+
 void check_alike(tool::Run& run, const ComparedScene& a, const ComparedScene& b);
 
 } // namespace hsi::tools

@@ -77,9 +77,11 @@ std::vector<size_t> common_bands(const raster::SpectralLibrary& fitted, const st
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path, double scale,
                                const std::string& what, std::shared_ptr<raster::RasterSource>& scene) {
     const auto library = raster::read_spectral_library(path);
+    for (const auto& note : library.notes)
+        run.warn(note);
     for (size_t k = 0; k < library.spectra.size(); ++k)
         if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
-                         [](double v) { return std::isfinite(v); }))
+                         [&](double v) { return std::isfinite(v) || (library.gaps && std::isnan(v)); }))
             throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
                             "' holds values that are no numbers",
                         "Mend it, or leave it out.");

@@ -44,6 +44,8 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     raster::SpectralLibrary references;
     if (!s.reference.empty()) references = raster::read_spectral_library(s.reference);
+    for (const auto& note : references.notes)
+        run.warn(note);
     tools::TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255,
                          original ? *original : *source);
     tools::AtdcaComputing computing(run, "atdca",

@@ -44,6 +44,9 @@ std::pair<Opened, Opened> open_both(tool::Run& run, const Settings& s) {
     Opened b = tools::open_one(other, s.second_bands);
     run.watch_source(b.file);
     run.reserve_cache(b.file->cache_bytes());
+    // Bands that are named by number are compared as they are named.
+    if (s.first_bands.empty() && options.source.bands.empty() && !s.any_wavelengths)
+        tools::match_by_wavelength(run, a, b);
     tools::check_alike(run, a, b);
     return {std::move(a), std::move(b)};
 }
@@ -133,6 +136,8 @@ void declare(tool::Call& call) {
                 "Pairs of bands, of src and of the other scene: 1:4, 1-10:21-30, 1:2,1:3")
         .shown_as("PAIRS")
         .defaults_to("band by band");
+    call.flag("any-wavelengths", s.any_wavelengths,
+              "Compare bands in their order even where both scenes tell their wavelengths");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
     tools::declare_thresholds(call, s);
     call.output(
@@ -151,8 +156,11 @@ void declare(tool::Call& call) {
     call.check([&s, &call](const tool::CommonOptions& common) {
         tools::parse_metrics(s);
         tools::parse_pairs(s);
-        if (!s.pair_texts.empty() && !common.source.bands.empty())
-            throw UsageError("-b and -band contradict one another", "Use -band alone.");
+        const bool chosen = !common.source.bands.empty() || !common.source.choices.empty();
+        if (!s.pair_texts.empty() && (chosen || !common.source.excluded.empty()))
+            throw UsageError(std::string(chosen ? "-b" : "-exclude-range") +
+                                 " and -band contradict one another",
+                             "Use -band alone.");
         if (s.map.empty() && (call.given("of") || call.given("co") || call.given("overwrite")))
             throw UsageError("-of, -co and -overwrite are about the map", "Give -map FILE.");
     });

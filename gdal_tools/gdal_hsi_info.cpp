@@ -100,7 +100,7 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
         text += ", pixels of " + short_number(std::hypot(gt[1], gt[4])) + " x " +
                 short_number(std::hypot(gt[2], gt[5])) + (gt[2] != 0 || gt[4] != 0 ? ", rotated" : "");
     else
-        text += ", no geotransform";
+        text += source.located() ? ", a longitude and latitude for every pixel" : ", no geotransform";
     facts.add("geotransform",
               "Georeference:", placed ? OrderedJson(std::vector<double>(gt, gt + 6)) : OrderedJson(), text);
     facts.json()["srs_wkt"] = source.srs_wkt();
@@ -112,6 +112,9 @@ Facts describe(const raster::RasterSource& source) {
     const auto layout = source.layout();
     facts.add("path", "File:", source.path(), source.path());
     facts.add("driver", "Driver:", source.driver(), source.driver());
+    const std::string product = source.product();
+    facts.add("product", "Product:", product.empty() ? OrderedJson() : OrderedJson(product),
+              product.empty() ? "none that is known" : product);
     facts.add("size", "Size:", {shape.samples, shape.lines, shape.bands},
               std::to_string(shape.samples) + " samples, " + std::to_string(shape.lines) + " lines, " +
                   std::to_string(shape.bands) + " bands; " + format_byte_size(shape.float_bytes()) +

@@ -41,11 +41,11 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
     return raster::collect_labels(*source);
 }
 
-/// The training set of the labelled pixels that have a valid spectrum. `spectra`: [pixel][band] in the order
+/// The training set of the labelled pixels that have a valid spectrum. `values`: [pixel][band] in the order
 /// of `labels`; valid(i) of each. Pixels and classes without a spectrum are left out with a warning, and
 /// counted in the report; throws Error when nothing is left.
 inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPixels& labels, int bands,
-                                       const std::vector<float>& spectra,
+                                       const std::vector<float>& values,
                                        const std::function<bool(size_t)>& valid) {
     model::TrainingSet set;
     set.features = bands;
@@ -55,7 +55,7 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
             ++invalid;
             continue;
         }
-        const auto row = spectra.begin() + static_cast<ptrdiff_t>(i) * bands;
+        const auto row = values.begin() + static_cast<ptrdiff_t>(i) * bands;
         set.values.insert(set.values.end(), row, row + bands);
         set.label.push_back(labels.value[i]);
     }

@@ -54,6 +54,25 @@ std::vector<int> by_wavelength(const std::string& file, const std::vector<double
 
 } // namespace
 
+std::vector<int> common_bands(const std::vector<double>& first_nm, const std::vector<double>& second_nm) {
+    if (!all_known(first_nm) || !all_known(second_nm)) return {};
+    std::vector<int> matched;
+    std::vector<char> used(second_nm.size());
+    for (size_t b = 0; b < first_nm.size(); ++b) {
+        const double limit = tolerance(first_nm, b);
+        int best = -1;
+        for (size_t i = 0; i < second_nm.size(); ++i) {
+            const double apart = std::fabs(second_nm[i] - first_nm[b]);
+            if (used[i] || apart > limit) continue;
+            if (best < 0 || apart < std::fabs(second_nm[static_cast<size_t>(best)] - first_nm[b]))
+                best = static_cast<int>(i);
+        }
+        if (best >= 0) used[static_cast<size_t>(best)] = 1;
+        matched.push_back(best);
+    }
+    return matched;
+}
+
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
                              const SceneBands& scene, bool ignored) {
     const size_t wanted = model.bands.size(), given = scene.numbers.size();

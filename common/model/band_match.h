@@ -26,4 +26,9 @@ struct SceneBands {
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
                              const SceneBands& scene, bool ignored);
 
+/// For two scenes that both know the wavelengths of all bands: of every band of the first the second's
+/// (0-based) that lies nearest, as near as rule 1 asks, none twice; -1 where there is none. Empty when one of
+/// them does not know them.
+std::vector<int> common_bands(const std::vector<double>& first_nm, const std::vector<double>& second_nm);
+
 } // namespace hsi::model

@@ -7,6 +7,7 @@
 #include "core/process_limits.h"
 #include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
+#include "raster/product.h"
 #include "raster/source_impl.h"
 
 #include <cpl_string.h>
@@ -58,6 +59,14 @@ void choose_bands(SourceState& s) {
         s.bands = s.options.bands;
         return;
     }
+    if (!s.options.choices.empty()) {
+        std::vector<BandAt> all;
+        for (const BandMetadata& b : s.scene.bands)
+            all.push_back({b.file_band, b.wavelength_nm,
+                           !(s.options.use_bbl && b.bad()) && b.interpretation != GCI_AlphaBand});
+        s.bands = bands_of(s.options.choices, all, s.name());
+        return;
+    }
     for (const BandMetadata& b : s.scene.bands) {
         // An alpha band says where the others are valid; it is no part of the spectrum.
         if (count > 1 && b.interpretation == GCI_AlphaBand) continue;
@@ -69,6 +78,25 @@ void choose_bands(SourceState& s) {
     if (s.bands.empty())
         throw Error("the bad-band list of " + s.name() + " marks every band as bad",
                     "Use -bbl ignore, or -b.");
+}
+
+/// Leaves out what -exclude-range names; bands without a wavelength stay.
+void exclude_bands(SourceState& s) {
+    if (s.options.excluded.empty()) return;
+    const auto nm = [&](int band) { return s.scene.bands[static_cast<size_t>(band - 1)].wavelength_nm; };
+    if (std::all_of(s.scene.bands.begin(), s.scene.bands.end(),
+                    [](const BandMetadata& b) { return std::isnan(b.wavelength_nm); }))
+        throw Error("-exclude-range " + s.options.excluded.front().text + ": " + s.name() +
+                        " has no wavelengths",
+                    "Choose bands by number with -b.");
+    for (const BandChoice& range : s.options.excluded)
+        if (std::none_of(s.bands.begin(), s.bands.end(),
+                         [&](int b) { return range_around({range}, nm(b)) != nullptr; }))
+            s.notes.push_back("-exclude-range " + range.text + ": no band of " + s.name() + " lies there");
+    s.bands.erase(std::remove_if(s.bands.begin(), s.bands.end(),
+                                 [&](int b) { return range_around(s.options.excluded, nm(b)) != nullptr; }),
+                  s.bands.end());
+    if (s.bands.empty()) throw Error("-exclude-range leaves no band of " + s.name());
 }
 
 /// GDAL takes a missing data type for Byte, a missing interleave for BSQ and a missing byte order for this
@@ -117,6 +145,20 @@ void choose_window(SourceState& s) {
     s.scene.window = w;
 }
 
+/// Values must be real numbers of a type that readers take; s.type becomes one that holds them all.
+void check_types(SourceState& s) {
+    for (const BandMetadata& b : s.scene.bands) {
+        if (GDALDataTypeIsComplex(b.type))
+            throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " is complex (" +
+                            GDALGetDataTypeName(b.type) + "); real values are needed",
+                        "gdal_translate -ot Float32 keeps the real part.");
+        if (!convertible(b.type))
+            throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " has the type " +
+                        GDALGetDataTypeName(b.type) + ", which is not supported");
+        s.type = s.type == GDT_Unknown ? b.type : GDALDataTypeUnion(s.type, b.type);
+    }
+}
+
 void find_mask(SourceState& s, GDALDataset& dataset) {
     bool same = true;
     int first = 0;
@@ -147,6 +189,32 @@ void match_nodata(SourceState& s) {
         }
         s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, b.type) : NodataMatch{});
     }
+}
+
+/// Scene, window, bands and types; the rest hangs on how pixels are read.
+void choose_scene(SourceState& s, SceneMetadata scene) {
+    s.scene = std::move(scene);
+    s.file_samples = s.scene.window.w;
+    s.file_lines = s.scene.window.h;
+    if (s.file_samples <= 0 || s.file_lines <= 0)
+        throw Error(s.name() + " has no pixels: its size is " + size_text(s.file_samples, s.file_lines));
+}
+
+void choose_parts(SourceState& s) {
+    choose_window(s);
+    choose_bands(s);
+    exclude_bands(s);
+    keep_bands(s);
+    check_types(s);
+    match_nodata(s);
+}
+
+/// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
+void choose_arrays(SourceState& s) {
+    const CubePart& part = s.product->parts.front();
+    s.block_samples = part.chunk_samples(s.file_samples);
+    s.block_lines = part.chunk_lines();
+    if (s.block_samples >= s.file_samples) s.block_samples = 0;
 }
 
 void choose_access(SourceState& s, GDALDataset& dataset) {
@@ -239,35 +307,32 @@ RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)
 RasterSource::~RasterSource() = default;
 
 std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
-    DatasetHandle dataset = open_dataset(options);
     auto s = std::make_shared<Impl>();
     s->options = options;
+    // A driver or an open option that is asked for says how the file is to be seen.
+    if (options.drivers.empty() && options.open_options.empty()) {
+        auto [path, product] = find_scene(options.path);
+        s->options.path = std::move(path);
+        s->product = std::move(product);
+    }
+    if (s->product && !s->product->parts.empty()) {
+        s->in_arrays = true;
+        choose_scene(*s, scene_of(*s->product));
+        choose_parts(*s);
+        choose_arrays(*s);
+        return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+    }
+    DatasetHandle dataset = open_dataset(s->options);
     const GdalErrors errors;
-    const int w = dataset->GetRasterXSize(), h = dataset->GetRasterYSize();
     if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
-    if (w <= 0 || h <= 0) throw Error(s->name() + " has no pixels: its size is " + size_text(w, h));
-    s->file_samples = w;
-    s->file_lines = h;
-    s->scene = read_scene(*dataset);
+    choose_scene(*s, read_scene(*dataset));
+    if (s->product) complete_scene(*s->product, s->scene);
     check_envi_header(*s);
     check_axes(*dataset, s->name());
-    choose_window(*s);
-    choose_bands(*s);
-    keep_bands(*s);
-    for (const BandMetadata& b : s->scene.bands) {
-        if (GDALDataTypeIsComplex(b.type))
-            throw Error("band " + std::to_string(b.file_band) + " of " + s->name() + " is complex (" +
-                            GDALGetDataTypeName(b.type) + "); real values are needed",
-                        "gdal_translate -ot Float32 keeps the real part.");
-        if (!convertible(b.type))
-            throw Error("band " + std::to_string(b.file_band) + " of " + s->name() + " has the type " +
-                        GDALGetDataTypeName(b.type) + ", which is not supported");
-        s->type = s->type == GDT_Unknown ? b.type : GDALDataTypeUnion(s->type, b.type);
-    }
-    match_nodata(*s);
+    choose_parts(*s);
     find_mask(*s, *dataset);
     choose_access(*s, *dataset);
-    s->pool = std::make_shared<DatasetPool>(options);
+    s->pool = std::make_shared<DatasetPool>(s->options);
     // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
     if (!s->raw) s->pool->give(std::move(dataset));
     return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
@@ -301,7 +366,10 @@ stream::BlockLayout RasterSource::layout() const {
 }
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
-    return watched(m->raw ? make_raw_reader(m) : make_gdal_reader(m), m);
+    return watched(m->in_arrays ? make_product_reader(m)
+                   : m->raw     ? make_raw_reader(m)
+                                : make_gdal_reader(m),
+                   m);
 }
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {
@@ -311,9 +379,13 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
     return bytes;
 }
 
-uint64_t RasterSource::reader_bytes() const { return m->raw ? 0 : m->reader_bytes(); }
+uint64_t RasterSource::reader_bytes() const {
+    if (m->in_arrays) return product_reader_bytes(*m->product);
+    return m->raw ? 0 : m->reader_bytes();
+}
 
 const std::string& RasterSource::path() const { return m->options.path; }
+std::string RasterSource::product() const { return m->product ? m->product->name : std::string(); }
 const std::string& RasterSource::driver() const { return m->scene.driver; }
 std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
 bool RasterSource::raw_access() const { return m->raw.has_value(); }
@@ -325,7 +397,7 @@ bool RasterSource::held_by_system() const {
 
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
-    if (m->raw) return least;
+    if (m->raw || m->in_arrays) return least;
     // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
     // file.
     const Rect w = m->scene.window;
@@ -417,7 +489,7 @@ BandValues RasterSource::band_values() const {
 }
 
 std::vector<std::string> RasterSource::notes() const {
-    std::vector<std::string> out;
+    std::vector<std::string> out = m->notes;
     for (const char* key : {"wavelength", "fwhm", "bbl", "data gain values", "data offset values",
                             "data reflectance gain values", "data reflectance offset values"}) {
         const std::string* const text = m->scene.envi.find(key);
@@ -444,6 +516,10 @@ std::string RasterSource::srs_wkt() const {
     std::string out = wkt ? wkt : "";
     CPLFree(wkt);
     return out;
+}
+
+bool RasterSource::located() const {
+    return m->scene.geotransform || (m->product && !m->product->longitude.empty());
 }
 
 bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "core/rect.h"
+#include "raster/band_choice.h"
 #include "stream/cube_source.h"
 
 #include <cstdint>
@@ -24,6 +25,8 @@ struct OpenOptions {
     std::vector<std::string> open_options; ///< -oo NAME=VALUE
     std::vector<std::string> drivers;      ///< -if FORMAT
     std::vector<int> bands;                ///< -b, 1-based, in this order; empty: all good ones
+    std::vector<BandChoice> choices;       ///< -b with wavelengths among it; `bands` is empty then
+    std::vector<BandChoice> excluded;      ///< -exclude-range, all by wavelength
     bool use_bbl = true;                   ///< -bbl: leave out bands that the ENVI bad-band list marks
     std::optional<Rect> window;            ///< -srcwin
     std::optional<double> nodata;          ///< -srcnodata
@@ -53,8 +56,10 @@ class RasterSource final : public stream::CubeSource {
 
     const std::string& path() const;
     const std::string& driver() const; ///< "ENVI", "GTiff" ...
-    std::string type_name() const;     ///< "Float32", "Int16" ...
-    bool raw_access() const;           ///< pread instead of RasterIO
+    /// The agency's product that the file was recognised as by its content: "EMIT L2A"; empty: none.
+    std::string product() const;
+    std::string type_name() const; ///< "Float32", "Int16" ...
+    bool raw_access() const;       ///< pread instead of RasterIO
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
     bool held_by_system() const;
@@ -68,7 +73,7 @@ class RasterSource final : public stream::CubeSource {
     /// scale factor or data reflectance gain and offset values, and its data units.
     BandValues band_values() const;
     /// What a user should know of the file: lists of its ENVI header that are left out because their length
-    /// is not the number of bands.
+    /// is not the number of bands, a range of -exclude-range without a band.
     std::vector<std::string> notes() const;
     /// True when a reader has met an infinite value in a band of doubles: it may be a number that is too
     /// large for single precision, in which all computing is done.
@@ -81,8 +86,10 @@ class RasterSource final : public stream::CubeSource {
     Beyond count_beyond_float() const;
     std::optional<double> nodata() const; ///< of the first kept band, or -srcnodata
     bool has_srs() const;
-    std::string srs_wkt() const;                     ///< empty when there is none
-    bool geotransform(double (&gt)[6]) const;        ///< of the window; false when there is none
+    std::string srs_wkt() const;              ///< empty when there is none
+    bool geotransform(double (&gt)[6]) const; ///< of the window; false when there is none
+    /// True when every pixel has a place: a geotransform, or a product's arrays of longitude and latitude.
+    bool located() const;
     std::vector<std::string> category_names() const; ///< of the first kept band
 
     /// The same scene without some bands (indices into bands(), 0-based).

@@ -4,6 +4,7 @@
 #include "core/file_path.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/product.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
@@ -230,6 +231,8 @@ std::vector<std::string> files_read_with(const std::string& path) {
     Collector collector;
     collector.add_file(path);
     collector.add(path, 0);
+    for (const std::string& file : product_files(path))
+        collector.add_file(file);
     return collector.files;
 }
 

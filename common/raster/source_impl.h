@@ -46,11 +46,16 @@ inline constexpr int64_t largest_block = int64_t{4} << 20;
 /// How pixels that the file masks out are found.
 enum class MaskKind { none, dataset, band };
 
+struct Product;
+
 struct SourceState {
-    OpenOptions options;
-    SceneMetadata scene;    ///< its bands are the kept ones
-    std::vector<int> bands; ///< file bands behind them
+    OpenOptions options;                    ///< path: what is opened, which is not always what the user named
+    std::shared_ptr<const Product> product; ///< null: none that is known
+    bool in_arrays = false;                 ///< the product's cube is read by make_product_reader()
+    SceneMetadata scene;                    ///< its bands are the kept ones
+    std::vector<int> bands;                 ///< file bands behind them
     std::vector<int> bad;
+    std::vector<std::string> notes;  ///< what the user should know
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
     MaskKind mask = MaskKind::none;
@@ -78,6 +83,9 @@ struct SourceState {
 
 std::unique_ptr<stream::CubeReader> make_raw_reader(std::shared_ptr<const SourceState> source);
 std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const SourceState> source);
+/// For a source in arrays.
+std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
+uint64_t product_reader_bytes(const Product& product); ///< what such a reader holds
 
 /// A reader that looks for infinite values in bands of doubles; `reader` itself when there are no such bands.
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,

@@ -6,6 +6,7 @@
 #include "raster/atomic_file.h"
 #include "raster/envi_header.h"
 #include "raster/gdal_errors.h"
+#include "raster/library_formats.h"
 #include "raster/scene_metadata.h"
 
 #include <cpl_conv.h>
@@ -26,22 +27,6 @@ constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
 
-[[noreturn]] void refuse(const std::string& path, const std::string& what) {
-    throw Error("'" + path + "': " + what,
-                "Give an ENVI spectral library (.sli with its .hdr) or a .csv table.");
-}
-
-std::string read_file(const std::string& path) {
-    const GdalErrors errors;
-    GByte* data = nullptr;
-    vsi_l_offset size = 0;
-    if (!VSIIngestFile(nullptr, path.c_str(), &data, &size, int64_t{1} << 31))
-        refuse(path, "cannot be read: " + errors.text("no such file"));
-    std::string text(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
-    VSIFree(data);
-    return text;
-}
-
 bool exists(const std::string& path) {
     VSIStatBufL status;
     return VSIStatL(path.c_str(), &status) == 0;
@@ -49,36 +34,29 @@ bool exists(const std::string& path) {
 
 std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
-double to_number(const std::string& text) {
-    const char* begin = text.c_str();
-    char* end = nullptr;
-    const double value = CPLStrtod(begin, &end);
-    while (end && *end == ' ')
-        ++end;
-    return end == begin || *end != '\0' ? unknown : value;
-}
-
 int header_number(const EnviHeader& header, const char* key, int otherwise, const std::string& path) {
     const std::string* text = header.find(key);
     if (!text) return otherwise;
-    const double value = to_number(*text);
-    if (!(value >= 0 && value <= 1e9)) refuse(path, std::string("the header's '") + key + "' is no number");
+    const double value = library_number(*text);
+    if (!(value >= 0 && value <= 1e9))
+        refuse_library(path, std::string("the header's '") + key + "' is no number");
     return static_cast<int>(value);
 }
 
-std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count) {
+/// Empty, and told in the notes, when it is not `count` long.
+std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count,
+                                const std::string& path, SpectralLibrary& library) {
     std::vector<double> values;
     if (const std::string* text = header.find(key))
         for (const auto& element : envi_list(*text))
-            values.push_back(to_number(element));
-    if (values.size() != count) values.clear();
+            values.push_back(library_number(element));
+    if (!values.empty() && values.size() != count) {
+        library.notes.push_back("'" + path + "': the list '" + key + "' has " +
+                                std::to_string(values.size()) + " values for " + std::to_string(count) +
+                                " bands, and is left out");
+        values.clear();
+    }
     return values;
-}
-
-void to_nm(std::vector<double>& values, const std::string& units, double guess) {
-    for (double& v : values)
-        v = to_nanometres(v, units, guess);
-    if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
 }
 
 template <class T>
@@ -94,12 +72,12 @@ double element(const char* at, bool swap) {
 SpectralLibrary read_envi(const std::string& path) {
     std::string header_path = header_of(path);
     if (!exists(header_path) && exists(path + ".hdr")) header_path = path + ".hdr";
-    if (!exists(header_path)) refuse(path, "there is no header " + header_path);
-    const EnviHeader header = EnviHeader::parse(read_file(header_path));
+    if (!exists(header_path)) refuse_library(path, "there is no header " + header_path);
+    const EnviHeader header = EnviHeader::parse(library_text(header_path));
     const auto bands = static_cast<size_t>(header_number(header, "samples", 0, path));
     const auto count = static_cast<size_t>(header_number(header, "lines", 0, path));
     if (bands == 0 || count == 0 || header_number(header, "bands", 1, path) != 1)
-        refuse(path, "its header does not describe a spectral library");
+        refuse_library(path, "its header does not describe a spectral library");
     const int type = header_number(header, "data type", 0, path);
     const bool swap = header_number(header, "byte order", 0, path) != 0;
     size_t width = 0;
@@ -127,16 +105,20 @@ SpectralLibrary read_envi(const std::string& path) {
         width = 4, value = element<uint32_t>;
         break;
     default:
-        refuse(path, "data type " + std::to_string(type) + " is not supported");
+        refuse_library(path, "data type " + std::to_string(type) + " is not supported");
     }
     const auto offset = static_cast<size_t>(header_number(header, "header offset", 0, path));
-    const std::string data = read_file(path);
+    const std::string data = library_text(path);
     if (data.size() < offset + bands * count * width)
-        refuse(path, "is shorter than its header says (" + std::to_string(data.size()) + " bytes)");
+        refuse_library(path, "is shorter than its header says (" + std::to_string(data.size()) + " bytes)");
 
     SpectralLibrary library;
     std::vector<std::string> names;
     if (const std::string* text = header.find("spectra names")) names = envi_list(*text);
+    if (!names.empty() && names.size() != count)
+        library.notes.push_back("'" + path + "': the list 'spectra names' has " +
+                                std::to_string(names.size()) + " names for " + std::to_string(count) +
+                                " spectra");
     for (size_t k = 0; k < count; ++k) {
         library.names.push_back(k < names.size() ? names[k] : "Spectrum " + std::to_string(k + 1));
         std::vector<double> spectrum(bands);
@@ -145,88 +127,14 @@ SpectralLibrary read_envi(const std::string& path) {
         library.spectra.push_back(std::move(spectrum));
     }
     const std::string* units = header.find("wavelength units");
-    library.wavelengths_nm = header_list(header, "wavelength", bands);
-    library.fwhm_nm = header_list(header, "fwhm", bands);
-    const double guess = library.wavelengths_nm.empty() ? 0
-                                                        : *std::max_element(library.wavelengths_nm.begin(),
-                                                                            library.wavelengths_nm.end());
-    to_nm(library.wavelengths_nm, units ? *units : "", guess);
-    to_nm(library.fwhm_nm, units ? *units : "", guess);
-    return library;
-}
-
-/// The cells of a line, without the blanks around them. Between quotation marks commas and blanks are text,
-/// and two quotation marks are one (RFC 4180).
-std::vector<std::string> csv_cells(const std::string& line) {
-    const auto skip_blanks = [&](size_t at) {
-        return std::min(line.find_first_not_of(" \t", at), line.size());
-    };
-    std::vector<std::string> cells;
-    for (size_t at = 0;; ++at) {
-        std::string cell;
-        at = skip_blanks(at);
-        if (at < line.size() && line[at] == '"') {
-            for (++at; at < line.size(); ++at) {
-                if (line[at] == '"') {
-                    if (line.compare(at, 2, "\"\"") != 0) break;
-                    ++at;
-                }
-                cell += line[at];
-            }
-            at = skip_blanks(std::min(at + 1, line.size()));
-        }
-        const size_t end = std::min(line.find(',', at), line.size());
-        std::string rest = line.substr(at, end - at);
-        rest.erase(rest.find_last_not_of(" \t") + 1);
-        cells.push_back(cell + rest);
-        at = end;
-        if (at == line.size()) return cells;
-    }
-}
-
-SpectralLibrary read_csv(const std::string& path) {
-    const std::string text = read_file(path);
-    SpectralLibrary library;
-    std::vector<std::string> heads;
-    std::vector<std::vector<double>> columns;
-    const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
-    for (int i = 0; i < lines.Count(); ++i) {
-        const auto cells = csv_cells(lines[i]);
-        if (i == 0) {
-            heads = cells;
-            columns.resize(heads.size());
-            continue;
-        }
-        if (cells.size() != heads.size())
-            refuse(path, "line " + std::to_string(i + 1) + " has " + std::to_string(cells.size()) +
-                             " columns instead of " + std::to_string(heads.size()));
-        for (size_t c = 0; c < heads.size(); ++c)
-            columns[c].push_back(to_number(cells[c]));
-    }
-    if (heads.empty() || columns.front().empty()) refuse(path, "holds no table");
-    // One column of each kind: a spectrum may be called "band" or "Wavelength", too.
-    bool numbered = false, placed = false;
-    for (size_t c = 0; c < heads.size(); ++c) {
-        if (!numbered && c < 2 && EQUAL(heads[c].c_str(), "band")) {
-            numbered = true;
-            continue;
-        }
-        if (!placed && STARTS_WITH_CI(heads[c].c_str(), "wavelength")) {
-            placed = true;
-            double guess = 0;
-            for (double v : columns[c])
-                if (v > guess) guess = v;
-            to_nm(columns[c], "", guess);
-            library.wavelengths_nm = columns[c];
-            continue;
-        }
-        for (double v : columns[c])
-            if (!std::isfinite(v))
-                refuse(path, "the column " + heads[c] + " holds something that is no number");
-        library.names.push_back(heads[c]);
-        library.spectra.push_back(columns[c]);
-    }
-    if (library.spectra.empty()) refuse(path, "holds no spectrum");
+    library.wavelengths_nm = header_list(header, "wavelength", bands, path, library);
+    library.fwhm_nm = header_list(header, "fwhm", bands, path, library);
+    const std::string unit = units ? *units : "";
+    const bool micrometres =
+        unit.empty() && !library.wavelengths_nm.empty() &&
+        *std::max_element(library.wavelengths_nm.begin(), library.wavelengths_nm.end()) < 100;
+    library_to_nm(library.wavelengths_nm, unit);
+    library_to_nm(library.fwhm_nm, micrometres ? "um" : unit.empty() ? "nm" : unit); // as the wavelengths
     return library;
 }
 
@@ -259,8 +167,52 @@ std::string csv_name(std::string name) {
 
 } // namespace
 
+void refuse_library(const std::string& path, const std::string& what) {
+    throw Error("'" + path + "': " + what,
+                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
+                "ECOSTRESS, or profiles in GeoJSON or a GeoPackage.");
+}
+
+std::string library_text(const std::string& path) {
+    const GdalErrors errors;
+    GByte* data = nullptr;
+    vsi_l_offset size = 0;
+    if (!VSIIngestFile(nullptr, path.c_str(), &data, &size, int64_t{1} << 31))
+        refuse_library(path, "cannot be read: " + errors.text("no such file"));
+    std::string text(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
+    VSIFree(data);
+    return text;
+}
+
+double library_number(const std::string& text) {
+    const char* begin = text.c_str();
+    char* end = nullptr;
+    const double value = CPLStrtod(begin, &end);
+    while (end && *end == ' ')
+        ++end;
+    return end == begin || *end != '\0' ? unknown : value;
+}
+
+void library_to_nm(std::vector<double>& values, const std::string& units) {
+    double guess = 0;
+    for (const double v : values)
+        if (v > guess) guess = v;
+    for (double& v : values)
+        v = to_nanometres(v, units, guess);
+    if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
+}
+
 SpectralLibrary read_spectral_library(const std::string& path) {
-    return is_csv(path) ? read_csv(path) : read_envi(path);
+    if (is_csv(path)) return read_library_table(path, library_text(path));
+    for (const std::string& header : {header_of(path), path + ".hdr"})
+        if (exists(header) && header != path) return read_envi(path);
+    if (EQUAL(CPLGetExtension(path.c_str()), "sli")) return read_envi(path); // says what is missing
+    const std::string text = library_text(path);
+    if (is_usgs_text(text)) return read_usgs_text(path, text);
+    if (is_ecostress_text(text)) return read_ecostress_text(path, text);
+    if (holds_features(text)) return read_profiles(path);
+    if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
+    return read_library_table(path, text);
 }
 
 void check_library_output(const TextOutput& output) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Spectra with names and wavelengths: ENVI spectral libraries (.sli beside a .hdr) and CSV tables.
+// Spectra with names and wavelengths: ENVI spectral libraries (.sli beside a .hdr) and CSV tables, and what
+// others deliver: tables of text, USGS splib07, ECOSTRESS, the profiles of EnMAP-Box (library_formats.h).
 //
 // CSV: the first line names the columns: band, wavelength (nm) and then one column a spectrum; a line a band.
-// Reading takes any order of columns; band and wavelength may be missing.
+// Reading takes any order of columns; band, wavelength and the line of names may be missing.
 #pragma once
 
 #include "raster/text_output.h"
@@ -17,10 +18,13 @@ struct SpectralLibrary {
     std::vector<std::vector<double>> spectra; ///< of one length
     std::vector<double> wavelengths_nm;       ///< one a band; NaN where unknown; empty when no band has one
     std::vector<double> fwhm_nm;              ///< likewise
+    std::vector<std::string> notes;           ///< what a user should know of the file
+    bool gaps = false;                        ///< NaN stands for channels that were deleted, not for damage
     size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
 };
 
-/// The extension decides: .csv, else ENVI. Throws Error naming the file and what is wrong with it.
+/// The content decides, and the extension .csv; a header beside the file makes it ENVI's. Throws Error naming
+/// the file and what is wrong with it.
 SpectralLibrary read_spectral_library(const std::string& path);
 
 /// What can be refused before work is done: an extension other than .sli and .csv, an existing file (or

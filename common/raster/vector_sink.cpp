@@ -6,8 +6,10 @@
 #include "raster/atomic_file.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/product.h"
 #include "raster/run_files.h"
 #include "raster/side_files.h"
+#include "raster/source_impl.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -240,6 +242,16 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
     file->conclude();
 }
 
+std::string srs_of_places(const RasterSource& source) {
+    double gt[6];
+    if (source.geotransform(gt) || !source.located()) return source.srs_wkt();
+    char* wkt = nullptr;
+    wgs84().exportToWkt(&wkt);
+    std::string text = wkt ? wkt : "";
+    CPLFree(wkt);
+    return text;
+}
+
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
@@ -253,6 +265,15 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
         to_degrees.reset(OGRCreateCoordinateTransformation(&from, &degrees));
     }
     std::vector<PixelPlace> places;
+    const SourceState& state = SourceAccess::state(source);
+    if (!placed && source.located()) { // by the product's own longitudes and latitudes
+        std::vector<std::pair<int64_t, int64_t>> of_file;
+        for (const auto& [line, sample] : pixels)
+            of_file.emplace_back(line + state.window().y, sample + state.window().x);
+        for (const auto& [lon, lat] : locations_of(*state.product, of_file))
+            places.push_back({lon, lat, lon, lat});
+        return places;
+    }
     for (const auto& [line, sample] : pixels) {
         const double s = static_cast<double>(sample) + 0.5, l = static_cast<double>(line) + 0.5;
         PixelPlace p{gt[0] + s * gt[1] + l * gt[2], gt[3] + s * gt[4] + l * gt[5], none, none};

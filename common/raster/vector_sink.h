@@ -54,7 +54,7 @@ void write_points(const VectorOptions& options, const PointLayer& layer);
 
 /// Where the centre of a pixel of the source (its window's line and sample, from 0) lies.
 struct PixelPlace {
-    double x = 0, y = 0;     ///< in the scene's SRS; without a geotransform: sample + 0.5, -(line + 0.5)
+    double x = 0, y = 0;     ///< in the scene's SRS; without a place: sample + 0.5, -(line + 0.5)
     double lon = 0, lat = 0; ///< degrees, WGS 84; NaN when the scene has no SRS or no geotransform
 };
 
@@ -62,6 +62,9 @@ struct PixelPlace {
 /// lines downwards from 0.
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels);
+
+/// The SRS of x and y of these places, as WKT; empty: none.
+std::string srs_of_places(const RasterSource& source);
 
 /// "targets" for "/tmp/targets.gpkg": the usual name of a file's only layer.
 std::string layer_name(const std::string& path);

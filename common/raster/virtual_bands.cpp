@@ -143,6 +143,10 @@ class Writer {
 
 void check_virtual_source(const RasterSource& like) {
     const SourceState& source = SourceAccess::state(like);
+    if (source.in_arrays)
+        throw UsageError("'" + source.options.path + "' is read from arrays (" + like.product() +
+                             "), which a VRT cannot name",
+                         "Choose another output format with -of.");
     if (!source.options.drivers.empty())
         throw UsageError("-if " + source.options.drivers.front() +
                              ": a VRT cannot say by which driver its source is to be opened",

@@ -93,7 +93,7 @@ std::vector<std::string> split_lists(const std::vector<std::string>& words) {
 
 /// The shared options as they stand on the command line; resolve() reads them.
 struct Call::Raw {
-    std::vector<std::string> bands;
+    std::vector<std::string> bands, excluded;
     std::array<std::string, 4> window;
     std::array<std::string, 2> tile;
     bool use_bad_band_list = true;
@@ -174,9 +174,15 @@ void Call::add_source() {
     m_has_source = true;
     auto& o = m_options.source;
     file("src", o.path, Role::source, Content::raster, "The scene: anything that GDAL opens", true);
-    option("b", m_raw->bands, "Bands, counted from 1: -b 1-30,45")
+    option("b", m_raw->bands,
+           "Bands, counted from 1 (-b 1-30,45) or by wavelength: -b 450-900nm, -b 0.45-0.9um; of one "
+           "wavelength (-b 2100nm) the nearest band")
         .shown_as("LIST")
         .defaults_to("all that the bad-band list does not mark")
+        .under(input_group);
+    option("exclude-range", m_raw->excluded,
+           "Leave out the bands between two wavelengths: -exclude-range 1340-1460nm")
+        .shown_as("RANGE")
         .under(input_group);
     choice<bool>("bbl", m_raw->use_bad_band_list, "Bands that the file's bad-band list marks",
                  {{"use", true, "leave them out"}, {"ignore", false, "take all bands"}})
@@ -332,7 +338,11 @@ void Call::resolve() {
     CommonOptions& o = m_options;
     Raw& raw = *m_raw;
     check_pairs(o.source.open_options, "-oo");
-    o.source.bands = parse_band_list(raw.bands);
+    if (names_wavelengths(raw.bands))
+        o.source.choices = parse_band_choices(raw.bands);
+    else
+        o.source.bands = parse_band_list(raw.bands);
+    o.source.excluded = parse_excluded_ranges(raw.excluded);
     o.source.use_bbl = raw.use_bad_band_list;
     if (given("srcwin")) {
         int64_t v[4];

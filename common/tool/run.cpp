@@ -57,12 +57,20 @@ std::string device_text(const DeviceChoice& choice) {
     return text;
 }
 
+std::vector<std::string> texts_of(const std::vector<raster::BandChoice>& choices) {
+    std::vector<std::string> texts;
+    for (const auto& choice : choices)
+        texts.push_back(choice.text);
+    return texts;
+}
+
 Json describe(const CommonOptions& o) {
     const auto& w = o.source.window;
     return Json{
         {"oo", o.source.open_options},
         {"if", o.source.drivers},
-        {"b", o.source.bands},
+        {"b", o.source.choices.empty() ? Json(o.source.bands) : Json(texts_of(o.source.choices))},
+        {"exclude_range", texts_of(o.source.excluded)},
         {"bbl", o.source.use_bbl ? "use" : "ignore"},
         {"srcwin", w ? Json{w->x, w->y, w->w, w->h} : Json()},
         {"srcnodata", number_or_text(o.source.nodata)},
@@ -291,7 +299,9 @@ void Run::warn(const std::string& text) { m->warn(text); }
 
 std::shared_ptr<raster::RasterSource> Run::open_source() {
     const auto source = raster::RasterSource::open(m->options.source);
-    m->files->reads("src", source->path(), raster::files_read_with(source->path()));
+    auto files = raster::files_read_with(source->path());
+    if (source->path() != m->options.source.path) files.push_back(m->options.source.path); // led there
+    m->files->reads("src", source->path(), files);
     watch_source(source);
     // Passes get half of -memory at least: with that one lane can always work.
     if (const uint64_t held = source->reader_bytes(); held > m->options.memory / 2)
@@ -308,6 +318,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source() {
         m->source = Json{
             {"path", source->path()},
             {"driver", source->driver()},
+            {"product", source->product().empty() ? Json() : Json(source->product())},
             {"samples", shape.samples},
             {"lines", shape.lines},
             {"bands", shape.bands},
@@ -317,6 +328,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source() {
             {"access", source->raw_access() ? "raw" : "gdal"},
             {"nodata", number_or_text(source->nodata())},
         };
+        if (!source->product().empty()) note("Recognised " + source->path() + " as " + source->product());
         if (const auto bad = source->bad_bands(); !bad.empty())
             note("Bands " + band_ranges(bad) +
                  " are marked bad in the file and left out (-bbl ignore takes them, too).");

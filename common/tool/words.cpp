@@ -9,8 +9,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <set>
 #include <sstream>
+#include <utility>
 
 namespace hsi::tool {
 namespace {
@@ -59,6 +61,108 @@ std::vector<int> parse_band_list(const std::vector<std::string>& texts) {
         }
     }
     return bands;
+}
+
+namespace {
+
+/// Items between commas.
+std::vector<std::string> items_of(const std::vector<std::string>& texts) {
+    std::vector<std::string> items;
+    for (const std::string& text : texts) {
+        std::istringstream parts(text + ",");
+        for (std::string part; std::getline(parts, part, ',');)
+            items.push_back(part);
+    }
+    return items;
+}
+
+/// A number of nanometres (1), of micrometres (1000), or without a unit (0); takes it off the front of
+/// `text`.
+struct Length {
+    double value = 0;
+    double unit_nm = 0;
+};
+std::optional<Length> take_length(std::string_view& text) {
+    Length length;
+    if (!text.empty() && (text.front() < '0' || text.front() > '9') && text.front() != '.')
+        return std::nullopt;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length.value);
+    if (error != std::errc() || !std::isfinite(length.value)) return std::nullopt;
+    text.remove_prefix(static_cast<size_t>(end - text.data()));
+    while (!text.empty() && text.front() == ' ')
+        text.remove_prefix(1);
+    for (const auto& [name, nm] : {std::pair{std::string_view("nm"), 1.0},
+                                   {std::string_view("um"), 1000.0},
+                                   {std::string_view("\xc2\xb5m"), 1000.0},
+                                   {std::string_view("\xce\xbcm"), 1000.0}})
+        if (text.size() >= name.size() && equal_names(text.substr(0, name.size()), name)) {
+            length.unit_nm = nm;
+            text.remove_prefix(name.size());
+            break;
+        }
+    return length;
+}
+
+constexpr const char* wavelengths_allowed =
+    "Give wavelengths with their unit, nm or um: 450-900nm, 0.45-0.9um, 2100nm.";
+
+raster::BandChoice parse_wavelengths(const std::string& option, const std::string& item) {
+    const UsageError bad(option + ": '" + item + "' is not a wavelength or a range of them",
+                         wavelengths_allowed);
+    std::string_view text = item;
+    const auto first = take_length(text);
+    if (!first) throw bad;
+    auto last = first;
+    const bool range = !text.empty() && text.front() == '-';
+    if (range) {
+        text.remove_prefix(1);
+        last = take_length(text);
+    }
+    if (!last || !text.empty()) throw bad;
+    if (last->unit_nm == 0)
+        throw UsageError(option + " " + item + ": the unit of the wavelength is missing",
+                         wavelengths_allowed);
+    raster::BandChoice choice;
+    choice.text = item;
+    choice.nearest = !range;
+    choice.from_nm = first->value * (first->unit_nm > 0 ? first->unit_nm : last->unit_nm);
+    choice.to_nm = last->value * last->unit_nm;
+    if (choice.from_nm <= 0 || choice.to_nm < choice.from_nm)
+        throw UsageError(option + " " + item + ": the range is empty",
+                         "Give the shorter wavelength first: 450-900nm.");
+    return choice;
+}
+
+} // namespace
+
+bool names_wavelengths(const std::vector<std::string>& texts) {
+    return std::any_of(texts.begin(), texts.end(), [](const std::string& text) {
+        return text.find_first_not_of("0123456789,-+ ") != std::string::npos;
+    });
+}
+
+std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts) {
+    std::vector<raster::BandChoice> choices;
+    for (const std::string& item : items_of(texts)) {
+        if (names_wavelengths({item})) {
+            choices.push_back(parse_wavelengths("-b", item));
+            continue;
+        }
+        const auto numbers = parse_band_list({item});
+        choices.push_back({numbers.front(), numbers.back(), 0, 0, false, item});
+    }
+    return choices;
+}
+
+std::vector<raster::BandChoice> parse_excluded_ranges(const std::vector<std::string>& texts) {
+    std::vector<raster::BandChoice> ranges;
+    for (const std::string& item : items_of(texts)) {
+        ranges.push_back(parse_wavelengths("-exclude-range", item));
+        if (ranges.back().nearest)
+            throw UsageError("-exclude-range " + item + " is no range",
+                             "Give two wavelengths: -exclude-range 1340-1460nm.");
+    }
+    return ranges;
 }
 
 std::string list_text(const std::vector<int>& numbers) {

@@ -2,6 +2,8 @@
 // Values as people write them: numbers and lists.
 #pragma once
 
+#include "raster/band_choice.h"
+
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,6 +18,16 @@ std::optional<long long> parse_integer(std::string_view text);
 /// Reads "1-30,45" into 1-based band numbers.
 /// \throws UsageError naming -b.
 std::vector<int> parse_band_list(const std::vector<std::string>& texts);
+
+/// Reads "1-30,450-900nm,2.1um": bands by number, ranges of wavelengths, and single wavelengths (the nearest
+/// band). The unit, nm or um, stands behind the last number, or behind both.
+/// \throws UsageError naming -b.
+std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts);
+/// True when one of the items names a wavelength: parse_band_choices() reads them, parse_band_list() the
+/// others.
+bool names_wavelengths(const std::vector<std::string>& texts);
+/// Reads "1340-1460nm" for -exclude-range. \throws UsageError.
+std::vector<raster::BandChoice> parse_excluded_ranges(const std::vector<std::string>& texts);
 
 /// "3,17,18"
 std::string list_text(const std::vector<int>& numbers);

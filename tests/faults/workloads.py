@@ -119,6 +119,8 @@ JOBS = [
         ("-target", "library.sli", "-background", "labels.tif", ("-map", "{map}"), REPORT, "s.img", "{dst}"),
         {"map": "best.tif", "dst": "o.tif", "report": "run.json"}, SCENE + LABELS + ("library.sli", "library.hdr"),
         devices=False),
+    Job("spectra", "gdal_hsi_spectra", (REPORT, "s.img", "labels.tif", "{dst}"),
+        {"dst": "o.sli", "report": "run.json"}, SCENE + LABELS, devices=False),
     Job("vd", "gdal_hsi_vd", (REPORT, "components.vrt"), {"report": "run.json"}, SCENE + ("components.vrt",),
         overwrite=False, devices=False, prints=True),
     Job("sample", "gdal_hsi_sample", ("-n", "5", "-like", "s.img", REPORT, "labels.tif", "{dst}", "{dst_test}"),

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size == 0) return 0;
     const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
     try {
-        switch (data[0] % 6) {
+        switch (data[0] % 7) {
         case 0: {
             const auto bands = tool::parse_band_list(fuzz::split(text, '\n'));
             std::string again;
@@ -24,6 +24,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             }
             if (!bands.empty())
                 fuzz::expect(tool::parse_band_list({again}) == bands, "a list that is written is the same");
+            break;
+        }
+        case 6: {
+            const auto parts = fuzz::split(text, '\n');
+            for (const auto& choice : tool::parse_band_choices(parts)) {
+                fuzz::expect(choice.first <= choice.last, "bands rise");
+                fuzz::expect(choice.first > 0 || (choice.from_nm > 0 && choice.from_nm <= choice.to_nm),
+                             "a range of wavelengths is not empty");
+            }
+            for (const auto& range : tool::parse_excluded_ranges(parts))
+                fuzz::expect(!range.nearest && range.from_nm <= range.to_nm, "a range has two ends");
             break;
         }
         case 1: {

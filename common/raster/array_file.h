@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// An HDF5 or netCDF-4 file through GDAL's multidimensional interface: groups, arrays, attributes.
+#pragma once
+
+#include "raster/source_impl.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Numbers with the digits that they have in the file's own type.
+struct Numbers {
+    std::vector<double> values;
+    std::vector<std::string> texts;
+    size_t size() const { return values.size(); }
+};
+
+/// Names are full ones: "/location/lon". One thread uses it at a time.
+class ArrayFile {
+  public:
+    /// Null when GDAL opens no arrays in `path`.
+    static std::shared_ptr<ArrayFile> open(const std::string& path);
+
+    const std::string& path() const { return m_path; }
+    std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null when there is none
+    std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null when there is none
+    std::vector<std::string> group_names(const std::string& of) const;
+
+    /// Numbers of an array of one axis; empty when there is none.
+    Numbers list(const std::string& array) const;
+    /// The text of an array of one element; empty when there is none.
+    std::string text(const std::string& array) const;
+
+  private:
+    std::string m_path;
+    DatasetHandle m_dataset;
+    std::shared_ptr<GDALGroup> m_root;
+};
+
+/// Attributes of a group or an array; empty when there is no such attribute, or no `holder`.
+Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute);
+std::string text_in(const std::shared_ptr<GDALAttribute>& attribute);
+template <class Holder>
+Numbers attribute_numbers(const std::shared_ptr<Holder>& holder, const std::string& name) {
+    return holder ? numbers_in(holder->GetAttribute(name)) : Numbers();
+}
+template <class Holder>
+std::string attribute_text(const std::shared_ptr<Holder>& holder, const std::string& name) {
+    return holder ? text_in(holder->GetAttribute(name)) : std::string();
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// Bands as a user names them: by number, or by wavelength.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// One item of -b or -exclude-range.
+struct BandChoice {
+    int first = 0, last = 0; ///< numbers from 1 on; 0: by wavelength
+    double from_nm = 0, to_nm = 0;
+    bool nearest = false; ///< the one band nearest to from_nm
+    std::string text;     ///< as the user wrote it
+};
+
+/// A band as far as choosing it goes.
+struct BandAt {
+    int number = 0;           ///< 1-based
+    double wavelength_nm = 0; ///< NaN: unknown
+    bool good = true;         ///< a choice by wavelength takes it
+};
+
+/// Numbers of the bands that `choices` name, in their order; a range of wavelengths gives its bands in the
+/// order of `bands`, both ends included, and no band comes twice. The nearest band is at most one step of the
+/// bands' spacing away, or 5 nm where they are closer. `scene`: its name in messages.
+/// \throws UsageError for a number that is none of the scene's; Error for a scene without wavelengths and for
+/// a wavelength or range without a band.
+std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vector<BandAt>& bands,
+                          const std::string& scene);
+
+/// The item whose range of wavelengths holds this one; null when there is none.
+const BandChoice* range_around(const std::vector<BandChoice>& ranges, double wavelength_nm);
+
+} // namespace hsi::raster

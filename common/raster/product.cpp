@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#include "raster/product.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "raster/gdal_errors.h"
+#include "raster/product_readers.h"
+#include "raster/sample_convert.h"
+#include "raster/spectral_metadata.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace hsi::raster {
+namespace {
+
+/// A row a product in arrays.
+constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {read_emit, read_prisma, read_neon,
+                                                                          read_tanager, read_aviris};
+
+constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
+
+/// The file's first bytes; empty when it is no file.
+std::string beginning_of(const std::string& path) {
+    const GdalErrors quiet;
+    VSIStatBufL status;
+    if (VSIStatExL(path.c_str(), &status, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 ||
+        !VSI_ISREG(status.st_mode))
+        return {};
+    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
+    if (file == nullptr) return {};
+    std::string text(looked_at, '\0');
+    text.resize(VSIFReadL(text.data(), 1, text.size(), file));
+    VSIFCloseL(file);
+    return text;
+}
+
+bool begins(const std::string& text, const char* with, size_t length) {
+    return text.compare(0, length, with, length) == 0;
+}
+
+bool is_hdf5(const std::string& text) { return begins(text, "\x89HDF\r\n\x1a\n", 8); }
+bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(text, "MM", 2); }
+bool is_xml(const std::string& text) {
+    const size_t at = text.find_first_not_of("\xef\xbb\xbf \t\r\n");
+    return at != std::string::npos && text[at] == '<';
+}
+
+uint64_t size_of(const std::string& path) {
+    VSIStatBufL status;
+    return VSIStatL(path.c_str(), &status) == 0 && VSI_ISREG(status.st_mode)
+               ? static_cast<uint64_t>(status.st_size)
+               : 0;
+}
+
+/// Bytes that the header tells of; 0 when it does not.
+uint64_t bytes_told(const EnviHeader& header) {
+    const auto number = [&](const char* key, double otherwise) {
+        const std::string* const text = header.find(key);
+        return text ? CPLAtof(text->c_str()) : otherwise;
+    };
+    static const std::pair<int, int> sizes[] = {{1, 1},  {2, 2},  {3, 4},  {4, 4},  {5, 8}, {6, 8},
+                                                {9, 16}, {12, 2}, {13, 4}, {14, 8}, {15, 8}};
+    const int type = static_cast<int>(number("data type", 0));
+    const auto* const size =
+        std::find_if(std::begin(sizes), std::end(sizes), [&](const auto& s) { return s.first == type; });
+    if (size == std::end(sizes)) return 0;
+    const double bytes = number("samples", 0) * number("lines", 0) * number("bands", 0) * size->second +
+                         number("header offset", 0);
+    return bytes > 0 && bytes < 1e18 ? static_cast<uint64_t>(bytes) : 0;
+}
+
+/// The file that an ENVI header tells of: "x" or "x.img" and their like beside "x.hdr", "x.img" beside
+/// "x.img.hdr".
+std::string data_file_of(const std::string& header_path) {
+    const std::string stem = header_path.substr(0, header_path.size() - 4);
+    std::vector<std::string> names = {stem};
+    for (const char* extension : {"dat", "img", "bsq", "bil", "bip", "raw", "bin", "rfl"}) {
+        names.push_back(stem + "." + extension);
+        names.push_back(stem + "." + CPLString(extension).toupper());
+    }
+    GByte* data = nullptr;
+    vsi_l_offset size = 0;
+    constexpr int64_t longest = int64_t{64} << 20;
+    uint64_t wanted = 0;
+    if (VSIIngestFile(nullptr, header_path.c_str(), &data, &size, longest)) {
+        wanted =
+            bytes_told(EnviHeader::parse({reinterpret_cast<const char*>(data), static_cast<size_t>(size)}));
+        VSIFree(data);
+    }
+    std::string found;
+    for (const std::string& name : names) {
+        const uint64_t bytes = size_of(name);
+        if (bytes == 0) continue;
+        if (bytes == wanted) return name;
+        if (found.empty()) found = name;
+    }
+    if (found.empty())
+        throw Error("'" + header_path + "' is an ENVI header, and there is no data file beside it",
+                    "Looked for '" + name_of(stem) + "', alone and with .dat, .img, .bsq, .bil, .bip, .raw.");
+    return found;
+}
+
+std::optional<Product> product_in_arrays(const std::string& path) {
+    const auto file = ArrayFile::open(path);
+    if (!file) return std::nullopt;
+    for (const auto read : array_products)
+        if (auto product = read(*file)) return product;
+    return std::nullopt;
+}
+
+/// Bands of a GeoTIFF that knows no wavelengths; 0 for others.
+int bands_without_wavelengths(const std::string& path) {
+    const GdalErrors quiet;
+    const char* const drivers[] = {"GTiff", nullptr};
+    const DatasetHandle dataset(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+    if (!dataset) return 0;
+    const int bands = dataset->GetRasterCount();
+    if (bands < 2) return 0;
+    GDALRasterBand* const band = dataset->GetRasterBand(1);
+    return band->GetMetadataItem("wavelength") || band->GetMetadataItem("CENTRAL_WAVELENGTH_UM", "IMAGERY")
+               ? 0
+               : bands;
+}
+
+std::shared_ptr<const Product> shared(std::optional<Product> product) {
+    return product ? std::make_shared<const Product>(std::move(*product)) : nullptr;
+}
+
+void fill_band(const Product& product, const ProductBand& from, double largest, BandMetadata& band) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    band.wavelength = from.wavelength;
+    band.fwhm = from.fwhm;
+    band.wavelength_units = product.wavelength_units;
+    if (from.good) band.bbl = *from.good ? "1" : "0";
+    if (!from.description.empty()) band.description = from.description;
+    if (from.scale) band.scale = from.scale;
+    if (from.offset) band.offset = from.offset;
+    if (!product.unit.empty()) band.unit = product.unit;
+    if (product.nodata && !band.nodata) {
+        NodataValue nodata;
+        nodata.real = *product.nodata;
+        band.nodata = nodata;
+    }
+    const auto nm = [&](const std::string& text) {
+        return text.empty() ? nan : to_nanometres(CPLAtof(text.c_str()), product.wavelength_units, largest);
+    };
+    band.wavelength_nm = nm(from.wavelength);
+    band.fwhm_nm = nm(from.fwhm);
+}
+
+/// For gdalwarp -geoloc, which asks for rasters: GDAL's HDF5 driver shows arrays of two axes as they lie.
+void add_geolocation(const Product& product, SceneMetadata& scene) {
+    if (product.longitude.empty() || !product.srs) return;
+    const auto subdataset = [&](std::string array) {
+        std::replace(array.begin(), array.end(), ' ', '_');
+        char* const full = is_local(product.path) ? ::realpath(product.path.c_str(), nullptr) : nullptr;
+        const std::string path = full ? full : product.path;
+        std::free(full);
+        return "HDF5:\"" + path + "\":/" + array;
+    };
+    char* wkt = nullptr;
+    product.srs->exportToWkt(&wkt);
+    scene.domains["GEOLOCATION"] = {"SRS=" + std::string(wkt ? wkt : ""),
+                                    "X_DATASET=" + subdataset(product.longitude),
+                                    "X_BAND=1",
+                                    "Y_DATASET=" + subdataset(product.latitude),
+                                    "Y_BAND=1",
+                                    "PIXEL_OFFSET=0",
+                                    "LINE_OFFSET=0",
+                                    "PIXEL_STEP=1",
+                                    "LINE_STEP=1",
+                                    "GEOREFERENCING_CONVENTION=PIXEL_CENTER"};
+    CPLFree(wkt);
+}
+
+} // namespace
+
+uint64_t CubePart::chunk_bytes() const {
+    uint64_t bytes = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    for (const int64_t n : chunk)
+        bytes *= static_cast<uint64_t>(n);
+    return bytes;
+}
+
+int64_t CubePart::chunk_samples(int64_t whole) const {
+    const int64_t n = chunk[static_cast<size_t>(sample_axis)];
+    return n > 0 ? std::min(n, whole) : whole;
+}
+
+SceneFile find_scene(const std::string& path) {
+    const std::string text = beginning_of(path);
+    SceneFile scene{path, nullptr};
+    if (is_hdf5(text)) {
+        scene.product = shared(product_in_arrays(path));
+    } else if (is_tiff(text)) {
+        if (const int bands = bands_without_wavelengths(path))
+            scene.product = shared(find_metadata_xml(path, bands));
+    } else if (begins(text, "ENVI", 4) && EQUAL(CPLGetExtension(path.c_str()), "hdr")) {
+        scene.path = data_file_of(path);
+    } else if (is_xml(text) && text.find("VRTDataset") == std::string::npos) {
+        scene.product = shared(read_metadata_xml(path, ""));
+        if (scene.product) scene.path = scene.product->path;
+    }
+    return scene;
+}
+
+std::vector<std::string> product_files(const std::string& path) {
+    try {
+        const SceneFile scene = find_scene(path);
+        if (scene.product) return scene.product->files;
+        return scene.path == path ? std::vector<std::string>() : std::vector{scene.path};
+    } catch (const Error&) { // opening it says what is wrong
+        return {};
+    }
+}
+
+SceneMetadata scene_of(const Product& product) {
+    SceneMetadata scene;
+    scene.driver = "HDF5";
+    scene.file_bands = static_cast<int>(product.bands.size());
+    scene.window = Rect{0, 0, product.samples, product.lines};
+    for (size_t b = 0; b < product.bands.size(); ++b) {
+        BandMetadata band;
+        band.file_band = static_cast<int>(b) + 1;
+        band.type = product.parts[static_cast<size_t>(product.bands[b].part)].type;
+        scene.bands.push_back(std::move(band));
+    }
+    complete_scene(product, scene);
+    return scene;
+}
+
+void complete_scene(const Product& product, SceneMetadata& scene) {
+    if (scene.bands.size() != product.bands.size())
+        throw Error("'" + product.path + "' (" + product.name + ") has " +
+                        std::to_string(scene.bands.size()) + " bands, and the product tells of " +
+                        std::to_string(product.bands.size()),
+                    "Keep the files of one product together.");
+    double largest = 0;
+    for (const ProductBand& band : product.bands)
+        largest = std::max(largest, CPLAtof(band.wavelength.c_str()));
+    for (size_t b = 0; b < scene.bands.size(); ++b)
+        fill_band(product, product.bands[b], largest, scene.bands[b]);
+    if (product.geotransform) scene.geotransform = product.geotransform;
+    // Without a geotransform the scene is not on a grid of any SRS: only its locations are.
+    if (product.srs && product.geotransform) scene.srs = product.srs;
+    if (!product.longitude.empty()) add_geolocation(product, scene);
+}
+
+std::vector<std::pair<double, double>> locations_of(const Product& product,
+                                                    const std::vector<std::pair<int64_t, int64_t>>& pixels) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    std::vector<std::pair<double, double>> places(pixels.size(), {none, none});
+    const auto file = product.longitude.empty() ? nullptr : ArrayFile::open(product.path);
+    if (!file) return places;
+    const GdalErrors quiet;
+    const auto lon = file->array(product.longitude), lat = file->array(product.latitude);
+    if (!lon || !lat) return places;
+    const auto degrees = GDALExtendedDataType::Create(GDT_Float64);
+    for (size_t k = 0; k < pixels.size(); ++k) {
+        const GUInt64 at[2] = {static_cast<GUInt64>(pixels[k].first), static_cast<GUInt64>(pixels[k].second)};
+        const size_t one[2] = {1, 1};
+        double x = none, y = none;
+        if (!lon->Read(at, one, nullptr, nullptr, degrees, &x) ||
+            !lat->Read(at, one, nullptr, nullptr, degrees, &y))
+            continue;
+        constexpr double turn = 360, pole = 90;
+        if (std::fabs(x) <= turn && std::fabs(y) <= pole) places[k] = {x, y};
+    }
+    return places;
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+// Products whose cubes are arrays of an HDF5 or netCDF-4 file.
+#include "core/error.h"
+#include "raster/gdal_errors.h"
+#include "raster/metadata_items.h"
+#include "raster/product_readers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace hsi::raster {
+namespace {
+
+constexpr const char* wgs84 = "EPSG:4326";
+
+Product begun(const ArrayFile& file, std::string name) {
+    Product product;
+    product.name = std::move(name);
+    product.path = file.path();
+    product.files = {file.path()};
+    return product;
+}
+
+std::string texts_at(const Numbers& numbers, size_t at, size_t count) {
+    return numbers.size() == count ? numbers.texts[at] : std::string();
+}
+
+/// Bands of the last part, in their order.
+void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good) {
+    const size_t count = wavelengths.size();
+    for (const auto& [what, list] : {std::pair{"widths", &fwhm}, {"marks of good bands", &good}})
+        if (list->size() != 0 && list->size() != count)
+            refuse_product(product, "has " + std::to_string(list->size()) + " " + what + " for " +
+                                        std::to_string(count) + " bands");
+    for (size_t b = 0; b < count; ++b) {
+        ProductBand band;
+        band.part = static_cast<int>(product.parts.size()) - 1;
+        band.index = static_cast<int64_t>(b);
+        band.wavelength = wavelengths.texts[b];
+        band.fwhm = texts_at(fwhm, b, count);
+        if (good.size() == count) band.good = good.values[b] != 0;
+        product.bands.push_back(std::move(band));
+    }
+}
+
+void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
+    bool has = false;
+    const double nodata = array->GetNoDataValueAsDouble(&has);
+    if (has) product.nodata = nodata;
+}
+
+/// Arrays of places, when both are as large as the scene.
+void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
+                    const std::string& latitude) {
+    for (const std::string& name : {longitude, latitude}) {
+        const auto array = file.array(name);
+        if (!array) return;
+        const auto& axes = array->GetDimensions();
+        if (axes.size() != 2 || static_cast<int64_t>(axes[0]->GetSize()) != product.lines ||
+            static_cast<int64_t>(axes[1]->GetSize()) != product.samples)
+            refuse_product(product, "has an array " + name + " that is not as large as the scene");
+    }
+    product.longitude = longitude;
+    product.latitude = latitude;
+    product.srs = srs_from(wgs84);
+}
+
+/// "(1,2)" behind `key` in an HDF-EOS structure text.
+std::optional<std::pair<double, double>> pair_behind(const std::string& text, const char* key) {
+    const size_t at = text.find(key);
+    if (at == std::string::npos) return std::nullopt;
+    double x = 0, y = 0;
+    if (std::sscanf(text.c_str() + at + std::string(key).size(), "=(%lf,%lf)", &x, &y) != 2)
+        return std::nullopt;
+    return std::pair{x, y};
+}
+
+/// Centres of columns and lines, evenly spaced.
+std::optional<std::array<double, 6>> grid_of(const Numbers& x, const Numbers& y) {
+    if (x.size() < 2 || y.size() < 2) return std::nullopt;
+    const double dx = (x.values.back() - x.values.front()) / static_cast<double>(x.size() - 1),
+                 dy = (y.values.back() - y.values.front()) / static_cast<double>(y.size() - 1);
+    return std::array{x.values.front() - dx / 2, dx, 0.0, y.values.front() - dy / 2, 0.0, dy};
+}
+
+} // namespace
+
+void refuse_product(const Product& product, const std::string& what) {
+    throw Error("'" + product.path + "' (" + product.name + ") " + what,
+                "The file is damaged or was cut: fetch it again from the archive.");
+}
+
+std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition) {
+    const GdalErrors quiet;
+    auto srs = std::shared_ptr<OGRSpatialReference>(new OGRSpatialReference(),
+                                                    [](OGRSpatialReference* s) { s->Release(); });
+    if (definition.empty() || srs->SetFromUserInput(definition.c_str()) != OGRERR_NONE) return nullptr;
+    srs->SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
+void add_part(Product& product, const ArrayFile& file, const std::string& name, size_t bands, int usual) {
+    const auto array = file.array(name);
+    if (!array) refuse_product(product, "has no array " + name);
+    if (bands == 0) refuse_product(product, "has no wavelengths for " + name);
+    const auto& axes = array->GetDimensions();
+    std::string shape;
+    std::vector<int> fitting;
+    for (size_t k = 0; k < axes.size(); ++k) {
+        shape += (k ? " x " : "") + std::to_string(axes[k]->GetSize());
+        if (axes[k]->GetSize() == bands) fitting.push_back(static_cast<int>(k));
+    }
+    if (axes.size() != 3 || fitting.empty())
+        refuse_product(product,
+                       "has " + std::to_string(bands) + " wavelengths, but " + name + " is " + shape);
+    CubePart part;
+    part.array = name;
+    part.type = array->GetDataType().GetNumericDataType();
+    part.band_axis = std::find(fitting.begin(), fitting.end(), usual) != fitting.end() ? usual : fitting[0];
+    part.line_axis = part.band_axis == 0 ? 1 : 0;
+    part.sample_axis = part.band_axis == 2 ? 1 : 2;
+    const auto chunk = array->GetBlockSize();
+    for (size_t k = 0; k < 3 && k < chunk.size(); ++k)
+        part.chunk[k] = static_cast<int64_t>(chunk[k]);
+    if (std::count(part.chunk.begin(), part.chunk.end(), 0) > 0) part.chunk = {};
+    const auto lines = static_cast<int64_t>(axes[static_cast<size_t>(part.line_axis)]->GetSize()),
+               samples = static_cast<int64_t>(axes[static_cast<size_t>(part.sample_axis)]->GetSize());
+    if (!product.parts.empty() && (lines != product.lines || samples != product.samples))
+        refuse_product(product, "has cubes of different sizes");
+    product.lines = lines;
+    product.samples = samples;
+    product.parts.push_back(std::move(part));
+}
+
+/// EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands. The
+/// geotransform in it is that of the orthorectified grid, which the cube is not on.
+std::optional<Product> read_emit(const ArrayFile& file) {
+    for (const auto& [name, level] : {std::pair{"reflectance", "EMIT L2A reflectance"},
+                                      {"reflectance_uncertainty", "EMIT L2A reflectance uncertainty"},
+                                      {"radiance", "EMIT L1B radiance"}}) {
+        const std::string cube = std::string("/") + name;
+        const auto array = file.array(cube);
+        if (!array || array->GetDimensionCount() != 3) continue;
+        if (lower(array->GetDimensions()[0]->GetName()).find("downtrack") == std::string::npos &&
+            !file.group("/sensor_band_parameters"))
+            continue;
+        Product product = begun(file, level);
+        const std::string bands = "/sensor_band_parameters/";
+        const Numbers wavelengths = file.list(bands + "wavelengths");
+        if (wavelengths.size() == 0) refuse_product(product, "has no " + bands + "wavelengths");
+        add_part(product, file, cube, wavelengths.size(), 2);
+        add_bands(product, wavelengths, file.list(bands + "fwhm"), file.list(bands + "good_wavelengths"));
+        take_nodata(product, array);
+        product.unit = array->GetUnit();
+        take_locations(product, file, "/location/lon", "/location/lat");
+        return product;
+    }
+    return std::nullopt;
+}
+
+namespace {
+
+/// The pixel size of PRISMA's grids tells whether corners are those of pixels or their centres.
+double grid_origin(double first, double last, int64_t count, double& step) {
+    const double length = last - first, metres = 30;
+    const double centres = count > 1 ? length / static_cast<double>(count - 1) : length,
+                 corners = length / static_cast<double>(count);
+    if (std::fabs(std::fabs(corners) - metres) < std::fabs(std::fabs(centres) - metres)) {
+        step = corners;
+        return first;
+    }
+    step = centres;
+    return first - centres / 2;
+}
+
+void take_prisma_place(Product& product, const ArrayFile& file, const std::string& swath,
+                       const std::string& level) {
+    const auto root = file.group("/");
+    const auto number = [&](const char* name) {
+        const auto found = attribute_numbers(root, name);
+        return found.size() == 1 ? found.values[0] : std::nan("");
+    };
+    const double left = number("Product_ULcorner_easting"), top = number("Product_ULcorner_northing"),
+                 right = number("Product_LRcorner_easting"), bottom = number("Product_LRcorner_northing"),
+                 epsg = number("Epsg_Code");
+    if (level == "L2D" && std::isfinite(left + top + right + bottom + epsg)) {
+        std::array<double, 6> gt{};
+        gt[0] = grid_origin(left, right, product.samples, gt[1]);
+        gt[3] = grid_origin(top, bottom, product.lines, gt[5]);
+        product.geotransform = gt;
+        product.srs = srs_from("EPSG:" + std::to_string(static_cast<int>(epsg)));
+        return;
+    }
+    for (const char* suffix : {"", "_VNIR", "_SWIR"}) {
+        const std::string fields = swath + "/Geolocation Fields/";
+        take_locations(product, file, fields + "Longitude" + suffix, fields + "Latitude" + suffix);
+        if (!product.longitude.empty()) return;
+    }
+}
+
+/// Value = number * scale + offset: levels 2 spread their range over 16 bits, level 1 divides by a factor.
+std::pair<std::optional<double>, std::optional<double>>
+prisma_scale(const std::shared_ptr<GDALGroup>& root, const std::string& range, const std::string& level) {
+    const auto number = [&](const std::string& name) -> std::optional<double> {
+        const auto found = attribute_numbers(root, name);
+        return found.size() == 1 ? std::optional(found.values[0]) : std::nullopt;
+    };
+    if (level == "L1") {
+        const auto factor = number("ScaleFactor_" + range), offset = number("Offset_" + range);
+        if (!factor || *factor == 0) return {};
+        return {1 / *factor, offset ? std::optional(-*offset) : std::nullopt};
+    }
+    const auto least = number("L2Scale" + range + "Min"), most = number("L2Scale" + range + "Max");
+    if (!least || !most) return {};
+    return {(*most - *least) / 65535, least};
+}
+
+} // namespace
+
+/// PRISMA L1, L2B, L2C, L2D: HDF-EOS5 with two cubes (line, band, sample) and the facts about bands in
+/// attributes of the root (ASI, PRISMA Products Specification Document). Wavelength 0: no band is there.
+std::optional<Product> read_prisma(const ArrayFile& file) {
+    std::string swath, level;
+    for (const std::string& name : file.group_names("/HDFEOS/SWATHS")) {
+        // PRS_L1_HCO is registered between its cubes, PRS_L1_HRC is not; _PCO is panchromatic.
+        if (!starts_with(name, "PRS_L") || name.size() < 8) continue;
+        const std::string kind = name.substr(name.size() - 4);
+        if (kind != "_HCO" && (kind != "_HRC" || !swath.empty())) continue;
+        swath = "/HDFEOS/SWATHS/" + name;
+        level = name.substr(4, name.find('_', 4) - 4);
+        if (kind == "_HCO") break;
+    }
+    if (swath.empty()) return std::nullopt;
+    Product product = begun(file, "PRISMA " + level);
+    const auto root = file.group("/");
+    for (const char* range : {"Vnir", "Swir"}) {
+        Numbers wavelengths = attribute_numbers(root, std::string("List_Cw_") + range);
+        if (wavelengths.size() == 0)
+            refuse_product(product, std::string("has no attribute List_Cw_") + range);
+        const std::string cube = swath + "/Data Fields/" + upper(range) + "_Cube";
+        const size_t first = product.bands.size();
+        add_part(product, file, cube, wavelengths.size(), 1);
+        add_bands(product, wavelengths, attribute_numbers(root, std::string("List_Fwhm_") + range),
+                  attribute_numbers(root, std::string("List_Cw_") + range + "_Flags"));
+        const auto [scale, offset] = prisma_scale(root, range, level);
+        for (size_t b = first; b < product.bands.size(); ++b) {
+            ProductBand& band = product.bands[b];
+            band.description = upper(range) + " " + std::to_string(band.index + 1);
+            band.scale = scale;
+            band.offset = offset;
+            if (!(wavelengths.values[b - first] > 0)) {
+                band.wavelength = band.fwhm = "";
+                band.good = false;
+            } else if (!band.good) {
+                band.good = true;
+            }
+        }
+    }
+    const auto key = [](const ProductBand& b) {
+        return b.wavelength.empty() ? HUGE_VAL : CPLAtof(b.wavelength.c_str());
+    };
+    std::stable_sort(product.bands.begin(), product.bands.end(),
+                     [&](const ProductBand& a, const ProductBand& b) { return key(a) < key(b); });
+    take_prisma_place(product, file, swath, level);
+    return product;
+}
+
+/// NEON AOP surface directional reflectance and radiance: SITE/Reflectance/Reflectance_Data (line, sample,
+/// band), with ENVI's map info as text.
+std::optional<Product> read_neon(const ArrayFile& file) {
+    for (const std::string& site : file.group_names("/"))
+        for (const std::string kind : {"Reflectance", "Radiance"}) {
+            const std::string base = "/" + site + "/" + kind;
+            const auto array = file.array(base + "/" + kind + "_Data");
+            if (!array) continue;
+            Product product = begun(file, "NEON AOP " + lower(kind));
+            const std::string spectral = base + "/Metadata/Spectral_Data/";
+            const Numbers wavelengths = file.list(spectral + "Wavelength");
+            if (wavelengths.size() == 0) refuse_product(product, "has no " + spectral + "Wavelength");
+            add_part(product, file, base + "/" + kind + "_Data", wavelengths.size(), 2);
+            add_bands(product, wavelengths, file.list(spectral + "FWHM"), {});
+            const auto group = file.group(base);
+            for (const char* window : {"Band_Window_1_Nanometers", "Band_Window_2_Nanometers"})
+                if (const auto range = attribute_numbers(group, window); range.size() == 2)
+                    for (size_t b = 0; b < product.bands.size(); ++b)
+                        if (wavelengths.values[b] >= range.values[0] &&
+                            wavelengths.values[b] <= range.values[1])
+                            product.bands[b].good = false;
+            if (const auto factor = attribute_numbers(array, "Scale_Factor");
+                factor.size() == 1 && factor.values[0] > 0)
+                for (ProductBand& band : product.bands)
+                    band.scale = 1 / factor.values[0];
+            take_nodata(product, array);
+            if (const auto ignored = attribute_numbers(array, "Data_Ignore_Value"); ignored.size() == 1)
+                product.nodata = ignored.values[0];
+            const std::string place = base + "/Metadata/Coordinate_System/";
+            const CPLStringList map(
+                CSLTokenizeString2(file.text(place + "Map_Info").c_str(), ",", CSLT_STRIPLEADSPACES));
+            if (map.size() >= 7) {
+                const double dx = CPLAtof(map[5]), dy = CPLAtof(map[6]);
+                product.geotransform = std::array{CPLAtof(map[3]) - (CPLAtof(map[1]) - 1) * dx, dx,  0.0,
+                                                  CPLAtof(map[4]) + (CPLAtof(map[2]) - 1) * dy, 0.0, -dy};
+            }
+            if (const std::string epsg = file.text(place + "EPSG Code"); !epsg.empty())
+                product.srs = srs_from("EPSG:" + epsg);
+            if (!product.srs) product.srs = srs_from(file.text(place + "Coordinate_System_String"));
+            return product;
+        }
+    return std::nullopt;
+}
+
+/// AVIRIS-3 and AVIRIS-NG as netCDF-4: a group with the cube, wavelength and fwhm in it; easting and northing
+/// (orthorectified), or lat and lon of every pixel, in the root.
+std::optional<Product> read_aviris(const ArrayFile& file) {
+    for (const std::string kind : {"reflectance", "radiance"}) {
+        const std::string base = "/" + kind, cube = base + "/" + kind;
+        const auto array = file.array(cube);
+        if (!array || array->GetDimensionCount() != 3) continue;
+        const auto root = file.group("/");
+        std::string told;
+        for (const char* name : {"sensor", "instrument", "title", "source", "summary"})
+            told += lower(attribute_text(root, name)) + "\n";
+        const char* const sensor =
+            told.find("aviris-3") != std::string::npos || told.find("av3") != std::string::npos ? "AVIRIS-3"
+            : told.find("aviris-ng") != std::string::npos || told.find("next generation") != std::string::npos
+                ? "AVIRIS-NG"
+                : "AVIRIS";
+        Product product = begun(file, std::string(sensor) + " " + kind);
+        Numbers wavelengths = file.list(base + "/wavelength");
+        if (wavelengths.size() == 0) wavelengths = file.list("/wavelength");
+        if (wavelengths.size() == 0) refuse_product(product, "has no " + base + "/wavelength");
+        Numbers fwhm = file.list(base + "/fwhm");
+        if (fwhm.size() == 0) fwhm = file.list("/fwhm");
+        add_part(product, file, cube, wavelengths.size(), 0);
+        add_bands(product, wavelengths, fwhm, file.list(base + "/good_wavelengths"));
+        take_nodata(product, array);
+        product.unit = array->GetUnit();
+        product.geotransform = grid_of(file.list("/easting"), file.list("/northing"));
+        if (product.geotransform) {
+            const auto mapping = file.array("/transverse_mercator");
+            product.srs = srs_from(attribute_text(mapping, "spatial_ref"));
+            if (!product.srs) product.srs = srs_from(attribute_text(mapping, "crs_wkt"));
+        } else {
+            take_locations(product, file, "/lon", "/lat");
+        }
+        return product;
+    }
+    return std::nullopt;
+}
+
+/// Tanager: HDF-EOS5 with one swath (basic) or grid (ortho) HYP; the cube (band, line, sample) carries the
+/// facts about bands as attributes.
+std::optional<Product> read_tanager(const ArrayFile& file) {
+    for (const std::string kind : {"SWATHS", "GRIDS"})
+        for (const std::string name : {"surface_reflectance", "toa_radiance"}) {
+            const std::string base = "/HDFEOS/" + kind + "/HYP", cube = base + "/Data Fields/" + name;
+            const auto array = file.array(cube);
+            if (!array || array->GetDimensionCount() != 3) continue;
+            Product product = begun(file, std::string("Tanager ") + (kind == "GRIDS" ? "ortho " : "basic ") +
+                                              (name == "toa_radiance" ? "radiance" : "reflectance"));
+            const Numbers wavelengths = attribute_numbers(array, "wavelengths");
+            if (wavelengths.size() == 0) refuse_product(product, "has no attribute wavelengths of " + cube);
+            add_part(product, file, cube, wavelengths.size(), 0);
+            add_bands(product, wavelengths, attribute_numbers(array, "fwhm"),
+                      attribute_numbers(array, "good_wavelengths"));
+            take_nodata(product, array);
+            product.unit = array->GetUnit();
+            if (kind == "SWATHS") {
+                take_locations(product, file, base + "/Geolocation Fields/Longitude",
+                               base + "/Geolocation Fields/Latitude");
+                return product;
+            }
+            const std::string structure = file.text("/HDFEOS INFORMATION/StructMetadata.0");
+            const auto first = pair_behind(structure, "UpperLeftPointMtrs"),
+                       last = pair_behind(structure, "LowerRightMtrs");
+            if (first && last)
+                product.geotransform = std::array{
+                    first->first, (last->first - first->first) / static_cast<double>(product.samples),
+                    0.0,          first->second,
+                    0.0,          (last->second - first->second) / static_cast<double>(product.lines)};
+            if (const auto epsg = attribute_numbers(file.group(base), "epsg_code"); epsg.size() == 1)
+                product.srs = srs_from("EPSG:" + std::to_string(static_cast<int>(epsg.values[0])));
+            return product;
+        }
+    return std::nullopt;
+}
+
+} // namespace hsi::raster

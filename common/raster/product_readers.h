@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+// The readers of single products, for the table in product.cpp.
+#pragma once
+
+#include "raster/array_file.h"
+#include "raster/product.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hsi::raster {
+
+/// Each returns nothing for a file of another kind, and throws Error for one of its kind that is damaged.
+std::optional<Product> read_emit(const ArrayFile& file);
+std::optional<Product> read_prisma(const ArrayFile& file);
+std::optional<Product> read_neon(const ArrayFile& file);
+std::optional<Product> read_aviris(const ArrayFile& file);
+std::optional<Product> read_tanager(const ArrayFile& file);
+
+/// EnMAP and DESIS: their XML file. `image`: the image beside it, or empty: the reader finds it.
+std::optional<Product> read_metadata_xml(const std::string& xml, const std::string& image);
+/// The XML file that tells of a GeoTIFF with so many bands; nothing when there is none.
+std::optional<Product> find_metadata_xml(const std::string& image, int bands);
+
+/// Adds an array of three axes as a part. The band axis is the one as long as `bands`, axis `usual` where
+/// several are. Throws Error naming the file, the array and its axes when none is.
+void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
+/// Throws Error: the product lacks something.
+[[noreturn]] void refuse_product(const Product& product, const std::string& what);
+std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition); ///< null when unknown
+
+} // namespace hsi::raster

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "spectra/spectra.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace hsi::spectra {
+namespace {
+
+/// visit(label, its place in `in`) for every labelled pixel of a tile.
+template <class Visit>
+void for_labels(const Labels& labels, const Tile& tile, Visit visit) {
+    for (int64_t line = tile.core.y; line < tile.core.bottom(); ++line) {
+        const int64_t first = line * labels.samples + tile.core.x;
+        auto it = std::lower_bound(labels.index.begin(), labels.index.end(), first);
+        for (; it != labels.index.end() && *it < first + tile.core.w; ++it)
+            visit(static_cast<size_t>(it - labels.index.begin()), line - tile.window.y,
+                  *it - first + tile.core.x - tile.window.x);
+    }
+}
+
+std::vector<int64_t> labelled_tiles(const Labels& labels, const TilePlan& plan) {
+    std::vector<int64_t> wanted;
+    for (int64_t t = 0; t < plan.size(); ++t) {
+        const Rect core = plan.tile(t).core;
+        for (int64_t line = core.y; line < core.bottom(); ++line) {
+            const auto it =
+                std::lower_bound(labels.index.begin(), labels.index.end(), line * labels.samples + core.x);
+            if (it != labels.index.end() && *it < line * labels.samples + core.right()) {
+                wanted.push_back(t);
+                break;
+            }
+        }
+    }
+    return wanted;
+}
+
+template <class T>
+bool is_valid(const T* values, size_t bands) {
+    bool zero = true;
+    for (size_t b = 0; b < bands; ++b) {
+        if (!std::isfinite(values[b])) return false;
+        zero = zero && values[b] == 0;
+    }
+    return !zero;
+}
+
+constexpr int lowest_square = -298,
+              highest_square = 256 + 40; ///< exponents of squares of floats, and of sums
+
+} // namespace
+
+class ClassScan::ClassWorker final : public stream::Worker {
+  public:
+    explicit ClassWorker(const ClassScan& owner)
+        : sums(owner.m_sums.size()), pixels(owner.m_labels.classes), invalid(owner.m_labels.classes),
+          m_bands(owner.m_bands), m_labels(owner.m_labels), m_values(2 * owner.m_bands) {}
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        for_labels(m_labels, tile, [&](size_t label, int64_t line, int64_t sample) {
+            for (size_t b = 0; b < m_bands; ++b) {
+                const auto v = static_cast<double>(in.at(static_cast<int>(b), line, sample));
+                m_values[b] = v;
+                m_values[m_bands + b] = v * v; // of a float: exact
+            }
+            const size_t c = m_labels.class_of[label];
+            if (!is_valid(m_values.data(), m_bands)) {
+                ++invalid[c];
+                return;
+            }
+            ++pixels[c];
+            sums.add(c * 2 * m_bands, m_values.data(), 2 * m_bands);
+        });
+    }
+    math::ExactSums sums;
+    std::vector<int64_t> pixels, invalid;
+
+  private:
+    const size_t m_bands;
+    const Labels& m_labels;
+    std::vector<double> m_values;
+};
+
+ClassScan::ClassScan(int bands, const Labels& labels)
+    : m_bands(static_cast<size_t>(bands)), m_labels(labels), m_sums(labels.classes * m_bands * 2),
+      m_pixels(labels.classes), m_invalid(labels.classes) {}
+
+std::vector<int64_t> ClassScan::tiles(const TilePlan& plan) const { return labelled_tiles(m_labels, plan); }
+
+uint64_t ClassScan::scratch_bytes(const stream::TileLimits&) const {
+    return math::ExactSums::most_bytes(m_sums.size(), lowest_square, highest_square);
+}
+
+std::unique_ptr<stream::Worker> ClassScan::start(int, const stream::TileLimits&) {
+    return std::make_unique<ClassWorker>(*this);
+}
+
+void ClassScan::stop(stream::Worker& worker) {
+    const auto& from = static_cast<ClassWorker&>(worker);
+    m_sums.add(from.sums);
+    for (size_t c = 0; c < m_labels.classes; ++c) {
+        m_pixels[c] += from.pixels[c];
+        m_invalid[c] += from.invalid[c];
+    }
+}
+
+std::vector<ClassSpectra> ClassScan::result() const {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    std::vector<ClassSpectra> out(m_labels.classes);
+    for (size_t c = 0; c < out.size(); ++c) {
+        ClassSpectra& one = out[c];
+        one.pixels = m_pixels[c];
+        one.invalid = m_invalid[c];
+        const auto n = static_cast<double>(one.pixels);
+        for (size_t b = 0; b < m_bands; ++b) {
+            const size_t at = c * 2 * m_bands + b;
+            const double sum = m_sums.value(at);
+            one.mean.push_back(one.pixels > 0 ? sum / n : none);
+            // Sum of squares less sum * sum / n, whose high and low halves are taken off exactly.
+            const double product = sum * (sum / n), rest = std::fma(sum, sum / n, -product);
+            const double squares = m_sums.value_with(at + m_bands, {-product, -rest});
+            one.deviation.push_back(one.pixels > 1 ? std::sqrt(std::max(0.0, squares) / (n - 1)) : none);
+        }
+    }
+    return out;
+}
+
+class PixelScan::PixelWorker final : public stream::Worker {
+  public:
+    explicit PixelWorker(PixelScan& owner) : m_owner(owner) {}
+    void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
+        // Every pixel belongs to one tile, so that lanes write to different rows.
+        for_labels(m_owner.m_labels, tile, [&](size_t label, int64_t line, int64_t sample) {
+            for (size_t b = 0; b < m_owner.m_bands; ++b)
+                m_owner.m_values[label * m_owner.m_bands + b] = in.at(static_cast<int>(b), line, sample);
+        });
+    }
+
+  private:
+    PixelScan& m_owner;
+};
+
+PixelScan::PixelScan(int bands, const Labels& labels)
+    : m_bands(static_cast<size_t>(bands)), m_labels(labels), m_values(labels.index.size() * m_bands) {}
+
+std::vector<int64_t> PixelScan::tiles(const TilePlan& plan) const { return labelled_tiles(m_labels, plan); }
+
+std::unique_ptr<stream::Worker> PixelScan::start(int, const stream::TileLimits&) {
+    return std::make_unique<PixelWorker>(*this);
+}
+
+std::vector<double> PixelScan::spectrum(size_t pixel) const {
+    const float* const row = m_values.data() + pixel * m_bands;
+    if (!is_valid(row, m_bands)) return {};
+    return {row, row + m_bands};
+}
+
+} // namespace hsi::spectra

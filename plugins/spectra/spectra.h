@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Spectra of labelled pixels: mean and standard deviation of classes, or every one. One scan over the tiles
+// that hold a labelled pixel.
+#pragma once
+
+#include "core/tile_plan.h"
+#include "math/exact_sum.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::spectra {
+
+/// Labelled pixels of a scene.
+struct Labels {
+    int64_t samples = 0;            ///< of the scene
+    std::vector<int64_t> index;     ///< line * samples + sample, ascending
+    std::vector<uint16_t> class_of; ///< of each: from 0 to below `classes`
+    size_t classes = 0;
+};
+
+/// What is known of a class. Pixels with a value that is not finite, or all zero, do not count.
+struct ClassSpectra {
+    int64_t pixels = 0, invalid = 0;
+    std::vector<double> mean;      ///< a band each; NaN without a pixel
+    std::vector<double> deviation; ///< of the sample, with n - 1; NaN below two pixels
+};
+
+/// The scan for the classes' statistics. Sums of values and of squares are exact, so that the result is the
+/// same to the last bit for every tiling and number of threads.
+class ClassScan final : public stream::Operation {
+  public:
+    ClassScan(int bands, const Labels& labels);
+    std::vector<int64_t> tiles(const TilePlan& plan) const; ///< those that hold a labelled pixel
+    uint64_t scratch_bytes(const stream::TileLimits&) const override;
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    void stop(stream::Worker& worker) override;
+    std::vector<ClassSpectra> result() const; ///< a class each; complete after the pass
+
+  private:
+    class ClassWorker;
+    size_t m_bands;
+    const Labels& m_labels;
+    math::ExactSums m_sums; ///< of each class the bands' values, then their squares
+    std::vector<int64_t> m_pixels, m_invalid;
+};
+
+/// The scan that keeps every spectrum.
+class PixelScan final : public stream::Operation {
+  public:
+    PixelScan(int bands, const Labels& labels);
+    std::vector<int64_t> tiles(const TilePlan& plan) const;
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    /// Of the label at `pixel`: a value a band; empty when the pixel is invalid.
+    std::vector<double> spectrum(size_t pixel) const;
+
+  private:
+    class PixelWorker;
+    size_t m_bands;
+    const Labels& m_labels;
+    std::vector<float> m_values; ///< [label][band]
+};
+
+} // namespace hsi::spectra

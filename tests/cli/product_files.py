@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: MIT
+"""Small files with the layouts in which agencies deliver scenes, one writer a product. All take the folder, the values
+(bands, lines, samples) and what is to be wrong, and return the path. Names of groups, arrays, attributes and elements
+are those of the products' own specifications, which each writer names; the numbers are made up."""
+
+import numpy as np
+
+WGS84 = ('GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],'
+         'UNIT["degree",0.0174532925199433]]')
+
+
+def wavelengths_of(bands, first=381.0056, last=2493.6):
+    return np.linspace(first, last, bands).astype("f4")
+
+
+def places(lines, samples):
+    """Longitudes and latitudes of a swath that is rotated and not evenly spaced."""
+    y, x = np.mgrid[0:lines, 0:samples]
+    return -118 + 0.0006 * x + 0.0002 * y + 1e-6 * x * x, 34 - 0.0005 * y + 0.0001 * x
+
+
+def emit(folder, values, kind="reflectance", drop=(), wavelengths=None, glt=None, chunks=None):
+    """EMIT L1B and L2A: NASA JPL, EMIT L1B (D-107862) and L2A (D-107866) user guides: cube (downtrack, crosstrack,
+    bands), groups sensor_band_parameters and location, fill value -9999."""
+    import netCDF4
+    bands, lines, samples = values.shape
+    path = folder / "scene.bin"
+    wavelengths = wavelengths_of(bands) if wavelengths is None else wavelengths
+    with netCDF4.Dataset(path, "w") as d:
+        for name, size in (("downtrack", lines), ("crosstrack", samples), ("bands", bands), ("ortho_y", lines + 4),
+                           ("ortho_x", samples + 6), ("listed", len(wavelengths))):
+            d.createDimension(name, size)
+        d.geotransform = np.array([-118.01, 0.0006, 0, 34.01, 0, -0.0006])
+        d.spatial_ref = WGS84
+        cube = d.createVariable(kind, "f4", ("downtrack", "crosstrack", "bands"), fill_value=-9999., zlib=True,
+                                chunksizes=chunks)
+        cube.units = "unitless" if kind == "reflectance" else "uW/cm^2/SR/nm"
+        cube[:] = np.moveaxis(values, 0, 2)
+        if "sensor_band_parameters" not in drop:
+            group = d.createGroup("sensor_band_parameters")
+            if "wavelengths" not in drop:
+                group.createVariable("wavelengths", "f4", ("listed",))[:] = wavelengths
+            group.createVariable("fwhm", "f4", ("bands",))[:] = np.linspace(8.4, 8.9, bands)
+            good = np.ones(bands, "u1")
+            good[bands // 2] = 0
+            group.createVariable("good_wavelengths", "u1", ("bands",))[:] = good
+        group = d.createGroup("location")
+        lon, lat = places(lines, samples)
+        for name, content in (("lon", lon), ("lat", lat), ("elev", lat)):
+            group.createVariable(name, "f8", ("downtrack", "crosstrack"))[:] = content
+        tables = glt or (np.zeros((lines + 4, samples + 6), "i4"),) * 2
+        for name, content in zip(("glt_x", "glt_y"), tables):
+            group.createVariable(name, "i4", ("ortho_y", "ortho_x"), fill_value=0)[:] = content
+    return path
+
+
+def prisma(folder, values, level="L2D", first_swir=None, swir_lines=None, drop=()):
+    """PRISMA: ASI, PRISMA Products Specification Document, issue 2.3: VNIR_Cube and SWIR_Cube (line, band, sample) as
+    unsigned 16 bits; band lists from long to short wavelengths, 0 where there is no band."""
+    import h5py
+    bands, lines, samples = values.shape
+    vnir = first_swir or bands // 3
+    path = folder / "scene.bin"
+    swath = f"/HDFEOS/SWATHS/PRS_{level}_HCO/"
+    with h5py.File(path, "w") as h:
+        for name, part in (("Vnir", values[:vnir]), ("Swir", values[vnir:])):
+            # The ranges overlap: 400 to 1010 and 920 to 2500 nm; the last band of each list is not there.
+            listed = np.linspace(400, 1010, len(part)) if name == "Vnir" else np.linspace(920, 2500, len(part))
+            listed = listed[::-1].astype("f4")
+            listed[-1] = 0
+            if f"List_Cw_{name}" not in drop:
+                h.attrs["List_Cw_" + name] = listed
+            h.attrs["List_Fwhm_" + name] = np.where(listed > 0, 10.5, 0).astype("f4")
+            h.attrs[f"List_Cw_{name}_Flags"] = (listed > 0).astype("i4")
+            h.attrs[f"L2Scale{name}Min"] = np.float32(0.01)
+            h.attrs[f"L2Scale{name}Max"] = np.float32(0.9)
+            h.attrs["ScaleFactor_" + name] = np.float32(100)
+            h.attrs["Offset_" + name] = np.float32(0.5)
+            if upper_cube(name) not in drop:
+                h.create_dataset(swath + "Data Fields/" + upper_cube(name), data=np.moveaxis(part, 0, 1).astype("u2"),
+                                 chunks=(min(8, lines), len(part), samples), compression="gzip")
+        if level == "L2D":
+            h.attrs["Epsg_Code"] = 32632
+            h.attrs["Product_ULcorner_easting"], h.attrs["Product_ULcorner_northing"] = 500015., 4649985.
+            h.attrs["Product_LRcorner_easting"] = 500015. + 30 * (samples - 1)
+            h.attrs["Product_LRcorner_northing"] = 4649985. - 30 * (lines - 1)
+        lon, lat = places(lines, samples)
+        suffix = "_SWIR" if level == "L1" else ""
+        h[swath + "Geolocation Fields/Longitude" + suffix] = lon.astype("f4")
+        h[swath + "Geolocation Fields/Latitude" + suffix] = lat.astype("f4")
+    return path
+
+
+def upper_cube(name):
+    return name.upper() + "_Cube"
+
+
+def neon(folder, values, drop=()):
+    """NEON AOP: NEON.DP3.30006 surface directional reflectance, ATBD NEON.DOC.001288: SITE/Reflectance."""
+    import h5py
+    bands, lines, samples = values.shape
+    path = folder / "scene.bin"
+    with h5py.File(path, "w") as h:
+        base = "/SERC/Reflectance/"
+        cube = h.create_dataset(base + "Reflectance_Data", data=np.moveaxis(values, 0, 2).astype("i2"),
+                                chunks=(min(16, lines), min(16, samples), min(10, bands)), compression="gzip")
+        cube.attrs["Data_Ignore_Value"], cube.attrs["Scale_Factor"] = -9999., 10000.
+        h[base].attrs["Band_Window_1_Nanometers"] = np.array([1340, 1445])
+        h[base].attrs["Band_Window_2_Nanometers"] = np.array([1790, 1955])
+        if "Wavelength" not in drop:
+            h[base + "Metadata/Spectral_Data/Wavelength"] = wavelengths_of(bands)
+        h[base + "Metadata/Spectral_Data/FWHM"] = np.full(bands, 5.8, "f4")
+        place = base + "Metadata/Coordinate_System/"
+        h[place + "Map_Info"] = np.bytes_("UTM,  1.000,  1.000,       367000.00,       4310000.0,       1.0,       1.0,  "
+                                          "18,  North,  WGS-84,  units=Meters, 0")
+        h[place + "EPSG Code"] = np.bytes_("32618")
+    return path
+
+
+def aviris(folder, values, ortho=True, drop=(), sensor="AVIRIS-3"):
+    """AVIRIS-3 and AVIRIS-NG: ORNL DAAC, AVIRIS-3 L2A orthocorrected surface reflectance, user guide: group
+    reflectance with the cube (wavelength, northing, easting); L1B radiance in lines and samples with lat and lon."""
+    import netCDF4
+    bands, lines, samples = values.shape
+    path = folder / "scene.bin"
+    kind = "reflectance" if ortho else "radiance"
+    y, x = ("northing", "easting") if ortho else ("lines", "samples")
+    with netCDF4.Dataset(path, "w") as d:
+        d.createDimension(y, lines)
+        d.createDimension(x, samples)
+        d.title = f"{sensor} {kind}"
+        if ortho:
+            d.createVariable("northing", "f8", (y,))[:] = 3768000 - 5 * (np.arange(lines) + 0.5)
+            d.createVariable("easting", "f8", (x,))[:] = 383000 + 5 * (np.arange(samples) + 0.5)
+            from osgeo import osr
+            srs = osr.SpatialReference()
+            srs.ImportFromEPSG(32611)
+            mapping = d.createVariable("transverse_mercator", "i4", ())
+            mapping.spatial_ref = srs.ExportToWkt()
+        else:
+            lon, lat = places(lines, samples)
+            d.createVariable("lon", "f8", (y, x))[:] = lon
+            d.createVariable("lat", "f8", (y, x))[:] = lat
+        group = d.createGroup(kind)
+        group.createDimension("wavelength", bands)
+        if "wavelength" not in drop:
+            group.createVariable("wavelength", "f4", ("wavelength",))[:] = wavelengths_of(bands)
+        group.createVariable("fwhm", "f4", ("wavelength",))[:] = np.full(bands, 7.4)
+        axes = ("wavelength", y, x) if ortho else (y, x, "wavelength")
+        group.createVariable(kind, "f4", axes, fill_value=-9999., zlib=True)[:] = \
+            values if ortho else np.moveaxis(values, 0, 2)
+    return path
+
+
+def tanager(folder, values, ortho=False, drop=()):
+    """Tanager: Planet, Tanager core imagery product specification: HDFEOS/SWATHS/HYP (basic) or HDFEOS/GRIDS/HYP
+    (ortho), the cube (band, line, sample) with wavelengths, fwhm and good_wavelengths as attributes."""
+    import h5py
+    bands, lines, samples = values.shape
+    path = folder / "scene.bin"
+    base = f"/HDFEOS/{'GRIDS' if ortho else 'SWATHS'}/HYP/"
+    with h5py.File(path, "w") as h:
+        cube = h.create_dataset(base + "Data Fields/surface_reflectance", data=values.astype("f4"),
+                                chunks=(1, lines, samples), compression="gzip")
+        cube.attrs["_FillValue"] = np.float32(-9999)
+        if "wavelengths" not in drop:
+            cube.attrs["wavelengths"] = wavelengths_of(bands)
+        cube.attrs["fwhm"] = np.full(bands, 5.5, "f4")
+        good = np.ones(bands, "u1")
+        good[1] = 0
+        cube.attrs["good_wavelengths"] = good
+        if ortho:
+            h[base].attrs["epsg_code"] = 32611
+            corners = (f"UpperLeftPointMtrs=(383000.0,3768000.0)\n\t\tLowerRightMtrs=({383000 + 30 * samples}.0,"
+                       f"{3768000 - 30 * lines}.0)")
+            h["/HDFEOS INFORMATION/StructMetadata.0"] = np.bytes_(f"GROUP=GridStructure\n\t\t{corners}\nEND\n")
+        else:
+            lon, lat = places(lines, samples)
+            h[base + "Geolocation Fields/Longitude"] = lon
+            h[base + "Geolocation Fields/Latitude"] = lat
+    return path
+
+
+def _geotiff(path, values):
+    from osgeo import gdal, osr
+    bands, lines, samples = values.shape
+    d = gdal.GetDriverByName("GTiff").Create(str(path), samples, lines, bands, gdal.GDT_Int16)
+    d.SetGeoTransform((600000, 30, 0, 5300000, 0, -30))
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32632)
+    d.SetProjection(srs.ExportToWkt())
+    d.WriteArray(values.astype("i2"))
+    d = None
+
+
+def enmap(folder, values, level="L2A", listed=None, image="ENMAP01-SPECTRAL_IMAGE.TIF"):
+    """EnMAP: DLR, EnMAP HSI L1B/L1C/L2A product specification (EN-PCV-ICD-2009): the image beside METADATA.XML."""
+    bands = values.shape[0]
+    _geotiff(folder / "ENMAP01-SPECTRAL_IMAGE.TIF", values)
+    items = "".join(
+        f'<bandID number="{b + 1}"><wavelengthCenterOfBand>{w:.6g}</wavelengthCenterOfBand><FWHMOfBand>7.25</FWHMOfBand>'
+        "<GainOfBand>0.0001</GainOfBand><OffsetOfBand>0</OffsetOfBand></bandID>"
+        for b, w in enumerate(wavelengths_of(listed or bands)))
+    (folder / "ENMAP01-METADATA.XML").write_text(
+        f'<?xml version="1.0" encoding="UTF-8"?><level_X><base><level>{level}</level></base><specific>'
+        f"<bandCharacterisation>{items}</bandCharacterisation><backgroundValue>-32768</backgroundValue></specific>"
+        f"<product><image><merge><name>{image}</name></merge></image></product></level_X>")
+    return folder / "ENMAP01-SPECTRAL_IMAGE.TIF"
+
+
+def desis(folder, values):
+    """DESIS: DLR, DESIS product definition (PAV-DES-TN): as EnMAP, with band elements."""
+    bands = values.shape[0]
+    _geotiff(folder / "DESIS-SPECTRAL_IMAGE.tif", values)
+    items = "".join(
+        f"<band><bandNumber>{b + 1}</bandNumber><wavelengthCenterOfBand>{w:.6g}</wavelengthCenterOfBand>"
+        "<wavelengthWidthOfBand>3.5</wavelengthWidthOfBand><gainOfBand>0.0001</gainOfBand><offsetOfBand>0</offsetOfBand>"
+        "<response>0.1,0.9</response></band>" for b, w in enumerate(wavelengths_of(bands, 401.7, 1000.4)))
+    (folder / "DESIS-METADATA.xml").write_text(
+        f"<hsi_doc><base><level>L2A</level></base><specific><bandCharacterisation>{items}</bandCharacterisation>"
+        "<interiorOrientation><band><bandNumber>1</bandNumber></band></interiorOrientation></specific></hsi_doc>")
+    return folder / "DESIS-SPECTRAL_IMAGE.tif"

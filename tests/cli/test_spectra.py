@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: MIT
+"""gdal_hsi_spectra against NumPy: means and deviations of classes from rasters, polygons and points, every spectrum,
+the forms of the output, holes, tiles and threads, errors."""
+
+import json
+
+import numpy as np
+import pytest
+from osgeo import gdal, ogr, osr
+
+from conftest import assert_untouched, cube, envi_header, first_error, run, succeed, write_scene
+
+BANDS, LINES, SAMPLES = 12, 30, 40
+NM = [400 + 50 * b for b in range(BANDS)]
+
+
+def spectra(*args, **kwargs):
+    return run("gdal_hsi_spectra", *args, **kwargs)
+
+
+@pytest.fixture
+def data():
+    values = cube(SAMPLES, LINES, BANDS).astype("f4")
+    values[:, 4, 5] = -9999
+    values[3, 10, 10] = np.nan
+    values[:, 20, 3:9] = 0
+    return values
+
+
+@pytest.fixture
+def scene(tmp_path, data):
+    return write_scene(tmp_path / "scene.img", data, nodata=-9999, wavelengths=NM, fwhm=[9.5] * BANDS)
+
+
+@pytest.fixture
+def classes():
+    y, x = np.mgrid[0:LINES, 0:SAMPLES]
+    return np.where((x + y) % 3 == 0, 0, 1 + (y // 8) * 7 % 5).astype("u1")
+
+
+@pytest.fixture
+def labels(tmp_path, classes):
+    write_scene(tmp_path / "labels.tif", classes[None], "GTiff", "u1")
+    dataset = gdal.Open(str(tmp_path / "labels.tif"), gdal.GA_Update)
+    dataset.GetRasterBand(1).SetCategoryNames(["", "meadow", "", "water, deep"])
+    dataset = None
+    return tmp_path / "labels.tif"
+
+
+def valid(data):
+    with np.errstate(invalid="ignore"):
+        return np.isfinite(data).all(axis=0) & (data != -9999).all(axis=0) & (data != 0).any(axis=0)
+
+
+def naive(data, mask):
+    values = data[:, mask & valid(data)].astype(np.float64)
+    return values.mean(axis=1), values.std(axis=1, ddof=1)
+
+
+def csv_of(path):
+    lines = path.read_text().splitlines()
+    names, cells = [], []
+    for line in lines:
+        row, inside, cell = [], False, ""
+        for c in line:
+            if c == '"':
+                inside = not inside
+            elif c == "," and not inside:
+                row.append(cell)
+                cell = ""
+            else:
+                cell += c
+        cells.append(row + [cell])
+    names = cells[0]
+    table = np.array([[float(v) for v in row] for row in cells[1:]])
+    return {name: table[:, k] for k, name in enumerate(names)}
+
+
+def name_of(value):
+    return {1: "meadow", 3: "water, deep"}.get(value, f"Class {value}")
+
+
+def test_means_and_deviations(scene, labels, data, classes, tmp_path):
+    out = tmp_path / "o.csv"
+    succeed(spectra("-kind", "deviation", scene, labels, out))
+    found = csv_of(out)
+    assert list(found["wavelength"]) == NM
+    for value in np.unique(classes[classes > 0]):
+        mean, deviation = naive(data, classes == value)
+        assert np.allclose(found[name_of(value)], mean, rtol=1e-8)
+        assert np.allclose(found[name_of(value) + " deviation"], deviation, rtol=1e-8)
+    assert len(found) == 2 + 2 * len(np.unique(classes[classes > 0]))
+
+
+@pytest.mark.parametrize("options", [("-tile", 7, 5), ("-threads", 1), ("-threads", 4, "-tile", 40, 3), ("-memory", "64MB")])
+def test_the_same_bytes(scene, labels, tmp_path, options):
+    succeed(spectra("-kind", "deviation", scene, labels, tmp_path / "a.geojson"))
+    succeed(spectra("-kind", "deviation", *options, scene, labels, tmp_path / "b.geojson"))
+    assert (tmp_path / "a.geojson").read_bytes() == (tmp_path / "b.geojson").read_bytes()
+
+
+def test_envi_library(scene, labels, data, classes, tmp_path):
+    succeed(spectra(scene, labels, tmp_path / "o.sli"))
+    header = envi_header(tmp_path / "o.sli")
+    values = np.fromfile(tmp_path / "o.sli", "f4").reshape(-1, BANDS)
+    present = np.unique(classes[classes > 0])
+    assert [float(w) for w in header["wavelength"]] == NM and set(header["fwhm"]) == {"9.5"}
+    for row, value in zip(values, present):
+        assert np.allclose(row, naive(data, classes == value)[0], rtol=1e-6)
+    # And it serves the tools that read libraries.
+    succeed(run("gdal_hsi_unmix", scene, tmp_path / "o.sli", tmp_path / "o.tif"))
+
+
+def test_every_spectrum(scene, labels, data, classes, tmp_path):
+    succeed(spectra("-kind", "every", scene, labels, tmp_path / "o.geojson"))
+    features = json.loads((tmp_path / "o.geojson").read_text())["features"]
+    mask = (classes > 0) & valid(data)
+    assert len(features) == mask.sum()
+    to_degrees = osr.CoordinateTransformation(utm(), degrees())
+    for feature in features:
+        line, sample = feature["properties"]["line"], feature["properties"]["sample"]
+        assert mask[line, sample] and feature["properties"]["class"] == classes[line, sample]
+        assert np.array_equal(np.float32(feature["properties"]["profiles"]["y"]), data[:, line, sample])
+        assert feature["properties"]["profiles"]["x"] == NM and feature["properties"]["profiles"]["xUnit"] == "nm"
+        lon, lat, _ = to_degrees.TransformPoint(500000 + 20 * (sample + 0.5), 4480000 - 20 * (line + 0.5))
+        assert np.allclose(feature["geometry"]["coordinates"], [lon, lat], atol=1e-7)
+
+
+def utm():
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(32616)
+    return srs
+
+
+def degrees():
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(4326)
+    srs.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    return srs
+
+
+def vectors(path, shapes, kind):
+    source = ogr.GetDriverByName("GPKG").CreateDataSource(str(path))
+    layer = source.CreateLayer("shapes", srs=utm(), geom_type=kind)
+    layer.CreateField(ogr.FieldDefn("crop", ogr.OFTString))
+    for name, wkt in shapes:
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature["crop"] = name
+        feature.SetGeometry(ogr.CreateGeometryFromWkt(wkt))
+        layer.CreateFeature(feature)
+    return path
+
+
+def at(sample, line):
+    return 500000 + 20 * sample, 4480000 - 20 * line
+
+
+def test_polygons(scene, data, tmp_path):
+    def box(x, y, w, h):
+        corners = [at(x, y), at(x + w, y), at(x + w, y + h), at(x, y + h), at(x, y)]
+        return "POLYGON((" + ",".join(f"{a} {b}" for a, b in corners) + "))"
+
+    shapes = vectors(tmp_path / "s.gpkg", [("maize", box(2, 3, 10, 9)), ("oats", box(20, 10, 5, 15))], ogr.wkbPolygon)
+    succeed(spectra("-field", "crop", "-kind", "deviation", scene, shapes, tmp_path / "o.csv"))
+    found = csv_of(tmp_path / "o.csv")
+    for name, window in (("maize", (slice(3, 12), slice(2, 12))), ("oats", (slice(10, 25), slice(20, 25)))):
+        mask = np.zeros((LINES, SAMPLES), bool)
+        mask[window] = True
+        mean, deviation = naive(data, mask)
+        assert np.allclose(found[name], mean, rtol=1e-8) and np.allclose(found[name + " deviation"], deviation, rtol=1e-8)
+
+
+def test_points(scene, data, tmp_path):
+    points = [("a", (7, 8)), ("b", (30, 21))]
+    shapes = vectors(tmp_path / "p.gpkg", [(n, "POINT(%r %r)" % at(x + 0.5, y + 0.5)) for n, (x, y) in points], ogr.wkbPoint)
+    succeed(spectra("-field", "crop", "-kind", "deviation", scene, shapes, tmp_path / "o.csv"))
+    found = csv_of(tmp_path / "o.csv")
+    assert set(found) == {"band", "wavelength", "a", "b"}  # one pixel has no deviation
+    for name, (x, y) in points:
+        assert np.allclose(found[name], data[:, y, x], rtol=1e-8)
+
+
+def test_bands_and_windows(scene, labels, data, classes, tmp_path):
+    succeed(spectra("-b", "500-700nm", scene, labels, tmp_path / "o.csv"))
+    found = csv_of(tmp_path / "o.csv")
+    assert list(found["wavelength"]) == [500, 550, 600, 650, 700]
+    part = data[2:7]
+    assert np.allclose(found["meadow"], part[:, (classes == 1) & valid(part)].astype("f8").mean(axis=1), rtol=1e-8)
+
+
+def test_a_class_without_values_is_told(scene, tmp_path):
+    classes = np.zeros((1, LINES, SAMPLES), "u1")
+    classes[0, 4, 5] = 1
+    classes[0, 8, 8:12] = 2
+    write_scene(tmp_path / "l.tif", classes, "GTiff", "u1")
+    result = succeed(spectra(scene, tmp_path / "l.tif", tmp_path / "o.csv"))
+    assert "none of its 1 labelled pixels has a valid spectrum" in result.err
+    assert list(csv_of(tmp_path / "o.csv")) == ["band", "wavelength", "Class 2"]
+    classes[0, 8] = 0
+    write_scene(tmp_path / "l.tif", classes, "GTiff", "u1")
+    result = spectra("-overwrite", scene, tmp_path / "l.tif", tmp_path / "o.csv")
+    assert result.code == 1 and "no labelled pixel has a valid spectrum" in result.err
+
+
+def test_what_is_refused(scene, labels, tmp_path):
+    (tmp_path / "there.csv").write_text("x")
+    with assert_untouched(tmp_path):
+        result = spectra(scene, labels, tmp_path / "o.xls")
+        assert result.code == 2 and ".sli" in first_error(result)
+        assert spectra(scene, labels, tmp_path / "there.csv").code == 1
+        assert spectra("-overwrite", scene, labels, scene).code == 2
+        result = spectra(scene, tmp_path / "none.tif", tmp_path / "o.csv")
+        assert result.code == 1
+        succeed(spectra("-dry-run", scene, labels, tmp_path / "o.csv"))
