@@ -86,6 +86,7 @@ void detect_by_background(tool::Run& run, const Settings& s,
     const auto detector = detect::make_detector(s.method, *spectra, background.moments);
     tools::tell_background(run, detector, *scene.raster());
     targets.compare_levels(run, *source);
+    if (tools::write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const auto operation = detect::make_detection(detector, decision);
     if (!write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation, mask, 0.5))
         throw tool::no_valid_pixel(*scene.raster());
@@ -116,6 +117,9 @@ void detect_at_once(tool::Run& run, const Settings& s, std::shared_ptr<raster::R
         if (run.options().dry_run)
             return tool::print_plan(run, *source, *operation, pass_of(run, mask, "detection", 1));
         if (!again) targets.compare_levels(run, *source);
+        if (!s.local() && tools::write_virtual_scores(run, s, *source, targets.names(),
+                                                      detect::make_detector(s.method, *spectra), *spectra))
+            return;
         if (write_scores(run, s, *source, *source, std::move(outputs), *operation, mask, again ? 0 : 1))
             return;
         if (again || !leave_out_empty(run, source)) break;

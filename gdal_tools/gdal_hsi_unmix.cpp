@@ -3,6 +3,7 @@
 #include "catalogue.h"
 #include "core/error.h"
 #include "fitted_library.h"
+#include "number_lists.h"
 #include "raster/output_set.h"
 #include "stream/band_statistics.h"
 #include "tool/devices.h"
@@ -25,27 +26,72 @@ struct Settings {
     double library_scale = 1;
 };
 
-/// A band an endmember, and the error where it is asked for.
-raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
-                             const std::vector<std::string>& names, const char* method) {
-    raster::OutputSet outputs;
+/// A band an endmember.
+raster::OutputSpec abundance_spec(const stream::CubeShape& scene, const std::vector<std::string>& names,
+                                  const char* method) {
     raster::OutputSpec abundances;
     abundances.shape = {scene.samples, scene.lines, static_cast<int>(names.size())};
     abundances.holes = true;
     abundances.metadata["HSI_UNMIX_METHOD"] = method;
     for (const auto& name : names)
         abundances.bands.push_back({name, {}});
-    outputs.plan(run.options().destination, abundances);
-    if (!s.rmse.empty()) {
-        raster::OutputSpec rmse;
-        rmse.shape = {scene.samples, scene.lines, 1};
-        rmse.holes = true;
-        rmse.metadata = abundances.metadata;
-        rmse.bands = {{"RMSE", {}}};
-        outputs.plan(run.side_output("-rmse", s.rmse), rmse);
-    }
+    return abundances;
+}
+
+/// The error, where it is asked for.
+raster::OutputSpec rmse_spec(const stream::CubeShape& scene, const char* method) {
+    raster::OutputSpec rmse = abundance_spec(scene, {"RMSE"}, method);
+    rmse.shape.bands = 1;
+    return rmse;
+}
+
+raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                             const std::vector<std::string>& names, const char* method) {
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, abundance_spec(scene, names, method));
+    if (!s.rmse.empty()) outputs.plan(run.side_output("-rmse", s.rmse), rmse_spec(scene, method));
     outputs.check();
     return outputs;
+}
+
+/// VRTs that compute a band when it is read.
+void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                   const tools::SceneSpectra& library, const char* method) {
+    std::vector<double> all;
+    for (const auto& spectrum : library.spectra)
+        all.insert(all.end(), spectrum.begin(), spectrum.end());
+    const auto band = [&](size_t number) {
+        raster::VirtualBand one;
+        one.function = "hsi_unmix";
+        one.arguments = {{"endmembers", tools::number_rows(all, library.spectra.front().size())},
+                         {"method", method},
+                         {"band", std::to_string(number)}};
+        return one;
+    };
+    const auto write = [&](const raster::OutputOptions& options, const raster::OutputSpec& spec,
+                           const std::vector<raster::VirtualBand>& bands) {
+        if (run.options().dry_run)
+            run.print("A VRT: nothing is computed before it is read");
+        else
+            raster::RasterSink::write_virtual(options, spec, scene, bands);
+    };
+    const auto& dst = run.options().destination;
+    const auto abundances = abundance_spec(scene.shape(), library.names, method);
+    const auto rmse = rmse_spec(scene.shape(), method);
+    raster::RasterSink::check_virtual(dst, abundances, scene);
+    const size_t p = library.names.size();
+    if (!s.rmse.empty()) {
+        const auto options = run.side_output("-rmse", s.rmse);
+        if (!raster::RasterSink::is_virtual(options))
+            throw UsageError("-rmse " + s.rmse + ": beside a VRT the error is one, too",
+                             "Name it .vrt, or write dst in another format.");
+        raster::RasterSink::check_virtual(options, rmse, scene);
+        write(options, rmse, {band(p + 1)});
+    }
+    std::vector<raster::VirtualBand> bands;
+    for (size_t k = 1; k <= p; ++k)
+        bands.push_back(band(k));
+    write(dst, abundances, bands);
 }
 
 void tell_independence(tool::Run& run, const unmix::Endmembers& endmembers, unmix::Method method) {
@@ -78,6 +124,11 @@ bool unmix_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster
                  const tools::SceneSpectra& library, double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     tell_independence(run, endmembers, s.unmix.method);
+    if (raster::RasterSink::is_virtual(run.options().destination)) {
+        tools::compare_levels(run, *scene, library);
+        write_virtual(run, s, *scene, library, name_of(s.unmix.method));
+        return true;
+    }
     auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
     const auto operation = unmix::make_unmixing(endmembers, s.unmix);
     if (run.options().dry_run) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pca_outputs.h"
 
+#include "number_lists.h"
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
@@ -51,23 +52,14 @@ raster::OutputSpec band_spec(const stream::CubeShape& scene, const model::ModelB
 
 void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
                              const pca::Transform& transform, const raster::OutputSpec& spec) {
-    const auto list = [](const double* values, int count) {
-        std::string text;
-        char one[32];
-        for (int i = 0; i < count; ++i) {
-            std::snprintf(one, sizeof one, "%.17g", values[i]);
-            text += (i ? " " : "") + std::string(one);
-        }
-        return text;
-    };
     std::vector<raster::VirtualBand> bands;
     for (int k = 0; k < transform.outputs; ++k) {
         raster::VirtualBand band;
         band.function = "hsi_project";
         band.arguments = {
-            {"weights",
-             list(transform.matrix.data() + static_cast<ptrdiff_t>(k) * transform.inputs, transform.inputs)},
-            {"offset", list(transform.offset.data() + k, 1)}};
+            {"weights", number_list(transform.matrix.data() + static_cast<ptrdiff_t>(k) * transform.inputs,
+                                    static_cast<size_t>(transform.inputs))},
+            {"offset", number_list(transform.offset.data() + k, 1)}};
         if (!transform.zero_is_invalid) band.arguments.emplace_back("zero", "valid");
         bands.push_back(band);
     }

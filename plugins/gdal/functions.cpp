@@ -4,6 +4,7 @@
 
 #include "atdca/atdca.h"
 #include "core/error.h"
+#include "detect/detect.h"
 #include "gdal/device.h"
 #include "gdal/lanes.h"
 #include "pca/pca.h"
@@ -12,6 +13,7 @@
 #include "sahic/sahic.h"
 #include "spp/spp.h"
 #include "svm/svm.h"
+#include "unmix/unmix.h"
 
 #include <cpl_conv.h>
 #include <cpl_error.h>
@@ -28,17 +30,19 @@ std::string count_of(size_t n, const char* what) {
     return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
-/// Spectra written in the VRT (`spectra`) or in a library (`library`, of which `select` names some).
-std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
-    if (a.has("spectra") == a.has("library"))
-        a.refuse(a.has("spectra") ? "the arguments 'spectra' and 'library' exclude each other"
-                                  : "the argument 'spectra' (or 'library') is missing",
-                 "Give spectra=\"1.5 2 ...; 3 4 ...\" or library=\"FILE.sli\".");
+/// Spectra written in the VRT (the argument `name`) or in a library (`library`, of which `select` names
+/// some).
+std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* name, int bands) {
+    const std::string argument = std::string("'") + name + "'";
+    if (a.has(name) == a.has("library"))
+        a.refuse(a.has(name) ? "the arguments " + argument + " and 'library' exclude each other"
+                             : "the argument " + argument + " (or 'library') is missing",
+                 "Give " + std::string(name) + "=\"1.5 2 ...; 3 4 ...\" or library=\"FILE.sli\".");
     std::vector<std::vector<double>> lists;
     std::string where;
-    if (a.has("spectra")) {
-        lists = a.lists("spectra");
-        where = "the argument 'spectra'";
+    if (a.has(name)) {
+        lists = a.lists(name);
+        where = "the argument " + argument;
     } else {
         const std::string path = a.path("library");
         const auto library = raster::read_spectral_library(path);
@@ -64,19 +68,25 @@ std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
         }
     }
     if (a.has("library") == false && a.has("select")) a.refuse("the argument 'select' belongs to 'library'");
-    std::vector<std::vector<float>> spectra;
+    size_t number = 0;
     for (const auto& list : lists) {
+        ++number;
         if (list.size() != static_cast<size_t>(bands))
-            a.refuse(where + ": spectrum " + std::to_string(spectra.size() + 1) + " has " +
+            a.refuse(where + ": spectrum " + std::to_string(number) + " has " +
                      count_of(list.size(), "value") + " for " +
                      count_of(static_cast<size_t>(bands), "source"));
         for (const double v : list)
             if (!std::isfinite(v))
-                a.refuse(where + ": spectrum " + std::to_string(spectra.size() + 1) +
-                         " has a value that is not finite");
-        spectra.emplace_back(list.begin(), list.end());
+                a.refuse(where + ": spectrum " + std::to_string(number) + " has a value that is not finite");
     }
-    if (spectra.empty()) a.refuse(where + " holds no spectrum");
+    if (lists.empty()) a.refuse(where + " holds no spectrum");
+    return lists;
+}
+
+std::vector<std::vector<float>> spectra_of(const Arguments& a, int bands) {
+    std::vector<std::vector<float>> spectra;
+    for (const auto& list : exact_spectra(a, "spectra", bands))
+        spectra.emplace_back(list.begin(), list.end());
     return spectra;
 }
 
@@ -192,6 +202,107 @@ Function parse_project(const Arguments& a, int bands) {
     f.operation = pca::make_transform(std::move(t));
     f.bytes = static_cast<size_t>(bands) * sizeof(double);
     return f;
+}
+
+/// "1", "2" ...: spectra in a VRT have no names.
+std::vector<std::string> numbers_to(size_t count) {
+    std::vector<std::string> names;
+    for (size_t k = 1; k <= count; ++k)
+        names.push_back(std::to_string(k));
+    return names;
+}
+
+Function parse_unmix(const Arguments& a, int bands) {
+    check_spectrum(a, bands);
+    unmix::Endmembers e;
+    e.spectra = exact_spectra(a, "endmembers", bands);
+    e.names = numbers_to(e.spectra.size());
+    const std::string method = a.choice("method", {"fcls", "ucls", "nnls", "scls"});
+    unmix::Options options;
+    options.method = method == "ucls"   ? unmix::Method::ucls
+                     : method == "nnls" ? unmix::Method::nnls
+                     : method == "scls" ? unmix::Method::scls
+                                        : unmix::Method::fcls;
+    const int band = a.whole("band", 1, e.count() + 1);
+    options.rmse = band > e.count();
+    Function f;
+    f.operation = unmix::make_unmixing(e, options);
+    f.output = options.rmse ? 1 : 0;
+    f.band = options.rmse ? 0 : band - 1;
+    f.bytes = e.spectra.size() * static_cast<size_t>(bands) * sizeof(double);
+    f.pixel_cost = static_cast<double>(e.count()) * (bands + e.count() * e.count());
+    return f;
+}
+
+Function detection_of(const Arguments& a, const detect::Detector& detector) {
+    Function f;
+    f.band = a.whole("band", 1, detector.targets, 1) - 1;
+    f.operation = detect::make_detection(detector, {});
+    f.bytes = (detector.rows.size() + detector.log_rows.size() + detector.factor.size()) * sizeof(double);
+    f.pixel_cost =
+        static_cast<double>(detector.rows.size() + detector.log_rows.size() + detector.factor.size());
+    return f;
+}
+
+Function parse_sam(const Arguments& a, int bands) {
+    check_spectrum(a, bands);
+    detect::Targets targets;
+    targets.spectra = exact_spectra(a, "targets", bands);
+    targets.names = numbers_to(targets.spectra.size());
+    const bool sid = a.choice("method", {"sam", "sid"}) == "sid";
+    return detection_of(a, detect::make_detector(sid ? detect::Method::sid : detect::Method::sam, targets));
+}
+
+/// As many numbers as there are; `what` counts them.
+std::vector<double> so_many(const Arguments& a, const char* name, size_t count) {
+    auto values = a.numbers(name);
+    if (values.size() != count)
+        a.refuse(std::string("the argument '") + name + "' has " + count_of(values.size(), "value") +
+                 ", not " + std::to_string(count));
+    return values;
+}
+
+/// What gdal_hsi_detect has found of the background: nothing of it is computed here.
+Function parse_match(const Arguments& a, int bands) {
+    check_spectrum(a, bands);
+    const std::string method = a.choice("method", {"mf", "cem", "ace"});
+    detect::Detector d;
+    d.method = method == "ace"   ? detect::Method::ace
+               : method == "cem" ? detect::Method::cem
+                                 : detect::Method::mf;
+    d.bands = bands;
+    if (a.has("used")) {
+        for (const double number : a.numbers("used")) {
+            const int band = number >= 1 && number <= bands ? static_cast<int>(number) : 0;
+            if (band < 1 || band != number || (!d.used.empty() && band - 1 <= d.used.back()))
+                a.refuse("the argument 'used' does not list sources, from 1 and rising");
+            d.used.push_back(band - 1);
+        }
+    } else {
+        d.used.resize(static_cast<size_t>(bands));
+        std::iota(d.used.begin(), d.used.end(), 0);
+    }
+    const size_t n = d.used.size();
+    d.centre = so_many(a, "mean", n);
+    for (const auto& row : a.lists("weights")) {
+        if (row.size() != n)
+            a.refuse("the argument 'weights': row " + std::to_string(d.targets + 1) + " has " +
+                     count_of(row.size(), "value") + ", not " + std::to_string(n));
+        d.rows.insert(d.rows.end(), row.begin(), row.end());
+        ++d.targets;
+    }
+    if (d.targets == 0) a.refuse("the argument 'weights' is empty");
+    d.constants.assign(static_cast<size_t>(d.targets), 1.0);
+    if (d.method == detect::Method::ace) {
+        d.constants = so_many(a, "contrast", static_cast<size_t>(d.targets));
+        d.deviation = so_many(a, "deviation", n);
+        const auto lower = so_many(a, "factor", n * (n + 1) / 2);
+        d.factor.assign(n * n, 0.0);
+        for (size_t row = 0, at = 0; row < n; ++row)
+            for (size_t column = 0; column <= row; ++column)
+                d.factor[row * n + column] = lower[at++];
+    }
+    return detection_of(a, d);
 }
 
 Function parse_spp(const Arguments& a, int bands) {
@@ -342,10 +453,10 @@ Function step_mlr(const Arguments& a, int bands) {
         "value that stands for no value in the sources: one, or one a source (none: there is none)")         \
     HSI_ARGUMENT("masks", "number of last sources that are masks: 0 there means no value")                   \
     HSI_ARGUMENT("dst_nodata", "what pixels without a value get")
-#define HSI_SPECTRA                                                                                          \
-    HSI_ARGUMENT("spectra", "spectra, a value a source, separated by semicolons")                            \
+#define HSI_LIBRARY                                                                                          \
     HSI_ARGUMENT("library", "file of spectra: ENVI spectral library or CSV")                                 \
     HSI_ARGUMENT("select", "spectra of the library: names or numbers from 1, separated by semicolons")
+#define HSI_SPECTRA HSI_ARGUMENT("spectra", "spectra, a value a source, separated by semicolons") HSI_LIBRARY
 #define HSI_MODEL                                                                                            \
     HSI_ARGUMENT("model", "file of the model")                                                               \
     HSI_ARGUMENT("model_data", "the model itself, packed")
@@ -378,6 +489,26 @@ const std::vector<Definition>& definitions() {
                               HSI_ARGUMENT("absolute", "yes or no") HSI_ARGUMENT(
                                   "zero", "invalid or valid: what an all-zero pixel is") HSI_FRAME),
          parse_project},
+        {"hsi_unmix", "abundance of one of several endmembers, or the error of all",
+         HSI_LIST(HSI_ARGUMENT("endmembers", "spectra, a value a source, separated by semicolons")
+                      HSI_LIBRARY HSI_ARGUMENT("method", "fcls, ucls, nnls or scls") HSI_ARGUMENT(
+                          "band", "the endmember, from 1; one more: the root mean square error") HSI_FRAME),
+         parse_unmix},
+        {"hsi_sam", "spectral angle in radians, or information divergence, to a target",
+         HSI_LIST(HSI_ARGUMENT("targets", "spectra, a value a source, separated by semicolons")
+                      HSI_LIBRARY HSI_ARGUMENT("method", "sam or sid")
+                          HSI_ARGUMENT("band", "the target, from 1") HSI_FRAME),
+         parse_sam},
+        {"hsi_match", "matched filter, constrained energy or adaptive coherence, before a background",
+         HSI_LIST(HSI_ARGUMENT("method", "mf, cem or ace")
+                      HSI_ARGUMENT("mean", "of the background, a value a source used")
+                          HSI_ARGUMENT("weights", "of each target, separated by semicolons")
+                              HSI_ARGUMENT("used", "sources that count, from 1; all by default")
+                                  HSI_ARGUMENT("contrast", "ace: of each target")
+                                      HSI_ARGUMENT("deviation", "ace: standard deviations")
+                                          HSI_ARGUMENT("factor", "ace: rows of the lower inverse factor")
+                                              HSI_ARGUMENT("band", "the target, from 1") HSI_FRAME),
+         parse_match},
         {"hsi_spp", "the displaced band, from the original band and alpha",
          HSI_LIST(HSI_ARGUMENT("centroid", "mean of the band") HSI_FRAME), parse_spp},
         {"hsi_svm", "class or probability by a support vector machine", HSI_LIST(HSI_CLASSIFIER), parse_svm},

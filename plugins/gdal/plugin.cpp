@@ -57,7 +57,7 @@ CPLErr entry(void** sources, int source_count, void* data, int width, int height
     return compute(definitions()[I], b, source_count, list);
 }
 
-constexpr size_t function_slots = 8;
+constexpr size_t function_slots = 16;
 
 template <size_t... I>
 void register_all(std::index_sequence<I...>) {

@@ -115,6 +115,64 @@ def test_vrt_equals_raster(tool, source, out):
             same(values(raster), x)
 
 
+def spectra_of(source, folder):
+    succeed(run("gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 3, "-spectra", folder / "e.sli", source,
+                folder / "e.gpkg"))
+    return folder / "e.sli"
+
+
+@pytest.mark.parametrize("place", ["made", "indian_pines"])
+@pytest.mark.parametrize("method", ["ucls", "nnls", "scls", "fcls"])
+def test_abundances(method, place, tmp_path, out):
+    source = scene_and_labels(place, tmp_path, 50)[0]
+    library = spectra_of(source, tmp_path)
+    for kind in "tif", "vrt":
+        succeed(run("gdal_hsi_unmix", "-q", "-method", method, "-rmse", out / ("r." + kind), source, library,
+                    out / ("a." + kind)))
+    for name in "a", "r":
+        assert_same(values(out / (name + ".tif"), 3, 5, 40, 31), values(out / (name + ".vrt"), 3, 5, 40, 31))
+        assert open_band(out / (name + ".vrt")).GetDescription() == open_band(out / (name + ".tif")).GetDescription()
+    program("gdal_translate", "-q", "-srcwin", 0, 0, 50, 40, out / "a.vrt", out / "copy.tif")
+    assert_same(values(out / "copy.tif"), values(out / "a.tif", 0, 0, 50, 40))
+    result = run("gdal_hsi_unmix", "-q", "-rmse", out / "x.tif", source, library, out / "x.vrt")
+    assert result.code == 2 and "-rmse" in first_error(result) and not (out / "x.vrt").exists()
+
+
+@pytest.mark.parametrize("place", ["made", "indian_pines"])
+@pytest.mark.parametrize("method", ["sam", "sid", "mf", "cem", "ace"])
+def test_scores(method, place, tmp_path, out):
+    source = scene_and_labels(place, tmp_path, 50)[0]
+    library = spectra_of(source, tmp_path)
+    for kind in "tif", "vrt":
+        succeed(run("gdal_hsi_detect", "-q", "-method", method, "-target", library, source, out / ("s." + kind)))
+    assert_same(values(out / "s.tif", 3, 5, 40, 31), values(out / "s.vrt", 3, 5, 40, 31))
+    assert gdal.Open(str(out / "s.vrt")).RasterCount == 3
+    assert open_band(out / "s.vrt", 2).GetDescription() == open_band(out / "s.tif", 2).GetDescription()
+    program("gdal_translate", "-q", "-srcwin", 0, 0, 50, 40, out / "s.vrt", out / "copy.tif")
+    assert_same(values(out / "copy.tif"), values(out / "s.tif", 0, 0, 50, 40))
+
+
+def test_scores_without_a_constant_band(tmp_path, out):
+    """It counts in no score; whether a pixel is valid it does decide."""
+    data = cube(samples=70, lines=60, bands=BANDS)
+    data[4] = 77
+    data[4, 10, 11] = np.nan
+    scene = write_scene(tmp_path / "scene.img", data)
+    for method in "mf", "ace":
+        for kind in "tif", "vrt":
+            succeed(run("gdal_hsi_detect", "-q", "-overwrite", "-method", method, "-target-pixel", 7, 9, scene,
+                        out / ("s." + kind)))
+        assert_same(values(out / "s.tif"), values(out / "s.vrt"))
+        assert np.isnan(values(out / "s.vrt")[0, 10, 11])
+
+
+@pytest.mark.parametrize("options, word", [(("-method", "rx"), "rx"), (("-window", 3, 7), "rx"),
+                                           (("-target-pixel", 3, 4, "-map", "map.tif"), "-map")])
+def test_detections_that_a_vrt_cannot_hold(options, word, scene, out):
+    result = run("gdal_hsi_detect", *options, scene, out / "s.vrt", cwd=out)
+    assert result.code == 2 and word in first_error(result) and not list(out.iterdir())
+
+
 def test_warp_with_threads(tmp_path, out):
     raster, vrt = both_ways("gdal_hsi_pca", holed_scene(tmp_path), out)
     for path in (raster, vrt):
@@ -283,6 +341,18 @@ ONE = " ".join(str(b + 1) for b in range(BANDS))
     ("hsi_mlr", {}, ["'model'", "missing"]),
     ("hsi_mlr", {"model": "absent.json"}, ["absent.json"]),
     ("hsi_mlr", {"model_data": "{}"}, ["model_data", "MLR"]),
+    ("hsi_unmix", {}, ["'endmembers'", "missing"]),
+    ("hsi_unmix", {"endmembers": ONE}, ["'band'", "missing"]),
+    ("hsi_unmix", {"endmembers": ONE, "band": "3"}, ["'band'", "2"]),
+    ("hsi_unmix", {"endmembers": ONE + ";" + ONE, "band": "1", "method": "nnls"}, ["hsi_unmix"]),
+    ("hsi_unmix", {"endmembers": ONE, "band": "1", "method": "best"}, ["'method'", "fcls"]),
+    ("hsi_sam", {"targets": "1 2"}, ["2 values", "12 sources"]),
+    ("hsi_sam", {"targets": " ".join(["0"] * BANDS)}, ["all zero"]),
+    ("hsi_match", {}, ["'mean'", "missing"]),
+    ("hsi_match", {"mean": ONE, "weights": "1 2"}, ["'weights'", "2 values"]),
+    ("hsi_match", {"mean": ONE, "weights": ONE, "band": "2"}, ["'band'"]),
+    ("hsi_match", {"mean": ONE, "weights": ONE, "method": "ace"}, ["'contrast'", "missing"]),
+    ("hsi_match", {"mean": "1", "weights": "1", "used": "0"}, ["'used'"]),
     ("hsi_norm", {"nodata": "1 2"}, ["'nodata'", "2 values"]),
     ("hsi_norm", {"masks": "99"}, ["'masks'"]),
 ])
@@ -392,6 +462,7 @@ def example_folder(tmp_path_factory):
     succeed(run("gdal_hsi_spp", "-q", "-alpha", folder / "alpha.tif", scene, folder / "y.tif"))
     succeed(run("gdal_hsi_atdca", "-q", "-t", "2", "-spectra", folder / "targets.sli", scene, folder / "t.gpkg"))
     succeed(run("gdal_hsi_pca", "-q", "-nc", "2", "-model", folder / "pca.json", scene, folder / "pcs.tif"))
+    succeed(run("gdal_hsi_unmix", "-q", "-method", "nnls", scene, folder / "targets.sli", folder / "nnls.tif"))
     train(scene, labels_for(folder, 60, 50), folder / "svm.json", "-probability")
     succeed(run("gdal_hsi_svm_classify", "-q", "-device", "cpu", "-probabilities", folder / "p.tif", scene,
                 folder / "svm.json", folder / "map.tif"))
@@ -420,6 +491,12 @@ def expected(name, folder):
         return np.tensordot(np.array([0.25, 0.25, 0.25, 0.25]), x, 1) - 100
     if name == "hsi_project-component":
         return values(folder / "pcs.tif")[1]
+    if name == "hsi_unmix":
+        return values(folder / "nnls.tif")[1]
+    if name == "hsi_sam":
+        return np.radians(angle(np.array([650, 640, 700, 720.0])))
+    if name == "hsi_match":
+        return np.tensordot([0.01, -0.02, 0.03, 0.01], x - np.array([700, 710, 690, 650.0])[:, None, None], 1)
     if name == "hsi_spp":
         alpha = values(folder / "alpha.tif")[0]
         return (x[0] - 750.5) / (1 + np.sqrt(alpha)) ** 2 + 750.5
@@ -436,7 +513,8 @@ def expected(name, folder):
 
 def test_every_function_has_an_example():
     names = {name.split("-")[0] for name, _ in EXAMPLES}
-    assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm", "hsi_mlr"}
+    assert names == {"hsi_norm", "hsi_sad", "hsi_osp", "hsi_project", "hsi_spp", "hsi_svm", "hsi_mlr",
+                     "hsi_unmix", "hsi_sam", "hsi_match"}
 
 
 @pytest.mark.parametrize("name, xml", EXAMPLES, ids=[name for name, _ in EXAMPLES])
