@@ -116,8 +116,9 @@ uint64_t side_bytes(const Options& options, int64_t pixels) {
     // Opening: plane, mask and its copy, marker, queue (which may hold a pixel several times: twice counted).
     uint64_t most = 4 + 4 + 4 + 4 + 8;
     if (options.kind != Kind::emp) {
-        // Plane, level, flag, node; then while the tree is made order, two parents and the nodes, or of every
-        // node parent, level, attribute, what it comes to and its value beside a band, and its sums.
+        // Plane, level, flag, node of every pixel; parent and level of every node, which are as many at most,
+        // with room to grow; a band and its nodes' values; an attribute and its sums. Making the tree takes
+        // less.
         uint64_t sums = 0;
         for (const auto& set : options.sets) {
             const auto a = set.attribute;
@@ -127,8 +128,8 @@ uint64_t side_bytes(const Options& options, int64_t pixels) {
                                             : a == Attribute::volume   ? 12
                                                                        : 4);
         }
-        if (of_extinction(options.kind)) sums = std::max<uint64_t>(sums, 4 + 4 + 4 + 8 + 4 + 4);
-        most = 4 + 2 + 1 + 4 + 6 + std::max<uint64_t>(12 + 6, 8 + std::max<uint64_t>(sums, 4 + 4 + 4));
+        if (of_extinction(options.kind)) sums = std::max<uint64_t>(sums, 8 + 4 + 16 + 4 + 4);
+        most = (4 + 2 + 1 + 4) + 2 * 6 + (4 + 4) + 8 + sums;
     }
     return most * static_cast<uint64_t>(pixels) + (uint64_t{1} << 20);
 }
