@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata_items.h"
+#include "raster/product.h"
 #include "raster/source_impl.h"
 
 #include <cpl_string.h>
@@ -144,11 +145,16 @@ void check_axes(GDALDataset& dataset, const std::string& name) {
     for (size_t k = 0; k < 3; ++k)
         shape += (k ? " x " : "") + (made_up(cube->axes[k]) ? std::string() : cube->axes[k] + " ") +
                  std::to_string(cube->sizes[k]);
+    // The file itself may be a product whose axes are known.
+    const auto product = name == "'" + file + "'" ? nullptr : find_scene(file).product;
+    const std::string known =
+        product ? "Give '" + file + "' itself, which is read as " + product->name + ". Or turn the axes: "
+                : "Turn the axes: ";
     throw Error(name + ": " + cube->name + " is " + shape + ", and this GDAL (" +
                     GDALVersionInfo("RELEASE_NAME") + ") takes the " + std::to_string(cube->sizes[*axis]) +
                     " bands for " + (*axis == 2 ? "columns" : "lines"),
-                "Turn the axes: gdalmdimtranslate -array 'name=" + cube->full_name + ",dstname=" +
-                    cube->name + ",transpose=" + (*axis == 2 ? "[2,0,1]" : "[1,0,2]") + "' '" + file +
+                known + "gdalmdimtranslate -array 'name=" + cube->full_name + ",dstname=" + cube->name +
+                    ",transpose=" + (*axis == 2 ? "[2,0,1]" : "[1,0,2]") + "' '" + file +
                     "' cube.nc; then take cube.nc with --config GDAL_NETCDF_BOTTOMUP NO, or its lines come "
                     "upside down.");
 }

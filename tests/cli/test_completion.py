@@ -55,7 +55,7 @@ def test_every_tool_is_registered():
     ("gdal_hsi_spp -of GTi", ["GTiff"]),
     ("gdal_hsi_spp 'a scene.img' -bbl i", ["ignore"]),
     ("gdal_hsi_spp a\\ scene.img \"b c.tif\" -bbl i", ["ignore"]),
-    ("gdal_hsi sp", ["spp"]),
+    ("gdal_hsi sp", ["spectra", "spp"]),
     ("gdal_hsi --vers", ["--version"]),
     ("gdal_hsi --man eadp", ["eadp"]),
     ("gdal_hsi spp -w", ["-ws"]),

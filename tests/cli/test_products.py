@@ -100,6 +100,7 @@ def test_emit_is_refused_with_a_way_out(emit, tmp_path):
     assert result.code == 1, result.out
     assert "downtrack 40 x crosstrack 30 x bands 25" in first_error(result)
     assert "takes the 25 bands for columns" in first_error(result)
+    assert f"Give '{path}' itself, which is read as EMIT L2A reflectance" in result.err
     succeed(vd(path))  # the file itself is known (test_product_scenes.py)
     check_turned(follow(result, tmp_path / "cube.nc"), want, tmp_path)
 
