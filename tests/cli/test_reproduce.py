@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""scripts/reproduce: the quick tables and figures on small scenes, what it says when something is missing, and the
+profilers' part with stand-ins for the profilers."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import BIN, ROOT, Result, run, succeed
+
+SMALL = ("--size", "40", "36", "12")
+BENCHMARKS = pytest.mark.skipif(not (BIN / "spp_cuda_bench").exists(), reason="built without HSI_BENCHMARKS")
+
+
+def reproduce(*words, **kwargs):
+    done = subprocess.run([sys.executable, str(ROOT / "scripts" / "reproduce"), "--bin", str(BIN), *map(str, words)],
+                          capture_output=True, text=True, check=False, timeout=300, **kwargs)
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+def table(told, number=0):
+    """Columns and rows of a table in the JSON."""
+    one = told["tables"][number]
+    assert all(len(row) == len(one["columns"]) for row in one["rows"])
+    return one["columns"], one["rows"]
+
+
+def numbers(path):
+    return json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """A small scene, and labels of two classes that its first bands tell apart."""
+    folder = tmp_path_factory.mktemp("scene")
+    path, labels = folder / "scene.tif", folder / "labels.tif"
+    random = np.random.default_rng(5)
+    truth = np.ones((24, 30), np.uint8)
+    truth[:, 15:] = 2
+    cube = random.normal(0, 4, (10, 24, 30)) + 100 + 40.0 * truth * np.linspace(1, 0.2, 10)[:, None, None]
+    for name, planes, kind in ((path, cube.astype(np.float32), gdal.GDT_Float32), (labels, truth[None], gdal.GDT_Byte)):
+        out = gdal.GetDriverByName("GTiff").Create(str(name), 30, 24, len(planes), kind)
+        out.SetGeoTransform((0, 1, 0, 0, 0, -1))
+        out.WriteArray(planes if len(planes) > 1 else planes[0])
+        out = None  # writes the file
+    return path, labels
+
+
+def test_the_list_names_the_tables_of_all_papers():
+    told = succeed(reproduce("--list")).out.splitlines()
+    names = {tuple(line.split()[:2]) for line in told}
+    for paper, tables, figures in (("001", range(3, 8), range(5, 9)), ("002", range(1, 4), [2]),
+                                   ("003", range(4, 9), [11, 12]), ("004", range(1, 4), range(6, 11))):
+        assert {(paper, f"table{n}") for n in tables} | {(paper, f"fig{n}") for n in figures} == {
+            n for n in names if n[0] == paper}
+    page = (ROOT / "docs" / "papers.md").read_text()
+    assert [" ".join(n) for n in names if f"`{n[0]} {n[1]}" not in page] == []
+
+
+def test_what_is_unknown_or_missing_is_told(tmp_path):
+    wrong = reproduce("eadp", "table9")
+    assert wrong.code == 2 and "table7" in wrong.err
+    for words, wanted in ((("003", "table4"), "--labels"), (("002", "table1"), "--scene"),
+                          (("001", "table7", "--scene", tmp_path / "none.tif", "--labels", "x"), "is not there"),
+                          (("spp", "table1", "--values", "3,four"), "list of numbers"),
+                          (("spp", "table1", "--values", "4"), "odd")):
+        told = reproduce(*words)
+        assert (told.code, told.out) == (1, ""), told
+        assert told.err.startswith("ERROR: ") and wanted in told.err
+
+
+def test_spp_differs_from_the_serial_algorithm_by_single_precision_alone(tmp_path):
+    told = succeed(reproduce("spp", "table1", *SMALL, "--values", "3,7", "--json", tmp_path / "t.json"))
+    assert told.out.count("| ws ") == 3 and "3.28e-06" in told.out
+    columns, rows = table(numbers(tmp_path / "t.json"))
+    assert [r[0] for r in rows] == [3, 7]
+    for row in rows:
+        for column, value in list(zip(columns, row))[1:5]:
+            assert 0 < value < 1e-5, (column, value)
+
+
+def test_endmembers_after_spp_are_those_of_the_serial_algorithm(tmp_path):
+    succeed(reproduce("004", "fig8", *SMALL, "--targets", 5, "--json", tmp_path / "f.json", "--png", tmp_path / "f.png"))
+    data = numbers(tmp_path / "f.json")["data"]
+    assert data["same"] == 5 and data["serial"] == data["ours"]
+    assert len(data["angles"]["ours"]) == 8 and all(0 <= a < 90 for v in data["angles"].values() for a in v)
+    assert gdal.Open(str(tmp_path / "f.png")).RasterCount == 3
+
+
+def test_simplification_falls_from_copy_to_copy(tmp_path):
+    succeed(reproduce("001", "fig8", *SMALL, "--json", tmp_path / "f.json", "--png", tmp_path / "f.png"))
+    told = numbers(tmp_path / "f.json")
+    _, per_adp = table(told, 0)
+    _, per_copy = table(told, 1)
+    assert len(per_adp) == 7 and len(per_copy) == 8
+    ssim = [row[2] for row in per_copy]
+    assert ssim == sorted(ssim, reverse=True) and ssim[0] <= 1
+    # The two means of the same 56 values agree.
+    assert np.isclose(np.mean(ssim), np.mean([row[2] for row in per_adp]))
+    picture = gdal.Open(str(tmp_path / "f.png")).ReadAsArray()
+    assert picture.shape[0] == 3 and 0 < (picture == 255).all(axis=0).mean() < 1
+
+
+def test_profiles_are_judged_by_both_command_lines(scene, tmp_path):
+    words = ("--counts", "8", "--splits", "2")
+    path, labels = scene
+    new = succeed(reproduce("eadp", "table7", "--scene", path, "--labels", labels, *words, "--json", tmp_path / "a.json"))
+    columns, rows = table(numbers(tmp_path / "a.json"))
+    assert columns[0] == "features" and {"raw bands", "7 PCs", "EMP", "EADP"} <= {r[0] for r in rows}
+    assert rows[-1][0] == "EADP" and rows[-1][-1] == "92.45, 95.27, 91.34" and "±" in rows[-1][1]
+    data = numbers(tmp_path / "a.json")["data"]
+    assert [r["seed"] for r in data["EADP"]] == [1, 2]
+    assert data["EADP"][0]["overall_accuracy"] > 90  # two classes that no classifier can miss
+    old = succeed(reproduce(path, labels, "--train", "8", "--seeds", "2"))
+    assert old.out == new.out
+
+
+def test_sahic_of_a_scene_smooths_what_lorsal_finds(scene, tmp_path):
+    path, labels = scene
+    told = succeed(reproduce(path, labels, "--sahic", "--counts", "6", "--splits", "1", "--delta", "0.7", "--lambda", "1",
+                             "--maps", tmp_path / "maps", "--json", tmp_path / "a.json"))
+    data = numbers(tmp_path / "a.json")["data"]
+    assert data["SAHIC"][0]["overall_accuracy"] >= data["LORSAL"][0]["overall_accuracy"]
+    assert "SAHIC by class" in told.out and (tmp_path / "maps" / "sahic.png").exists()
+
+
+def test_options_are_passed_to_the_tools(scene, tmp_path):
+    path, labels = scene
+    told = reproduce("003", "table6", "--scene", path, "--labels", labels, "--counts", "6", "--splits", 1, "--delta", "-1")
+    assert told.code == 1 and "delta" in told.err
+
+
+def test_known_spectra_are_found_by_both_methods(tmp_path):
+    cube, library = tmp_path / "cube.tif", tmp_path / "known.csv"
+    succeed(run("gdal_hsi_synth", "-q", "-size", 40, 36, 12, "-targets", 3, "-snr", "inf", cube))
+    succeed(run("gdal_hsi_atdca", "-q", "-t", 3, "-spectra", library, cube, tmp_path / "t.geojson"))
+    succeed(reproduce("atdca", "table2", "--scene", cube, "--reference", library, "--targets", 3,
+                      "--json", tmp_path / "t.json"))
+    told = numbers(tmp_path / "t.json")
+    _, here = table(told, 0)
+    assert len(here) == 4 and all(abs(row[1]) < 1e-3 for row in here)  # the targets that OSP itself has found
+    _, paper = table(told, 1)
+    assert paper[-1] == ["Average", pytest.approx(6.91, abs=0.01), pytest.approx(6.45, abs=0.01)]
+
+
+@BENCHMARKS
+def test_a_table_of_kernels_without_a_gpu_is_no_table():
+    told = reproduce("003", "fig12", "--repeat", 1)
+    assert told.code in (0, 1)
+    if told.code == 1:
+        assert told.out == "" and "GPU" in told.err
+
+
+def test_counters_of_a_profiler_become_the_rows_of_kernels(tmp_path):
+    """What ncu would print, by a stand-in: two launches of a kernel are averaged, n/a is left out."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "eadp_cuda_bench").write_text("#!/bin/sh\n")
+    head = '"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"'
+    rows = [("scharr<double>(...)", "sm__maximum_warps_per_active_cycle_pct", "%", "90"),
+            ("scharr<double>(...)", "sm__maximum_warps_per_active_cycle_pct", "%", "70"),
+            ("scharr<double>(...)", "launch__block_size", "", "1,024"),
+            ("scharr<double>(...)", "launch__registers_per_thread", "", "n/a")]
+    lines = "\n".join([head, *(",".join(f'"{c}"' for c in (i, *row)) for i, row in enumerate(rows))])
+    (folder / "ncu").write_text(f"#!/bin/sh\necho '==PROF== Connected'\ncat <<'END'\n{lines}\nEND\n")
+    for name in ("ncu", "eadp_cuda_bench"):
+        (folder / name).chmod(0o755)
+    told = succeed(reproduce("001", "table4", "--bin", folder, "--json", tmp_path / "t.json", env={"PATH": f"{folder}:/bin"}))
+    _, kernels = table(numbers(tmp_path / "t.json"))
+    scharr = next(row for row in kernels if row[0] == "scharr")
+    assert scharr[1:5] == [0.8, None, 1024.0, None] and scharr[6] == 0.94
+    assert len(kernels) == 8 and "Table IV" in told.out
