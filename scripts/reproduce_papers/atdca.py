@@ -69,7 +69,7 @@ def printed_rows(output):
 @item("002", "table3", "Times of OSP and GS, serial and GPU", "a GPU for the GPU half; minutes for the CPU half")
 def table3(run):
     result = Result()
-    cpu = printed_rows(run.gpu_bench("atdca_cpu_bench", "--table_iii", run.args.share))
+    cpu = printed_rows(run.bench("atdca_cpu_bench", "--table_iii", run.args.share, advice="Check --bin."))
     output = run.gpu_or_note(result, "atdca_cuda_bench", "-repeat", run.args.repeat * 7)
     gpu = printed_rows(output) if output else {}
     rows = []

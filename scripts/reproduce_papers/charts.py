@@ -57,7 +57,7 @@ class Axes:
         for tick in ticks(self.low, self.high):
             y = self.y(tick)
             line(self.picture, LEFT, y, WIDTH - RIGHT, y, (225, 225, 225), 1)
-            text(self.picture, LEFT - 8, y - 5, f"{tick:.6g}", right=True)
+            text(self.picture, LEFT - 8, y - 5, f"{tick + 0.0:.6g}", right=True)
         line(self.picture, LEFT, TOP, LEFT, HEIGHT - BOTTOM, (0, 0, 0))
         line(self.picture, LEFT, HEIGHT - BOTTOM, WIDTH - RIGHT, HEIGHT - BOTTOM, (0, 0, 0))
         text(self.picture, WIDTH / 2, 10, title, centred=True)

@@ -118,18 +118,18 @@ class Run:
             raise Missing(f"{name} failed: {done.stderr.strip()}", "")
         return json.loads(done.stdout)["benchmarks"]
 
-    def gpu_bench(self, name, *words):
-        """What a benchmark of GPU kernels prints; Missing where there is no GPU."""
+    def bench(self, name, *words, advice=NO_GPU):
+        """What a benchmark prints; Missing where it fails: those of GPU kernels do where there is no GPU."""
         done = self._run(self.args.bin / name, words)
         if done.returncode != 0:
             why = (done.stderr or done.stdout).strip().splitlines()
-            raise Missing(f"{name} measured nothing: {why[0] if why else 'no message'}", NO_GPU)
+            raise Missing(f"{name} measured nothing: {why[0] if why else 'no message'}", advice)
         return done.stdout
 
     def gpu_or_note(self, result, name, *words):
-        """As gpu_bench, but None and a note in the result, for tables whose other half needs no GPU."""
+        """As bench, but None and a note in the result, for tables whose other half needs no GPU."""
         try:
-            return self.gpu_bench(name, *words)
+            return self.bench(name, *words)
         except Missing as e:
             result.note(f"No GPU figures: {e}. {e.advice}")
             return None

@@ -72,7 +72,7 @@ def gpu_rows(output):
             scene = head.group(1)
         elif row := re.match(r"  (\S.*?)\s+([\d.]+) ms\s+(.*)$", line):
             stages = {k: float(v) for k, v in re.findall(r"([A-Za-z]+) ([\d.]+)", row.group(3))}
-            found[scene, row.group(2 - 1)] = {"total": float(row.group(2)), **stages}
+            found[scene, row.group(1)] = {"total": float(row.group(2)), **stages}
     return found
 
 

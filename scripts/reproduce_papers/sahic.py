@@ -178,7 +178,7 @@ def fig11(run):
 
 @item("003", "fig12", "Share of kernels and transfers in the GPU's time", "a GPU")
 def fig12(run):
-    output = run.gpu_bench("sahic_cuda_bench", "-repeat", run.args.repeat * 5)
+    output = run.bench("sahic_cuda_bench", "-repeat", run.args.repeat * 5)
     result, rows = Result(), []
     for scene in TIMES:
         part = output[output.index(scene + ","):]

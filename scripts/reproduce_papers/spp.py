@@ -125,9 +125,8 @@ def table1(run):
 
 def by_window(output, name):
     """{(row, window): [all, with copies] in ms} of a scene in what spp_cuda_bench prints."""
-    part = output[output.index(f"\n{name}:"):]
     found = {}
-    for line in part[1:].split("\n\n", 2)[-1].splitlines() if part.count("\n\n") else part.splitlines():
+    for line in output[output.index(f"\n{name}:"):].splitlines():
         if m := re.match(r"(ours|1M|NM|NS)\s+ws\s+(\d+)((?:\s+[\d.]+){6})", line):
             numbers = [float(v) for v in m.group(3).split()]
             found.setdefault((m.group(1), int(m.group(2))), numbers[4:])
@@ -137,7 +136,7 @@ def by_window(output, name):
 def gpu_times(run, chosen):
     """The World Trade Center's size (or --size) alone, so that what is printed has one scene."""
     size = run.args.size or SIZES["WTC"]
-    output = run.gpu_bench("spp_cuda_bench", "-size", *size, "-ws", ",".join(map(str, chosen)), "-published", 1,
+    output = run.bench("spp_cuda_bench", "-size", *size, "-ws", ",".join(map(str, chosen)), "-published", 1,
                            "-repeat", run.args.repeat * 7)
     return by_window(output, "scene")
 

@@ -106,16 +106,16 @@ def test_simplification_falls_from_copy_to_copy(tmp_path):
 
 
 def test_profiles_are_judged_by_both_command_lines(scene, tmp_path):
-    words = ("--counts", "8", "--splits", "2")
+    words = ("--counts", "8", "--splits", "1")
     path, labels = scene
     new = succeed(reproduce("eadp", "table7", "--scene", path, "--labels", labels, *words, "--json", tmp_path / "a.json"))
     columns, rows = table(numbers(tmp_path / "a.json"))
     assert columns[0] == "features" and {"raw bands", "7 PCs", "EMP", "EADP"} <= {r[0] for r in rows}
-    assert rows[-1][0] == "EADP" and rows[-1][-1] == "92.45, 95.27, 91.34" and "±" in rows[-1][1]
+    assert rows[-1][0] == "EADP" and rows[-1][-1] == "92.45, 95.27, 91.34"
     data = numbers(tmp_path / "a.json")["data"]
-    assert [r["seed"] for r in data["EADP"]] == [1, 2]
+    assert [r["seed"] for r in data["EADP"]] == [1]
     assert data["EADP"][0]["overall_accuracy"] > 90  # two classes that no classifier can miss
-    old = succeed(reproduce(path, labels, "--train", "8", "--seeds", "2"))
+    old = succeed(reproduce(path, labels, "--train", "8", "--seeds", "1"))
     assert old.out == new.out
 
 
@@ -174,3 +174,31 @@ def test_counters_of_a_profiler_become_the_rows_of_kernels(tmp_path):
     scharr = next(row for row in kernels if row[0] == "scharr")
     assert scharr[1:5] == [0.8, None, 1024.0, None] and scharr[6] == 0.94
     assert len(kernels) == 8 and "Table IV" in told.out
+
+
+def stand_in(folder, name, printed):
+    program = folder / name
+    program.write_text(f"#!/bin/sh\ncat <<'END'\n{printed}\nEND\n")
+    program.chmod(0o755)
+
+
+def test_what_benchmarks_of_a_gpu_print_becomes_tables(tmp_path):
+    """Stand-ins that print as spp_cuda_bench and sahic_cuda_bench do."""
+    stand_in(tmp_path, "spp_cuda_bench", """A GPU, 132 multiprocessors
+
+scene: 614 x 512 x 224, 282 MB, median of 7
+transfers: to the device 5.10 ms, back 5.10 ms; device copy 0.140 ms (4.00 TB/s)
+
+ms               norms      angles      double    displace         all with copies  check against ours
+ours ws  3       0.100       0.200       0.000       0.100       0.400      10.600  in one go 0.400; 3 pixels in double
+1M   ws  3       0.100       1.000       0.000       0.100       1.200      11.400  1.0e-05, 2.0e-04
+NM   ws  3       0.100       2.000       0.000       0.100       2.200      12.400  1.0e-05, 2.0e-04
+NS   ws  3       0.100       3.000       0.000       0.100       3.200      13.400  1.0e-05, 2.0e-04""")
+    succeed(reproduce("004", "table2", "--values", "3", "--bin", tmp_path, "--json", tmp_path / "a.json"))
+    assert table(numbers(tmp_path / "a.json"))[1][:2] == [["NM-SPP here", 0.0022], ["48 kB L1, GTX580", 0.35]]
+    field = "  random field, 200 iterations: {} ms on the device, {} ms with copies and residuals"
+    stand_in(tmp_path, "sahic_cuda_bench", "\n".join((
+        "Pavia University, 610x340x103, 9 classes", field.format(9, 10), "Indian Pines, 145x145x200, 16 classes",
+        field.format(3, 4))))
+    succeed(reproduce("003", "fig12", "--bin", tmp_path, "--json", tmp_path / "b.json", "--png", tmp_path / "b.png"))
+    assert table(numbers(tmp_path / "b.json"))[1] == [["Pavia University", 90.0, 10.0], ["Indian Pines", 75.0, 25.0]]
