@@ -67,6 +67,11 @@ Ranks::~Ranks() {
     if (m_watcher.joinable()) m_watcher.join();
 }
 
+bool Ranks::several_hosts() const {
+    return several() && std::any_of(m_hosts.begin(), m_hosts.end(),
+                                    [this](const std::string& host) { return host != m_hosts.front(); });
+}
+
 std::string Ranks::name(int rank) const { return "rank " + std::to_string(rank) + " on " + host(rank); }
 
 void Ranks::check_cancelled() const {

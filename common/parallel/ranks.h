@@ -48,6 +48,9 @@ class Ranks {
     int local_rank() const { return m_transport ? m_transport->local_rank() : 0; }
     int local_size() const { return m_transport ? m_transport->local_size() : 1; }
     const std::string& host(int rank) const { return m_hosts[static_cast<size_t>(rank)]; }
+    /// True when ranks run on more than one host: what one writes the others see through the file system
+    /// alone.
+    bool several_hosts() const;
     /// "rank 3 on node17"
     std::string name(int rank) const;
     int job_size() const { return m_size; } ///< size(), also while the root works alone

@@ -309,7 +309,8 @@ void RasterSink::commit() {
     };
     try {
         if (s.blocks) s.blocks->finish();
-        if (s.raw) s.raw->close(parallel::ranks().several());
+        // The ranks of one host share its page cache, as the threads of one process do.
+        if (s.raw) s.raw->close(parallel::ranks().several_hosts());
     } catch (const Error& e) {
         throw s.failure(e.what());
     }

@@ -164,13 +164,13 @@ class PassRun {
         return m_stop.load() || (m_options.cancel != nullptr && m_options.cancel->requested());
     }
 
-    /// The next tile's position; none at the end.
-    std::optional<int64_t> next_position(int lane) {
+    /// The next tile's position; -1 at the end.
+    int64_t next_position(int lane) {
         if (m_options.cancel && m_options.cancel->requested()) throw Cancelled();
-        if (m_stop.load()) return std::nullopt;
-        if (m_shared != nullptr) return m_shared->next(lane, [this] { return given_up(); });
+        if (m_stop.load()) return -1;
+        if (m_shared != nullptr) return m_shared->next(lane, [this] { return given_up(); }).value_or(-1);
         const int64_t position = m_next.fetch_add(1);
-        return position < m_count ? std::optional(position) : std::nullopt;
+        return position < m_count ? position : -1;
     }
 
     /// At the root: writes the tiles of the other ranks in their places of the order.
@@ -253,8 +253,7 @@ class PassRun {
 
         PassReport mine;
         std::vector<CubeView<float>> out_views(m_outputs.size());
-        while (const auto next = next_position(lane)) {
-            const int64_t position = *next;
+        for (int64_t position = next_position(lane); position >= 0; position = next_position(lane)) {
             const Tile tile = tile_at(position);
             if (m_shared == nullptr && position + m_plan.lanes() < m_count)
                 reader->prefetch(tile_at(position + m_plan.lanes()).window);

@@ -47,6 +47,7 @@ TEST_P(RanksOf, PutTogetherWhatEachHas) {
         for (int r = 0; r < n; ++r)
             EXPECT_EQ(list[static_cast<size_t>(r)].size(), static_cast<size_t>(r * 1000));
         EXPECT_EQ(ranks.host(0), "even");
+        EXPECT_EQ(ranks.several_hosts(), n > 1);
         ranks.agree("same", "a", "has another", "");
     });
 }
