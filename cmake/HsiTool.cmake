@@ -12,6 +12,10 @@ function(hsi_tools)
   hsi_precompile(hsi_catalogue)
   add_executable(gdal_hsi gdal_hsi.cpp)
   target_link_libraries(gdal_hsi PRIVATE hsi_warnings hsi_host hsi_catalogue)
+  # Loaded at run time, so no linker asks for it.
+  if(TARGET hsi_mpi)
+    add_dependencies(gdal_hsi hsi_mpi)
+  endif()
   set(directory ${CMAKE_RUNTIME_OUTPUT_DIRECTORY})
   foreach(link ${links})
     add_custom_command(TARGET gdal_hsi POST_BUILD VERBATIM
