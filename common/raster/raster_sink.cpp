@@ -271,7 +271,6 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
         if (m->raw)
             m->raw->write(core, src);
         else if (!m->elsewhere) // the root has the same tile
-
             m->blocks->write(core, src);
     } catch (const Error& e) {
         throw m->failure(e.what());

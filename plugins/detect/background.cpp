@@ -84,12 +84,8 @@ void BackgroundScan::stop(stream::Worker& worker) {
 
 void BackgroundScan::exchange(parallel::Ranks& ranks) {
     CovarianceScan::exchange(ranks);
-    std::vector<int64_t> counts = m_finite_outside;
-    counts.push_back(m_valid_outside);
-    ranks.add_up("pixels outside of the mask", counts);
-    m_valid_outside = counts.back();
-    counts.pop_back();
-    m_finite_outside = counts;
+    ranks.add_up("values outside of the mask", m_finite_outside);
+    m_valid_outside = ranks.sum("pixels outside of the mask", m_valid_outside);
 }
 
 Background BackgroundScan::result() const {

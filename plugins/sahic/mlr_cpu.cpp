@@ -198,12 +198,8 @@ std::vector<int> SpectralPass::output_bands() const {
 }
 
 void SpectralPass::exchange(parallel::Ranks& ranks) {
-    std::vector<int64_t> counts = m_by_class;
-    counts.push_back(m_invalid);
-    ranks.add_up("classes", counts);
-    m_invalid = counts.back();
-    counts.pop_back();
-    m_by_class = counts;
+    ranks.add_up("classes", m_by_class);
+    m_invalid = ranks.sum("invalid pixels", m_invalid);
 }
 
 void SpectralPass::count(const std::vector<int64_t>& by_class, int64_t invalid) {

@@ -252,14 +252,10 @@ std::vector<int> Classification::output_bands() const {
 }
 
 void Classification::exchange(parallel::Ranks& ranks) {
-    std::vector<int64_t> counts = m_by_class;
-    counts.insert(counts.end(), {m_classified, m_invalid, m_repeated});
-    ranks.add_up("classes", counts);
-    const size_t n = m_by_class.size();
-    m_by_class.assign(counts.begin(), counts.begin() + static_cast<ptrdiff_t>(n));
-    m_classified = counts[n];
-    m_invalid = counts[n + 1];
-    m_repeated = counts[n + 2];
+    ranks.add_up("classes", m_by_class);
+    m_classified = ranks.sum("classified pixels", m_classified);
+    m_invalid = ranks.sum("invalid pixels", m_invalid);
+    m_repeated = ranks.sum("repeated pixels", m_repeated);
 }
 
 void Classification::count(const std::vector<int64_t>& by_class, int64_t invalid, int64_t repeated) {
