@@ -7,6 +7,7 @@ function(hsi_room name)
   target_include_directories(hsi_${name} PUBLIC ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/plugins)
   target_link_libraries(hsi_${name} PUBLIC ${ARG_DEPENDS} PRIVATE hsi_warnings ${ARG_PRIVATE_DEPENDS})
   hsi_precompile(hsi_${name})
+  set_property(GLOBAL APPEND PROPERTY HSI_ROOMS ${name}) # for who links all of them
 endfunction()
 
 # hsi_cuda_module(spp SOURCES spp_cuda.cu LIBRARIES CUDA::cudart DEPENDS hsi_spp): lib/hsi/hsi_cuda_spp.so, loaded at

@@ -38,7 +38,8 @@ bool is_zarr_alone(const std::string& folder) {
         const std::string name = at->path().filename().string();
         if (at->is_symlink(ec)) return false;
         if (at->is_directory(ec) ? group && !marked(at->path())
-                                 : group && name.rfind(".z", 0) != 0 && name != "zarr.json")
+                                 : group && name.rfind(".z", 0) != 0 && name != "zarr.json" &&
+                                       name != "pam.aux.xml") // GDAL's own
             return false;
     }
     return !ec;

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "core/process_limits.h"
 #include "parallel/ranks.h"
+#include "raster/close_written.h"
 #include "raster/creation_options.h"
 #include "raster/envi_output.h"
 #include "raster/format_trial.h"
@@ -26,6 +27,7 @@
 
 #include <stdio_ext.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -176,29 +178,35 @@ void RasterSink::Impl::open_writer() {
         std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
 }
 
-/// GDAL's local files are streams of stdio, and GDAL does not look at what closing one returns: the last
-/// kilobytes of a file could be lost on a full disk, unseen. Flushed before, they are seen.
-void RasterSink::Impl::flush() const {
-    // What the standard output does not take is nothing to the image: its error mark stays for who looks
-    // after it.
+/// What the standard output does not take is nothing to the image: its error mark stays for who looks after
+/// it.
+void RasterSink::Impl::discard_unwritable_stdout() const {
     if (std::fflush(stdout) != 0) __fpurge(stdout);
-    if (std::fflush(nullptr) != 0) throw failure(std::strerror(errno));
 }
 
 /// GDAL closes without a return value: what was written must open again as it was made.
 void RasterSink::Impl::check_written(const std::string& path) const {
-    const std::string fault = WrittenRaster(path).fault(spec.shape, target.type);
+    const WrittenRaster written(path);
+    std::string fault = written.fault(spec.shape, target.type);
+    // Blocks that were left out on demand aside.
+    if (fault.empty() && !target.options.FetchBool("SPARSE_OK", false) && written.lacks_blocks())
+        fault = "blocks are missing";
     if (!fault.empty()) throw failure("read again, " + fault);
 }
 
 /// GDAL writes its side file without looking whether it got to the disk.
-void RasterSink::Impl::check_side_files() const {
+void RasterSink::Impl::check_xml(const std::string& path) const {
+    VSIStatBufL info;
+    if (VSIStatL(path.c_str(), &info) != 0) return;
     const GdalErrors errors;
-    for (const std::string& path : file->made()) {
-        if (!EQUAL(CPLGetExtension(path.c_str()), "xml")) continue;
-        const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
-        if (!tree) throw failure("'" + name_of(path) + "' is incomplete after writing: " + errors.text());
-    }
+    const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
+    if (!tree)
+        throw failure("'" + name_of(path) + "' is incomplete after writing: " + errors.text("it is empty"));
+}
+
+void RasterSink::Impl::check_side_files() const {
+    for (const std::string& path : file->made())
+        if (EQUAL(CPLGetExtension(path.c_str()), "xml")) check_xml(path);
 }
 
 void RasterSink::Impl::tell_moved(int64_t moved) const {
@@ -317,13 +325,13 @@ void RasterSink::commit() {
     const int64_t moved = parallel::ranks().sum("output " + s.options.role + " is written", s.rule.moved());
     if (s.elsewhere) return;
     s.blocks.reset();
-    s.dataset->FlushCache(true);
+    s.discard_unwritable_stdout();
+    const bool closed = close_written(std::move(s.dataset), !s.raw);
     check();
-    s.flush();
-    s.dataset.reset();
-    check();
+    if (!closed) throw s.failure("not all of it got to the disk");
     if (s.copies()) {
         s.check_written(s.stage);
+        s.check_xml(s.stage + ".aux.xml");
         s.copy_stage(errors);
         check();
         s.remove_stage();

@@ -54,9 +54,9 @@ struct RasterSink::Impl {
     void make_together();
     /// Nodata, metadata and legend of the dataset.
     void describe();
-    /// What stdio still holds goes to the disk.
-    void flush() const;
+    void discard_unwritable_stdout() const;
     void check_written(const std::string& path) const;
+    void check_xml(const std::string& path) const;
     void check_side_files() const;
     /// Tells of values that were nodata by chance.
     void tell_moved(int64_t moved) const;

@@ -3,6 +3,7 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "raster/close_written.h"
 #include "raster/gdal_errors.h"
 #include "raster/raster_sink_impl.h"
 
@@ -15,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::raster {
@@ -100,7 +102,7 @@ void RasterSink::Impl::add_overviews(const CPLStringList& list) {
     const char* const wanted = list.FetchNameValueDef("OVERVIEWS", "AUTO");
     const char* const scheme = list.FetchNameValueDef("TILING_SCHEME", "CUSTOM");
     if (!EQUAL(wanted, "AUTO") || !EQUAL(scheme, "CUSTOM")) return;
-    const DatasetHandle dataset_to_reduce(GDALDataset::FromHandle(
+    DatasetHandle dataset_to_reduce(GDALDataset::FromHandle(
         GDALOpenEx(stage.c_str(), GDAL_OF_RASTER | GDAL_OF_UPDATE, nullptr, nullptr, nullptr)));
     if (!dataset_to_reduce) return;
     const int side = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")));
@@ -119,9 +121,11 @@ void RasterSink::Impl::add_overviews(const CPLStringList& list) {
         "OVERVIEW_RESAMPLING",
         list.FetchNameValueDef("RESAMPLING",
                                dataset_to_reduce->GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
-    if (!levels.empty())
-        dataset_to_reduce->BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0, nullptr,
-                                          go_on, this, nullptr);
+    if (levels.empty()) return;
+    dataset_to_reduce->BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0, nullptr,
+                                      go_on, this, nullptr);
+    if (!close_written(std::move(dataset_to_reduce)) && !cancelled())
+        throw failure("not all of its overviews got to the disk");
 }
 
 void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
@@ -140,8 +144,8 @@ void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
     DatasetHandle copy(target.driver->CreateCopy(path.c_str(), from.get(), FALSE, list.List(), go_on, this));
     if (cancelled()) throw Cancelled();
     if (!copy) throw failure(errors.text());
-    copy.reset();
-    if (errors.any()) throw failure(errors.text());
+    const bool closed = close_written(std::move(copy));
+    if (errors.any() || !closed) throw failure(errors.text("not all of it got to the disk"));
     if (streamed.empty()) return;
     check_written(streamed);
     stream(streamed);

@@ -183,9 +183,30 @@ void check_vector_output(const VectorOptions& options) {
 
 namespace {
 
-/// Formats of text are closed without an answer: what was written must open again, whole.
-void check_points(const std::string& path, const VectorOptions& options, const std::string& wkt,
-                  size_t wanted) {
+/// The values of `layer`'s fields that a feature has, of those fields that the format knows.
+int64_t values_in(const OGRFeature& feature, const PointLayer& layer) {
+    int64_t count = 0;
+    for (const auto& field : layer.fields) {
+        int at = feature.GetFieldIndex(field.name.c_str());
+        if (at < 0) at = feature.GetFieldIndex(field.name.substr(0, 10).c_str()); // a Shapefile's
+        if (at >= 0 && feature.IsFieldSetAndNotNull(at)) ++count;
+    }
+    return count;
+}
+
+/// Those that it should have. Some formats know no fields, or not all; a Shapefile has them all.
+int64_t values_wanted(OGRLayer& found, const PointLayer& layer, bool shapefile) {
+    int64_t count = 0;
+    for (size_t k = 0; k < layer.fields.size(); ++k) {
+        if (!shapefile && found.GetLayerDefn()->GetFieldIndex(layer.fields[k].name.c_str()) < 0) continue;
+        for (const auto& point : layer.points)
+            if (!std::isnan(point.values[k])) ++count;
+    }
+    return count;
+}
+
+/// Formats are closed without an answer: what was written must open again, whole.
+void check_points(const std::string& path, const VectorOptions& options, const PointLayer& layer) {
     const GdalErrors errors;
     const std::unique_ptr<GDALDataset> dataset(
         GDALDataset::Open(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY));
@@ -193,21 +214,32 @@ void check_points(const std::string& path, const VectorOptions& options, const s
         throw Error("'" + options.path + "' does not open after writing: " + errors.text("it has no layer"),
                     "Is the disk full?");
     const bool located = dataset->GetLayer(0)->GetSpatialRef() != nullptr;
-    if (!wkt.empty() && EQUAL(dataset->GetDriverName(), "ESRI Shapefile") && !located)
+    const bool shapefile = EQUAL(dataset->GetDriverName(), "ESRI Shapefile");
+    if (!layer.srs_wkt.empty() && shapefile && !located)
         throw Error("'" + options.path + "' has lost its coordinate system in writing (.prj)",
                     "Is the disk full?");
     size_t found = 0; // GPX and its kind have layers for other things, too
+    bool whole = true;
     for (int i = 0; i < dataset->GetLayerCount(); ++i) {
+        OGRLayer& there = *dataset->GetLayer(i);
         size_t here = 0;
-        while (const std::unique_ptr<OGRFeature> feature{dataset->GetLayer(i)->GetNextFeature()})
+        int64_t values = 0;
+        while (const std::unique_ptr<OGRFeature> feature{there.GetNextFeature()}) {
+            values += values_in(*feature, layer);
             ++here;
-        found = std::max(found, here);
+        }
+        if (here <= found) continue;
+        found = here;
+        whole = values >= values_wanted(there, layer, shapefile);
     }
+    const size_t wanted = layer.points.size();
     if (found != wanted)
         throw Error("'" + options.path + "' holds " + std::to_string(found) + " of " +
                         std::to_string(wanted) + " points after writing" +
                         (errors.any() ? ": " + errors.text() : ""),
                     "Is the disk full?");
+    if (!whole)
+        throw Error("'" + options.path + "' has lost values of its points in writing", "Is the disk full?");
 }
 
 bool opens_again(GDALDriver* driver) { return has_capability(driver, GDAL_DCAP_OPEN); }
@@ -232,7 +264,7 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
         if (errors.any())
             throw Error("'" + options.path + "' cannot be written: " + errors.text(), "Is the disk full?");
     }
-    if (opens_again(driver)) check_points(file->path(), options, layer.srs_wkt, layer.points.size());
+    if (opens_again(driver)) check_points(file->path(), options, layer);
     file->set_stale(old_side_files(file->destination()));
     if (options.run) {
         options.run->add(std::move(file));

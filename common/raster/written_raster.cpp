@@ -60,6 +60,17 @@ std::string WrittenRaster::fault(const stream::CubeShape& shape, GDALDataType ty
     return {};
 }
 
+bool WrittenRaster::lacks_blocks() const {
+    GDALDataset& whole = *m_parts.front();
+    if (!EQUAL(whole.GetDriverName(), "GTiff")) return false;
+    for (int b = 1; b <= whole.GetRasterCount(); ++b)
+        if (whole.GetRasterBand(b)->GetDataCoverageStatus(0, 0, whole.GetRasterXSize(),
+                                                          whole.GetRasterYSize(), 0, nullptr) &
+            GDAL_DATA_COVERAGE_STATUS_EMPTY)
+            return true;
+    return false;
+}
+
 GDALRasterBand* WrittenRaster::band(int index) const {
     return m_parts.size() == 1 ? m_parts.front()->GetRasterBand(index + 1)
                                : m_parts[static_cast<size_t>(index)]->GetRasterBand(1);

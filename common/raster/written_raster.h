@@ -19,6 +19,8 @@ class WrittenRaster {
     explicit WrittenRaster(const std::string& path);
     /// Empty when the raster has this shape and bands that hold the type's values; else what is wrong.
     std::string fault(const stream::CubeShape& shape, GDALDataType type) const;
+    /// True when a TIFF has blocks that lie nowhere in the file; after fault() found none.
+    bool lacks_blocks() const;
     GDALRasterBand* band(int index) const; ///< from 0, after fault() found none
 
   private:

@@ -309,7 +309,7 @@ def test_no_output_loses_a_class(files):
     succeed(train(files, *FIXED))
     result = classify(files, "-dstnodata", "2")
     assert result.code == 2 and "class 2" in first_error(result) and not (files / "map.tif").exists()
-    write_scene(files / "many.tif", np.where(truth() == 1, 301, truth())[np.newaxis], "GTiff", "u2")
+    write_scene(files / "many.tif", np.where(truth() == 1, np.uint16(301), truth())[np.newaxis], "GTiff", "u2")
     for args, text in ((["-ot", "Byte"], "class numbers up to 255"), (["-dstnodata", "301"], "301")):
         result = run("gdal_hsi_sample", "-q", *args, "-n", "5", files / "many.tif", files / "a.tif", files / "b.tif")
         assert result.code == 2 and text in first_error(result), result

@@ -110,8 +110,8 @@ COUNTS = (1, 2, 3, 5)
 def cases():
     for number, job in enumerate(JOBS):
         for ranks in COUNTS:
-            # A sample: every job with one number of ranks, these two with all.
-            if ALL or ranks == (2, 3, 5)[number % 3] or job.name in ("pca", "spp_envi"):
+            # A sample: every job with two or three ranks, these two with all numbers of them.
+            if ALL or ranks == (2, 3)[number % 2] or job.name in ("pca", "spp_envi"):
                 yield pytest.param(job, ranks, id=f"{job.name}-{ranks}")
 
 
@@ -120,7 +120,7 @@ _alone = {}
 
 @pytest.mark.parametrize("job, ranks", cases())
 def test_many_write_what_one_writes(job, ranks, material, tmp_path):
-    if "small" in str(material) and not ALL and ranks != 5 and job.name != "pca":
+    if "small" in str(material) and not ALL and job.name not in ("pca", "spp_envi"):
         pytest.skip("left to HSI_MPI_ALL=1")
     key = (job.name, str(material))
     if key not in _alone:
@@ -264,7 +264,12 @@ def test_the_end_of_the_time_of_a_job(place, tmp_path):
     finally:
         process.kill()
     assert process.returncode != 0
-    assert differences(before, contents(place)) == ""
+    # An Open MPI whose own patience is short kills: then the next run removes what the killed one has left.
+    left = {name: fact for name, fact in contents(place).items() if not name.startswith(".o.dat.hsi-")}
+    assert differences(before, left) == ""
+    result = mpirun(1, spp(), place, timeout=60)
+    assert result.code == 0, result.err
+    assert not list(place.glob(".o.dat.hsi-*"))
 
 
 def test_an_old_dst_stays(place, tmp_path):
