@@ -6,7 +6,8 @@ function(hsi_tools)
   list(TRANSFORM ARG_NAMES PREPEND gdal_hsi_ OUTPUT_VARIABLE links)
   list(TRANSFORM links APPEND .cpp OUTPUT_VARIABLE sources)
   # The catalogue is an object library: other hosts take it, too.
-  add_library(hsi_catalogue STATIC catalogue.cpp ${sources} ${ARG_SOURCES})
+  # What no tool is comes first: where sources are compiled together it does not see the names of the catalogue, which it may use.
+  add_library(hsi_catalogue STATIC ${ARG_SOURCES} catalogue.cpp ${sources})
   target_include_directories(hsi_catalogue PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   target_link_libraries(hsi_catalogue PUBLIC hsi_tool PRIVATE hsi_warnings ${ARG_DEPENDS})
   hsi_precompile(hsi_catalogue)

@@ -11,6 +11,7 @@
 
 namespace hsi {
 namespace {
+namespace accuracy_tool {
 
 using tool::Content;
 struct Settings {
@@ -123,6 +124,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_accuracy(run, s); });
 }
 
+} // namespace accuracy_tool
 } // namespace
 
 const tool::Definition tools::accuracy{
@@ -136,7 +138,7 @@ const tool::Definition tools::accuracy{
       "Against polygons, with a table for other programs"},
      {"gdal_hsi_accuracy -json -q map.tif test.tif | jq .overall_accuracy.value", "One figure for a script"}},
     "",
-    declare,
+    accuracy_tool::declare,
     true};
 
 } // namespace hsi

@@ -18,6 +18,7 @@
 
 namespace hsi {
 namespace {
+namespace atdca_tool {
 
 using tool::Content;
 using Settings = tools::AtdcaSettings;
@@ -155,6 +156,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_atdca(run, s); });
 }
 
+} // namespace atdca_tool
 } // namespace
 
 const tool::Definition tools::atdca{
@@ -171,6 +173,6 @@ const tool::Definition tools::atdca{
      {"gdal_hsi_atdca -q -reference minerals.sli scene.img targets.gpkg",
       "How near the targets come to known spectra"}},
     "",
-    declare};
+    atdca_tool::declare};
 
 } // namespace hsi

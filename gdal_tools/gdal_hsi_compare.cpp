@@ -19,6 +19,7 @@
 
 namespace hsi {
 namespace {
+namespace compare_tool {
 
 using compare::Metric;
 using tool::Content;
@@ -167,6 +168,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { compare_scenes(run, s); });
 }
 
+} // namespace compare_tool
 } // namespace
 
 const tool::Definition tools::compare{
@@ -184,6 +186,6 @@ const tool::Definition tools::compare{
       "Diffused copies of a component against the component itself"}},
     "Metrics of a pixel (mean and maximum are shown): nrmse, maxsde, sad (degrees), rmse, "
     "maxabs.\nMetrics of a band: ssim, sr (flat zones of the other scene over those of src).",
-    declare};
+    compare_tool::declare};
 
 } // namespace hsi

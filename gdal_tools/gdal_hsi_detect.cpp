@@ -16,6 +16,7 @@
 
 namespace hsi {
 namespace {
+namespace detect_tool {
 
 using detect::Method;
 using tool::Content;
@@ -211,6 +212,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_detect(run, s); });
 }
 
+} // namespace detect_tool
 } // namespace
 
 const tool::Definition tools::detect{
@@ -230,6 +232,6 @@ const tool::Definition tools::detect{
      {"gdal_hsi_detect -window 15 31 -map anomalies.tif -threshold 500 scene.img rx.tif",
       "What is unlike its neighbourhood"}},
     "",
-    declare};
+    detect_tool::declare};
 
 } // namespace hsi

@@ -10,6 +10,7 @@
 
 namespace hsi {
 namespace {
+namespace eadp_tool {
 
 using Settings = tools::EadpSettings;
 
@@ -88,6 +89,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { tools::run_profile(run, s); });
 }
 
+} // namespace eadp_tool
 } // namespace
 
 const tool::Definition tools::eadp{
@@ -102,6 +104,6 @@ const tool::Definition tools::eadp{
      {"gdal_hsi_eadp -no-pca -b 30,20,10 -times 10,100 -scheme exact scene.img smooth.tif",
       "Smooth three bands themselves, exactly"}},
     "",
-    declare};
+    eadp_tool::declare};
 
 } // namespace hsi

@@ -22,6 +22,7 @@
 
 namespace hsi {
 namespace {
+namespace endmembers_tool {
 
 using tool::Content;
 
@@ -150,6 +151,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_endmembers(run, s); });
 }
 
+} // namespace endmembers_tool
 } // namespace
 
 const tool::Definition tools::endmembers{
@@ -164,6 +166,6 @@ const tool::Definition tools::endmembers{
       "Their spectra, and how much of each is in every pixel"},
      {"gdal_hsi_endmembers -t 12 -method vca -seed 7 scene.img members.geojson", "Another method"}},
     "",
-    declare};
+    endmembers_tool::declare};
 
 } // namespace hsi

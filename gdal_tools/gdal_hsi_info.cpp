@@ -16,6 +16,7 @@
 
 namespace hsi {
 namespace {
+namespace info_tool {
 
 struct Settings {
     bool count = false, plans = false, json = false;
@@ -183,6 +184,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_info(run, s); });
 }
 
+} // namespace info_tool
 } // namespace
 
 const tool::Definition tools::info{
@@ -196,7 +198,7 @@ const tool::Definition tools::info{
      {"gdal_hsi_info -count -plan -memory 512MB flightline.dat", "And what a ceiling on memory means for it"},
      {"gdal_hsi_info -json scene.img | python3 -m json.tool", "For another program"}},
     "",
-    declare,
+    info_tool::declare,
     true};
 
 } // namespace hsi

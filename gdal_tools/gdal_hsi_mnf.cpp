@@ -18,6 +18,7 @@
 
 namespace hsi {
 namespace {
+namespace mnf_tool {
 
 using Settings = tools::ProjectionSettings;
 
@@ -144,6 +145,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_mnf(run, s); });
 }
 
+} // namespace mnf_tool
 } // namespace
 
 const tool::Definition tools::mnf{
@@ -162,6 +164,6 @@ const tool::Definition tools::mnf{
      {"gdal_hsi_mnf -nc 3 -of VRT scene.img mnf.vrt",
       "Components that are computed when they are looked at"}},
     "",
-    declare};
+    mnf_tool::declare};
 
 } // namespace hsi

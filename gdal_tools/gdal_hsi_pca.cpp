@@ -14,6 +14,7 @@
 
 namespace hsi {
 namespace {
+namespace pca_tool {
 
 struct Settings : tools::ProjectionSettings {
     bool scale = false, whiten = false;
@@ -89,6 +90,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_pca(run, s); });
 }
 
+} // namespace pca_tool
 } // namespace
 
 const tool::Definition tools::pca{
@@ -104,6 +106,6 @@ const tool::Definition tools::pca{
      {"gdal_hsi_pca -apply pca.json -inverse june_pcs.tif june_smooth.img -of ENVI",
       "Spectra without the noise of the last components"}},
     "",
-    declare};
+    pca_tool::declare};
 
 } // namespace hsi

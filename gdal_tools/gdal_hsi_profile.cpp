@@ -23,6 +23,7 @@
 
 namespace hsi {
 namespace {
+namespace profile_tool {
 
 using Settings = tools::ProfileSettings;
 
@@ -209,6 +210,7 @@ void declare(tool::Call& call) {
     });
 }
 
+} // namespace profile_tool
 } // namespace
 
 const tool::Definition tools::profile{
@@ -228,6 +230,6 @@ const tool::Definition tools::profile{
      {"gdal_hsi_profile -kind emp -no-pca -b 30 -thresholds 1,3,5 scene.img profile.tif",
       "Openings and closings of one band"}},
     "",
-    declare};
+    profile_tool::declare};
 
 } // namespace hsi

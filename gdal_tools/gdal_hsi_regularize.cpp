@@ -24,6 +24,7 @@
 
 namespace hsi {
 namespace {
+namespace regularize_tool {
 
 using tool::Content;
 
@@ -224,6 +225,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_regularize(run, s); });
 }
 
+} // namespace regularize_tool
 } // namespace
 
 const tool::Definition tools::regularize{
@@ -240,6 +242,6 @@ const tool::Definition tools::regularize{
       "scene.img -labels train.tif -map map.tif p.tif smooth.tif",
       "Those of a support vector machine, with the edges of its scene and its training pixels"}},
     "",
-    declare};
+    regularize_tool::declare};
 
 } // namespace hsi

@@ -22,6 +22,7 @@
 
 namespace hsi {
 namespace {
+namespace sahic_tool {
 
 using tool::Content;
 using tools::SahicComputing;
@@ -206,6 +207,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_sahic(run, s); });
 }
 
+} // namespace sahic_tool
 } // namespace
 
 const tool::Definition tools::sahic{
@@ -222,6 +224,6 @@ const tool::Definition tools::sahic{
       "The same pixel by pixel, computed when it is looked at"},
      {"gdal_hsi_sahic -delta 0.35 -lambda 1 pavia.tif train.tif map.tif", "ROSIS, as in the paper"}},
     "",
-    declare};
+    sahic_tool::declare};
 
 } // namespace hsi

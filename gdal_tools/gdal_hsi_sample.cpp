@@ -11,6 +11,7 @@
 
 namespace hsi {
 namespace {
+namespace sample_tool {
 
 using tool::Content;
 
@@ -147,6 +148,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_sample(run, s); });
 }
 
+} // namespace sample_tool
 } // namespace
 
 const tool::Definition tools::sample{
@@ -161,7 +163,7 @@ const tool::Definition tools::sample{
      {"gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif",
       "Test pixels at least 5 pixels away from training pixels"}},
     "",
-    declare,
+    sample_tool::declare,
     true};
 
 } // namespace hsi

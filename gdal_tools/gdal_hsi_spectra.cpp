@@ -21,6 +21,7 @@
 
 namespace hsi {
 namespace {
+namespace spectra_tool {
 
 using tool::Content;
 
@@ -228,6 +229,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_spectra(run, s); });
 }
 
+} // namespace spectra_tool
 } // namespace
 
 const tool::Definition tools::spectra{
@@ -240,6 +242,6 @@ const tool::Definition tools::spectra{
      {"gdal_hsi_spectra -kind every scene.img points.geojson profiles.geojson -field name",
       "Profiles at points, for QGIS and EnMAP-Box"}},
     "",
-    declare};
+    spectra_tool::declare};
 
 } // namespace hsi

@@ -16,6 +16,7 @@
 
 namespace hsi {
 namespace {
+namespace spp_tool {
 
 using tool::Content;
 
@@ -174,6 +175,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_spp(run, s); });
 }
 
+} // namespace spp_tool
 } // namespace
 
 const tool::Definition tools::spp{
@@ -186,6 +188,6 @@ const tool::Definition tools::spp{
      {"gdal_hsi_spp -ws 9 -alpha alpha.tif -memory 512MB flightline.dat spp.dat -of ENVI",
       "A wider window, a scene larger than memory, a look at the angles"}},
     "",
-    declare};
+    spp_tool::declare};
 
 } // namespace hsi

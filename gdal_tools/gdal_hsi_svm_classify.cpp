@@ -17,6 +17,7 @@
 
 namespace hsi {
 namespace {
+namespace svm_classify_tool {
 
 using tool::Content;
 
@@ -138,6 +139,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_classify(run, s); });
 }
 
+} // namespace svm_classify_tool
 } // namespace
 
 const tool::Definition tools::svm_classify{
@@ -152,6 +154,6 @@ const tool::Definition tools::svm_classify{
       "map.tif",
       "With probabilities, on a GPU"}},
     "",
-    declare};
+    svm_classify_tool::declare};
 
 } // namespace hsi

@@ -17,6 +17,7 @@
 
 namespace hsi {
 namespace {
+namespace svm_train_tool {
 
 using tool::Content;
 struct Settings {
@@ -225,6 +226,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_train(run, s); });
 }
 
+} // namespace svm_train_tool
 } // namespace
 
 const tool::Definition tools::svm_train{
@@ -239,6 +241,6 @@ const tool::Definition tools::svm_train{
      {"gdal_hsi_svm_train -C 128 -gamma 0.125 -class-weights balanced -model m.json scene.img train.tif",
       "C and gamma given, small classes as heavy as large ones"}},
     "",
-    declare};
+    svm_train_tool::declare};
 
 } // namespace hsi

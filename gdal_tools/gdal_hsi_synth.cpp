@@ -15,6 +15,7 @@
 
 namespace hsi {
 namespace {
+namespace synth_tool {
 
 using tool::Content;
 using Settings = tools::SynthSettings;
@@ -133,6 +134,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { make_scene(run, s); });
 }
 
+} // namespace synth_tool
 } // namespace
 
 const tool::Definition tools::synth{
@@ -148,6 +150,6 @@ const tool::Definition tools::synth{
      {"gdal_hsi_synth -size 300 300 100 -nodata-stripe 40 5 -nan-pixels 20 -bad-bands 6 awkward.tif",
       "What makes scenes awkward"}},
     "",
-    declare};
+    synth_tool::declare};
 
 } // namespace hsi

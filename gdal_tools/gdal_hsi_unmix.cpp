@@ -17,6 +17,7 @@
 
 namespace hsi {
 namespace {
+namespace unmix_tool {
 
 using tool::Content;
 
@@ -184,6 +185,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_unmix(run, s); });
 }
 
+} // namespace unmix_tool
 } // namespace
 
 const tool::Definition tools::unmix{
@@ -200,6 +202,6 @@ const tool::Definition tools::unmix{
      {"gdal_hsi_unmix -method nnls -library-scale 10000 -rmse error.tif scene.img minerals.csv a.tif",
       "A library of reflectances beside a scene of integers, and how well it explains them"}},
     "",
-    declare};
+    unmix_tool::declare};
 
 } // namespace hsi

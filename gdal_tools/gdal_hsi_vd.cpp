@@ -16,6 +16,7 @@
 
 namespace hsi {
 namespace {
+namespace vd_tool {
 
 using tool::Content;
 
@@ -149,6 +150,7 @@ void declare(tool::Call& call) {
     call.body([&s](tool::Run& run) { run_vd(run, s); });
 }
 
+} // namespace vd_tool
 } // namespace
 
 const tool::Definition tools::vd{
@@ -162,6 +164,6 @@ const tool::Definition tools::vd{
      {"gdal_hsi_vd -method hysime scene.img", "Without a false-alarm probability"},
      {"gdal_hsi_vd -json scene.img | python3 -m json.tool", "For programs"}},
     "",
-    declare};
+    vd_tool::declare};
 
 } // namespace hsi
