@@ -3,7 +3,8 @@
 # a third of the compiler's time in a build without optimisation. Off by default, since ccache keeps no object that was made
 # with them, and since a source that lacks an include has to be noticed; the presets of the sanitizers, which are built once
 # and by CI, turn it on.
-option(HSI_PRECOMPILE "Precompile the headers that most sources include" OFF)
+# TESTS: for the sources of tests alone; what is tested is built as users build it.
+set(HSI_PRECOMPILE OFF CACHE STRING "Precompile the headers that most sources include: OFF, TESTS or ON")
 
 set(HSI_PRECOMPILED_HEADERS
   <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstdio> <cstdlib> <cstring> <filesystem> <fstream> <functional>
@@ -17,6 +18,9 @@ function(hsi_precompile target)
     return()
   endif()
   get_target_property(type ${target} TYPE)
+  if(HSI_PRECOMPILE STREQUAL "TESTS" AND NOT type STREQUAL EXECUTABLE)
+    return()
+  endif()
   if(type STREQUAL EXECUTABLE)
     set(owner hsi_precompiled_for_executables)
   else()

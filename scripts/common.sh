@@ -23,6 +23,11 @@ find_nvcc() {
     return 1
 }
 
+# GoogleTests against slow references, most with one thread: what they let the code do others let it do, too, in several
+# tilings on several threads. Sanitizers leave them out where time is short.
+slow_references='*Reference*:*AreLibsvms:*KnownOptimum*:*EqualsTheOrderedProduct*:*WithoutATrace:*WindowAgrees*'
+slow_references+=':*ConvergedPenalty:*OnBothBorders:*AreNoOtherThing'
+
 # True when the driver shows at least one GPU.
 have_gpu() { command -v nvidia-smi >/dev/null && [[ $(nvidia-smi -L 2>/dev/null) == *"GPU 0"* ]]; }
 
