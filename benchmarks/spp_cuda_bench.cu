@@ -10,7 +10,9 @@
 #include "spp/spp_cuda_kernels.cuh"
 #include "spp_published.cuh"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

@@ -12,6 +12,7 @@
 #include <gdal_priv.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 

@@ -7,6 +7,7 @@
 
 #include "raster/scene_metadata.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>

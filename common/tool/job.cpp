@@ -4,6 +4,8 @@
 #include "core/process_limits.h"
 #include "math/simd_target.h"
 
+#include <algorithm>
+
 namespace hsi::tool {
 namespace {
 

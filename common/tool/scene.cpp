@@ -5,6 +5,8 @@
 #include "core/error.h"
 #include "parallel/ranks.h"
 
+#include <algorithm>
+
 namespace hsi::tool {
 
 void check_spectrum(const raster::RasterSource& source, const std::string& what) {

@@ -10,6 +10,7 @@
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace hsi::atdca {

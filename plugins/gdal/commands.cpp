@@ -25,6 +25,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <limits>
 #include <map>
 #include <memory>

@@ -17,6 +17,7 @@
 #include <dlfcn.h>
 
 #include <exception>
+#include <functional>
 #include <new>
 #include <utility>
 

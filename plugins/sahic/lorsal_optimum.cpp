@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 extern "C" void dpotrf_(const char* triangle, const int* n, double* a, const int* lda, int* info);
 

@@ -3,6 +3,7 @@
 
 #include "stream/shared.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

@@ -13,7 +13,8 @@ The rules, also told in docs/architecture.md:
   and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
   characters (but for rows of tables, which Markdown cannot break). A tool's file has at most 250 lines, a function 100, one
-of a kernel 150, unless "Long because" stands in the comment before it.
+of a kernel 150, unless "Long because" stands in the comment before it. What other headers of the standard library bring along by
+accident (STANDARD) a source or its own header includes: the next compiler's headers bring less.
 """
 import pathlib
 import re
@@ -32,6 +33,22 @@ COMMON = {  # room -> the rooms whose headers it may include
     "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
     "host": {"core", "parallel", "math", "raster", "tool", "host"},
 }
+STANDARD = {
+    "algorithm": "all_of any_of binary_search clamp copy copy_n count count_if equal fill fill_n find find_if generate is_sorted "
+                 "lower_bound max max_element min min_element minmax_element mismatch none_of nth_element partial_sort "
+                 "remove_if reverse rotate shuffle sort stable_sort swap_ranges transform unique upper_bound",
+    "cmath": "ceil fabs floor fmod frexp hypot isfinite isinf isnan ldexp llround lround nextafter pow round sqrt trunc",
+    "cstdlib": "atoi getenv strtod strtol strtoll strtoul strtoull",
+    "cstring": "memcmp memcpy memmove memset strcmp strlen",
+    "functional": "function",
+    "iterator": "back_inserter",
+    "limits": "numeric_limits",
+    "numeric": "accumulate gcd inner_product iota lcm partial_sum",
+    "sstream": "istringstream ostringstream stringstream",
+    "stdexcept": "invalid_argument logic_error out_of_range runtime_error",
+}
+HEADER_OF = {name: header for header, names in STANDARD.items() for name in names.split()}
+STANDARD_NAME = re.compile(r"\bstd::(%s)\b" % "|".join(HEADER_OF))
 FOLDERS = ("common", "plugins", "gdal_tools", "tests", "benchmarks")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 GDAL = re.compile(r"^(gdal|ogr|cpl_|vrtdataset|memdataset|rawdataset)[^/]*\.h$")
@@ -42,6 +59,11 @@ FETCH = re.compile(r"FetchContent|ExternalProject|file\s*\(\s*DOWNLOAD|https?://
 def spdx_missing(lines):
     head = lines[1:2] if lines and lines[0].startswith("#!") else lines[:1]
     return not (head and "SPDX-License-Identifier: MIT" in head[0])
+
+
+def outside_text(line):
+    """The line without its comment and what its strings say."""
+    return re.sub(r'"(\\.|[^"\\])*"|//.*', '""', line)
 
 
 def check_include(root, path, kind, name):
@@ -159,6 +181,27 @@ def outside_code(lines):
             yield number, line
 
 
+def check_standard(root, path, lines):
+    """Names of the standard library without their header, one breach for each header."""
+    included, found, headers = set(), [], [lines]
+    for line in lines:
+        match = INCLUDE.match(line)
+        if not match or match[1] != '"' or not path.stem.startswith(pathlib.Path(match[2]).stem):
+            continue
+        for folder in (root / path.parent, *(root / f for f in FOLDERS)):
+            if (folder / match[2]).is_file():
+                headers.append((folder / match[2]).read_text(encoding="utf-8").splitlines())
+                break
+    for header in headers:
+        included.update(m[2] for m in map(INCLUDE.match, header) if m and m[1] == "<")
+    for number, line in enumerate(lines, 1):
+        for name in STANDARD_NAME.findall(outside_text(line)):
+            if HEADER_OF[name] not in included:
+                found.append((path, number, "std::%s is <%s>'s, which is not included" % (name, HEADER_OF[name])))
+                included.add(HEADER_OF[name])
+    return found
+
+
 def anchors(lines):
     """What headings are called in links, as GitHub and others make it: lower case, no punctuation, dashes for spaces."""
     found = {}
@@ -228,6 +271,8 @@ def check_tree(root):
             found.append((path, 1, "no room of common/ is known for this file"))
             continue
         found += check_sizes(path, lines)
+        if source:
+            found += check_standard(root, path, lines)
         for number, line in enumerate(lines, 1):
             if build and FETCH.search(line):
                 found.append((path, number, "nothing is fetched while building"))
@@ -252,7 +297,7 @@ def self_test():
         "common/raster/source.cpp": '#include <gdal_priv.h>\n#include "stream/pipeline.h"\n',
         "common/tool/run.h": "#pragma once\n#include <cpl_error.h>\n",
         "common/host/terminal.h": '#pragma once\n#include "tool/run.h"\n',
-        "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n',
+        "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n#include <algorithm>\n',
         "gdal_tools/catalogue.h": '#pragma once\n',
         "plugins/gdal/commands.cpp": '#include "catalogue.h"\n#include "host/terminal.h"\n#include <gdalalgorithm.h>\n',
         "plugins/spp/spp_simd.h": '#pragma once\n',
@@ -262,6 +307,7 @@ def self_test():
         "plugins/spp/lambda.cpp": "int f() {\n%s}\n" % ("    const auto g = [&](int a) {\n        ++a;\n    };\n" * 30),
         "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n',
         "gdal_tools/gdal_hsi_spp.cpp": '#include "tool/run.h"\n#include "spp/spp.h"\n',
+        "plugins/spp/spp.cpp": '#include "spp/spp.h"\n// std::max\nint a = std::min(1, 2); // std::sort\n',
         "benchmarks/peers.cuh": "#pragma once\n",
         "benchmarks/spp_bench.cu": '#include "peers.cuh"\n#include "spp/spp_simd.h"\n',
         "tests/support/cube.h": "#pragma once\n",
@@ -300,6 +346,7 @@ def self_test():
         "a long function": {"plugins/spp/a.cpp": "/// What it does.\nint f(int a,\n      int b) {\n%s}\n" % ("    ++a;\n" * 101)},
         "a long method": {"plugins/spp/a.cpp": "struct A {\n    void f() {\n%s    }\n};\n" % ("        ++a;\n" * 101)},
         "a long kernel": {"plugins/spp/a.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 151)},
+        "a standard name without its header": {"common/core/a.cpp": "#include <vector>\nint a = std::max(1, 2);\n"},
         "a fetch": {"cmake/X.cmake": "include(FetchContent)\n"},
     }
 

@@ -4,6 +4,7 @@
 #include "raster/spectral_library.h"
 #include "fuzz/fuzz.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace {

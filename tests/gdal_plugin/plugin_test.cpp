@@ -16,12 +16,16 @@
 #include <cpl_vsi.h>
 #include <gdal_priv.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <fstream>
+#include <functional>
+#include <limits>
 #include <mutex>
 #include <new>
 #include <random>
+#include <stdexcept>
 #include <thread>
 
 namespace hsi::plugin {

@@ -18,6 +18,9 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <functional>
+#include <sstream>
+#include <stdexcept>
 
 #include <cmath>
 #include <cstdlib>

@@ -5,9 +5,11 @@
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace hsi::test {
 namespace {

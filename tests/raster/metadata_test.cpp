@@ -7,6 +7,8 @@
 
 #include <ogr_spatialref.h>
 
+#include <cmath>
+
 namespace hsi::test {
 namespace {
 

@@ -4,6 +4,7 @@
 
 #include "support/memory_cube.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "stream/cube_source.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
