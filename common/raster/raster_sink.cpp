@@ -326,7 +326,9 @@ void RasterSink::commit() {
     if (s.elsewhere) return;
     s.blocks.reset();
     s.discard_unwritable_stdout();
-    const bool closed = close_written(std::move(s.dataset), !s.raw);
+    // Into an archive GDAL writes from front to back: there is no reading.
+    const bool closed =
+        close_written(std::move(s.dataset), !s.raw && (s.copies() || is_local(s.options.path)));
     check();
     if (!closed) throw s.failure("not all of it got to the disk");
     if (s.copies()) {

@@ -144,7 +144,7 @@ void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
     DatasetHandle copy(target.driver->CreateCopy(path.c_str(), from.get(), FALSE, list.List(), go_on, this));
     if (cancelled()) throw Cancelled();
     if (!copy) throw failure(errors.text());
-    const bool closed = close_written(std::move(copy));
+    const bool closed = close_written(std::move(copy), is_local(path));
     if (errors.any() || !closed) throw failure(errors.text("not all of it got to the disk"));
     if (streamed.empty()) return;
     check_written(streamed);

@@ -6,6 +6,7 @@
 #include <cpl_string.h>
 
 #include <cctype>
+#include <cstdint>
 #include <utility>
 
 namespace hsi::raster {
@@ -63,11 +64,16 @@ std::string WrittenRaster::fault(const stream::CubeShape& shape, GDALDataType ty
 bool WrittenRaster::lacks_blocks() const {
     GDALDataset& whole = *m_parts.front();
     if (!EQUAL(whole.GetDriverName(), "GTiff")) return false;
-    for (int b = 1; b <= whole.GetRasterCount(); ++b)
-        if (whole.GetRasterBand(b)->GetDataCoverageStatus(0, 0, whole.GetRasterXSize(),
-                                                          whole.GetRasterYSize(), 0, nullptr) &
-            GDAL_DATA_COVERAGE_STATUS_EMPTY)
-            return true;
+    const char* const interleave = whole.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
+    const int planes = interleave != nullptr && EQUAL(interleave, "PIXEL") ? 1 : whole.GetRasterCount();
+    for (int b = 1; b <= planes; ++b) {
+        GDALRasterBand& plane = *whole.GetRasterBand(b);
+        int w = 0, h = 0;
+        plane.GetBlockSize(&w, &h);
+        for (int y = 0; y * int64_t{h} < plane.GetYSize(); ++y)
+            for (int x = 0; x * int64_t{w} < plane.GetXSize(); ++x)
+                if (!plane.GetMetadataItem(CPLSPrintf("BLOCK_OFFSET_%d_%d", x, y), "TIFF")) return true;
+    }
     return false;
 }
 

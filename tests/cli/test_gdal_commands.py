@@ -106,7 +106,8 @@ def test_usage_tells_the_definition(tool):
             assert str(there["default"]) in (argument["default"], f"{argument['default']}.0") or \
                 float(there["default"]) == float(argument["default"])
         if argument["values"] > 1:
-            assert (there["min_count"], there["max_count"]) == (argument["values"],) * 2
+            most = 2**31 - 1 if argument["repeatable"] else argument["values"]
+            assert (there["min_count"], there["max_count"]) == (argument["values"], most)
     assert positional == [n for n in positional if n in done(command(name, "--help")).splitlines()[0].lower().replace("<", "").replace(">", "")]
     assert not [n for n in arguments if n.startswith("option-")], "a name of one letter needs an alias"
     assert "output-string" in {one["name"] for one in described["output_arguments"]}
