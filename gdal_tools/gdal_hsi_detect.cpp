@@ -104,6 +104,7 @@ bool leave_out_empty(tool::Run& run, std::shared_ptr<raster::RasterSource>& sour
 void detect_at_once(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
                     tools::DetectTargets& targets, const detect::PixelMask* mask) {
     const detect::Decision decision{!s.map.empty(), s.threshold};
+    if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     for (bool again = false;; again = true) {
         auto outputs = tools::detect_outputs(run, s, source->shape(), targets.names());
         auto spectra = targets.at(*source);

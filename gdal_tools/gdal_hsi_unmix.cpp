@@ -153,6 +153,9 @@ void run_unmix(tool::Run& run, const Settings& s) {
     tool::check_spectrum(*scene, "unmixing");
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     auto library = tools::spectra_for_scene(run, "library", s.library, s.library_scale, "Unmixing", scene);
+    if (const auto all = scene->bands();
+        raster::RasterSink::is_virtual(run.options().destination) && tool::leave_out_unseen_bands(run, scene))
+        library = tools::without_lost_bands(library, all, *scene);
     if (unmix_scene(run, s, scene, library, 1)) return;
     // Perhaps a band without a single value spoils every pixel. The library may have no wavelengths: what was
     // found for the whole scene is cut.

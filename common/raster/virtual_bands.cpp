@@ -69,6 +69,8 @@ class Writer {
                                                                   : bands.size();
         if (masks > 0) add_attribute(arguments, "masks", std::to_string(masks));
         if (m_no_value) add_attribute(arguments, "dst_nodata", number(*m_no_value));
+        if (const char* type = CPLGetXMLValue(node, "dataType", "Float32"); !EQUAL(type, "Float32"))
+            add_attribute(arguments, "dst_type", type);
         // Float32 holds what the tools compute with; comparing with nodata may need more.
         bool wide = false;
         for (const int b : bands)

@@ -4,8 +4,10 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
+#include "stream/band_statistics.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace hsi::tool {
 
@@ -35,6 +37,27 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
                                        {"halo", plan.halo()},
                                        {"lanes", plan.lanes()},
                                        {"buffer_bytes", bytes}};
+}
+
+bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& source) {
+    const auto shape = source->shape();
+    const int64_t width = std::min<int64_t>(shape.samples, 512), windows = std::min<int64_t>(shape.lines, 32);
+    std::vector<float> values(static_cast<size_t>(shape.bands * width));
+    const auto view = CubeView<float>::packed(values.data(), shape.bands, 1, width);
+    std::vector<char> seen(static_cast<size_t>(shape.bands), 0);
+    const auto reader = source->open_reader();
+    for (int64_t k = 0; k < windows; ++k) {
+        reader->read({(shape.samples - width) / 2, (2 * k + 1) * shape.lines / (2 * windows), width, 1},
+                     view);
+        for (int b = 0; b < shape.bands; ++b)
+            for (int64_t i = 0; i < width && !seen[static_cast<size_t>(b)]; ++i)
+                seen[static_cast<size_t>(b)] = std::isfinite(view.row(b, 0)[i]);
+        if (std::find(seen.begin(), seen.end(), 0) == seen.end()) return false;
+    }
+    if (run.options().dry_run) return false;
+    stream::BandStatisticsScan scan(shape.bands);
+    run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0)));
+    return run.leave_out_empty_bands(source, scan.result().empty_bands());
 }
 
 void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {

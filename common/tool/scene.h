@@ -19,6 +19,11 @@ namespace hsi::tool {
 /// Throws UsageError for a scene of one band: `what` ("SPP", "PCA") needs spectra.
 void check_spectrum(const raster::RasterSource& source, const std::string& what);
 
+/// For an output that no pass computes (a VRT): leaves out the bands without a single value, as a pass that
+/// finds no valid pixel would. A few windows show most scenes to have none; else all of it is read. \return
+/// true when some were left out.
+bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& source);
+
 /// The same scene with only the bands whose indices (0-based, rising) are listed; the source itself when
 /// these are all.
 std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::RasterSource>& source,

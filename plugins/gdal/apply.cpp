@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "gdal/lanes.h"
 #include "parallel/threads.h"
+#include "raster/store_convert.h"
 
 #include <cpl_conv.h>
 #include <cpl_multiproc.h>
@@ -12,6 +13,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -154,27 +156,38 @@ float* finish(const Function& f, Lane& lane) {
     return values;
 }
 
-/// Writes `count` values of consecutive pixels of one line.
-void store(float* values, int64_t count, double replacement, GDALDataType type, char* to, int space) {
+/// How a file of the tools would hold the values (raster::StoreRule): those that meet nodata move to their
+/// neighbour. Classes stay what they are.
+raster::StoreRule rule_of(const Function& f) {
+    std::optional<raster::NodataValue> nothing;
+    if (!f.classes && !std::isnan(f.no_value)) {
+        nothing.emplace();
+        nothing->real = f.no_value;
+    }
+    return {f.classes ? GDT_Float32 : f.stored_type, nothing};
+}
+
+/// Writes `count` values of consecutive pixels of one line, in the type that is asked for.
+void store(float* values, int64_t count, const Function& f, const raster::StoreRule& rule,
+           std::vector<char>& scratch, GDALDataType type, char* to, int space) {
     const auto n = static_cast<size_t>(count);
-    if (type == GDT_Float32) {
-        const auto nothing = static_cast<float>(replacement);
-        if (space == sizeof(float)) {
-            auto* const out = reinterpret_cast<float*>(to);
-            for (size_t i = 0; i < n; ++i)
-                out[i] = std::isnan(values[i]) ? nothing : values[i];
-            return;
-        }
-        for (size_t i = 0; i < n; ++i)
-            values[i] = std::isnan(values[i]) ? nothing : values[i];
-        GDALCopyWords64(values, GDT_Float32, sizeof(float), to, type, space, count);
+    if (!rule.floats()) {
+        scratch.resize(n * rule.sample_bytes());
+        rule.store(values, n, scratch.data());
+        GDALCopyWords64(scratch.data(), rule.type(), static_cast<int>(rule.sample_bytes()), to, type, space,
+                        count);
         return;
     }
-    GDALCopyWords64(values, GDT_Float32, sizeof(float), to, type, space, count);
-    for (size_t i = 0; i < n; ++i)
-        if (std::isnan(values[i]))
-            GDALCopyWords64(&replacement, GDT_Float64, 0, to + static_cast<ptrdiff_t>(i) * space, type, space,
-                            1);
+    if (f.classes && !std::isnan(f.no_value)) {
+        const auto nothing = static_cast<float>(f.no_value);
+        for (size_t i = 0; i < n; ++i)
+            values[i] = std::isnan(values[i]) ? nothing : values[i];
+    }
+    rule.finish(values, n);
+    if (type == GDT_Float32 && space == sizeof(float))
+        std::memcpy(to, values, n * sizeof(float));
+    else
+        GDALCopyWords64(values, GDT_Float32, sizeof(float), to, type, space, count);
 }
 
 } // namespace
@@ -186,8 +199,10 @@ void apply(const std::shared_ptr<const Function>& wanted, const PixelBuffers& b)
     const int bytes = GDALGetDataTypeSizeBytes(b.source_type);
     if (GDALDataTypeIsComplex(b.source_type))
         throw Error("the sources are complex numbers", "Set SourceTransferType to Float32.");
+    const raster::StoreRule rule = rule_of(f);
     for_slices(function, pixels, [&](Lane& lane, int64_t first) {
         const int64_t count = lane.count;
+        std::vector<char> scratch;
         const auto at = [&](int source) {
             return static_cast<const char*>(b.sources[source]) + first * bytes;
         };
@@ -200,7 +215,7 @@ void apply(const std::shared_ptr<const Function>& wanted, const PixelBuffers& b)
         for (int64_t done = 0; done < count;) {
             const int64_t line = (first + done) / b.width, sample = (first + done) % b.width;
             const int64_t run = std::min(count - done, b.width - sample);
-            store(values + done, run, f.no_value, b.out_type,
+            store(values + done, run, f, rule, scratch, b.out_type,
                   static_cast<char*>(b.out) + line * b.line_space + sample * b.pixel_space, b.pixel_space);
             done += run;
         }
@@ -237,11 +252,15 @@ void apply_interleaved(const std::shared_ptr<const Function>& wanted, const floa
         for (int k = 0; k < out_bands; ++k) {
             const float* const values = lane.result(f.output, f.band < 0 ? k : f.band);
             float* const to = out + first * out_bands + k;
-            for (int64_t i = 0; i < count; ++i)
-                to[i * out_bands] = std::isnan(values[i]) ? replacement[static_cast<size_t>(k)]
-                                    : f.factor != 1
-                                        ? static_cast<float>(static_cast<double>(values[i]) * f.factor)
-                                        : values[i];
+            const float none = replacement[static_cast<size_t>(k)];
+            const float beside = f.classes || std::isnan(none) ? none
+                                 : none == 0                   ? std::numeric_limits<float>::min()
+                                                               : std::nextafter(none, 0.0F);
+            for (int64_t i = 0; i < count; ++i) {
+                const float value =
+                    f.factor != 1 ? static_cast<float>(static_cast<double>(values[i]) * f.factor) : values[i];
+                to[i * out_bands] = std::isnan(value) ? none : value == none ? beside : value;
+            }
         }
     });
 }

@@ -5,9 +5,12 @@
 #include "gdal/arguments.h"
 #include "stream/operation.h"
 
+#include <gdal.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
+
 #include <limits>
 #include <memory>
 #include <optional>
@@ -58,6 +61,7 @@ struct Function {
     int masks = 0;                             ///< further sources: 0 there means "no value"
     std::vector<std::optional<double>> nodata; ///< one a band
     double no_value = std::numeric_limits<double>::quiet_NaN();
+    GDALDataType stored_type = GDT_Float32; ///< the band's: values are rounded and clamped to it
 };
 
 struct Definition {
@@ -79,8 +83,8 @@ struct Step {
 };
 const std::vector<Step>& steps();
 
-/// Completes what every function takes (nodata, masks, dst_nodata) and refuses unknown arguments. sources: of
-/// GDAL, masks included.
+/// Completes what every function takes (nodata, masks, dst_nodata, dst_type) and refuses unknown arguments.
+/// sources: of GDAL, masks included.
 Function understand(const Definition& definition, const Arguments& arguments, int sources);
 
 } // namespace hsi::plugin

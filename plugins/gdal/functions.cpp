@@ -453,7 +453,11 @@ Function step_mlr(const Arguments& a, int bands) {
         "nodata",                                                                                            \
         "value that stands for no value in the sources: one, or one a source (none: there is none)")         \
     HSI_ARGUMENT("masks", "number of last sources that are masks: 0 there means no value")                   \
-    HSI_ARGUMENT("dst_nodata", "what pixels without a value get")
+    HSI_ARGUMENT("dst_nodata",                                                                               \
+                 "what pixels without a value get; a value that equals it moves to its neighbour")           \
+    HSI_ARGUMENT("dst_type",                                                                                 \
+                 "type of the band: values are rounded and clamped to it before they are compared with "     \
+                 "dst_nodata (default: Float32)")
 #define HSI_LIBRARY                                                                                          \
     HSI_ARGUMENT("library", "file of spectra: ENVI spectral library or CSV")                                 \
     HSI_ARGUMENT("select", "spectra of the library: names or numbers from 1, separated by semicolons")
@@ -584,6 +588,12 @@ Function understand(const Definition& definition, const Arguments& a, int source
         f.no_value = value("dst_nodata", a.text("dst_nodata"));
     else if (f.classes)
         f.no_value = 0;
+    if (a.has("dst_type")) {
+        f.stored_type = GDALGetDataTypeByName(a.text("dst_type").c_str());
+        if (f.stored_type == GDT_Unknown || GDALDataTypeIsComplex(f.stored_type))
+            a.refuse("the argument 'dst_type' is '" + a.text("dst_type") + "'",
+                     "Give the name of the band's type, for instance Byte or Int16.");
+    }
     a.refuse_others();
     return f;
 }
