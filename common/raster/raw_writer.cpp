@@ -16,7 +16,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr size_t piece_bytes = 256 * 1024;
+constexpr size_t write_piece_bytes = 256 * 1024;
 
 std::string reason() { return std::strerror(errno); }
 
@@ -74,7 +74,7 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t samples = static_cast<size_t>(core.w), row_bytes = samples * m_rule.sample_bytes();
     const bool direct = m_rule.floats() && !m_raw.swapped;
-    std::vector<char> scratch(direct ? 0 : std::max(row_bytes, piece_bytes));
+    std::vector<char> scratch(direct ? 0 : std::max(row_bytes, write_piece_bytes));
     size_t used = 0;
     if (m_rule.floats())
         for (int band = 0; band < m_bands; ++band)
@@ -121,7 +121,7 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
 void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t bands = static_cast<size_t>(m_bands), across = static_cast<size_t>(core.w);
-    const size_t chunk = std::clamp<size_t>(piece_bytes / (bands * sizeof(float)), 1, across);
+    const size_t chunk = std::clamp<size_t>(write_piece_bytes / (bands * sizeof(float)), 1, across);
     std::vector<float> floats(chunk * bands);
     std::vector<double> stored(m_rule.floats() ? 0
                                                : chunk * bands); // wide enough for every type, and aligned
