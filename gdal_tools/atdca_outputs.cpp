@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "raster/labels.h"
+#include "second_scene.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -182,6 +183,7 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
         throw Error("-original " + path + " is " + scene_size(b) + ", " + source.path() + " is " +
                         scene_size(a),
                     "Give the cube that src was made from.");
+    check_same_place(run, "-original", *original, source);
     return original;
 }
 

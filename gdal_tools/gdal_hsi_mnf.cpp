@@ -128,7 +128,7 @@ void run_mnf(tool::Run& run, const Settings& settings) {
     if (settings.apply_file.empty())
         run_fit(run, settings, computing, source);
     else if (settings.inverse)
-        tools::invert_model(run, settings, computing, source, model);
+        tools::invert_model(run, settings, computing, source, model, "MNF");
     else
         tools::apply_model(
             run, settings, computing, source, model,

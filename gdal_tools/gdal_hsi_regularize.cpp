@@ -9,6 +9,7 @@
 #include "raster/output_set.h"
 #include "sahic/probabilities.h"
 #include "sahic/scene_scan.h"
+#include "second_scene.h"
 #include "stream/stacked_source.h"
 #include "tool/classification.h"
 #include "tool/scene.h"
@@ -91,6 +92,7 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const Settings&
                         " pixels, but the probabilities have " + std::to_string(a.samples) + "x" +
                         std::to_string(a.lines),
                     "Give the scene that they were made from.");
+    tools::check_same_place(run, "-scene", *scene, source);
     return scene;
 }
 
@@ -208,7 +210,7 @@ void declare(tool::Call& call) {
     tools::add_field_options(call, s).from(0);
     call.input(
         "scene", s.scene, Content::raster,
-        "Keep the edges of the scene FILE, of the same size: where it changes much, probabilities may");
+        "Keep the edges of the scene FILE, on the same grid: where it changes much, probabilities may");
     call.input(
         "labels", s.labels.path, Content::labels,
         "Pixels whose class is known and stays, class k that of band k: the raster or vector file FILE");

@@ -45,6 +45,11 @@ raster::OutputSpec band_spec(const stream::CubeShape& scene, const model::ModelB
             band.metadata["wavelength"] = text;
             band.metadata["wavelength_units"] = "Nanometers";
         }
+        if (!model.value_scale.empty()) {
+            band.scale = model.value_scale[b];
+            band.offset = model.value_offset[b];
+        }
+        band.unit = model.value_unit;
         spec.bands.push_back(band);
     }
     return spec;

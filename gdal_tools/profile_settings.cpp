@@ -161,7 +161,10 @@ raster::OutputSpec profile_raster(const stream::CubeShape& scene, const ProfileS
     for (size_t i = 0; i < components.size(); ++i)
         for (const auto& name : names) {
             raster::BandSpec band{components[i], {{"component", std::to_string(i + 1)}}};
-            if (!name.empty()) band.description += " " + name;
+            if (!name.empty())
+                band.description += " " + name;
+            else if (s.no_pca)
+                band.like_band = static_cast<int>(i);
             spec.bands.push_back(std::move(band));
         }
     auto& m = spec.metadata;

@@ -1,7 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "projection_stage.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string>
+#include <utility>
+
 namespace hsi::tools {
+namespace {
+
+/// "MNF3" of "MNF3 (filtered)": what a component of any of the tools is called; empty: it is none.
+std::string component_name(const std::string& band) {
+    for (const char* letters : {"PC", "MNF"}) {
+        const size_t begin = std::char_traits<char>::length(letters);
+        if (band.compare(0, begin, letters) != 0) continue;
+        const size_t end = std::min(band.find_first_not_of("0123456789", begin), band.size());
+        if (end > begin) return band.substr(0, end);
+    }
+    return {};
+}
+
+} // namespace
 
 void add_component_count(tool::Call& call, ProjectionSettings& s) {
     call.option("nc", s.components,
@@ -36,6 +56,24 @@ void add_model_options(tool::Call& call, ProjectionSettings& s) {
             throw UsageError("-model does not go with -apply: no new model is made",
                              "Leave one of them out.");
     });
+}
+
+void check_components(const raster::RasterSource& source, const std::string& name) {
+    const auto names = source.band_names();
+    const auto wavelengths = source.wavelengths_nm();
+    for (size_t k = 0; k < names.size(); ++k) {
+        const std::string wanted = name + std::to_string(k + 1), found = component_name(names[k]),
+                          band = source.path() + ": band " + std::to_string(source.bands()[k]) + " ";
+        if (!wavelengths.empty() && std::isfinite(wavelengths[k]))
+            throw Error(
+                band + "has a wavelength: a band of a scene, while -inverse wants component " + wanted,
+                "Give the components that were made with the model; a scene is turned into components "
+                "by the same command without -inverse.");
+        if (!found.empty() && found != wanted)
+            throw Error(band + "is called " + names[k] + ", while -inverse wants component " + wanted,
+                        "Give the components that were made with the model, from the first on (-b, -nc); "
+                        "gdal_hsi_pca makes PC1, PC2 .., gdal_hsi_mnf MNF1, MNF2 ...");
+    }
 }
 
 void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSource& cube,

@@ -62,10 +62,14 @@ void apply_model(tool::Run& run, const ProjectionSettings& settings, PcaComputin
     check.tell(run);
 }
 
-/// -apply -inverse.
+/// That bands may be the components `name` 1, 2 .. ("MNF"): none has a wavelength, and where a name begins
+/// like that of a component, it is the one that belongs there. Throws Error naming the band.
+void check_components(const raster::RasterSource& source, const std::string& name);
+
+/// -apply -inverse; `name` is that of the components.
 template <class Model>
 void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputing& computing,
-                  std::shared_ptr<raster::RasterSource> source, const Model& model) {
+                  std::shared_ptr<raster::RasterSource> source, const Model& model, const char* name) {
     const int nc = settings.components_given ? settings.components : source->shape().bands;
     const int most = std::min(model.components, source->shape().bands);
     if (nc < 1 || nc > most)
@@ -76,6 +80,7 @@ void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputi
     std::vector<int> first(static_cast<size_t>(nc));
     std::iota(first.begin(), first.end(), 0);
     source = tool::only_bands(source, first);
+    check_components(*source, name);
     const auto spec = band_spec(source->shape(), model);
     check_output(run, spec, *source);
     run_transform(run, computing, *source, *source, reconstruction(model, nc), spec, "reconstruction", 1.0);

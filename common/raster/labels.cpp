@@ -42,6 +42,17 @@ bool same_srs(const std::string& a, const std::string& b) {
     return first.IsSame(&second, options);
 }
 
+bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines) {
+    const double pixel = std::max(std::hypot(a[1], a[4]), std::hypot(a[2], a[5]));
+    for (const double x : {0.0, static_cast<double>(samples)})
+        for (const double y : {0.0, static_cast<double>(lines)})
+            for (const size_t k : {size_t{0}, size_t{3}})
+                if (!(std::fabs((a[k] - b[k]) + (a[k + 1] - b[k + 1]) * x + (a[k + 2] - b[k + 2]) * y) <=
+                      1e-3 * pixel))
+                    return false;
+    return true;
+}
+
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path) {
     OGRSpatialReference source = srs_from(from), target = srs_from(to);
     const GdalErrors errors;
@@ -72,6 +83,13 @@ Grid grid_of(const RasterSource& source) {
     }
     grid.srs_wkt = source.srs_wkt();
     return grid;
+}
+
+bool same_grid(const Grid& a, const Grid& b) {
+    if (a.samples != b.samples || a.lines != b.lines) return false;
+    if (!a.geotransform || !b.geotransform) return true;
+    return same_srs(a.srs_wkt, b.srs_wkt) &&
+           same_geotransform(*a.geotransform, *b.geotransform, a.samples, a.lines);
 }
 
 std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {

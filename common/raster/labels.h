@@ -37,6 +37,9 @@ struct Grid {
     std::string owner = "the scene"; ///< whose it is, for messages
 };
 Grid grid_of(const RasterSource& source);
+/// By that rule, but an SRS that is unknown is no difference, and where one of the two has no geotransform
+/// nothing but the size is compared.
+bool same_grid(const Grid& a, const Grid& b);
 
 struct LabelOptions {
     std::string path;

@@ -29,6 +29,8 @@ using Transformation = std::unique_ptr<OGRCoordinateTransformation, DestroyTrans
 std::string wkt_of(const OGRSpatialReference* srs);
 /// True also when one of them is unknown.
 bool same_srs(const std::string& a, const std::string& b);
+/// At the corners of `samples` x `lines` pixels, to a thousandth of a pixel.
+bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines);
 /// For coordinates of the SRS `from`; path: for messages. Throws Error when there is no way.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
 

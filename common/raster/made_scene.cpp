@@ -47,6 +47,9 @@ std::optional<SceneMetadata> made_scene(const OutputSpec& spec) {
         if (static_cast<size_t>(b) < spec.bands.size()) {
             const BandSpec& from = spec.bands[static_cast<size_t>(b)];
             band.description = from.description;
+            band.scale = from.scale;
+            band.offset = from.offset;
+            band.unit = from.unit;
             for (const auto& [key, value] : from.metadata)
                 band.domains[""].push_back(key + "=" + value);
             band.wavelength = item(from.metadata, "wavelength");

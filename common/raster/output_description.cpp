@@ -82,6 +82,17 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band) {
     band.SetDefaultRAT(&table);
 }
 
+void describe_band(const BandSpec& spec, const SceneMetadata* scene, GDALRasterBand& band) {
+    if (scene != nullptr && spec.like_band >= 0)
+        write_scene_band(*scene, static_cast<size_t>(spec.like_band), band);
+    if (!spec.description.empty()) band.SetDescription(spec.description.c_str());
+    if (spec.scale) band.SetScale(*spec.scale);
+    if (spec.offset) band.SetOffset(*spec.offset);
+    if (!spec.unit.empty()) band.SetUnitType(spec.unit.c_str());
+    for (const auto& [key, value] : spec.metadata)
+        band.SetMetadataItem(key.c_str(), value.c_str());
+}
+
 } // namespace
 
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
@@ -114,12 +125,8 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
             set_nodata(*dataset.GetRasterBand(b), *nodata, type);
     if (scene) write_scene(*scene, spec.same_bands, dataset);
     for (size_t k = 0; !spec.same_bands && k < spec.bands.size() && k < static_cast<size_t>(spec.shape.bands);
-         ++k) {
-        GDALRasterBand* band = dataset.GetRasterBand(static_cast<int>(k) + 1);
-        if (!spec.bands[k].description.empty()) band->SetDescription(spec.bands[k].description.c_str());
-        for (const auto& [key, value] : spec.bands[k].metadata)
-            band->SetMetadataItem(key.c_str(), value.c_str());
-    }
+         ++k)
+        describe_band(spec.bands[k], scene, *dataset.GetRasterBand(static_cast<int>(k) + 1));
     for (const auto& [key, value] : spec.metadata)
         dataset.SetMetadataItem(key.c_str(), value.c_str());
     if (!options.history.empty()) {

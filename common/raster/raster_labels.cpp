@@ -17,17 +17,6 @@
 namespace hsi::raster {
 namespace {
 
-bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines) {
-    const double pixel = std::max(std::hypot(a[1], a[4]), std::hypot(a[2], a[5]));
-    for (const double x : {0.0, static_cast<double>(samples)})
-        for (const double y : {0.0, static_cast<double>(lines)})
-            for (const size_t k : {size_t{0}, size_t{3}})
-                if (!(std::fabs((a[k] - b[k]) + (a[k + 1] - b[k + 1]) * x + (a[k + 2] - b[k + 2]) * y) <=
-                      1e-3 * pixel))
-                    return false;
-    return true;
-}
-
 void read_categories(GDALRasterBand& band, std::map<int, LabelClass>& legend) {
     const CPLStringList names(band.GetCategoryNames(), FALSE);
     for (int i = 1; i < names.Count() && i <= max_class; ++i)

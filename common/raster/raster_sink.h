@@ -42,6 +42,12 @@ struct OutputOptions {
 struct BandSpec {
     std::string description;                     ///< "PC1", "Alunite"
     std::map<std::string, std::string> metadata; ///< band metadata items
+    /// The band (0-based) of the like source that this one is, value for value: its metadata travel, before
+    /// what is said here. -1: none.
+    int like_band = -1;
+    /// number * scale + offset is what the number means; empty: nothing is said.
+    std::optional<double> scale = {}, offset = {};
+    std::string unit = {};
 };
 
 struct OutputSpec {

@@ -81,6 +81,10 @@ SceneMetadata read_scene(GDALDataset& dataset);
 /// closing.
 void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& destination);
 
+/// All that belongs to band `index` of the scene, into a band of a destination whose other bands are new
+/// ones.
+void write_scene_band(const SceneMetadata& scene, size_t index, GDALRasterBand& destination);
+
 /// The fields of scene.envi that hold for the output: lists cut to the kept bands in the kept order (or left
 /// out when the bands are new ones), nothing that describes the file's storage or georeference.
 EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands);

@@ -156,4 +156,9 @@ void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& to) {
     }
 }
 
+void write_scene_band(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
+    // Not even an ENVI header has the wavelengths: its list is of all bands or none.
+    write_band(scene.bands[index], spectral_texts(scene), index, false, to);
+}
+
 } // namespace hsi::raster

@@ -152,11 +152,71 @@ def test_the_inverse_gives_the_scene_back_and_fewer_components_a_smooth_one(scen
     assert float(gdal.Open(str(tmp_path / "smooth.tif")).GetRasterBand(2).GetMetadataItem("wavelength")) == 410
 
 
+def test_the_inverse_takes_components_only(scene, tmp_path):
+    model, y = tmp_path / "m.json", tmp_path / "y.tif"
+    succeed(mnf(scene, y, "-nc", 12, "-model", model))
+    succeed(run("gdal_hsi_pca", scene, tmp_path / "pc.tif", "-nc", 12, "-model", tmp_path / "pca.json"))
+    data = read(y)
+    fresh = write_scene(tmp_path / "fresh.tif", data[:4], driver="GTiff",
+                        names=["MNF1", "MNF2 (filtered)", "MNF3", "MNF4"])
+    bare = write_scene(tmp_path / "bare.tif", data[:4], driver="GTiff")
+    other = write_scene(tmp_path / "other.tif", data[:4], driver="GTiff", names=["a", "b", "c", "MNF"])
+    with assert_untouched(tmp_path):
+        for tool, saved, source, more, text in (
+                ("gdal_hsi_mnf", model, scene, (), "band 1 has a wavelength"),
+                ("gdal_hsi_mnf", model, scene, ("-b", "7,8"), "band 7 has a wavelength"),
+                ("gdal_hsi_mnf", model, tmp_path / "pc.tif", (), "band 1 is called PC1"),
+                ("gdal_hsi_mnf", model, y, ("-b", "1,3,2"), "band 3 is called MNF3"),
+                ("gdal_hsi_pca", tmp_path / "pca.json", y, ("-nc", 3), "band 1 is called MNF1"),
+                ("gdal_hsi_pca", tmp_path / "pca.json", scene, (), "band 1 has a wavelength")):
+            result = run(tool, "-apply", saved, "-inverse", *more, source, tmp_path / "n.tif")
+            assert result.code == 1 and text in first_error(result) and "Give the components" in result.err, result
+    succeed(mnf("-apply", model, "-inverse", "-nc", 4, y, tmp_path / "want.tif"))
+    for source in fresh, bare, other:
+        succeed(mnf("-apply", model, "-inverse", "-overwrite", source, tmp_path / "got.tif"))
+        assert np.array_equal(read(tmp_path / "got.tif"), read(tmp_path / "want.tif"))
+
+
+@pytest.mark.parametrize("tool", ["gdal_hsi_mnf", "gdal_hsi_pca"])
+@pytest.mark.parametrize("name", ["b.tif", "b.img", "b.vrt"])
+def test_the_inverse_has_scale_offset_and_unit_of_the_scene(tool, name, tmp_path):
+    data, source = made(), tmp_path / "s.tif"
+    write_scene(source, data, driver="GTiff", wavelengths=WAVELENGTHS)
+    dataset = gdal.Open(str(source), gdal.GA_Update)
+    for b in range(1, 13):
+        band = dataset.GetRasterBand(b)
+        band.SetScale(1e-4 * b)
+        band.SetOffset(-0.1)
+        band.SetUnitType("W/m2")
+    dataset = band = None
+
+    def values(path, count):
+        dataset = gdal.Open(str(path))
+        assert dataset.RasterCount == count
+        bands = [dataset.GetRasterBand(b + 1) for b in range(count)]
+        return [(band.GetScale(), band.GetOffset(), band.GetUnitType()) for band in bands]
+    succeed(run(tool, "-b", "2,3,5,9", "-nc", 4, "-model", tmp_path / "m.json", source, tmp_path / "y.tif"))
+    assert values(tmp_path / "y.tif", 4) == [(None, None, "")] * 4  # components have none of it
+    succeed(run(tool, "-apply", tmp_path / "m.json", "-inverse", "-of", {"tif": "GTiff", "img": "ENVI", "vrt": "VRT"}[name[2:]],
+                tmp_path / "y.tif", tmp_path / name))
+    found = values(tmp_path / name, 4)
+    assert np.allclose([f[0] for f in found], [2e-4, 3e-4, 5e-4, 9e-4], rtol=1e-12, atol=0)
+    assert [f[1:] for f in found] == [(-0.1, "W/m2")] * 4
+    if name != "b.vrt":  # the numbers are those that the scale is of
+        assert np.abs(read(tmp_path / name) - data[[1, 2, 4, 8]]).max() < 0.01
+    # A scene that tells nothing: nor does the inverse.
+    plain = write_scene(tmp_path / "plain.img", data)
+    succeed(run(tool, "-overwrite", "-model", tmp_path / "p.json", "-nc", 4, plain, tmp_path / "y.tif"))
+    succeed(run(tool, "-apply", tmp_path / "p.json", "-inverse", tmp_path / "y.tif", tmp_path / "plain.tif"))
+    assert values(tmp_path / "plain.tif", 12) == [(None, None, "")] * 12
+
+
 def test_a_vrt_computes_when_it_is_read(scene, tmp_path):
     succeed(mnf(scene, tmp_path / "y.vrt", "-nc", 3, "-model", tmp_path / "m.json"))
     text = (tmp_path / "y.vrt").read_text()
     assert text.count("hsi_project") == 3
-    succeed(mnf("-apply", tmp_path / "m.json", "-inverse", scene, tmp_path / "b.vrt", "-nc", 3))
+    succeed(mnf(scene, tmp_path / "y.tif", "-nc", 3))
+    succeed(mnf("-apply", tmp_path / "m.json", "-inverse", tmp_path / "y.tif", tmp_path / "b.vrt"))
     assert (tmp_path / "b.vrt").read_text().count("hsi_project") == 12
 
 

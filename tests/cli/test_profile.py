@@ -188,6 +188,41 @@ def test_memory_threads_and_tiles_change_nothing(scene, tmp_path):
     assert result.code == 1 and "-memory" in result.err and not (tmp_path / "d.tif").exists()
 
 
+@pytest.mark.parametrize("name", ["y.tif", "y.img"])
+def test_bands_of_the_scene_keep_what_is_said_of_them(name, tmp_path):
+    source = write_scene(tmp_path / "s.tif", np.round(cube(31, 24, 6, scale=400)), driver="GTiff", dtype="i2",
+                         wavelengths=[450 + 50 * b for b in range(6)], nodata=-9999)
+    dataset = gdal.Open(source, gdal.GA_Update)
+    for b in range(1, 7):
+        band = dataset.GetRasterBand(b)
+        band.SetScale(1e-4 * b)
+        band.SetOffset(-0.1)
+        band.SetUnitType("W/m2")
+        band.SetMetadataItem("fwhm", str(9 + b))
+        band.SetMetadataItem("detector", "VNIR")
+    dataset = band = None
+    of = "GTiff" if name.endswith("tif") else "ENVI"
+
+    def told(path):
+        dataset = gdal.Open(str(path))
+        bands = [dataset.GetRasterBand(b + 1) for b in range(dataset.RasterCount)]
+        items = [band.GetMetadata() for band in bands]
+        return [(band.GetScale(), band.GetOffset(), band.GetUnitType()) +
+                tuple(i.get(k) for k in ("wavelength", "wavelength_units", "fwhm", "detector")) for band, i in zip(bands, items)]
+    succeed(profile("-q", "-no-pca", "-b", "3,5", "-thresholds", "5,9", "-of", of, source, tmp_path / name))
+    found, nothing = told(tmp_path / name), (None, None, "", None, None, None, None)
+    assert len(found) == 10 and names_of(tmp_path / name)[0].startswith("Band 3")
+    for place, band in ((0, 3), (5, 5)):
+        assert np.isclose(found[place][0], 1e-4 * band, rtol=1e-12, atol=0)
+        assert found[place][1:3] == (-0.1, "W/m2") and float(found[place][3]) == 400 + 50 * band
+        assert found[place][4:] == ("Nanometers", str(9 + band), "VNIR")
+    assert [f for k, f in enumerate(found) if k not in (0, 5)] == [nothing] * 8
+    assert np.array_equal(read(tmp_path / name)[[0, 5]], read(source, [3, 5]))
+    # A component is no band of the scene.
+    succeed(profile("-q", "-nc", 2, "-thresholds", "5,9", "-of", of, "-overwrite", source, tmp_path / name))
+    assert told(tmp_path / name) == [nothing] * 10
+
+
 def test_dry_run(scene, tmp_path):
     with assert_untouched(tmp_path):
         result = succeed(profile("-dry-run", scene, tmp_path / "y.tif"))

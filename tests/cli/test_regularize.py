@@ -227,6 +227,34 @@ def test_tiles_and_threads(files):
     assert result.code == 1 and "reaches too far for tiles" in first_error(result)
 
 
+def test_the_scene_must_lie_where_the_probabilities_do(files):
+    p, scene = files / "p.tif", read(files / "scene.img")
+    place = (500000, 20, 0, 4480000, 0, -20)
+
+    def at(name, geotransform=place, epsg=32616):
+        return write_scene(files / name, scene, geotransform=geotransform, epsg=epsg)
+    elsewhere = [at("shift.img", (600000, 20, 0, 4480000, 0, -20)), at("line.img", (500000, 20, 0, 4480020, 0, -20)),
+                 at("size.img", (500000, 20.01, 0, 4480000, 0, -20)), at("zone.img", epsg=32633)]
+    with assert_untouched(files):
+        for path in elsewhere:
+            result = regularize("-q", "-scene", path, p, files / "q.tif")
+            assert result.code == 1 and "lies elsewhere" in first_error(result), (path, result)
+            assert str(path) in first_error(result) and str(p) in first_error(result)
+            assert ("SRS" in first_error(result)) == (path == elsewhere[3])
+    succeed(regularize("-q", "-iterations", 5, "-scene", files / "scene.img", p, files / "q.tif"))
+    want = read(files / "q.tif")
+    # A thousandth of a pixel over the whole scene is none; nor is what is not told.
+    for path, told in ((at("near.img", (500000.01, 20, 0, 4480000, 0, -20)), False), (at("bare.img", None, None), False),
+                       (at("unnamed.img", epsg=None), True)):
+        result = succeed(regularize("-q", "-overwrite", "-iterations", 5, "-scene", path, p, files / "q.tif"))
+        assert np.array_equal(read(files / "q.tif"), want, equal_nan=True)
+        assert ("has no SRS" in result.err) == told, result.err
+    # Both are cut by -srcwin.
+    cut = ("-q", "-iterations", 5, "-srcwin", 3, 4, 12, 11)
+    succeed(regularize(*cut, "-scene", files / "scene.img", p, files / "cut.tif"))
+    assert regularize(*cut, "-scene", elsewhere[0], p, files / "none.tif").code == 1
+
+
 def test_dry_run(files):
     with assert_untouched(files):
         result = succeed(regularize("-dry-run", files / "p.tif", files / "q.tif"))
