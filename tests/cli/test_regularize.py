@@ -232,7 +232,9 @@ def test_the_scene_must_lie_where_the_probabilities_do(files):
     place = (500000, 20, 0, 4480000, 0, -20)
 
     def at(name, geotransform=place, epsg=32616):
-        return write_scene(files / name, scene, geotransform=geotransform, epsg=epsg)
+        driver = "GTiff" if name.endswith(".tif") else "ENVI"  # whose header names some SRS in any case
+        return write_scene(files / name, scene, driver, geotransform=geotransform, epsg=epsg)
+
     elsewhere = [at("shift.img", (600000, 20, 0, 4480000, 0, -20)), at("line.img", (500000, 20, 0, 4480020, 0, -20)),
                  at("size.img", (500000, 20.01, 0, 4480000, 0, -20)), at("zone.img", epsg=32633)]
     with assert_untouched(files):
@@ -245,7 +247,7 @@ def test_the_scene_must_lie_where_the_probabilities_do(files):
     want = read(files / "q.tif")
     # A thousandth of a pixel over the whole scene is none; nor is what is not told.
     for path, told in ((at("near.img", (500000.01, 20, 0, 4480000, 0, -20)), False), (at("bare.img", None, None), False),
-                       (at("unnamed.img", epsg=None), True)):
+                       (at("unnamed.tif", epsg=None), True)):
         result = succeed(regularize("-q", "-overwrite", "-iterations", 5, "-scene", path, p, files / "q.tif"))
         assert np.array_equal(read(files / "q.tif"), want, equal_nan=True)
         assert ("has no SRS" in result.err) == told, result.err
