@@ -14,7 +14,7 @@ namespace hsi::raster {
 SpectralLibrary read_library_table(const std::string& path, const std::string& text);
 
 /// USGS Spectral Library 7 as text: a title line with "Record=", then a value a line; the wavelengths are a
-/// file of the same kind beside it or in a folder above. Deleted channels (-1.23e34) are NaN.
+/// file of the same kind beside it or in a folder above.
 bool is_usgs_text(const std::string& text);
 SpectralLibrary read_usgs_text(const std::string& path, const std::string& text);
 

@@ -33,6 +33,7 @@ std::vector<double> numbers_of(const Json& list) {
 
 struct Profile {
     std::vector<double> x, y;
+    std::vector<double> good; ///< 0: the channel is bad; empty: none is
     std::string unit;
 };
 
@@ -44,6 +45,7 @@ std::optional<Profile> profile_in(const std::string& text) {
     Profile profile;
     profile.y = numbers_of(json["y"]);
     if (json.contains("x") && json["x"].is_array()) profile.x = numbers_of(json["x"]);
+    if (json.contains("bbl") && json["bbl"].is_array()) profile.good = numbers_of(json["bbl"]);
     if (json.contains("xUnit") && json["xUnit"].is_string()) profile.unit = json["xUnit"].get<std::string>();
     return profile;
 }
@@ -64,6 +66,14 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
         if (profile->y.empty() || (!profile->x.empty() && profile->x.size() != profile->y.size()))
             refuse_library(path, "a profile has " + std::to_string(profile->x.size()) + " wavelengths for " +
                                      std::to_string(profile->y.size()) + " values");
+        if (!profile->good.empty() && profile->good.size() != profile->y.size())
+            refuse_library(path, "a profile has a 'bbl' of " + std::to_string(profile->good.size()) +
+                                     " numbers for " + std::to_string(profile->y.size()) + " values");
+        for (size_t b = 0; b < profile->good.size(); ++b)
+            if (profile->good[b] == 0) {
+                profile->y[b] = std::numeric_limits<double>::quiet_NaN();
+                library.gaps = true;
+            }
         auto nm = profile->x;
         library_to_nm(nm, profile->unit);
         if (library.spectra.empty())

@@ -89,6 +89,13 @@ bool looks_like_wavelengths(const std::vector<double>& column) {
     return column.front() >= nanometres || (column.front() >= micrometres && column.back() < nanometres);
 }
 
+/// 0, 1, 2 ... or 1, 2, 3 ...: the numbers of the lines, which tables of other programs have in front.
+bool counts_lines(const std::vector<double>& column) {
+    for (size_t k = 0; k < column.size(); ++k)
+        if (column[k] != column.front() + static_cast<double>(k)) return false;
+    return column.size() > 1 && (column.front() == 0 || column.front() == 1);
+}
+
 struct Table {
     std::vector<std::string> heads; ///< empty: the file has none
     std::vector<std::vector<double>> columns;
@@ -135,6 +142,11 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
         const std::string& head = table.heads[c];
         if (!numbered && c < 2 && EQUAL(head.c_str(), "band")) {
             numbered = true;
+            continue;
+        }
+        if (c == 0 && head.empty() && columns.size() > 1 && counts_lines(columns[c])) {
+            library.notes.push_back("'" + path +
+                                    "': the first column has no name and counts the lines; it is left out");
             continue;
         }
         std::string units;

@@ -33,8 +33,7 @@ Record usgs_record(const std::string& path, const std::string& text) {
     for (int i = 1; i < lines.Count(); ++i) {
         const double v = library_number(CPLString(lines[i]).Trim());
         if (!std::isfinite(v)) refuse_library(path, "line " + std::to_string(i + 1) + " is no number");
-        constexpr double deleted = -1e34; // written as -1.23e34
-        record.values.push_back(v <= deleted ? nan : v);
+        record.values.push_back(v);
     }
     if (record.values.empty()) refuse_library(path, "holds no values");
     return record;

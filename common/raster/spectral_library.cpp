@@ -135,7 +135,31 @@ SpectralLibrary read_envi(const std::string& path) {
         *std::max_element(library.wavelengths_nm.begin(), library.wavelengths_nm.end()) < 100;
     library_to_nm(library.wavelengths_nm, unit);
     library_to_nm(library.fwhm_nm, micrometres ? "um" : unit.empty() ? "nm" : unit); // as the wavelengths
+    const std::string* const ignored = header.find("data ignore value");
+    const double nothing = ignored ? library_number(*ignored) : std::numeric_limits<double>::quiet_NaN();
+    const auto good = header_list(header, "bbl", bands, path, library);
+    for (auto& spectrum : library.spectra)
+        for (size_t b = 0; b < bands; ++b) {
+            const bool ignore = spectrum[b] == nothing ||
+                                (type == 4 && static_cast<float>(spectrum[b]) == static_cast<float>(nothing));
+            if (!ignore && (good.empty() || good[b] != 0)) continue;
+            spectrum[b] = std::numeric_limits<double>::quiet_NaN();
+            library.gaps = true;
+        }
     return library;
+}
+
+SpectralLibrary read_some(const std::string& path) {
+    if (is_csv(path)) return read_library_table(path, library_text(path));
+    for (const std::string& header : {header_of(path), path + ".hdr"})
+        if (exists(header) && header != path) return read_envi(path);
+    if (EQUAL(CPLGetExtension(path.c_str()), "sli")) return read_envi(path); // says what is missing
+    const std::string text = library_text(path);
+    if (is_usgs_text(text)) return read_usgs_text(path, text);
+    if (is_ecostress_text(text)) return read_ecostress_text(path, text);
+    if (holds_features(text)) return read_profiles(path);
+    if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
+    return read_library_table(path, text);
 }
 
 std::string number(double v) {
@@ -203,16 +227,20 @@ void library_to_nm(std::vector<double>& values, const std::string& units) {
 }
 
 SpectralLibrary read_spectral_library(const std::string& path) {
-    if (is_csv(path)) return read_library_table(path, library_text(path));
-    for (const std::string& header : {header_of(path), path + ".hdr"})
-        if (exists(header) && header != path) return read_envi(path);
-    if (EQUAL(CPLGetExtension(path.c_str()), "sli")) return read_envi(path); // says what is missing
-    const std::string text = library_text(path);
-    if (is_usgs_text(text)) return read_usgs_text(path, text);
-    if (is_ecostress_text(text)) return read_ecostress_text(path, text);
-    if (holds_features(text)) return read_profiles(path);
-    if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
-    return read_library_table(path, text);
+    SpectralLibrary library = read_some(path);
+    // USGS writes -1.23e34 where a channel was deleted, and its spectra are kept in every form.
+    constexpr double deleted = -1e34;
+    for (size_t k = 0; k < library.spectra.size(); ++k) {
+        auto& spectrum = library.spectra[k];
+        for (double& v : spectrum) {
+            if (!(v <= deleted)) continue;
+            v = std::numeric_limits<double>::quiet_NaN();
+            library.gaps = true;
+        }
+        if (std::none_of(spectrum.begin(), spectrum.end(), [](double v) { return std::isfinite(v); }))
+            refuse_library(path, "the spectrum '" + library.names[k] + "' has no value");
+    }
+    return library;
 }
 
 void check_library_output(const TextOutput& output) {

@@ -203,3 +203,62 @@ def test_pickled_profiles_are_not_read(scene, tmp_path):
     layer.CreateFeature(feature)
     del layer, source
     assert "pickle" in first_error(unmixed(scene, tmp_path / "old.gpkg", tmp_path / "o.tif", code=1))
+
+
+def deleted_in(form, path, spectra):
+    """The library with the fifth channel of the second spectrum deleted, as each form says it."""
+    marked = spectra.copy()
+    marked[1, 4] = -1.23e34
+    if form == "sli":
+        return write_sli(path / "d.sli", marked)
+    if form == "ignored":
+        marked[1, 4] = -999.5
+        write_sli(path / "d.sli", marked)
+        with open(path / "d.hdr", "a") as header:
+            header.write("data ignore value = -999.5\n")
+        return path / "d.sli"
+    if form == "bad band":
+        marked[:, 4] = 0.001
+        write_sli(path / "d.sli", marked)
+        with open(path / "d.hdr", "a") as header:
+            header.write(f"bbl = {{{', '.join('0' if b == 4 else '1' for b in range(BANDS))}}}\n")
+        return path / "d.sli"
+    if form == "table":
+        (path / "d.csv").write_text(table(marked, ","))
+        return path / "d.csv"
+    profiles = [{"x": list(NM), "y": list(row), "xUnit": "nm"} for row in (spectra if form == "profile's bad band" else marked)]
+    if form == "profile's bad band":
+        profiles[1]["y"][4] = 77
+        profiles[1]["bbl"] = [0 if b == 4 else 1 for b in range(BANDS)]
+    (path / "d.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "geometry": None, "properties": {"name": name, "profiles": json.dumps(profile)}}
+        for name, profile in zip(NAMES, profiles)]}))
+    return path / "d.geojson"
+
+
+@pytest.mark.parametrize("form", ["sli", "ignored", "bad band", "table", "profile", "profile's bad band"])
+def test_deleted_channels_are_no_reflectance(form, scene, spectra, tmp_path):
+    others = [w for b in range(1, BANDS + 1) if b != 5 for w in ("-b", b)]
+    succeed(run("gdal_hsi_unmix", "-q", *others, scene, write_sli(tmp_path / "whole.sli", spectra), tmp_path / "want.tif"))
+    result = succeed(run("gdal_hsi_unmix", scene, deleted_in(form, tmp_path, spectra), tmp_path / "got.tif"))
+    assert "11 of 12" in result.out + result.err, result.out + result.err
+    assert np.allclose(read(tmp_path / "got.tif"), read(tmp_path / "want.tif"), rtol=0, atol=2e-6)
+
+
+def test_a_spectrum_without_a_value(scene, spectra, tmp_path):
+    spectra = spectra.copy()
+    spectra[2] = -1.23e34
+    result = run("gdal_hsi_unmix", scene, write_sli(tmp_path / "d.sli", spectra), tmp_path / "y.tif")
+    assert result.code == 1 and "water  deep" in first_error(result) and "no value" in first_error(result)
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_numbers_of_lines_are_no_spectrum(first, scene, spectra, tmp_path):
+    lines = table(spectra, ",").splitlines()
+    numbered = ["," + lines[0]] + [f"{k + first},{line}" for k, line in enumerate(lines[1:])]
+    (tmp_path / "p.csv").write_text("\n".join(numbered) + "\n")
+    (tmp_path / "q.csv").write_text("\n".join(lines) + "\n")
+    result = succeed(run("gdal_hsi_unmix", scene, tmp_path / "p.csv", tmp_path / "p.tif"))
+    assert "counts the lines" in result.err, result.err
+    succeed(run("gdal_hsi_unmix", "-q", scene, tmp_path / "q.csv", tmp_path / "q.tif"))
+    assert np.array_equal(read(tmp_path / "p.tif"), read(tmp_path / "q.tif"))
