@@ -8,8 +8,8 @@
 
 namespace hsi::tools {
 
-extern const tool::Definition accuracy, atdca, compare, detect, eadp, endmembers, info, mnf, pca, profile,
-    regularize, sahic, sample, spectra, spp, svm_classify, svm_train, synth, unmix, vd;
+extern const tool::Definition accuracy, atdca, compare, detect, eadp, endmembers, info, mnf, orthorectify,
+    pca, profile, regularize, sahic, sample, spectra, spp, svm_classify, svm_train, synth, unmix, vd;
 
 /// In alphabetical order.
 const std::vector<const tool::Definition*>& catalogue();

@@ -39,6 +39,14 @@ struct ProductBand {
     std::string description;
 };
 
+/// A geographic lookup table inside of a product (raster/lookup_table.h).
+struct LookupArrays {
+    std::string sample, line; ///< full names
+    int64_t samples = 0, lines = 0;
+    std::array<double, 6> geotransform{};
+    std::shared_ptr<const OGRSpatialReference> srs;
+};
+
 struct Product {
     std::string name;               ///< "EMIT L2A reflectance"
     std::string path;               ///< the file that holds the pixels
@@ -52,6 +60,7 @@ struct Product {
     std::optional<std::array<double, 6>> geotransform;
     std::shared_ptr<const OGRSpatialReference> srs; ///< of the geotransform, or of the locations
     std::string longitude, latitude;                ///< arrays of the size of the scene; empty: none
+    std::optional<LookupArrays> lookup;
 };
 
 /// What a user's name for a scene leads to.

@@ -67,6 +67,28 @@ void take_locations(Product& product, const ArrayFile& file, const std::string& 
     product.srs = srs_from(wgs84);
 }
 
+/// The product's own way to its orthorectified grid; none where the file does not tell where that lies.
+void take_lookup(Product& product, const ArrayFile& file, const std::string& sample,
+                 const std::string& line) {
+    const auto x = file.array(sample), y = file.array(line);
+    const auto root = file.group("/");
+    const Numbers place = attribute_numbers(root, "geotransform");
+    auto srs = srs_from(attribute_text(root, "spatial_ref"));
+    if (!x || !y || place.size() != 6 || !srs) return;
+    LookupArrays lookup;
+    const auto &axes = x->GetDimensions(), &others = y->GetDimensions();
+    if (axes.size() != 2 || others.size() != 2 || axes[0]->GetSize() != others[0]->GetSize() ||
+        axes[1]->GetSize() != others[1]->GetSize())
+        refuse_product(product, "has lookup tables of different sizes: " + sample + ", " + line);
+    lookup.sample = sample;
+    lookup.line = line;
+    lookup.lines = static_cast<int64_t>(axes[0]->GetSize());
+    lookup.samples = static_cast<int64_t>(axes[1]->GetSize());
+    std::copy(place.values.begin(), place.values.end(), lookup.geotransform.begin());
+    lookup.srs = std::move(srs);
+    product.lookup = std::move(lookup);
+}
+
 /// "(1,2)" behind `key` in an HDF-EOS structure text.
 std::optional<std::pair<double, double>> pair_behind(const std::string& text, const char* key) {
     const size_t at = text.find(key);
@@ -155,6 +177,7 @@ std::optional<Product> read_emit(const ArrayFile& file) {
         take_nodata(product, array);
         product.unit = array->GetUnit();
         take_locations(product, file, "/location/lon", "/location/lat");
+        take_lookup(product, file, "/location/glt_x", "/location/glt_y");
         return product;
     }
     return std::nullopt;

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <stdexcept>
 
 namespace hsi::raster {
 namespace {
@@ -276,11 +277,11 @@ void DatasetPool::give(DatasetHandle dataset) {
 }
 
 uint64_t SourceState::block_bytes() const {
-    const auto pixels = static_cast<uint64_t>(block_samples * block_lines);
+    const auto block = static_cast<uint64_t>(block_samples * block_lines);
     int largest = 0; // of one sample; of all bands of the file where they share blocks
     for (const BandMetadata& b : scene.bands)
         largest = std::max(largest, GDALGetDataTypeSizeBytes(b.type));
-    return pixels * static_cast<uint64_t>(band_interleaved_blocks ? largest : largest * scene.file_bands);
+    return block * static_cast<uint64_t>(band_interleaved_blocks ? largest : largest * scene.file_bands);
 }
 
 bool SourceState::wide() const {
@@ -299,9 +300,16 @@ uint64_t SourceState::reader_bytes() const {
     return bytes;
 }
 
-struct RasterSource::Impl : SourceState {};
+struct RasterSource::Impl : SourceState {
+    Impl() = default;
+    explicit Impl(SourceState state) : SourceState(std::move(state)) {}
+};
 
 const SourceState& SourceAccess::state(const RasterSource& source) { return *source.m; }
+std::shared_ptr<RasterSource> SourceAccess::make(SourceState state) {
+    auto impl = std::make_shared<const RasterSource::Impl>(std::move(state));
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(impl)));
+}
 
 RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
 RasterSource::~RasterSource() = default;
@@ -339,6 +347,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
 }
 
 std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
+    if (m->pixels) throw std::logic_error("bands of pixels that come from elsewhere are not to be left out");
     auto s = std::make_shared<Impl>(*m);
     s->bands.clear();
     s->scene.bands.clear();
@@ -359,6 +368,7 @@ stream::CubeShape RasterSource::shape() const {
 }
 
 stream::BlockLayout RasterSource::layout() const {
+    if (m->pixels) return m->pixels->layout();
     stream::BlockLayout layout{m->block_samples, m->block_lines};
     if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
     layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
@@ -366,6 +376,7 @@ stream::BlockLayout RasterSource::layout() const {
 }
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
+    if (m->pixels) return m->pixels->open_reader();
     return watched(m->in_arrays ? make_product_reader(m)
                    : m->raw     ? make_raw_reader(m)
                                 : make_gdal_reader(m),
@@ -380,6 +391,7 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
 }
 
 uint64_t RasterSource::reader_bytes() const {
+    if (m->pixels) return m->pixels->reader_bytes();
     if (m->in_arrays) return product_reader_bytes(*m->product);
     return m->raw ? 0 : m->reader_bytes();
 }
@@ -397,7 +409,7 @@ bool RasterSource::held_by_system() const {
 
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
-    if (m->raw || m->in_arrays) return least;
+    if (m->raw || m->in_arrays || m->pixels) return least;
     // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
     // file.
     const Rect w = m->scene.window;

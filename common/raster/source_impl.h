@@ -61,6 +61,7 @@ struct SourceState {
     MaskKind mask = MaskKind::none;
     int64_t block_samples = 0, block_lines = 1; ///< of the file
     bool band_interleaved_blocks = true;        ///< false: decoding a block yields all bands of the file
+    std::shared_ptr<const stream::CubeSource> pixels; ///< not null: all pixels come from there, past the file
     std::optional<RawLayout> raw;
     std::shared_ptr<const FileHandle> file; ///< with raw
     std::shared_ptr<DatasetPool> pool;
@@ -94,6 +95,7 @@ std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> 
 /// For the rest of this room.
 struct SourceAccess {
     static const SourceState& state(const RasterSource& source);
+    static std::shared_ptr<RasterSource> make(SourceState state);
 };
 
 /// Throws Error unless every sample of the kept bands and the window lies inside the file.

@@ -104,6 +104,8 @@ JOBS = [
         ("-iterations", "3", "-scene", "s.img", "-labels", "labels.tif", ("-map", "{map}"), REPORT, "shares.tif",
          "{dst}"),
         {"map": "map_of.tif", "dst": "o.tif", "report": "run.json"}, SCENE + LABELS + ("shares.tif",)),
+    Job("orthorectify", "gdal_hsi_orthorectify", ("-glt", "glt.tif", REPORT, "layers.vrt", "{dst}"),
+        {"dst": "o.tif", "report": "run.json"}, SCENE + ("layers.vrt", "glt.tif"), devices=False),
     Job("atdca", "gdal_hsi_atdca",
         ("-t", "3", "-original", "s.img", ("-spectra", "{spectra}"), ("-map", "{map}"), ("-scores", "{scores}"),
          "-reference", "library.sli", REPORT, "y.tif", "{dst}"),
@@ -227,6 +229,8 @@ def make_material(folder, lines=10, samples=12, spoil=None):
                                           '  </Metadata>\n</PAMDataset>\n')
     write_scene(folder / "y.tif", data[:, ::-1], driver="GTiff", wavelengths=nanometres)
     number = (np.arange(lines)[:, None] // 4 + np.arange(samples)[None, :] // 5) % 3 + 1
+    line, sample = np.indices(number.shape)
+    write_scene(folder / "glt.tif", np.stack([samples - sample, line + 1]), driver="GTiff", dtype="i4")
     number[np.indices(number.shape)[0] // 10 + np.indices(number.shape)[1] // 12 > 0] = 0  # training stays small
     for name in ("labels.tif", "map.tif", "mask.tif"):
         write_scene(folder / name, number[None], driver="GTiff", dtype="u1", nodata=0)

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_orthorectify: from the sensor's lines onto the grid of a geographic lookup table. One pass over
+// the grid; before it one over the scene, which then stays in memory, where reading it in the grid's order
+// would decode its blocks again and again.
+#include "catalogue.h"
+#include "core/error.h"
+#include "parallel/ranks.h"
+#include "raster/lookup_table.h"
+#include "raster/output_set.h"
+#include "stream/shared.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace orthorectify_tool {
+
+using tool::Content;
+
+struct Settings {
+    std::string table;
+};
+
+/// Reads everything, for a source that keeps it.
+class Reading final : public stream::Operation {
+  public:
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Reader>();
+    }
+
+  private:
+    struct Reader final : stream::Worker {
+        void process(const Tile&, const CubeView<float>&, const std::vector<CubeView<float>>&) override {}
+    };
+};
+
+/// Values as they are, band by band; counts the pixels that have one.
+class Placing final : public stream::Operation, public stream::Divisible {
+  public:
+    explicit Placing(int bands) : m_bands(bands) {}
+    std::vector<int> output_bands() const override { return {m_bands}; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return static_cast<uint64_t>(limits.core_samples);
+    }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Placer>();
+    }
+    void stop(stream::Worker& worker) override { m_placed += static_cast<const Placer&>(worker).placed; }
+    void exchange(parallel::Ranks& ranks) override {
+        std::vector<int64_t> counts{m_placed};
+        ranks.add_up("pixels", counts);
+        m_placed = counts[0];
+    }
+    int64_t placed() const { return m_placed; }
+
+  private:
+    struct Placer final : stream::Worker {
+        void process(const Tile&, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            std::vector<char> some(static_cast<size_t>(in.samples));
+            for (int64_t y = 0; y < in.lines; ++y) {
+                std::fill(some.begin(), some.end(), char{0});
+                for (int b = 0; b < in.bands; ++b) {
+                    const float* const from = in.row(b, y);
+                    float* const to = out[0].row(b, y);
+                    for (int64_t x = 0; x < in.samples; ++x) {
+                        to[x] = from[x];
+                        some[static_cast<size_t>(x)] |= !std::isnan(from[x]);
+                    }
+                }
+                placed += std::count(some.begin(), some.end(), char{1});
+            }
+        }
+        int64_t placed = 0;
+    };
+    const int m_bands;
+    int64_t m_placed = 0;
+};
+
+/// The type in which all values of src are what they are: single precision computes nothing here.
+std::string type_of(const raster::RasterSource& source) {
+    const std::string type = source.type_name();
+    for (const char* narrow : {"Byte", "Int8", "UInt16", "Int16"})
+        if (type == narrow) return type;
+    return "Float32";
+}
+
+raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& grid) {
+    raster::OutputSpec spec;
+    spec.shape = grid.shape();
+    spec.type = type_of(grid);
+    spec.same_bands = true;
+    spec.holes = true;
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, spec);
+    outputs.check();
+    return outputs;
+}
+
+void run_orthorectify(tool::Run& run, const Settings& s) {
+    const auto scene = run.open_source();
+    const std::string path = s.table.empty() ? run.options().source.path : s.table;
+    const auto table = raster::LookupTable::open(path);
+    const auto shown = raster::orthorectified(scene, scene, table);
+    run.report()["lookup_table"] = {{"file", path}, {"samples", table->samples()}, {"lines", table->lines()}};
+    auto outputs = output_of(run, *shown);
+    Placing placing(scene->shape().bands);
+    if (run.options().dry_run)
+        return tool::print_plan(run, *shown, placing, run.pass("orthorectification", 1));
+    const auto pixels = run.keep_if_slow(scene);
+    const bool kept = pixels.get() != scene.get();
+    if (kept) {
+        Reading reading;
+        run.add_pass(stream::run_pass(*pixels, reading, {}, run.pass("reading", 0.4)));
+        tool::Run::seal(*pixels);
+    }
+    const auto grid = raster::orthorectified(scene, pixels, table);
+    outputs.create(grid.get());
+    run.reserve_cache(outputs.cache_bytes());
+    auto pass = run.pass("orthorectification", kept ? 0.6 : 1);
+    pass.output_layout = outputs.layout();
+    run.add_pass(stream::run_pass(*grid, placing, outputs.sinks(), pass));
+    const int64_t all = grid->shape().pixels();
+    run.report()["pixels"] = {{"grid", all}, {"placed", placing.placed()}};
+    if (placing.placed() == 0)
+        throw Error("no pixel of the grid has a value of src",
+                    "The lookup table is empty, or names no pixel of this part of the scene.");
+    run.note(std::to_string(placing.placed()) + " of " + std::to_string(all) + " pixels of the grid of " +
+             size_text(table->samples(), table->lines()) + " have a value");
+    outputs.commit();
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_destination();
+    call.add_compute(false);
+    call.input(
+            "glt", s.table, Content::raster,
+            "The geographic lookup table: the product that src was made of (EMIT), or a raster of two bands "
+            "of integers that hold sample and line of the scene for every pixel of the grid, from 1, 0 "
+            "where there is none and negative where a pixel fills a gap (AVIRIS)")
+        .defaults_to("src itself, when it is such a product");
+    call.body([&s](tool::Run& run) { run_orthorectify(run, s); });
+}
+
+} // namespace orthorectify_tool
+} // namespace
+
+const tool::Definition tools::orthorectify{
+    "orthorectify",
+    "Results onto the grid of a product's lookup table",
+    "Brings a scene that lies as the sensor saw it, or what was made of one, onto the orthorectified grid of "
+    "its geographic lookup table (GLT): every pixel of the grid gets the values of the one pixel that the "
+    "table names, unchanged, or nodata. Compute first, on the sensor's pixels, and orthorectify the result: "
+    "the grid repeats some pixels and lacks others.",
+    {{"gdal_hsi_orthorectify emit.nc scene.tif", "The product itself"},
+     {"gdal_hsi_unmix emit.nc minerals.csv a.tif && gdal_hsi_orthorectify -glt emit.nc a.tif abundances.tif",
+      "What was made of it"},
+     {"gdal_hsi_orthorectify -glt ang20150420t182050_glt ang_rdn.img ang_ortho.img -of ENVI",
+      "A flight line with its table beside it"}},
+    "",
+    orthorectify_tool::declare};
+
+} // namespace hsi
