@@ -17,6 +17,7 @@ namespace hsi::tool {
 namespace {
 
 constexpr int max_threads = 1024;
+constexpr int max_ranks = 1 << 20;
 constexpr const char* input_group = "Input";
 constexpr const char* output_group = "Output";
 constexpr const char* compute_group = "Computing";
@@ -259,6 +260,12 @@ void Call::add_compute(bool device) {
         .in_unit("pixels")
         .defaults_to("chosen from memory, file layout and halo")
         .under(compute_group);
+    option("ranks", m_options.ranks,
+           "With -dry-run: the plan for N processes (mpirun -n N) on a machine like this one")
+        .between(1, max_ranks)
+        .shown_as("N")
+        .defaults_to("the processes that there are")
+        .under(compute_group);
     add_report();
 }
 
@@ -359,7 +366,14 @@ void Call::resolve() {
     if (given("dstnodata"))
         o.destination.nodata = number_of(raw.nodata, "-dstnodata", "Give a number or nan.");
     o.device = parse_device(raw.device);
-    o.memory = parse_byte_size(raw.memory, usable_ram(), "-memory");
+    if (o.ranks > 0 && !o.dry_run)
+        throw UsageError("-ranks " + std::to_string(o.ranks) + " starts no processes",
+                         "It is for -dry-run. mpirun -n " + std::to_string(o.ranks) +
+                             " or srun starts them.");
+    if (o.ranks > 1 && m_definition.one_process)
+        throw UsageError("-ranks: one process is enough for this tool", "Leave it out.");
+    const int sharing = std::max(1, o.ranks); // as mpirun's processes would, of whom nobody has said more
+    o.memory = parse_byte_size(raw.memory, usable_ram() / static_cast<uint64_t>(sharing), "-memory");
     if (!raw.device_memory.empty()) {
         if (raw.device_memory.find('%') != std::string::npos)
             throw UsageError(
@@ -368,9 +382,9 @@ void Call::resolve() {
         o.device_memory = parse_byte_size(raw.device_memory, 0, "-device-memory");
     }
     if (m_has_compute && !given("threads"))
-        o.threads = default_threads(max_threads);
+        o.threads = std::max(1, default_threads(max_threads) / sharing);
     else if (equal_names(raw.threads, "ALL_CPUS"))
-        o.threads = std::min(usable_processors(), max_threads);
+        o.threads = std::clamp(usable_processors() / sharing, 1, max_threads);
     else
         o.threads = static_cast<int>(
             integer_of(raw.threads, "-threads", 1, max_threads,

@@ -60,7 +60,8 @@ bool is_one_of_several() { return parallel::ranks().several(); }
 std::vector<CudaDevice> choose_devices(Run& run, const std::string& algorithm, const Work& work,
                                        size_t most) {
     const auto& choice = run.options().device;
-    const Estimate seconds = estimate(work, run.options().threads);
+    const int processes = std::max(run.options().ranks, parallel::ranks().job_size());
+    const Estimate seconds = estimate(work, run.options().threads * processes);
     if (run.options().dry_run) {
         const bool there = choice.kind != DeviceChoice::Kind::cpu && cuda_module_present(algorithm) &&
                            !cuda_devices().empty();

@@ -410,7 +410,8 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     pass.tile_samples = m->options.tile_samples;
     pass.tile_lines = m->options.tile_lines;
     pass.cancel = &m->host.cancel();
-    if (m->options.dry_run) pass.ranks = parallel::ranks().job_size();
+    if (m->options.dry_run)
+        pass.ranks = m->options.ranks > 0 ? m->options.ranks : parallel::ranks().job_size();
     const double from = m->share_done;
     share = std::min(share, 1 - from); // a pass that had to be repeated takes from the last ones
     m->share_done += share;

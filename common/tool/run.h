@@ -26,7 +26,8 @@ struct CommonOptions {
     DeviceChoice device;
     uint64_t memory = 0;        ///< -memory in bytes: ceiling for buffers, GDAL's block cache counted in
     uint64_t device_memory = 0; ///< -device-memory in bytes; 0: 80 % of free device memory
-    int threads = 1;
+    int threads = 1;            ///< of each of the ranks
+    int ranks = 0;              ///< -ranks, with -dry-run; 0: those that there are
     int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: choose
     std::string report;                       ///< -report FILE.json
     bool dry_run = false;

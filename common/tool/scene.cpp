@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace hsi::tool {
 
@@ -26,17 +27,35 @@ std::shared_ptr<raster::RasterSource> only_bands(const std::shared_ptr<raster::R
     return others.empty() ? source : source->without_bands(others);
 }
 
+namespace {
+
+/// Of a pixel type by its name: "Float32", "UInt16", "Byte"; that of outputs without a wish is Float32.
+uint64_t sample_bytes(const std::string& type) {
+    if (type.empty()) return sizeof(float);
+    const size_t digits = type.find_first_of("123456789");
+    return digits == std::string::npos ? 1 : std::stoul(type.substr(digits)) / 8;
+}
+
+} // namespace
+
 void print_plan(Run& run, const stream::CubeSource& source, const stream::Operation& operation,
                 const stream::PassOptions& pass) {
     const auto plan = stream::plan_pass(source, operation, pass);
     const uint64_t bytes = stream::plan_bytes(source, operation, plan);
-    run.print("Pass " + pass.name + ": " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers");
+    const std::string& type = run.options().destination.type;
+    uint64_t written = 0;
+    for (const int bands : operation.output_bands())
+        written += static_cast<uint64_t>(source.shape().pixels()) * static_cast<uint64_t>(bands) *
+                   sample_bytes(type);
+    run.print("Pass " + pass.name + ": " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers" +
+              (written > 0 ? ", writes about " + format_byte_size(written) : std::string()));
     run.report()["plan"][pass.name] = {{"tiles", plan.size()},
                                        {"tile_samples", plan.max_core_samples()},
                                        {"tile_lines", plan.max_core_lines()},
                                        {"halo", plan.halo()},
                                        {"lanes", plan.lanes()},
-                                       {"buffer_bytes", bytes}};
+                                       {"buffer_bytes", bytes},
+                                       {"written_bytes", written}};
 }
 
 bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& source) {

@@ -176,8 +176,8 @@ def help_of(argument, kind, repeated):
 
 
 def is_hidden(argument):
-    """What has no place in a form: QGIS shows the progress that -q would hide."""
-    return argument["shared"] and argument["name"] == "q"
+    """What has no place in a form: QGIS shows the progress that -q would hide, and starts one process."""
+    return argument["shared"] and argument["name"] in ("q", "ranks")
 
 
 def parameters_of(arguments):

@@ -8,6 +8,7 @@ import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
@@ -164,6 +165,24 @@ def test_a_dry_run_plans_for_all_ranks(large, tmp_path):
     result = mpirun(3, [BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "s.img", "o.dat"], folder)
     assert result.code == 0, result.err
     assert result.out.count("Pass centroid") == 1
+    assert contents(folder) == before
+    # The same plan without starting them; the processors are divided among them.
+    alone = workloads.execute([BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "-ranks", "3", "s.img", "o.dat"], folder)
+    tiles = re.compile(r"Pass .* at a time")
+    assert tiles.findall(alone.out) == tiles.findall(result.out) != []
+    assert "writes about" in alone.out
+    one = workloads.execute([BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "s.img", "o.dat"], folder)
+    assert tiles.findall(one.out) != tiles.findall(alone.out)
+    assert contents(folder) == before
+
+
+def test_ranks_are_planned_only(large, tmp_path):
+    folder = workloads.copy_of(large, tmp_path / "f")
+    before = contents(folder)
+    result = workloads.execute([BIN / "gdal_hsi_spp", "-ranks", "3", "s.img", "o.dat"], folder)
+    assert result.code == 2 and "mpirun -n 3" in result.err
+    result = workloads.execute([BIN / "gdal_hsi_spp", "-ranks", "0", "-dry-run", "s.img", "o.dat"], folder)
+    assert result.code == 2
     assert contents(folder) == before
 
 
