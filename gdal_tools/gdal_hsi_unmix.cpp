@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -120,43 +121,66 @@ const char* name_of(unmix::Method method) {
     return "fcls";
 }
 
+tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Settings& s) {
+    const auto p = static_cast<double>(endmembers), pixels = static_cast<double>(shape.pixels());
+    const double products = pixels * shape.bands * p, rounds = unmix::is_nonnegative(s.unmix.method) ? p : 1;
+    tool::Work work;
+    work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
+    work.writes = pixels * 4 * (p + (s.unmix.rmse ? 1 : 0));
+    work.core_seconds = 3e-10 * products + 1e-9 * pixels * rounds * p * p;
+    work.device_seconds = 3e-13 * products + 1e-11 * pixels * rounds * p * p;
+    return work;
+}
+
+using UnmixComputing = tool::Computing<unmix::Backend>;
+
 /// One pass; false when no pixel is valid. share: of the progress.
-bool unmix_scene(tool::Run& run, const Settings& s, const std::shared_ptr<raster::RasterSource>& scene,
-                 const tools::SceneSpectra& library, double share) {
+bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
+                 const std::shared_ptr<raster::RasterSource>& scene, const tools::SceneSpectra& library,
+                 double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     tell_independence(run, endmembers, s.unmix.method);
-    if (raster::RasterSink::is_virtual(run.options().destination)) {
-        tools::compare_levels(run, *scene, library);
-        write_virtual(run, s, *scene, library, name_of(s.unmix.method));
-        return true;
-    }
     auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
-    const auto operation = unmix::make_unmixing(endmembers, s.unmix);
+    const auto operation = computing->make_unmixing(endmembers, s.unmix);
     if (run.options().dry_run) {
-        tool::print_plan(run, *scene, *operation, run.pass("unmixing", 1));
+        tool::print_plan(run, *scene, *operation, computing.pass("unmixing", 1));
         return true;
     }
     tools::compare_levels(run, *scene, library);
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
-    auto pass = run.pass("unmixing", share);
+    auto pass = computing.pass("unmixing", share);
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), pass));
     if (operation->valid() == 0) return false;
     tool::tell_invalid(run, operation->valid(), operation->invalid());
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
     outputs.commit();
     return true;
+}
+
+/// VRTs: what the pixel function will compute, on the CPU.
+void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
+                       tools::SceneSpectra library) {
+    run.report()["device"] = tool::describe_devices(run, {}, nullptr);
+    const auto all = scene->bands();
+    if (tool::leave_out_unseen_bands(run, scene)) library = tools::without_lost_bands(library, all, *scene);
+    tell_independence(run, {library.names, library.spectra}, s.unmix.method);
+    tools::compare_levels(run, *scene, library);
+    write_virtual(run, s, *scene, library, name_of(s.unmix.method));
 }
 
 void run_unmix(tool::Run& run, const Settings& s) {
     auto scene = run.open_source();
     tool::check_spectrum(*scene, "unmixing");
-    run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     auto library = tools::spectra_for_scene(run, "library", s.library, s.library_scale, "Unmixing", scene);
-    if (const auto all = scene->bands();
-        raster::RasterSink::is_virtual(run.options().destination) && tool::leave_out_unseen_bands(run, scene))
-        library = tools::without_lost_bands(library, all, *scene);
-    if (unmix_scene(run, s, scene, library, 1)) return;
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        return describe_unmixing(run, s, std::move(scene), std::move(library));
+    UnmixComputing computing(
+        run, "unmix", tool::choose_devices(run, "unmix", work_of(scene->shape(), library.names.size(), s)),
+        nullptr, unmix::make_cpu_backend);
+    if (unmix_scene(run, s, computing, scene, library, 1)) return;
     // Perhaps a band without a single value spoils every pixel. The library may have no wavelengths: what was
     // found for the whole scene is cut.
     const auto bands = scene->bands();
@@ -164,7 +188,7 @@ void run_unmix(tool::Run& run, const Settings& s) {
     run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("statistics", 0)));
     if (!run.leave_out_empty_bands(scene, scan.result().empty_bands())) throw tool::no_valid_pixel(*scene);
     library = tools::without_lost_bands(library, bands, *scene);
-    if (!unmix_scene(run, s, scene, library, 0)) throw tool::no_valid_pixel(*scene);
+    if (!unmix_scene(run, s, computing, scene, library, 0)) throw tool::no_valid_pixel(*scene);
 }
 
 void declare(tool::Call& call) {
@@ -183,7 +207,7 @@ void declare(tool::Call& call) {
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
-    call.add_compute(false);
+    call.add_compute();
     call.check([&s](const tool::CommonOptions&) { s.unmix.rmse = !s.rmse.empty(); });
     call.body([&s](tool::Run& run) { run_unmix(run, s); });
 }

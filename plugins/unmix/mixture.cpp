@@ -18,35 +18,6 @@ double product(const double* a, const double* b, size_t n) {
     return sum;
 }
 
-/// The Cholesky factor of the rows and columns `index` of a p x p matrix: lower triangle, row by row.
-void factorise(const double* matrix, size_t p, const std::vector<size_t>& index, std::vector<double>& lower) {
-    const size_t n = index.size();
-    lower.resize(n * n);
-    for (size_t r = 0; r < n; ++r)
-        for (size_t c = 0; c <= r; ++c) {
-            double v = matrix[index[r] * p + index[c]];
-            for (size_t i = 0; i < c; ++i)
-                v -= lower[r * n + i] * lower[c * n + i];
-            // Endmembers are independent, so a pivot is above 0 but for rounding.
-            lower[r * n + c] =
-                c < r ? v / lower[c * n + c] : std::sqrt(std::max(v, std::numeric_limits<double>::min()));
-        }
-}
-
-/// x = (L L')^-1 x
-void substitute(const std::vector<double>& lower, size_t n, double* x) {
-    for (size_t r = 0; r < n; ++r) {
-        for (size_t i = 0; i < r; ++i)
-            x[r] -= lower[r * n + i] * x[i];
-        x[r] /= lower[r * n + r];
-    }
-    for (size_t r = n; r-- > 0;) {
-        for (size_t i = r + 1; i < n; ++i)
-            x[r] -= lower[i * n + r] * x[i];
-        x[r] /= lower[r * n + r];
-    }
-}
-
 /// The columns of E, or with the row of ones below them, one after the other, each scaled to length 1.
 std::vector<double> unit_columns(const Endmembers& e, bool bordered, double longest) {
     const size_t bands = static_cast<size_t>(e.bands()), rows = bands + (bordered ? 1 : 0);
@@ -141,128 +112,42 @@ Mixture::Mixture(const Endmembers& e, Method method)
     m_bordered = m_gram;
     for (double& v : m_bordered)
         v += m_weight_squared;
+    std::vector<size_t> all(m_size);
+    std::iota(all.begin(), all.end(), size_t{0});
+    m_whole.resize(m_size * m_size);
+    factorise(m_bordered.data(), static_cast<int>(m_size), all, static_cast<int>(m_size), m_whole.data());
+}
+
+Problem Mixture::problem() const {
+    Problem problem;
+    problem.size = static_cast<int>(m_size);
+    problem.sum = sums_to_one(m_method);
+    problem.nonnegative = is_nonnegative(m_method);
+    problem.gram = m_gram.data();
+    problem.bordered = m_bordered.data();
+    problem.whole = m_whole.data();
+    problem.weight_squared = m_weight_squared;
+    problem.longest = m_longest;
+    return problem;
 }
 
 Solver::Solver(const Mixture& mixture)
-    : m_mixture(mixture), m_size(mixture.size()), m_sum(sums_to_one(mixture.method())),
-      m_nonnegative(is_nonnegative(mixture.method())), m_c(m_size), m_a(m_size), m_trial(m_size),
-      m_gradient(m_size), m_passive(m_size), m_index(m_size), m_u(m_size), m_v(m_size) {
-    std::iota(m_index.begin(), m_index.end(), size_t{0});
-    factorise(mixture.bordered(), m_size, m_index, m_whole);
-}
-
-void Solver::solve_passive() {
-    m_index.clear();
-    for (size_t k = 0; k < m_size; ++k)
-        if (m_passive[k]) m_index.push_back(k);
-    const size_t n = m_index.size();
-    std::fill(m_trial.begin(), m_trial.end(), 0.0);
-    if (n == 0) return;
-    if (n < m_size) factorise(m_mixture.bordered(), m_size, m_index, m_part);
-    const auto& factor = n < m_size ? m_part : m_whole;
-    for (size_t i = 0; i < n; ++i)
-        m_u[i] = m_c[m_index[i]];
-    substitute(factor, n, m_u.data());
-    double excess = 0; // of the sum, for each unit along v
-    if (m_sum) {
-        std::fill_n(m_v.begin(), n, 1.0);
-        substitute(factor, n, m_v.data());
-        double u = 0, v = 0;
-        for (size_t i = 0; i < n; ++i) {
-            u += m_u[i];
-            v += m_v[i];
-        }
-        excess = (u - 1) / v;
-    }
-    for (size_t i = 0; i < n; ++i)
-        m_trial[m_index[i]] = m_sum ? m_u[i] - excess * m_v[i] : m_u[i];
-}
-
-void Solver::start() {
-    std::fill(m_passive.begin(), m_passive.end(), char{1});
-    for (bool left = true; left;) {
-        solve_passive();
-        left = false;
-        if (!m_nonnegative) break;
-        for (size_t k : m_index)
-            if (!(m_trial[k] > 0)) {
-                m_passive[k] = 0;
-                left = true;
-            }
-    }
-    m_a = m_trial;
-}
-
-size_t Solver::next_to_enter(double tolerance) const {
-    double mean = 0;
-    if (m_sum) {
-        size_t count = 0;
-        for (size_t k = 0; k < m_size; ++k)
-            if (m_passive[k]) {
-                mean += m_gradient[k];
-                ++count;
-            }
-        mean /= static_cast<double>(count);
-    }
-    size_t best = m_size;
-    double most = tolerance;
-    for (size_t k = 0; k < m_size; ++k)
-        if (!m_passive[k] && !m_barred[k] && m_gradient[k] - mean > most) {
-            most = m_gradient[k] - mean;
-            best = k;
-        }
-    return best;
-}
-
-void Solver::step_to_border() {
-    double share = 1;
-    for (size_t k : m_index)
-        if (!(m_trial[k] > 0)) share = std::min(share, m_a[k] / (m_a[k] - m_trial[k]));
-    for (size_t k : m_index) {
-        const bool falls = !(m_trial[k] > 0) && m_a[k] / (m_a[k] - m_trial[k]) <= share;
-        m_a[k] += share * (m_trial[k] - m_a[k]);
-        if (falls || !(m_a[k] > 0)) {
-            m_a[k] = 0;
-            m_passive[k] = 0;
-        }
-    }
+    : m_problem(mixture.problem()), m_products(mixture.size()), m_a(mixture.size()),
+      m_numbers(mixture.size() * (5 + mixture.size())), m_flags(mixture.size() * 3) {
+    const size_t p = mixture.size();
+    double* const numbers = m_numbers.data();
+    m_room = {m_products.data(),     m_a.data(),      numbers,         numbers + p,    numbers + 2 * p,
+              numbers + 3 * p,       numbers + 4 * p, numbers + 5 * p, m_flags.data(), m_flags.data() + p,
+              m_flags.data() + 2 * p};
 }
 
 void Solver::solve(const double* products, double squared) {
-    for (size_t k = 0; k < m_size; ++k)
-        m_c[k] = products[k] + m_mixture.weight_squared();
-    start();
-    if (!m_nonnegative) return;
-    // What rounding makes of a gradient that is zero: endmembers that are alike in all but a thousandth
-    // differ in no more than the square of that.
-    const double tolerance = 1e-14 * m_mixture.longest() * (std::sqrt(squared) + m_mixture.longest());
-    m_barred.assign(m_size, 0);
-    // Every round lowers the error, so no passive set comes twice; rounding could make it, hence the bound.
-    for (size_t rounds = 0; rounds < 30 * m_size + 30; ++rounds) {
-        for (size_t k = 0; k < m_size; ++k)
-            m_gradient[k] = products[k] - product(m_mixture.gram() + k * m_size, m_a.data(), m_size);
-        const size_t entering = next_to_enter(tolerance);
-        if (entering == m_size) return;
-        m_passive[entering] = 1;
-        solve_passive();
-        if (!(m_trial[entering] > 0)) { // by rounding alone
-            m_passive[entering] = 0;
-            m_barred[entering] = 1;
-            continue;
-        }
-        while (std::any_of(m_index.begin(), m_index.end(), [&](size_t k) { return !(m_trial[k] > 0); })) {
-            step_to_border();
-            solve_passive();
-        }
-        m_a = m_trial;
-    }
+    std::copy_n(products, m_products.size(), m_products.begin());
+    PixelSolver<double*, unsigned short*>(m_problem, m_room).solve(squared);
 }
 
-double Solver::residual(const double* products, double squared) const {
-    double sum = squared;
-    for (size_t k = 0; k < m_size; ++k)
-        sum += m_a[k] * (product(m_mixture.gram() + k * m_size, m_a.data(), m_size) - 2 * products[k]);
-    return std::max(0.0, sum);
+double Solver::residual(double squared) const {
+    return PixelSolver<double*, unsigned short*>(m_problem, m_room).residual(squared);
 }
 
 } // namespace hsi::unmix

@@ -70,8 +70,7 @@ class UnmixWorker final : public stream::Worker {
         if (!m_rmse) return;
         const auto bands = static_cast<double>(m_mixture.bands());
         out[1].row(0, line)[sample] =
-            is_valid ? static_cast<float>(std::sqrt(m_solver.residual(m_one.data(), m_squared[i]) / bands))
-                     : no_value;
+            is_valid ? static_cast<float>(std::sqrt(m_solver.residual(m_squared[i]) / bands)) : no_value;
     }
 
     const Mixture& m_mixture;
@@ -86,9 +85,7 @@ class CpuUnmixing final : public Unmixing {
     CpuUnmixing(const Endmembers& endmembers, const Options& options)
         : m_mixture(endmembers, options.method), m_rmse(options.rmse) {}
     std::vector<int> output_bands() const override {
-        std::vector<int> bands{static_cast<int>(m_mixture.size())};
-        if (m_rmse) bands.push_back(1);
-        return bands;
+        return bands_of(static_cast<int>(m_mixture.size()), m_rmse);
     }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         const uint64_t p = m_mixture.size();
@@ -108,7 +105,20 @@ class CpuUnmixing final : public Unmixing {
     const bool m_rmse;
 };
 
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) override {
+        return unmix::make_unmixing(endmembers, options);
+    }
+};
+
 } // namespace
+
+std::vector<int> bands_of(int size, bool rmse) {
+    return rmse ? std::vector<int>{size, 1} : std::vector<int>{size};
+}
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
 void Unmixing::exchange(parallel::Ranks& ranks) {
     std::vector<int64_t> counts{m_valid, m_invalid};

@@ -10,12 +10,15 @@
 // active set as in C. L. Lawson, R. J. Hanson: Solving Least Squares Problems, chapter 23, with the sum as a
 // further equation.
 //
-// All in double precision, pixel by pixel: neither tiles nor threads nor the processor change a bit.
+// All in double precision, pixel by pixel: neither tiles nor threads nor the processor nor a GPU change a
+// bit.
 #pragma once
 
+#include "core/cuda_module.h"
 #include "stream/operation.h"
 #include "stream/shared.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,9 +69,27 @@ class Unmixing : public stream::Operation, public stream::Divisible {
     int64_t m_valid = 0, m_invalid = 0;
 };
 
-/// Output 0: an abundance a band, in the order of the endmembers, exactly 0 outside of the active set; output
-/// 1, when asked for: the root mean square error. A pixel is invalid, NaN in both, when a value is not finite
-/// or all are zero. Throws as check_endmembers().
+/// Bands of the outputs: `size` abundances, and the error when it is wanted.
+std::vector<int> bands_of(int size, bool rmse);
+
+/// On the CPU. Output 0: an abundance a band, in the order of the endmembers, exactly 0 outside of the active
+/// set; output 1, when asked for: the root mean square error. A pixel is invalid, NaN in both, when a value
+/// is not finite or all are zero. Throws as check_endmembers().
 std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options);
+
+/// Unmixing on the CPU or on devices (hsi_cuda_unmix.so).
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    /// As the function above.
+    virtual std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) = 0;
+    /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
+    /// slow one another when they share a device); 0 on the CPU.
+    virtual double kernel_seconds() const { return 0; }
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
+};
+
+std::unique_ptr<Backend> make_cpu_backend();
 
 } // namespace hsi::unmix

@@ -133,13 +133,17 @@ def test_memory_that_is_too_small(tmp_path, out):
     assert "MB" in result.err or "kB" in result.err
 
 
-def test_gpu_that_is_not_there(scene, out):
+@pytest.mark.parametrize("tool", ["gdal_hsi_spp", "gdal_hsi_pca", "gdal_hsi_unmix"])
+def test_gpu_that_is_not_there(scene, out, tmp_path, tool):
     env = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+    library = tmp_path / "library.csv"
+    succeed(run("gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 3, "-spectra", library, scene, tmp_path / "t.csv"))
+    arguments = [scene, *([library] if tool == "gdal_hsi_unmix" else []), out / "out.tif"]
     with assert_untouched(out):
-        result = run("gdal_hsi_spp", "-device", "cuda", scene, out / "out.tif", env=env)
+        result = run(tool, "-device", "cuda", *arguments, env=env)
     assert result.code == 1
     first_error(result)
-    succeed(run("gdal_hsi_spp", "-device", "auto", scene, out / "out.tif", env=env))
+    succeed(run(tool, "-device", "auto", *arguments, env=env))
 
 
 # --- pixels ------------------------------------------------------------------------------------------------------------
