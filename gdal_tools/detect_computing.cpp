@@ -21,19 +21,19 @@ tool::Work detect_work(const DetectSettings& s, const stream::CubeShape& scene, 
     if (s.local()) {
         const double products = detect::local_products(scene.bands, {s.window[0], s.window[1], nullptr});
         work.core_seconds = 6.7e-11 * pixels * products;
-        work.device_seconds = 2e-13 * pixels * products;
+        work.device_seconds = 3.2e-13 * pixels * products;
         return work;
     }
     const double values = pixels * b;
     work.core_seconds = 2e-10 * values * scores;
-    work.device_seconds = 3e-13 * values * scores;
+    work.device_seconds = 1.3e-12 * values * scores;
     if (s.method == Method::sid) {
         work.core_seconds += 2.3e-9 * values;
-        work.device_seconds += 1e-11 * values;
+        work.device_seconds += 3e-11 * values;
     }
     if (s.method == Method::ace || s.method == Method::rx) {
         work.core_seconds += 1.3e-11 * values * b;
-        work.device_seconds += 1e-13 * values * b;
+        work.device_seconds += 3e-13 * values * b;
     }
     if (detect::has_background(s.method)) {
         const double background = 2.7e-11 * values * b;

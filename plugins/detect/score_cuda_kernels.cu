@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Scores of pixels, a thread a pixel: what the values say by themselves, the quadratic form through the
-// inverse factor, the products with the rows of targets, and the best of them.
+// Scores of pixels, most of it a thread a pixel: what the values say by themselves, the quadratic form
+// through the inverse factor, the products with the rows of targets, and the best of them.
 #include "cuda/check.h"
 #include "detect/detect_cuda_kernels.cuh"
 
@@ -8,6 +8,7 @@ namespace hsi::detect::gpu {
 namespace {
 
 constexpr int threads = 128;
+constexpr int parts = 8; ///< warps that share the rows of a quadratic form
 
 __device__ int thread_pixel() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
@@ -56,38 +57,39 @@ __global__ void look_kernel(ScoreWork w) {
     w.valid[p] = valid;
 }
 
-/// squared = |L^-1 (x - m)|^2 of two pixels a thread: eight rows at a time, which end at the diagonal.
-__global__ void __launch_bounds__(threads) quadratic_kernel(ScoreWork w) {
-    const int p = static_cast<int>(blockIdx.x) * 2 * threads + static_cast<int>(threadIdx.x),
-              q = min(w.pixels - 1, p + threads);
-    if (p >= w.pixels) return;
-    double squared = 0, other = 0;
+/// squared = |L^-1 (x - m)|^2 of 32 pixels a block: a warp takes every eighth panel of rows, which end at the
+/// diagonal.
+__global__ void __launch_bounds__(32 * parts) quadratic_kernel(ScoreWork w) {
+    __shared__ double squares[parts][32];
+    const int lane = static_cast<int>(threadIdx.x) % 32, part = static_cast<int>(threadIdx.x) / 32;
+    const int pixel = static_cast<int>(blockIdx.x) * 32 + lane, p = min(pixel, w.pixels - 1);
     const size_t panel = static_cast<size_t>(w.used_count) * panel_rows / 2;
-    for (int first = 0; first < w.used_count; first += panel_rows) {
+    double squared = 0;
+    for (int first = part * panel_rows; first < w.used_count; first += parts * panel_rows) {
         const auto* __restrict__ const rows =
             reinterpret_cast<const double2*>(w.factor) + static_cast<size_t>(first / panel_rows) * panel;
         const int columns = min(w.used_count, first + panel_rows);
-        double sum[panel_rows] = {}, second[panel_rows] = {};
+        double sum[panel_rows] = {};
 #pragma unroll 4
         for (int c = 0; c < columns; ++c) {
-            const double z = value(w, p, c) - w.centre[c], y = value(w, q, c) - w.centre[c];
+            const double z = value(w, p, c) - w.centre[c];
 #pragma unroll
             for (int k = 0; k < panel_rows; k += 2) {
                 const double2 pair = __ldg(rows + (c * panel_rows + k) / 2);
                 sum[k] = fma(pair.x, z, sum[k]);
                 sum[k + 1] = fma(pair.y, z, sum[k + 1]);
-                second[k] = fma(pair.x, y, second[k]);
-                second[k + 1] = fma(pair.y, y, second[k + 1]);
             }
         }
 #pragma unroll
-        for (int k = 0; k < panel_rows; ++k) {
+        for (int k = 0; k < panel_rows; ++k)
             squared = fma(sum[k], sum[k], squared);
-            other = fma(second[k], second[k], other);
-        }
     }
+    squares[part][lane] = squared;
+    __syncthreads();
+    if (part > 0 || pixel >= w.pixels) return;
+    for (int k = 1; k < parts; ++k)
+        squared += squares[k][lane];
     w.squared[p] = squared;
-    if (q == p + threads) w.squared[q] = other;
 }
 
 __device__ double score(const ScoreWork& w, int p, int target, double product, double log_product) {
@@ -181,7 +183,7 @@ void launch_scores(const ScoreWork& work, const Output& out, cudaStream_t stream
     look_kernel<<<blocks, threads, 0, stream>>>(work);
     HSI_CUDA_LAUNCHED("look_kernel");
     if (work.factor != nullptr) {
-        quadratic_kernel<<<(blocks + 1) / 2, threads, 0, stream>>>(work);
+        quadratic_kernel<<<(static_cast<unsigned>(work.pixels) + 31) / 32, 32 * parts, 0, stream>>>(work);
         HSI_CUDA_LAUNCHED("quadratic_kernel");
     }
     if (work.targets > 0) {
