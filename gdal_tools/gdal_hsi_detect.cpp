@@ -3,10 +3,10 @@
 // method wants them, and one for the scores; local RX takes its background from a halo in a single pass.
 #include "catalogue.h"
 #include "core/error.h"
+#include "detect_computing.h"
 #include "detect_inputs.h"
 #include "detect_outputs.h"
 #include "stream/band_statistics.h"
-#include "tool/devices.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -20,22 +20,15 @@ namespace detect_tool {
 
 using detect::Method;
 using tool::Content;
+using tools::DetectComputing;
 using Settings = tools::DetectSettings;
-
-/// The options of a pass beside the mask, which stays in memory.
-stream::PassOptions pass_of(tool::Run& run, const detect::PixelMask* mask, const char* name, double share) {
-    auto pass = run.pass(name, share);
-    if (mask != nullptr) pass.memory -= std::min(mask->bytes(), pass.memory - 1);
-    return pass;
-}
 
 /// The last pass. False when no pixel is valid.
 bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
                   const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& operation,
-                  const detect::PixelMask* mask, double share) {
+                  stream::PassOptions pass) {
     outputs.create(&scene);
     run.reserve_cache(outputs.cache_bytes());
-    auto pass = pass_of(run, mask, "detection", share);
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
     if (operation.valid() == 0) return false;
@@ -44,27 +37,8 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     return true;
 }
 
-/// A detector of the right size, for a plan.
-detect::Detector any_detector(Method method, int bands, size_t targets) {
-    detect::Targets any;
-    for (size_t k = 0; k < targets; ++k) {
-        any.names.emplace_back();
-        any.spectra.emplace_back(static_cast<size_t>(bands), 2.0);
-    }
-    if (!detect::has_background(method)) return detect::make_detector(method, any);
-    const auto size = static_cast<size_t>(bands);
-    stream::SceneCovariance moments;
-    moments.bands = bands;
-    moments.valid_pixels = 2;
-    moments.mean.assign(size, 0.0);
-    moments.covariance.assign(size * size, 0.0);
-    for (size_t b = 0; b < size; ++b)
-        moments.covariance[b * size + b] = 1;
-    return detect::make_detector(method, any, moments);
-}
-
 /// mf, cem, ace, rx: the background of the scene, then the scores.
-void detect_by_background(tool::Run& run, const Settings& s,
+void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& computing,
                           const std::shared_ptr<raster::RasterSource>& source, tools::DetectTargets& targets,
                           const detect::PixelMask* mask) {
     tool::Scene scene(run, source, "detection");
@@ -74,22 +48,24 @@ void detect_by_background(tool::Run& run, const Settings& s,
     };
     const detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
-        tool::print_plan(run, *source, *make_scan(), pass_of(run, mask, "background", 0.5));
-        const auto any = any_detector(s.method, scene.shape().bands, targets.names().size());
-        return tool::print_plan(run, *source, *detect::make_detection(any, decision),
-                                pass_of(run, mask, "detection", 0.5));
+        tool::print_plan(run, *source, *make_scan(), tools::beside(mask, run.pass("background", 0.5)));
+        const auto any = tools::any_detector(s.method, scene.shape().bands, targets.names().size());
+        return tool::print_plan(run, *source, *computing->make_detection(any, decision),
+                                tools::beside(mask, computing.pass("detection", 0.5)));
     }
     scene.set_fate(nullptr);
-    const auto background = scene.scan(
-        make_scan, [&](bool again) { return pass_of(run, mask, "background", again ? 0.0 : 0.5); });
+    const auto background = scene.scan(make_scan, [&](bool again) {
+        return tools::beside(mask, run.pass("background", again ? 0.0 : 0.5));
+    });
     const auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();
     const auto detector = detect::make_detector(s.method, *spectra, background.moments);
     tools::tell_background(run, detector, *scene.raster());
     targets.compare_levels(run, *source);
     if (tools::write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
-    const auto operation = detect::make_detection(detector, decision);
-    if (!write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation, mask, 0.5))
+    const auto operation = computing->make_detection(detector, decision);
+    if (!write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
+                      tools::beside(mask, computing.pass("detection", 0.5))))
         throw tool::no_valid_pixel(*scene.raster());
 }
 
@@ -101,8 +77,9 @@ bool leave_out_empty(tool::Run& run, std::shared_ptr<raster::RasterSource>& sour
 }
 
 /// sam, sid and local RX: the scores alone.
-void detect_at_once(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> source,
-                    tools::DetectTargets& targets, const detect::PixelMask* mask) {
+void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computing,
+                    std::shared_ptr<raster::RasterSource> source, tools::DetectTargets& targets,
+                    const detect::PixelMask* mask) {
     const detect::Decision decision{!s.map.empty(), s.threshold};
     if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     for (bool again = false;; again = true) {
@@ -113,17 +90,16 @@ void detect_at_once(tool::Run& run, const Settings& s, std::shared_ptr<raster::R
             continue;
         }
         const auto operation =
-            s.local() ? detect::make_local_detection(source->shape().bands, {s.window[0], s.window[1], mask},
-                                                     decision)
-                      : detect::make_detection(detect::make_detector(s.method, *spectra), decision);
-        if (run.options().dry_run)
-            return tool::print_plan(run, *source, *operation, pass_of(run, mask, "detection", 1));
+            s.local() ? computing->make_local_detection(source->shape().bands,
+                                                        {s.window[0], s.window[1], mask}, decision)
+                      : computing->make_detection(detect::make_detector(s.method, *spectra), decision);
+        const auto pass = tools::beside(mask, computing.pass("detection", again ? 0 : 1));
+        if (run.options().dry_run) return tool::print_plan(run, *source, *operation, pass);
         if (!again) targets.compare_levels(run, *source);
         if (!s.local() && tools::write_virtual_scores(run, s, *source, targets.names(),
                                                       detect::make_detector(s.method, *spectra), *spectra))
             return;
-        if (write_scores(run, s, *source, *source, std::move(outputs), *operation, mask, again ? 0 : 1))
-            return;
+        if (write_scores(run, s, *source, *source, std::move(outputs), *operation, pass)) return;
         if (again || !leave_out_empty(run, source)) break;
     }
     if (s.method == Method::sid)
@@ -135,14 +111,16 @@ void detect_at_once(tool::Run& run, const Settings& s, std::shared_ptr<raster::R
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     tool::check_spectrum(*source, "detection");
-    tool::tell_devices(run, {}, detect::simd_target());
     tools::DetectTargets targets(run, s, source);
     const auto mask = tools::read_background(run, s.background, *source);
     run.report()["detection"] = {{"method", detect::name_of(s.method)}, {"targets", targets.names()}};
+    auto computing = tools::detect_computing(run, s, source->shape(), targets.names().size());
     if (detect::has_background(s.method) && !s.local())
-        detect_by_background(run, s, source, targets, mask.get());
+        detect_by_background(run, s, computing, source, targets, mask.get());
     else
-        detect_at_once(run, s, source, targets, mask.get());
+        detect_at_once(run, s, computing, source, targets, mask.get());
+    if (const double seconds = computing->kernel_seconds(); seconds > 0)
+        run.report()["kernel_seconds"] = seconds;
 }
 
 void check_settings(const tool::Call& call, Settings& s) {
@@ -208,7 +186,7 @@ void declare(tool::Call& call) {
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
-    call.add_compute(false);
+    call.add_compute();
     call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
     call.body([&s](tool::Run& run) { run_detect(run, s); });
 }
@@ -231,7 +209,8 @@ const tool::Definition tools::detect{
      {"gdal_hsi_detect -method mf -target-pixel 120 64 -background soil.gpkg scene.img like_it.tif",
       "What is like a pixel, before a background"},
      {"gdal_hsi_detect -window 15 31 -map anomalies.tif -threshold 500 scene.img rx.tif",
-      "What is unlike its neighbourhood"}},
+      "What is unlike its neighbourhood"},
+     {"gdal_hsi_detect -window 15 31 -device cuda scene.img rx.tif", "The same on a GPU"}},
     "",
     detect_tool::declare};
 

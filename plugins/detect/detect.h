@@ -27,6 +27,7 @@
 // change a bit.
 #pragma once
 
+#include "core/cuda_module.h"
 #include "stream/covariance_scan.h"
 
 #include <cstddef>
@@ -135,6 +136,9 @@ Detector make_detector(Method method, const Targets& targets);
 /// naming a target that is the mean (cem: all zero).
 Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background);
 
+/// Throws Error when what it holds does not fit together.
+void check_detector(const Detector& detector);
+
 struct Decision {
     bool map = false;
     /// sam, sid: a best score over it, others: under it, is no detection. rx with a map wants one.
@@ -178,6 +182,26 @@ inline constexpr double local_ridge_share = 1e-2;
 /// anew at fixed samples of the scene.
 std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision);
 
+/// Multiplications that this takes a pixel, roughly.
+double local_products(int bands, const Ring& ring);
+
 const char* simd_target();
+
+/// The passes of scores, on the CPU or on devices (hsi_cuda_detect.so). A device computes in double precision
+/// throughout; its sums of local RX start anew at other samples of the scene than the CPU's.
+class Backend {
+  public:
+    virtual ~Backend() = default;
+    virtual std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) = 0;
+    virtual std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring,
+                                                            const Decision& decision) = 0;
+    /// Seconds that kernels took since the backend was made, copies left out, added over the lanes (which
+    /// slow one another when they share a device); 0 on the CPU. Of passes that have ended.
+    virtual double kernel_seconds() const { return 0; }
+    /// Device bytes that are free, of the device that has least; 0 on the CPU.
+    virtual uint64_t free_memory() const { return 0; }
+};
+
+std::unique_ptr<Backend> make_cpu_backend();
 
 } // namespace hsi::detect

@@ -162,6 +162,17 @@ class CpuDetection final : public Detection {
     const Decider m_decider;
 };
 
+class CpuBackend final : public Backend {
+  public:
+    std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) override {
+        return detect::make_detection(detector, decision);
+    }
+    std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring,
+                                                    const Decision& decision) override {
+        return detect::make_local_detection(bands, ring, decision);
+    }
+};
+
 } // namespace
 
 void Detection::exchange(parallel::Ranks& ranks) {
@@ -173,15 +184,21 @@ void Detection::exchange(parallel::Ranks& ranks) {
     m_flat = counts[3];
 }
 
-std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) {
+void check_detector(const Detector& detector) {
     const size_t n = detector.used.size();
     if (n == 0 || detector.centre.size() != n ||
         detector.rows.size() != n * static_cast<size_t>(detector.targets) ||
         (detector.targets == 0) != (detector.method == Method::rx) ||
         detector.factor.size() != detector.deviation.size() * detector.deviation.size())
         throw Error("internal: the parts of a detector do not fit together");
+}
+
+std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) {
+    check_detector(detector);
     return std::make_unique<CpuDetection>(detector, decision);
 }
+
+std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
 const char* simd_target() { return simd_kernels().target; }
 

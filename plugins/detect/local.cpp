@@ -3,10 +3,10 @@
 // covariance needs U'U (bands x bands, which slides along a line: columns of pixels come and go) or, where
 // the ring is small, U U' (pixels x pixels): with delta what is added to C's diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
-#include "core/error.h"
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
+#include "detect/ring.h"
 
 #include <algorithm>
 #include <array>
@@ -35,15 +35,12 @@ size_t matrix_size(size_t columns) {
 struct Plan {
     Plan(int band_count, const Ring& r)
         : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
-          pixels(static_cast<size_t>(r.outer * r.outer - r.inner * r.inner)) {
-        const double b = band_count, n = static_cast<double>(pixels), sides = r.inner + r.outer;
-        by_pixels = n * n * b / 2 + n * n * n / 6 < b * b * b / 6 + sides * b * b + n * b * b / (2 * segment);
-    }
+          pixels(static_cast<size_t>(ring_pixels(r))), by_pixels(takes_pixels(band_count, r, segment)) {}
     const size_t bands;
     const Ring ring;
     const int64_t reach, gap; ///< of the squares beyond the pixel
     const size_t pixels;      ///< of a whole ring
-    bool by_pixels;           ///< U U' costs less
+    const bool by_pixels;     ///< U U' costs less
     size_t order() const { return by_pixels ? pixels : bands; }
     /// Vectors that update() takes at once.
     size_t batch() const { return by_pixels ? bands : static_cast<size_t>(2 * (ring.inner + ring.outer)); }
@@ -381,11 +378,12 @@ class LocalDetection final : public Detection {
 
 } // namespace
 
+double local_products(int bands, const Ring& ring) {
+    return std::min(products_by_pixels(bands, ring), products_by_bands(bands, ring, segment));
+}
+
 std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision) {
-    if (ring.inner < 1 || ring.outer <= ring.inner || ring.outer > largest_window || ring.inner % 2 == 0 ||
-        ring.outer % 2 == 0 || bands < 1)
-        throw Error("internal: a ring of " + std::to_string(ring.inner) + " and " +
-                    std::to_string(ring.outer) + " pixels");
+    check_ring(bands, ring);
     return std::make_unique<LocalDetection>(bands, ring, decision);
 }
 

@@ -2,6 +2,7 @@
 """gdal_hsi_detect against numpy's definitions, on made and real scenes, and what it refuses."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -323,6 +324,46 @@ def test_dry_run_prints_the_plan(files):
         result = succeed(detect("-dry-run", "-window", 3, 9, files / "scene.img", files / "d.tif"))
         assert "halo 4" in result.out and "Pass background:" not in result.out
         succeed(detect("-dry-run", "-method", "sid", "-target-pixel", 1, 1, files / "scene.img", files / "d.tif"))
+
+
+WITHOUT_GPU = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+
+
+@pytest.mark.parametrize("args", [["-method", "sam", "-target", "library.csv"], ["-target", "library.csv"], ["-window", 3, 7]],
+                         ids=["sam", "ace", "local"])
+def test_devices_without_a_gpu(args, files, monkeypatch):
+    monkeypatch.chdir(files)
+    with assert_untouched(files):
+        for device in ("cuda", "cuda:0", "cuda:0,1"):
+            result = run("gdal_hsi_detect", "-device", device, *args, "scene.img", "d.tif", env=WITHOUT_GPU)
+            assert result.code == 1 and "no CUDA device" in first_error(result), result.err
+        assert run("gdal_hsi_detect", "-device", "gpu", *args, "scene.img", "d.tif", env=WITHOUT_GPU).code == 2
+    written = {}
+    for device in ("auto", "cpu"):
+        report = device + ".json"
+        succeed(run("gdal_hsi_detect", "-device", device, "-device-memory", "1GB", *args, "-of", "ENVI", "-report", report,
+                    "scene.img", device + ".img", env=WITHOUT_GPU))
+        written[device] = (files / (device + ".img")).read_bytes()
+        told = json.loads((files / report).read_text())
+        assert told["device"].startswith("CPU, ") and "kernel_seconds" not in told
+        assert ("background_device" in told) == (args == ["-target", "library.csv"])
+    assert written["auto"] == written["cpu"]
+
+
+def test_a_vrt_wants_no_device(files):
+    result = succeed(run("gdal_hsi_detect", "-device", "cuda", "-of", "VRT", "-target", files / "library.csv", "-report",
+                         files / "r.json", files / "scene.img", files / "d.vrt", env=WITHOUT_GPU))
+    assert "Device: CPU" in result.out and json.loads((files / "r.json").read_text())["device"].startswith("CPU, ")
+
+
+def test_dry_run_estimates_the_work(files):
+    seconds = []
+    for k, window in enumerate(([], ["-window", 1, 3], ["-window", 15, 31], ["-window", 31, 63])):
+        result = succeed(detect("-dry-run", "-device", "auto", "-threads", 1, *window, "-report", files / ("%d.json" % k),
+                                files / "scene.img", files / "d.tif"))
+        assert "CPU, about" in result.out
+        seconds.append(json.loads((files / ("%d.json" % k)).read_text())["estimated_seconds"]["cpu"])
+    assert seconds[1] < seconds[2] < seconds[3] and seconds[0] < seconds[3]
 
 
 LIBRARY = ["-target", "library.csv"]

@@ -38,33 +38,13 @@ Found found(const Cube& cube, const Ring& ring, const stream::PassOptions& pass 
     return f;
 }
 
-/// NaN where there is no score.
-double reference(const Cube& cube, const Ring& ring, int64_t y, int64_t x) {
-    const Vector v = pixel(cube, y, x);
-    if (!is_valid(v)) return std::nan("");
-    std::vector<Vector> pixels;
-    for (int64_t l = y - ring.outer / 2; l <= y + ring.outer / 2; ++l)
-        for (int64_t s = x - ring.outer / 2; s <= x + ring.outer / 2; ++s) {
-            if (l < 0 || s < 0 || l >= cube.shape.lines || s >= cube.shape.samples) continue;
-            if (std::abs(l - y) <= ring.inner / 2 && std::abs(s - x) <= ring.inner / 2) continue;
-            if (ring.mask != nullptr && !ring.mask->at(l, s)) continue;
-            if (const Vector p = pixel(cube, l, s); is_valid(p)) pixels.push_back(p);
-        }
-    if (pixels.size() < 2) return std::nan("");
-    auto s = statistics(pixels, v.size());
-    const Vector d = minus(v, s.mean);
-    if (s.trace() == 0) return dot(d, d) == 0 ? 0 : std::nan("");
-    add_ridge(s.covariance, 1e-2L * s.trace() / static_cast<long double>(v.size()));
-    return static_cast<double>(dot(d, solved(s.covariance, d)));
-}
-
 void expect_definition(const Cube& cube, const Ring& ring, int64_t step = 1) {
     SCOPED_TRACE(std::to_string(cube.shape.bands) + " bands, " + std::to_string(ring.inner) + " in " +
                  std::to_string(ring.outer));
     const auto got = found(cube, ring);
     for (int64_t y = 0; y < cube.shape.lines; y += step)
         for (int64_t x = 0; x < cube.shape.samples; x += step) {
-            const double want = reference(cube, ring, y, x);
+            const double want = local_reference(cube, ring, y, x);
             const float score = got.scores.cube.at(0, y, x), map = got.map.cube.at(0, y, x);
             ASSERT_EQ(std::isnan(want), std::isnan(score)) << y << " " << x;
             ASSERT_EQ(std::isnan(want), std::isnan(map));

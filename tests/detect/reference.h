@@ -2,11 +2,13 @@
 // The definitions of detect.h, pixel by pixel in long double, without any of its machinery.
 #pragma once
 
+#include "detect/detect.h"
 #include "support/memory_cube.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -102,6 +104,122 @@ inline Statistics statistics(const std::vector<Vector>& pixels, size_t bands) {
 inline void add_ridge(Matrix& m, long double ridge) {
     for (size_t i = 0; i < m.size(); ++i)
         m[i][i] += ridge;
+}
+
+inline Vector clipped(const Vector& x) {
+    Vector p;
+    const long double most = *std::max_element(x.begin(), x.end());
+    long double sum = 0;
+    for (const auto v : x)
+        sum += std::max(v, 1e-6L * most);
+    for (const auto v : x)
+        p.push_back(std::max(v, 1e-6L * most) / sum);
+    return p;
+}
+
+/// The definitions, for pixels of the background that `inside` names.
+class Reference {
+  public:
+    template <class Inside>
+    Reference(const Cube& cube, Inside inside) {
+        std::vector<Vector> pixels;
+        for (int64_t y = 0; y < cube.shape.lines; ++y)
+            for (int64_t x = 0; x < cube.shape.samples; ++x)
+                if (const Vector v = pixel(cube, y, x); is_valid(v) && inside(y, x)) pixels.push_back(v);
+        const auto bands = static_cast<size_t>(cube.shape.bands);
+        const auto whole = statistics(pixels, bands);
+        all = whole.correlation;
+        for (size_t b = 0; b < bands; ++b)
+            if (whole.covariance[b][b] > 0) used.push_back(b);
+        for (const size_t a : used) {
+            mean.push_back(whole.mean[a]);
+            covariance.emplace_back();
+            for (const size_t b : used)
+                covariance.back().push_back(whole.covariance[a][b]);
+        }
+        count = pixels.size();
+    }
+    Vector kept(const Vector& x) const {
+        Vector k;
+        for (const size_t b : used)
+            k.push_back(x[b]);
+        return k;
+    }
+    double score(detect::Method method, const Vector& x, const Vector& t) const {
+        return static_cast<double>(value(method, x, t));
+    }
+
+    Matrix covariance, all;
+    Vector mean;
+    std::vector<size_t> used;
+    size_t count = 0;
+
+  private:
+    long double value(detect::Method method, const Vector& x, const Vector& t) const {
+        if (method == detect::Method::sam) {
+            Vector u, v, w;
+            for (size_t b = 0; b < x.size(); ++b) {
+                u.push_back(x[b] / std::sqrt(dot(x, x)));
+                v.push_back(t[b] / std::sqrt(dot(t, t)));
+                w.push_back(u[b] + v[b]);
+            }
+            return 2 * std::atan2(std::sqrt(dot(minus(u, v), minus(u, v))), std::sqrt(dot(w, w)));
+        }
+        if (method == detect::Method::sid) {
+            const Vector p = clipped(x), q = clipped(t);
+            long double sum = 0;
+            for (size_t b = 0; b < p.size(); ++b)
+                sum += (p[b] - q[b]) * (std::log(p[b]) - std::log(q[b]));
+            return sum;
+        }
+        if (method == detect::Method::cem) {
+            const Vector w = solved(all, t);
+            return dot(w, x) / dot(w, t);
+        }
+        const Vector d = minus(kept(x), mean);
+        if (method == detect::Method::rx) return dot(d, solved(covariance, d));
+        const Vector z = minus(kept(t), mean), w = solved(covariance, z);
+        if (method == detect::Method::mf) return dot(w, d) / dot(w, z);
+        return dot(w, d) * std::fabs(dot(w, d)) / (dot(w, z) * dot(d, solved(covariance, d)));
+    }
+};
+
+/// Of the specification.
+inline double tolerance(detect::Method method, double reference) {
+    switch (method) {
+    case detect::Method::sam:
+        return 1e-6;
+    case detect::Method::sid:
+        return 1e-6 + 1e-5 * std::fabs(reference);
+    case detect::Method::mf:
+    case detect::Method::cem:
+        return 1e-4 * (1 + std::fabs(reference));
+    case detect::Method::ace:
+        return 1e-5;
+    case detect::Method::rx:
+        break;
+    }
+    return 1e-4 * std::fabs(reference);
+}
+
+/// Local RX of a pixel; NaN where there is no score.
+inline double local_reference(const Cube& cube, const detect::Ring& ring, int64_t y, int64_t x) {
+    const Vector v = pixel(cube, y, x);
+    if (!is_valid(v)) return std::nan("");
+    std::vector<Vector> pixels;
+    for (int64_t l = y - ring.outer / 2; l <= y + ring.outer / 2; ++l)
+        for (int64_t s = x - ring.outer / 2; s <= x + ring.outer / 2; ++s) {
+            if (l < 0 || s < 0 || l >= cube.shape.lines || s >= cube.shape.samples) continue;
+            if (std::abs(l - y) <= ring.inner / 2 && std::abs(s - x) <= ring.inner / 2) continue;
+            if (ring.mask != nullptr && !ring.mask->at(l, s)) continue;
+            if (const Vector p = pixel(cube, l, s); is_valid(p)) pixels.push_back(p);
+        }
+    if (pixels.size() < 2) return std::nan("");
+    auto s = statistics(pixels, v.size());
+    const Vector d = minus(v, s.mean);
+    if (s.trace() == 0) return dot(d, d) == 0 ? 0 : std::nan("");
+    add_ridge(s.covariance, 1e-2L * s.trace() / static_cast<long double>(v.size()));
+    return static_cast<double>(dot(d, solved(s.covariance, d)));
 }
 
 } // namespace hsi::test

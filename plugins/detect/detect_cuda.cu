@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+// hsi_cuda_detect.so: scores and local RX on GPUs. A lane is a stream with its own buffers, made once; lanes
+// take turns on the devices. Local RX goes through in batches of runs of pixels, as many as there is room for
+// their matrices; a run's result depends on nothing but the scene.
+#include "core/error.h"
+#include "cuda/copy.h"
+#include "cuda/device.h"
+#include "cuda/device_buffer.h"
+#include "cuda/pinned.h"
+#include "cuda/stream.h"
+#include "detect/detect.h"
+#include "detect/detect_cuda_kernels.cuh"
+#include "detect/ring.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+namespace hsi::detect {
+namespace {
+
+using cuda::DeviceBuffer;
+using cuda::DeviceGuard;
+using stream::TileLimits;
+
+constexpr size_t count_kinds = 4;
+/// Of the matrices of a batch: a few thousand pixels of 200 bands keep a large device busy.
+constexpr uint64_t batch_bytes = uint64_t{256} << 20;
+constexpr int64_t most_batch_runs = 1024; // a batch's pixels are rows of a grid
+
+size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
+size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
+
+/// Pixel indices of a tile are 32 bit on the device.
+void check_pixels(const TileLimits& l) {
+    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()) / 2)
+        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
+                        " pixels is too large for the GPU",
+                    "Use a smaller -tile.");
+}
+
+/// A lane: its stream, its tile, its outputs and what it has counted.
+class CudaWorker : public stream::Worker {
+  public:
+    void process(const Tile& tile, const CubeView<float>& in,
+                 const std::vector<CubeView<float>>& out) override {
+        const DeviceGuard guard(m_ordinal);
+        const auto stream = m_stream.get();
+        cuda::copy_cube(CubeView<float>::packed(m_raw.data(), in.bands, in.lines, in.samples), in,
+                        cudaMemcpyHostToDevice, stream);
+        m_device_counts.clear(stream);
+        m_begin.record(stream);
+        gpu::Output to;
+        to.scores = m_scores.data();
+        to.map = m_map.data();
+        to.has_threshold = m_decision.threshold.has_value();
+        to.threshold = m_decision.threshold.value_or(0);
+        to.counts = m_device_counts.data();
+        launch(tile, in, to, stream);
+        m_end.record(stream);
+        cuda::copy_cube(out[0],
+                        CubeView<float>::packed(m_scores.data(), out[0].bands, out[0].lines, out[0].samples),
+                        cudaMemcpyDeviceToHost, stream);
+        if (m_decision.map)
+            cuda::copy_cube(out[1], CubeView<float>::packed(m_map.data(), 1, out[1].lines, out[1].samples),
+                            cudaMemcpyDeviceToHost, stream);
+        m_device_counts.download(m_host_counts.data(), count_kinds, stream);
+        m_stream.synchronize();
+        for (size_t i = 0; i < count_kinds; ++i)
+            counts[i] += static_cast<int64_t>(m_host_counts[i]);
+        kernel_seconds += static_cast<double>(m_end.milliseconds_since(m_begin)) / 1000;
+    }
+
+    std::array<int64_t, count_kinds> counts{}; ///< as gpu::Output has them
+    double kernel_seconds = 0;
+
+  protected:
+    /// Made while `ordinal` is the current device.
+    CudaWorker(int ordinal, int bands, int scores, const Decision& decision, const TileLimits& l)
+        : m_raw(static_cast<size_t>(bands) * window_pixels(l)), m_ordinal(ordinal), m_decision(decision),
+          m_scores(static_cast<size_t>(scores) * core_pixels(l)), m_map(decision.map ? core_pixels(l) : 0),
+          m_device_counts(count_kinds),
+          m_host_counts(std::make_shared<cuda::PinnedAllocator>(ordinal), count_kinds) {}
+    static uint64_t common_bytes(int bands, int scores, const Decision& decision, const TileLimits& l) {
+        return 4 * (static_cast<uint64_t>(bands) * window_pixels(l) +
+                    static_cast<uint64_t>(scores + (decision.map ? 1 : 0)) * core_pixels(l)) +
+               8 * count_kinds;
+    }
+    /// The kernels of a tile that is in m_raw.
+    virtual void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to,
+                        cudaStream_t stream) = 0;
+
+    DeviceBuffer<float> m_raw;
+    cuda::Stream m_stream;
+
+  private:
+    const int m_ordinal;
+    const Decision m_decision;
+    DeviceBuffer<float> m_scores, m_map;
+    DeviceBuffer<unsigned long long> m_device_counts;
+    HostBuffer<unsigned long long> m_host_counts;
+    cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
+};
+
+// --- scores
+
+/// A matrix as the kernels read it (gpu::panel_rows).
+std::vector<double> panels_of(const std::vector<double>& matrix, size_t columns) {
+    constexpr auto height = static_cast<size_t>(gpu::panel_rows);
+    const size_t rows = matrix.size() / columns, count = (rows + height - 1) / height;
+    std::vector<double> panels(count * height * columns);
+    for (size_t r = 0; r < rows; ++r)
+        for (size_t c = 0; c < columns; ++c)
+            panels[(r / height * columns + c) * height + r % height] = matrix[r * columns + c];
+    return panels;
+}
+
+/// The detector as the kernels read it.
+struct Parts {
+    explicit Parts(Detector d)
+        : detector(std::move(d)), rows(panels_of(detector.rows, detector.used.size())),
+          log_rows(panels_of(detector.log_rows, detector.used.size())),
+          factor(panels_of(detector.factor, detector.used.size())) {}
+    const Detector detector;
+    const std::vector<double> rows, log_rows, factor;
+    uint64_t bytes() const {
+        return 8 * (rows.size() + log_rows.size() + factor.size() + detector.constants.size() +
+                    detector.centre.size()) +
+               4 * detector.used.size();
+    }
+    gpu::Kind kind() const {
+        switch (detector.method) {
+        case Method::sam:
+            return gpu::Kind::sam;
+        case Method::sid:
+            return gpu::Kind::sid;
+        case Method::ace:
+            return gpu::Kind::ace;
+        case Method::rx:
+            return gpu::Kind::rx;
+        default:
+            return gpu::Kind::matched;
+        }
+    }
+    /// Numbers a pixel that kernels leave for one another.
+    uint64_t numbers() const {
+        return static_cast<uint64_t>(detector.targets) + (detector.method == Method::sid ? 3
+                                                          : detector.method == Method::sam || !factor.empty()
+                                                              ? 1
+                                                              : 0);
+    }
+};
+
+class ScoreWorker final : public CudaWorker {
+  public:
+    ScoreWorker(int ordinal, const Parts& parts, const Decision& decision, const TileLimits& l)
+        : CudaWorker(ordinal, parts.detector.bands, parts.detector.scores(), decision, l), m_parts(parts),
+          m_used(parts.detector.used.size()), m_centre(parts.detector.centre.size()),
+          m_rows(parts.rows.size()), m_log_rows(parts.log_rows.size()), m_factor(parts.factor.size()),
+          m_constants(parts.detector.constants.size()), m_valid(window_pixels(l)),
+          m_numbers(static_cast<size_t>(parts.numbers()) * window_pixels(l)) {
+        const auto stream = m_stream.get();
+        const Detector& d = parts.detector;
+        m_used.upload(d.used.data(), d.used.size(), stream);
+        const auto upload = [stream](DeviceBuffer<double>& to, const std::vector<double>& from) {
+            if (!from.empty()) to.upload(from.data(), from.size(), stream);
+        };
+        upload(m_centre, d.centre);
+        upload(m_rows, parts.rows);
+        upload(m_log_rows, parts.log_rows);
+        upload(m_factor, parts.factor);
+        upload(m_constants, d.constants);
+        m_stream.synchronize();
+    }
+    static uint64_t device_bytes(const Parts& p, const Decision& decision, const TileLimits& l) {
+        return common_bytes(p.detector.bands, p.detector.scores(), decision, l) + p.bytes() +
+               window_pixels(l) * (1 + 8 * p.numbers());
+    }
+
+  private:
+    void launch(const Tile&, const CubeView<float>& in, gpu::Output& to, cudaStream_t stream) override {
+        const auto pixels = static_cast<size_t>(in.lines * in.samples);
+        gpu::ScoreWork w;
+        w.kind = m_parts.kind();
+        w.raw = m_raw.data();
+        w.pixels = static_cast<int>(pixels);
+        w.bands = in.bands;
+        w.used_count = static_cast<int>(m_parts.detector.used.size());
+        w.targets = m_parts.detector.targets;
+        w.used = m_used.data();
+        w.centre = m_centre.data();
+        w.rows = m_rows.data();
+        w.log_rows = m_log_rows.data();
+        w.factor = m_factor.data();
+        w.constants = m_constants.data();
+        w.least_part = least_part;
+        w.valid = m_valid.data();
+        w.scores = m_numbers.data();
+        double* const rest = m_numbers.data() + static_cast<size_t>(w.targets) * pixels;
+        if (w.kind == gpu::Kind::sid) {
+            w.greatest = rest;
+            w.sum = rest + pixels;
+            w.entropy = rest + 2 * pixels;
+        } else {
+            w.squared = rest;
+        }
+        to.small_is_best = is_small_at_target(m_parts.detector.method);
+        gpu::launch_scores(w, to, stream);
+    }
+
+    const Parts& m_parts;
+    DeviceBuffer<int> m_used;
+    DeviceBuffer<double> m_centre, m_rows, m_log_rows, m_factor, m_constants;
+    DeviceBuffer<uint8_t> m_valid;
+    DeviceBuffer<double> m_numbers;
+};
+
+// --- local RX
+
+struct LocalPlan {
+    LocalPlan(int b, const Ring& r)
+        : bands(b), ring(r), by_pixels(takes_pixels(b, r, gpu::run_pixels)),
+          order(by_pixels ? static_cast<int>(ring_pixels(r)) : b), pitch(gpu::spectrum_pitch(b)) {}
+    const int bands;
+    const Ring ring;
+    const bool by_pixels;
+    const int order, pitch;
+    int64_t reach() const { return ring.outer / 2; }
+    size_t matrix() const { return gpu::matrix_size(order); }
+    /// Runs whose matrices are there at the same time.
+    size_t runs(const TileLimits& l) const {
+        const int64_t of_tile = (l.core_samples + gpu::run_pixels - 1) / gpu::run_pixels * l.core_lines;
+        const auto fitting = static_cast<int64_t>(batch_bytes / (8 * matrix() * gpu::run_pixels));
+        return static_cast<size_t>(std::clamp<int64_t>(fitting, 1, std::min(of_tile, most_batch_runs)));
+    }
+};
+
+class LocalWorker final : public CudaWorker {
+  public:
+    LocalWorker(int ordinal, const LocalPlan& plan, const Decision& decision, const TileLimits& l)
+        : CudaWorker(ordinal, plan.bands, 1, decision, l), m_plan(plan), m_runs(plan.runs(l)),
+          m_spectra(static_cast<size_t>(plan.pitch) * window_pixels(l)), m_state(window_pixels(l)),
+          m_mask(plan.ring.mask != nullptr ? window_pixels(l) : 0),
+          m_matrices(plan.matrix() * batch_pixels()), m_centres(static_cast<size_t>(plan.pitch) * m_runs),
+          m_means(static_cast<size_t>(plan.pitch) * batch_pixels()), m_ring_counts(batch_pixels()),
+          m_status(batch_pixels()),
+          m_host_mask(std::make_shared<cuda::PinnedAllocator>(ordinal), std::max<size_t>(1, m_mask.size())) {}
+    static uint64_t device_bytes(const LocalPlan& p, const Decision& decision, const TileLimits& l) {
+        const uint64_t runs = p.runs(l), pixels = runs * gpu::run_pixels,
+                       pitch = static_cast<uint64_t>(p.pitch);
+        return common_bytes(p.bands, 1, decision, l) +
+               window_pixels(l) * (4 * pitch + 1 + (p.ring.mask != nullptr ? 1 : 0)) +
+               pixels * (8 * (p.matrix() + pitch) + 5) + runs * pitch * 4;
+    }
+
+  private:
+    size_t batch_pixels() const { return m_runs * gpu::run_pixels; }
+
+    void launch(const Tile& tile, const CubeView<float>& in, gpu::Output& to, cudaStream_t stream) override {
+        const auto pixels = static_cast<int>(in.lines * in.samples);
+        if (m_plan.ring.mask != nullptr) {
+            for (int64_t y = 0; y < in.lines; ++y)
+                for (int64_t x = 0; x < in.samples; ++x)
+                    m_host_mask[static_cast<size_t>(y * in.samples + x)] =
+                        m_plan.ring.mask->at(tile.window.y + y, tile.window.x + x);
+            m_mask.upload(m_host_mask.data(), static_cast<size_t>(pixels), stream);
+        }
+        gpu::launch_states(m_raw.data(), m_plan.bands, pixels, m_mask.data(), m_state.data(), stream);
+        gpu::launch_spectra(m_raw.data(), m_plan.bands, pixels, m_state.data(), m_spectra.data(), stream);
+        gpu::LocalTile t;
+        t.spectra = m_spectra.data();
+        t.state = m_state.data();
+        t.w = static_cast<int>(in.samples);
+        t.h = static_cast<int>(in.lines);
+        t.core_x = static_cast<int>(tile.core.x - tile.window.x);
+        t.core_y = static_cast<int>(tile.core.y - tile.window.y);
+        t.core_w = static_cast<int>(tile.core.w);
+        t.core_h = static_cast<int>(tile.core.h);
+        t.bands = m_plan.bands;
+        t.pitch = m_plan.pitch;
+        t.inner = m_plan.ring.inner;
+        t.outer = m_plan.ring.outer;
+        t.by_pixels = m_plan.by_pixels;
+        gpu::LocalBatch b;
+        b.matrices = m_matrices.data();
+        b.centres = m_centres.data();
+        b.means = m_means.data();
+        b.ring_counts = m_ring_counts.data();
+        b.status = m_status.data();
+        const int runs = t.runs_of_line() * t.core_h;
+        for (b.first_run = 0; b.first_run < runs; b.first_run += b.runs) {
+            b.runs = std::min(static_cast<int>(m_runs), runs - b.first_run);
+            gpu::launch_local(t, b, to, stream);
+        }
+    }
+
+    const LocalPlan& m_plan;
+    const size_t m_runs;
+    DeviceBuffer<float> m_spectra;
+    DeviceBuffer<uint8_t> m_state, m_mask;
+    DeviceBuffer<double> m_matrices;
+    DeviceBuffer<float> m_centres;
+    DeviceBuffer<double> m_means;
+    DeviceBuffer<int> m_ring_counts;
+    DeviceBuffer<uint8_t> m_status;
+    HostBuffer<uint8_t> m_host_mask;
+};
+
+// --- operations
+
+class CudaDetection : public Detection {
+  public:
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& l) override {
+        check_pixels(l);
+        const int ordinal = m_devices[static_cast<size_t>(lane) % m_devices.size()].ordinal;
+        const DeviceGuard guard(ordinal);
+        return make_worker(ordinal, l);
+    }
+    void stop(stream::Worker& worker) override {
+        const auto& w = static_cast<const CudaWorker&>(worker);
+        m_valid += w.counts[0];
+        m_invalid += w.counts[1];
+        m_few += w.counts[2];
+        m_flat += w.counts[3];
+        m_kernel_seconds += w.kernel_seconds;
+    }
+
+  protected:
+    CudaDetection(std::vector<CudaDevice> devices, const Decision& decision, double& kernel_seconds)
+        : m_decision(decision), m_devices(std::move(devices)), m_kernel_seconds(kernel_seconds) {}
+    virtual std::unique_ptr<CudaWorker> make_worker(int ordinal, const TileLimits& l) = 0;
+    std::vector<int> outputs(int scores) const {
+        return m_decision.map ? std::vector<int>{scores, 1} : std::vector<int>{scores};
+    }
+    const Decision m_decision;
+
+  private:
+    const std::vector<CudaDevice> m_devices;
+    double& m_kernel_seconds;
+};
+
+class CudaScores final : public CudaDetection {
+  public:
+    CudaScores(std::vector<CudaDevice> devices, const Detector& detector, const Decision& decision,
+               double& kernel_seconds)
+        : CudaDetection(std::move(devices), decision, kernel_seconds), m_parts(detector) {}
+    std::vector<int> output_bands() const override { return outputs(m_parts.detector.scores()); }
+    uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return ScoreWorker::device_bytes(m_parts, m_decision, l);
+    }
+
+  private:
+    std::unique_ptr<CudaWorker> make_worker(int ordinal, const TileLimits& l) override {
+        return std::make_unique<ScoreWorker>(ordinal, m_parts, m_decision, l);
+    }
+    const Parts m_parts;
+};
+
+class CudaLocal final : public CudaDetection {
+  public:
+    CudaLocal(std::vector<CudaDevice> devices, int bands, const Ring& ring, const Decision& decision,
+              double& kernel_seconds)
+        : CudaDetection(std::move(devices), decision, kernel_seconds), m_plan(bands, ring) {}
+    int64_t halo() const override { return m_plan.reach(); }
+    int64_t align_samples() const override { return m_plan.by_pixels ? 1 : gpu::run_pixels; }
+    std::vector<int> output_bands() const override { return outputs(1); }
+    uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
+    uint64_t scratch_bytes(const TileLimits& l) const override {
+        return m_plan.ring.mask != nullptr ? window_pixels(l) : 0;
+    }
+    uint64_t device_bytes(const TileLimits& l) const override {
+        return LocalWorker::device_bytes(m_plan, m_decision, l);
+    }
+
+  private:
+    std::unique_ptr<CudaWorker> make_worker(int ordinal, const TileLimits& l) override {
+        return std::make_unique<LocalWorker>(ordinal, m_plan, m_decision, l);
+    }
+    const LocalPlan m_plan;
+};
+
+class CudaBackend final : public Backend {
+  public:
+    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) override {
+        check_detector(detector);
+        return std::make_unique<CudaScores>(m_devices, detector, decision, m_kernel_seconds);
+    }
+    std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring,
+                                                    const Decision& decision) override {
+        check_ring(bands, ring);
+        return std::make_unique<CudaLocal>(m_devices, bands, ring, decision, m_kernel_seconds);
+    }
+    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
+    double kernel_seconds() const override { return m_kernel_seconds; }
+
+  private:
+    const std::vector<CudaDevice> m_devices;
+    double m_kernel_seconds = 0;
+};
+
+} // namespace
+} // namespace hsi::detect
+
+extern "C" __attribute__((visibility("default"))) hsi::detect::Backend*
+hsi_cuda_detect(const std::vector<hsi::CudaDevice>& devices) {
+    return new hsi::detect::CudaBackend(devices);
+}

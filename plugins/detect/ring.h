@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// What the backends of local RX decide alike.
+#pragma once
+
+#include "core/error.h"
+#include "detect/detect.h"
+
+#include <cstdint>
+#include <string>
+
+namespace hsi::detect {
+
+/// Of a whole ring.
+inline int64_t ring_pixels(const Ring& ring) {
+    return int64_t{ring.outer} * ring.outer - int64_t{ring.inner} * ring.inner;
+}
+
+/// Multiplications a pixel by U U' (pixels x pixels), and by U'U (bands x bands) with sums that slide along a
+/// line and start anew after `run` pixels.
+inline double products_by_pixels(int bands, const Ring& ring) {
+    const double b = bands, n = static_cast<double>(ring_pixels(ring));
+    return n * n * b / 2 + n * n * n / 6;
+}
+inline double products_by_bands(int bands, const Ring& ring, int64_t run) {
+    const double b = bands, n = static_cast<double>(ring_pixels(ring)), sides = ring.inner + ring.outer;
+    return b * b * b / 6 + sides * b * b + n * b * b / (2 * static_cast<double>(run));
+}
+/// Whether the former costs less.
+inline bool takes_pixels(int bands, const Ring& ring, int64_t run) {
+    return products_by_pixels(bands, ring) < products_by_bands(bands, ring, run);
+}
+
+inline void check_ring(int bands, const Ring& ring) {
+    if (ring.inner < 1 || ring.outer <= ring.inner || ring.outer > largest_window || ring.inner % 2 == 0 ||
+        ring.outer % 2 == 0 || bands < 1)
+        throw Error("internal: a ring of " + std::to_string(ring.inner) + " and " +
+                    std::to_string(ring.outer) + " pixels");
+}
+
+} // namespace hsi::detect
