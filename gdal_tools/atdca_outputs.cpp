@@ -187,8 +187,8 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
     return original;
 }
 
-void classify_pixels(tool::Run& run, const AtdcaSettings& s, const stream::CubeShape& shape,
-                     const std::vector<std::vector<float>>& spectra,
+void classify_pixels(tool::Run& run, AtdcaComputing& computing, const AtdcaSettings& s,
+                     const stream::CubeShape& shape, const std::vector<std::vector<float>>& spectra,
                      const std::shared_ptr<raster::RasterSource>& cube) {
     TargetRasters rasters(run, s, shape, static_cast<int>(spectra.size()), *cube);
     atdca::ClassifyOptions classify;
@@ -198,10 +198,10 @@ void classify_pixels(tool::Run& run, const AtdcaSettings& s, const stream::CubeS
         classify.scores = s.score_kind == "angle" ? atdca::ClassifyOptions::Scores::angle
                                                   : atdca::ClassifyOptions::Scores::abundance;
     if (auto& outputs = rasters.outputs(); !outputs.empty()) {
-        const auto operation = atdca::make_classification(spectra, classify);
+        const auto operation = computing->make_classification(spectra, classify);
         outputs.create(cube.get());
         run.reserve_cache(outputs.cache_bytes());
-        run.add_pass(stream::run_pass(*cube, *operation, outputs.sinks(), run.pass("classify", 0.4)));
+        run.add_pass(stream::run_pass(*cube, *operation, outputs.sinks(), computing.pass("classify", 0.4)));
         outputs.commit();
     }
     if (rasters.virtual_map()) rasters.write_virtual_map(spectra, s.max_angle, *cube);

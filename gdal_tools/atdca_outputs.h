@@ -7,6 +7,7 @@
 #include "raster/spectral_library.h"
 #include "raster/vector_sink.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/run.h"
 
 #include <memory>
@@ -47,9 +48,11 @@ class TargetRasters {
 std::vector<std::vector<float>> spectra_at(std::shared_ptr<raster::RasterSource>& cube, tool::Run& run,
                                            const std::vector<atdca::Target>& targets);
 
+using AtdcaComputing = tool::Computing<atdca::Backend>;
+
 /// -map and -scores: every pixel of the cube beside the targets' spectra, in one pass.
-void classify_pixels(tool::Run& run, const AtdcaSettings& s, const stream::CubeShape& shape,
-                     const std::vector<std::vector<float>>& spectra,
+void classify_pixels(tool::Run& run, AtdcaComputing& computing, const AtdcaSettings& s,
+                     const stream::CubeShape& shape, const std::vector<std::vector<float>>& spectra,
                      const std::shared_ptr<raster::RasterSource>& cube);
 
 /// -of, -dsco, -lco of a vector layer of points, dst.

@@ -9,8 +9,6 @@
 
 namespace hsi::tools {
 
-using AtdcaComputing = tool::Computing<atdca::Backend>;
-
 /// -dry-run.
 void print_search(tool::Run& run, const raster::RasterSource& source, const atdca::Options& options);
 

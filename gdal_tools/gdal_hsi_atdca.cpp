@@ -79,7 +79,7 @@ void run_atdca(tool::Run& run, Settings s) {
             spectra.push_back(t.spectrum);
     const auto library = tools::library_of(spectra, targets, *cube);
 
-    if (further) tools::classify_pixels(run, s, source->shape(), spectra, cube);
+    if (further) tools::classify_pixels(run, computing, s, source->shape(), spectra, cube);
     if (!s.spectra.empty()) raster::write_spectral_library(spectra_output, library, s.targets.history);
     raster::write_points(s.targets, tools::layer_of(targets, *source, s.targets.path));
 

@@ -144,6 +144,10 @@ class Backend {
     /// and the same scores to the last bit. \throws Error when it does not fit.
     virtual Detection detect(const stream::CubeSource& source, const Options& options,
                              const stream::PassOptions& pass) = 0;
+    /// As atdca::make_classification(). On a device the same map and abundances; angles but for the last
+    /// digits of acos. Not to outlive the backend.
+    virtual std::unique_ptr<stream::Operation>
+    make_classification(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& options) = 0;
     /// Device bytes that are free, of the device that has least; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }
 };

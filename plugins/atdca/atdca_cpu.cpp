@@ -906,6 +906,10 @@ class CpuBackend final : public Backend {
                      const stream::PassOptions& pass) override {
         return atdca::detect(source, options, pass);
     }
+    std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
+                                                           const ClassifyOptions& options) override {
+        return atdca::make_classification(spectra, options);
+    }
 };
 
 } // namespace

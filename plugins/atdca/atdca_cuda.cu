@@ -2,6 +2,7 @@
 // hsi_cuda_atdca.so: reads the scene onto a GPU once and searches it there.
 #include "atdca/atdca.h"
 #include "atdca/atdca_cuda_kernels.cuh"
+#include "atdca/classify_cuda.h"
 #include "atdca/ending.h"
 #include "core/byte_size.h"
 #include "core/error.h"
@@ -177,6 +178,11 @@ class CudaBackend final : public Backend {
             1 + static_cast<double>(outcome.visits) / static_cast<double>(scene.pixels()); // 1: the norms
         if (pass.progress) pass.progress(1.0);
         return d;
+    }
+
+    std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
+                                                           const ClassifyOptions& options) override {
+        return make_cuda_classification(m_device.ordinal, Classifier(spectra, options));
     }
 
   private:

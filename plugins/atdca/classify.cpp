@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "atdca/atdca.h"
+#include "atdca/classify.h"
 #include "atdca/atdca_simd.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 
 namespace hsi::atdca {
 namespace {
@@ -16,9 +17,7 @@ namespace {
 constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 constexpr int64_t strip = 32 * group; ///< pixels that are worked on together
 
-double degrees(double cosine) {
-    return std::acos(std::clamp(cosine, -1.0, 1.0)) * (180.0 / std::numbers::pi);
-}
+double degrees(double cosine) { return std::acos(std::clamp(cosine, -1.0, 1.0)) * degrees_per_radian; }
 
 class ClassifyWorker final : public stream::Worker {
   public:
@@ -101,68 +100,73 @@ class ClassifyWorker final : public stream::Worker {
 
 class Classification final : public stream::Operation, public stream::Divisible {
   public:
-    Classification(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& options)
-        : m_options(options), m_bands(static_cast<int>(spectra.front().size())),
-          m_targets(static_cast<int>(spectra.size())) {
-        std::vector<double> norms;
-        for (const auto& x : spectra) {
-            double squared = 0;
-            for (float v : x)
-                squared += static_cast<double>(v) * static_cast<double>(v);
-            norms.push_back(std::sqrt(squared));
-            for (float v : x)
-                m_units.push_back(squared > 0 ? static_cast<double>(v) / norms.back() : 0.0);
-        }
-        if (options.scores == ClassifyOptions::Scores::abundance) weigh(norms);
-    }
-    std::vector<int> output_bands() const override {
-        std::vector<int> bands;
-        if (m_options.map) bands.push_back(1);
-        if (m_options.scores != ClassifyOptions::Scores::none) bands.push_back(m_targets);
-        return bands;
-    }
+    explicit Classification(Classifier classifier) : m_classifier(std::move(classifier)) {}
+    std::vector<int> output_bands() const override { return m_classifier.output_bands(); }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
-        return static_cast<uint64_t>(strip) * (static_cast<uint64_t>(m_bands) * 4 + 8) +
-               static_cast<uint64_t>(m_targets) * group * 16;
+        return static_cast<uint64_t>(strip) * (static_cast<uint64_t>(m_classifier.bands) * 4 + 8) +
+               static_cast<uint64_t>(m_classifier.targets) * group * 16;
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
-        return std::make_unique<ClassifyWorker>(m_options, m_bands, m_units, m_weights);
+        return std::make_unique<ClassifyWorker>(m_classifier.options, m_classifier.bands, m_classifier.units,
+                                                m_classifier.weights);
     }
 
   private:
-    /// Rows of the pseudo-inverse: (U'U)^-1 U', U the targets. Unit vectors keep the matrix well scaled.
-    void weigh(const std::vector<double>& norms) {
-        const auto t = static_cast<size_t>(m_targets), n = static_cast<size_t>(m_bands);
-        std::vector<double> gram(t * t);
-        for (size_t a = 0; a < t; ++a)
-            for (size_t b = 0; b < t; ++b)
-                for (size_t i = 0; i < n; ++i)
-                    gram[a * t + b] += m_units[a * n + i] * m_units[b * n + i];
-        std::vector<double> inverse;
-        try {
-            inverse = math::invert_positive(gram, m_targets);
-        } catch (const Error&) {
-            throw Error("the spectra of the targets are linearly dependent: abundances are not defined",
-                        "Ask for fewer targets, or for angles.");
-        }
-        m_weights.assign(t * n, 0.0);
-        for (size_t a = 0; a < t; ++a)
-            for (size_t b = 0; b < t; ++b)
-                for (size_t i = 0; i < n; ++i)
-                    m_weights[a * n + i] += inverse[a * t + b] * m_units[b * n + i] / norms[a];
-    }
-
-    const ClassifyOptions m_options;
-    const int m_bands, m_targets;
-    std::vector<double> m_units, m_weights;
+    const Classifier m_classifier;
 };
+
+/// Rows of the pseudo-inverse: (U'U)^-1 U', U the targets. Unit vectors keep the matrix well scaled.
+std::vector<double> weights_of(const Classifier& c, const std::vector<double>& norms) {
+    const auto t = static_cast<size_t>(c.targets), n = static_cast<size_t>(c.bands);
+    std::vector<double> gram(t * t);
+    for (size_t a = 0; a < t; ++a)
+        for (size_t b = 0; b < t; ++b)
+            for (size_t i = 0; i < n; ++i)
+                gram[a * t + b] += c.units[a * n + i] * c.units[b * n + i];
+    std::vector<double> inverse;
+    try {
+        inverse = math::invert_positive(gram, c.targets);
+    } catch (const Error&) {
+        throw Error("the spectra of the targets are linearly dependent: abundances are not defined",
+                    "Ask for fewer targets, or for angles.");
+    }
+    std::vector<double> weights(t * n, 0.0);
+    for (size_t a = 0; a < t; ++a)
+        for (size_t b = 0; b < t; ++b)
+            for (size_t i = 0; i < n; ++i)
+                weights[a * n + i] += inverse[a * t + b] * c.units[b * n + i] / norms[a];
+    return weights;
+}
 
 } // namespace
 
+Classifier::Classifier(const std::vector<std::vector<float>>& spectra, const ClassifyOptions& given)
+    : options(given) {
+    if (spectra.empty()) throw Error("internal: there is no target to classify by");
+    bands = static_cast<int>(spectra.front().size());
+    targets = static_cast<int>(spectra.size());
+    std::vector<double> norms;
+    for (const auto& x : spectra) {
+        double squared = 0;
+        for (float v : x)
+            squared += static_cast<double>(v) * static_cast<double>(v);
+        norms.push_back(std::sqrt(squared));
+        for (float v : x)
+            units.push_back(squared > 0 ? static_cast<double>(v) / norms.back() : 0.0);
+    }
+    if (options.scores == ClassifyOptions::Scores::abundance) weights = weights_of(*this, norms);
+}
+
+std::vector<int> Classifier::output_bands() const {
+    std::vector<int> outputs;
+    if (options.map) outputs.push_back(1);
+    if (has_scores()) outputs.push_back(targets);
+    return outputs;
+}
+
 std::unique_ptr<stream::Operation> make_classification(const std::vector<std::vector<float>>& spectra,
                                                        const ClassifyOptions& options) {
-    if (spectra.empty()) throw Error("internal: there is no target to classify by");
-    return std::make_unique<Classification>(spectra, options);
+    return std::make_unique<Classification>(Classifier(spectra, options));
 }
 
 double spectral_angle(const double* a, const double* b, size_t n) {

@@ -7,6 +7,7 @@
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
+#include "cuda/row_products.cuh"
 #include "cuda/stream.h"
 #include "unmix/mixture.h"
 
@@ -27,37 +28,23 @@ using cuda::DeviceGuard;
 using stream::TileLimits;
 
 constexpr int threads = 128;
-constexpr int chunk = 8;       ///< endmembers whose products a thread sums at a time
+constexpr int chunk = cuda::rows_at_once;
 constexpr int own_memory = 16; ///< up to so many endmembers a thread's room is its own memory
 constexpr int room_threads = 1 << 15;
 
 int blocks(int64_t n) { return static_cast<int>((n + threads - 1) / threads); }
 size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
-int chunks(int64_t size) { return static_cast<int>((size + chunk - 1) / chunk); }
 
 /// products[k][pixel] = sum over the bands of e[k] x, squared[pixel] = sum of x^2, for the endmembers of
-/// chunk blockIdx.y. spectra: [chunk][band][endmember of the chunk].
+/// chunk blockIdx.y. spectra: cuda::chunked_rows().
 __global__ void multiply(const float* __restrict__ x, int64_t pixels, int bands, int size,
                          const double* __restrict__ spectra, double* products, double* squared) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= pixels) return;
     const auto part = static_cast<int>(blockIdx.y);
-    const double* e = spectra + static_cast<int64_t>(part) * bands * chunk;
     double sum[chunk], square = 0;
-#pragma unroll
-    for (int k = 0; k < chunk; ++k)
-        sum[k] = 0;
-#pragma unroll 4
-    for (int b = 0; b < bands; ++b, e += chunk) {
-        const auto v = static_cast<double>(__ldg(x + b * pixels + i));
-        square += v * v;
-#pragma unroll
-        for (int k = 0; k < chunk; k += 2) {
-            const double2 pair = __ldg(reinterpret_cast<const double2*>(e + k));
-            sum[k] += pair.x * v;
-            sum[k + 1] += pair.y * v;
-        }
-    }
+    cuda::row_products<false>(x + i, pixels, bands, spectra + static_cast<int64_t>(part) * bands * chunk, sum,
+                              square);
 #pragma unroll
     for (int k = 0; k < chunk; ++k)
         if (part * chunk + k < size) products[static_cast<int64_t>(part * chunk + k) * pixels + i] = sum[k];
@@ -147,10 +134,7 @@ struct DeviceMixture {
 
     explicit DeviceMixture(const Mixture& mixture) : problem(mixture.problem()) {
         const size_t p = mixture.size(), bands = mixture.bands(), matrix = p * p;
-        std::vector<double> by_chunk(count_of(chunks(problem.size)) * bands * chunk, 0.0);
-        for (size_t k = 0; k < p; ++k)
-            for (size_t b = 0; b < bands; ++b)
-                by_chunk[(k / chunk * bands + b) * chunk + k % chunk] = mixture.spectrum(k)[b];
+        const auto by_chunk = cuda::chunked_rows(mixture.spectrum(0), p, bands);
         spectra = to_device(by_chunk.data(), by_chunk.size());
         gram = to_device(problem.gram, matrix);
         bordered = to_device(problem.bordered, matrix);
@@ -191,7 +175,7 @@ class CudaWorker final : public stream::Worker {
         const int64_t pixels = l.core_samples * l.core_lines;
         return static_cast<uint64_t>(pixels * (4 * bands + 12 * p + 8 + (rmse ? 4 : 0)) +
                                      rooms_for(p, pixels) * (8 * room_numbers(p) + 2 * room_flags(p)) +
-                                     8 * (chunks(p) * chunk * bands + 3 * p * p));
+                                     8 * (cuda::row_chunks(p) * chunk * bands + 3 * p * p));
     }
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
@@ -200,7 +184,8 @@ class CudaWorker final : public stream::Worker {
         const int64_t pixels = in.lines * in.samples; // packed, and the window is the core
         m_x.upload(in.data, count_of(pixels, m_bands), stream);
         m_begin.record(stream);
-        multiply<<<dim3(static_cast<unsigned>(blocks(pixels)), static_cast<unsigned>(chunks(size()))),
+        multiply<<<dim3(static_cast<unsigned>(blocks(pixels)),
+                        static_cast<unsigned>(cuda::row_chunks(size()))),
                    threads, 0, stream>>>(m_x.data(), pixels, m_bands, size(), m_mixture->spectra.data(),
                                          m_products.data(), m_squared.data());
         HSI_CUDA_LAUNCHED("multiply");

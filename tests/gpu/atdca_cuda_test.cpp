@@ -11,6 +11,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace hsi::test {
 namespace {
@@ -159,6 +161,53 @@ TEST_F(AtdcaCuda, DecidesNearTiesInDouble) {
         ASSERT_EQ(got.targets.size(), 1u);
         EXPECT_EQ(got.targets[0].line, 50);
     }
+}
+
+TEST_F(AtdcaCuda, MapsAndScoresAreTheProcessors) {
+    Cube scene = random_scene(93, 41, 30, 4, 0.1);
+    make_invalid(scene, 3, 7, 2);
+    make_invalid(scene, 5, 2, 0, std::numeric_limits<float>::infinity());
+    for (int b = 0; b < 30; ++b)
+        scene.at(b, 11, 12) = 0;
+    std::vector<std::vector<float>> targets; // a chunk, and part of another
+    for (int k = 0; k < 11; ++k) {
+        targets.emplace_back();
+        for (int b = 0; b < 30; ++b)
+            targets.back().push_back(scene.at(b, 3 * k + 1, 8 * k + 3));
+    }
+    const MemorySource source(scene);
+    using atdca::ClassifyOptions;
+    for (const auto kind :
+         {ClassifyOptions::Scores::none, ClassifyOptions::Scores::abundance, ClassifyOptions::Scores::angle})
+        for (const bool map : {true, false}) {
+            if (!map && kind == ClassifyOptions::Scores::none) continue;
+            ClassifyOptions options;
+            options.map = map;
+            options.max_angle = 6;
+            options.scores = kind;
+            const auto run = [&](stream::Operation& operation, const stream::PassOptions& pass) {
+                MemorySink classes(93, 41, 1), scores(93, 41, 11);
+                std::vector<stream::CubeSink*> sinks;
+                if (map) sinks.push_back(&classes);
+                if (kind != ClassifyOptions::Scores::none) sinks.push_back(&scores);
+                stream::run_pass(source, operation, sinks, pass);
+                return std::pair(std::move(classes.cube), std::move(scores.cube));
+            };
+            const auto cpu = run(*atdca::make_classification(targets, options), pass_of());
+            for (const auto& pass : {pass_of(), pass_of(17, 9, 3), pass_of(93, 1)}) {
+                const auto gpu = run(*backend().make_classification(targets, options), pass);
+                EXPECT_TRUE(identical(cpu.first, gpu.first));
+                if (kind == ClassifyOptions::Scores::angle) {
+                    for (size_t i = 0; i < cpu.second.values.size(); ++i) {
+                        ASSERT_EQ(std::isnan(cpu.second.values[i]), std::isnan(gpu.second.values[i]));
+                        if (std::isnan(cpu.second.values[i])) continue;
+                        ASSERT_NEAR(cpu.second.values[i], gpu.second.values[i], 1e-5);
+                    }
+                } else {
+                    EXPECT_TRUE(identical(cpu.second, gpu.second));
+                }
+            }
+        }
 }
 
 } // namespace
