@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -318,6 +319,15 @@ size_t at_lower(int a, int b) {
     return static_cast<size_t>(a) * (static_cast<size_t>(a) + 1) / 2 + static_cast<size_t>(b);
 }
 
+/// The first 27 of a number's 53 bits.
+double upper_bits(double x) {
+    uint64_t bits = 0;
+    std::memcpy(&bits, &x, sizeof bits);
+    bits &= ~((uint64_t{1} << 26) - 1);
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 } // namespace
 
 std::vector<double> SceneCovariance::mean_products() const {
@@ -358,17 +368,67 @@ void CovarianceSums::add_block(int64_t count, const double* block_sum, const flo
             varies[b] = true;
     }
     sum.add(0, block_sum, size);
-    std::vector<double> middle(centre, centre + size), rest(size), products(size);
+    std::vector<double> rest(size);
     for (size_t b = 0; b < size; ++b)
-        rest[b] = block_sum[b] - n * middle[b]; // sum of x_b - c_b
+        rest[b] = block_sum[b] - n * static_cast<double>(centre[b]);
+    add_products(count, centre, rest.data(), {scatter, pitch});
+}
+
+void CovarianceSums::add_products(int64_t count, const float* centres, const double* rest,
+                                  const LowerRows& scatter) {
+    const auto n = static_cast<double>(count);
+    const auto size = static_cast<size_t>(bands);
+    const std::vector<double> centre(centres, centres + size);
+    std::vector<double> upper(size), lower(size), products(size);
     for (size_t a = 0; a < size; ++a) {
-        const double* const row = scatter + static_cast<ptrdiff_t>(a) * pitch;
-        const double ca = middle[a], rest_a = rest[a];
-        // x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b) + c_b (x_a - c_a) + c_a c_b
-        for (size_t b = 0; b <= a; ++b)
-            products[b] = row[b] + (ca * rest[b] + middle[b] * rest_a) + n * (ca * middle[b]);
-        product.add(a * (a + 1) / 2, products.data(), a + 1);
+        const double* const row = scatter.row(static_cast<int>(a));
+        // x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b) + c_b (x_a - c_a) + c_a c_b, of which the last
+        // has all the digits and is added in two parts.
+        for (size_t b = 0; b <= a; ++b) {
+            const double of_centres = centre[a] * centre[b]; // exact: 48 bits
+            const double high = upper_bits(of_centres);
+            upper[b] = n * high; // exact: 27 bits of the product, then 26, times the count's 13
+            lower[b] = n * (of_centres - high);
+            products[b] = row[b] + (centre[a] * rest[b] + centre[b] * rest[a]);
+        }
+        const size_t at = at_lower(static_cast<int>(a), 0);
+        product.add(at, upper.data(), a + 1);
+        product.add(at, lower.data(), a + 1);
+        product.add(at, products.data(), a + 1);
     }
+}
+
+std::vector<double> CovarianceSums::means() const {
+    std::vector<double> mean;
+    for (size_t b = 0; b < sum.size(); ++b)
+        mean.push_back(sum.value(b) / static_cast<double>(valid));
+    return mean;
+}
+
+std::vector<double> CovarianceSums::covariance() const {
+    // Around m, the means rounded to single precision, so that what they have in common with the products
+    // cancels without rounding: S the sum of x, R = S - n m, P the sum of x_a x_b,
+    //   n C_ab = P_ab - n m_a m_b - m_a R_b - m_b R_a - R_a R_b / n.
+    const auto size = static_cast<size_t>(bands);
+    const auto n_low = static_cast<double>(valid % (int64_t{1} << 24)),
+               n_high = static_cast<double>(valid - valid % (int64_t{1} << 24));
+    const double pixels = n_low + n_high;
+    std::vector<double> middle, rest, matrix(size * size);
+    for (const double mean : means()) {
+        middle.push_back(static_cast<double>(static_cast<float>(mean)));
+        rest.push_back(sum.value_with(rest.size(), {-n_low * middle.back(), -n_high * middle.back()}));
+    }
+    for (size_t i = 0; i < size; ++i)
+        for (size_t j = 0; j <= i; ++j) {
+            const double of_middles = middle[i] * middle[j], upper = upper_bits(of_middles),
+                         lower = of_middles - upper;
+            const double scatter =
+                product.value_with(at_lower(static_cast<int>(i), static_cast<int>(j)),
+                                   {-n_low * upper, -n_high * upper, -n_low * lower, -n_high * lower}) -
+                (middle[i] * rest[j] + middle[j] * rest[i]) - rest[i] * rest[j] / pixels;
+            matrix[i * size + j] = matrix[j * size + i] = scatter / pixels;
+        }
+    return matrix;
 }
 
 std::string CovarianceSums::packed() const {
@@ -441,21 +501,14 @@ SceneCovariance CovarianceScan::result() const {
     r.valid_pixels = m_total.valid;
     r.invalid_pixels = m_total.invalid;
     r.finite = m_total.finite;
-    const auto count = static_cast<double>(m_total.valid);
     const double nan = std::numeric_limits<double>::quiet_NaN();
-    for (size_t b = 0; b < m_total.sum.size(); ++b)
-        r.mean.push_back(m_total.valid > 0 ? m_total.sum.value(b) / count : nan);
+    r.mean.assign(static_cast<size_t>(n), nan);
     r.covariance.assign(static_cast<size_t>(n) * static_cast<size_t>(n), nan);
     if (m_total.valid == 0) return r;
+    r.mean = m_total.means();
+    r.covariance = m_total.covariance();
     for (int b = 0; b < n; ++b)
         if (!m_total.varies[static_cast<size_t>(b)]) r.constant.push_back(b);
-    for (int a = 0; a < n; ++a)
-        for (int b = 0; b <= a; ++b) {
-            const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
-            const double value = m_total.product.value(at_lower(a, b)) / count - r.mean[i] * r.mean[j];
-            r.covariance[i * static_cast<size_t>(n) + j] = r.covariance[j * static_cast<size_t>(n) + i] =
-                value;
-        }
     return r;
 }
 

@@ -5,13 +5,15 @@
 // are centred on their own means and multiplied in single precision, then added up in double, and the blocks
 // are added without rounding. The result is the same to the last bit for every tiling and number of threads,
 // and errs by about 1e-9 of the whole variance with ten thousand pixels and less with more, on whatever level
-// they lie. Where the least eigenvalues count (an inverse, a rank), products in double precision keep them.
+// they lie: what level and products have in common is added, and cancels, without rounding. Where the least
+// eigenvalues count (an inverse, a rank), products in double precision keep them.
 #pragma once
 
 #include "math/exact_sum.h"
 #include "stream/operation.h"
 #include "stream/shared.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -43,15 +45,30 @@ struct SceneCovariance {
     std::vector<int> empty_bands() const;
 };
 
+/// The rows of a matrix on and below its diagonal: row a, of a + 1 entries or more, is at a * pitch, or,
+/// packed (pitch 0), right behind row a - 1.
+struct LowerRows {
+    const double* data;
+    ptrdiff_t pitch;
+    const double* row(int a) const {
+        return data + (pitch > 0 ? a * pitch : static_cast<ptrdiff_t>(a) * (a + 1) / 2);
+    }
+};
+
 /// Exact sums over blocks.
 struct CovarianceSums {
     explicit CovarianceSums(int bands);
-    /// Adds a block of `count` valid pixels: sum[b] = sum of x_b; scatter[a * pitch + b], b <= a, = sum of
-    /// (x_a - centre_a)(x_b - centre_b), for any centre: near the block's mean, single precision suffices.
-    /// The centre of a band with one value is that value. `valid` counts the block already.
+    /// Adds a block of `count` valid pixels, 2^13 at most: sum[b] = sum of x_b; scatter[a * pitch + b], b <=
+    /// a: sum of (x_a - centre_a)(x_b - centre_b), for any centre: near the block's mean, single precision
+    /// suffices. The centre of a band with one value is that value. `valid` counts the block already.
     void add_block(int64_t count, const double* sum, const float* centre, const double* scatter,
                    int64_t pitch);
+    /// Products alone, of such a block: rest[b] = sum of x_b - centre_b.
+    void add_products(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
     void add(const CovarianceSums& other);
+    std::vector<double> means() const; ///< of the valid pixels, one at least
+    /// bands x bands, of the valid pixels, one at least: errs by rounding alone, however far from 0 they lie.
+    std::vector<double> covariance() const;
     static uint64_t bytes(int bands); ///< at most
     /// As they are, for another process, and back. \throws Error when that has fewer or more bands.
     std::string packed() const;

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <cstring>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -140,16 +139,15 @@ size_t at_lower(int a, int b) {
 /// Rows of a run: the bands and one of ones, whose products are the bands' sums, in whole panels.
 int padded(int bands) { return (bands + panel_columns) / panel_columns * panel_columns; }
 
-/// The first 27 of a number's 53 bits.
-double upper_bits(double x) {
-    uint64_t bits = 0;
-    std::memcpy(&bits, &x, sizeof bits);
-    bits &= ~((uint64_t{1} << 26) - 1);
-    std::memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 constexpr int64_t block_row = covariance_block_samples;
+
+/// Zeros behind a run that does not fill the last register; returns the pixels to be added then.
+int64_t end_rows(double* run, int bands, int64_t count) {
+    const int64_t whole = (count + scatter_sums<double> - 1) / scatter_sums<double> * scatter_sums<double>;
+    for (int b = 0; b <= bands; ++b)
+        std::fill(run + b * run_pixels + count, run + b * run_pixels + whole, 0.0);
+    return whole;
+}
 
 uint64_t worker_bytes(int bands, bool differences) {
     const auto rows = static_cast<uint64_t>(padded(bands));
@@ -160,8 +158,26 @@ uint64_t worker_bytes(int bands, bool differences) {
 
 } // namespace
 
-std::vector<float> MomentScan::Borders::meet(std::pair<int64_t, int64_t> border,
-                                             std::vector<float>&& column) {
+MomentSums::MomentSums(int n, bool with_differences)
+    : CovarianceSums(n), differences(with_differences ? at_lower(n, 0) : 0) {}
+
+void MomentSums::add_pixels(int64_t count, const float* centre, const double* total,
+                            const LowerRows& scatter) {
+    std::vector<double> of_centres(centre, centre + bands);
+    for (double& c : of_centres)
+        c *= static_cast<double>(count); // exact: 24 and 13 bits
+    sum.add(0, of_centres.data(), of_centres.size());
+    sum.add(0, total, of_centres.size());
+    add_products(count, centre, total, scatter);
+}
+
+void MomentSums::add_pairs(int64_t count, const LowerRows& scatter) {
+    pairs += count;
+    for (int a = 0; a < bands; ++a)
+        differences.add(at_lower(a, 0), scatter.row(a), static_cast<size_t>(a) + 1);
+}
+
+std::vector<float> BorderColumns::meet(std::pair<int64_t, int64_t> border, std::vector<float>&& column) {
     const std::lock_guard lock(m_mutex);
     const auto found = m_waiting.find(border);
     if (found == m_waiting.end()) {
@@ -173,18 +189,79 @@ std::vector<float> MomentScan::Borders::meet(std::pair<int64_t, int64_t> border,
     return other;
 }
 
+uint64_t BorderColumns::bytes(int bands, const TileLimits& limits) {
+    // Columns that wait for a neighbour: those of a tile, and of the one beside it.
+    const auto borders = static_cast<uint64_t>(limits.core_samples / block_row + 2);
+    return borders * 2 * static_cast<uint64_t>(limits.core_lines) * static_cast<uint64_t>(bands) *
+           sizeof(float);
+}
+
+BorderPairs::BorderPairs(BorderColumns& columns, int64_t scene_samples, int bands, double* run,
+                         double* scatter)
+    : m_columns(columns), m_samples(scene_samples), m_bands(bands), m_run(run), m_scatter(scatter) {}
+
+size_t BorderPairs::run_size(int bands) { return static_cast<size_t>(padded(bands) * run_pixels); }
+
+size_t BorderPairs::scatter_size(int bands) {
+    return static_cast<size_t>(padded(bands)) * static_cast<size_t>(padded(bands));
+}
+
+void BorderPairs::add(const CubeView<float>& block, int64_t x, int64_t y, MomentSums& sums) {
+    if (x > 0) meet(block, 0, {x, y}, false, sums);
+    if (x + block.samples < m_samples) meet(block, block.samples - 1, {x + block.samples, y}, true, sums);
+}
+
+void BorderPairs::meet(const CubeView<float>& block, int64_t sample, std::pair<int64_t, int64_t> border,
+                       bool left, MomentSums& sums) {
+    std::vector<float> column(static_cast<size_t>(m_bands) * static_cast<size_t>(block.lines));
+    for (int b = 0; b < m_bands; ++b)
+        for (int64_t line = 0; line < block.lines; ++line)
+            column[static_cast<size_t>(b * block.lines + line)] = block.at(b, line, sample);
+    auto mine = column;
+    const auto other = m_columns.meet(border, std::move(column));
+    if (!other.empty()) add_border(left ? mine : other, left ? other : mine, block.lines, sums);
+}
+
+void BorderPairs::add_border(const std::vector<float>& left, const std::vector<float>& right, int64_t lines,
+                             MomentSums& sums) {
+    const auto valid = [&](const std::vector<float>& column, int64_t line) {
+        bool any = false;
+        for (int b = 0; b < m_bands; ++b) {
+            const float x = column[static_cast<size_t>(b * lines + line)];
+            if (!std::isfinite(x)) return false;
+            any = any || x != 0;
+        }
+        return any;
+    };
+    int64_t count = 0;
+    const int64_t whole = end_rows(m_run, m_bands, lines);
+    for (int64_t line = 0; line < lines; ++line) {
+        const bool both = valid(left, line) && valid(right, line);
+        count += both;
+        for (int b = 0; b < m_bands; ++b) {
+            const auto at = static_cast<size_t>(b * lines + line);
+            m_run[b * run_pixels + line] =
+                both ? static_cast<double>(right[at]) - static_cast<double>(left[at]) : 0.0;
+        }
+    }
+    if (count == 0) return;
+    const int rows = padded(m_bands);
+    std::fill_n(m_scatter, scatter_size(m_bands), 0.0);
+    HWY_DYNAMIC_DISPATCH(add_scatter)(m_run, m_bands, rows, whole, m_scatter);
+    sums.add_pairs(count, {m_scatter, rows});
+}
+
 class MomentScan::ScanWorker final : public Worker {
   public:
-    ScanWorker(int bands, bool with_differences, Borders& borders, int64_t samples)
-        : sums(bands), differences(with_differences ? at_lower(bands, 0) : 0), m_borders(borders),
-          m_samples(samples), m_bands(bands), m_rows(padded(bands)), m_with_differences(with_differences),
-          m_run(static_cast<size_t>(m_rows * run_pixels)),
-          m_scatter(static_cast<size_t>(m_rows) * static_cast<size_t>(m_rows)),
+    ScanWorker(int bands, bool with_differences, BorderColumns& columns, int64_t samples)
+        : sums(bands, with_differences), m_bands(bands), m_rows(padded(bands)),
+          m_with_differences(with_differences), m_run(BorderPairs::run_size(bands)),
+          m_scatter(BorderPairs::scatter_size(bands)),
           m_difference_scatter(with_differences ? m_scatter.size() : 0),
+          m_borders(columns, samples, bands, m_run.data(), m_difference_scatter.data()),
           m_magnitude(static_cast<size_t>(block_row)),
           m_valid(static_cast<size_t>(block_row * covariance_block_lines)),
-          m_keep(static_cast<size_t>(run_pixels)), m_centre(static_cast<size_t>(bands)),
-          m_sum(m_centre.size()), m_products(m_centre.size()), m_rest(m_centre.size()) {
+          m_keep(static_cast<size_t>(run_pixels)), m_centre(static_cast<size_t>(bands)) {
         std::fill_n(m_run.data(), m_run.size(), 0.0);
     }
 
@@ -194,13 +271,11 @@ class MomentScan::ScanWorker final : public Worker {
                 const auto block = in.cut(x, y, std::min(block_row, tile.window.w - x),
                                           std::min(covariance_block_lines, tile.window.h - y));
                 add_block(block);
-                if (m_with_differences) meet_neighbours(block, tile.window.x + x, tile.window.y + y);
+                if (m_with_differences) m_borders.add(block, tile.window.x + x, tile.window.y + y, sums);
             }
     }
 
-    CovarianceSums sums;
-    math::ExactSums differences;
-    int64_t pairs = 0;
+    MomentSums sums;
 
   private:
     void add_block(const CubeView<float>& block) {
@@ -217,8 +292,9 @@ class MomentScan::ScanWorker final : public Worker {
             valid += add_run(block, run);
             if (m_with_differences) found += add_pairs(block, run);
         }
-        add_sums(valid);
-        if (found > 0) add_differences(found);
+        sums.add_pixels(valid, m_centre.data(), m_scatter.data() + static_cast<ptrdiff_t>(m_bands) * m_rows,
+                        {m_scatter.data(), m_rows});
+        if (found > 0) sums.add_pairs(found, {m_difference_scatter.data(), m_rows});
     }
 
     /// Which pixels of the block are valid; the first of them, or their number.
@@ -270,7 +346,7 @@ class MomentScan::ScanWorker final : public Worker {
             count += v;
         }
         if (count == 0) return 0;
-        const int64_t whole = end_rows(run.count);
+        const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(centre_band)
         (block.row(b, 0), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
@@ -291,7 +367,7 @@ class MomentScan::ScanWorker final : public Worker {
             count += both;
         }
         if (count == 0) return 0;
-        const int64_t whole = end_rows(run.count);
+        const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(difference_band)
         (block.row(b, 0), run, m_keep.data(), m_run.data() + b * run_pixels);
@@ -300,104 +376,15 @@ class MomentScan::ScanWorker final : public Worker {
         return count;
     }
 
-    /// Zeros behind a run that does not fill the last register; returns the pixels to be added then.
-    int64_t end_rows(int64_t count) {
-        const int64_t whole =
-            (count + scatter_sums<double> - 1) / scatter_sums<double> * scatter_sums<double>;
-        for (int b = 0; b <= m_bands; ++b)
-            std::fill(m_run.data() + b * run_pixels + count, m_run.data() + b * run_pixels + whole, 0.0);
-        return whole;
-    }
-
-    /// The block's sums and products, whatever its centre: x_a x_b = (x_a - c_a)(x_b - c_b) + c_a (x_b - c_b)
-    /// + c_b (x_a - c_a) + c_a c_b, of which the last has all the digits and is added in two parts.
-    void add_sums(int64_t count) {
-        const auto n = static_cast<double>(count);
-        const double* const totals = m_scatter.data() + static_cast<ptrdiff_t>(m_bands) * m_rows;
-        const auto centre = [&](int b) { return static_cast<double>(m_centre[static_cast<size_t>(b)]); };
-        for (int b = 0; b < m_bands; ++b)
-            m_sum[static_cast<size_t>(b)] = n * centre(b); // exact: 24 and 13 bits
-        sums.sum.add(0, m_sum.data(), m_sum.size());
-        sums.sum.add(0, totals, m_sum.size());
-        for (int a = 0; a < m_bands; ++a) {
-            const double* const row = m_scatter.data() + static_cast<ptrdiff_t>(a) * m_rows;
-            for (int b = 0; b <= a; ++b) {
-                const auto i = static_cast<size_t>(b);
-                const double product = centre(a) * centre(b); // exact: 48 bits
-                const double upper = upper_bits(product);
-                m_sum[i] = n * upper; // exact: 27 bits of the product, then 26, times the count's 13
-                m_rest[i] = n * (product - upper);
-                m_products[i] = row[b] + (centre(a) * totals[b] + centre(b) * totals[a]);
-            }
-            const size_t at = at_lower(a, 0), length = static_cast<size_t>(a) + 1;
-            sums.product.add(at, m_sum.data(), length);
-            sums.product.add(at, m_rest.data(), length);
-            sums.product.add(at, m_products.data(), length);
-        }
-    }
-
-    void add_differences(int64_t count) {
-        pairs += count;
-        for (int a = 0; a < m_bands; ++a)
-            differences.add(at_lower(a, 0), m_difference_scatter.data() + static_cast<ptrdiff_t>(a) * m_rows,
-                            static_cast<size_t>(a) + 1);
-    }
-
-    /// Pairs across the block's borders with its left and right neighbours.
-    void meet_neighbours(const CubeView<float>& block, int64_t x, int64_t y) {
-        if (x > 0) meet(block, 0, {x, y}, false);
-        if (x + block.samples < m_samples) meet(block, block.samples - 1, {x + block.samples, y}, true);
-    }
-
-    void meet(const CubeView<float>& block, int64_t sample, std::pair<int64_t, int64_t> border, bool left) {
-        std::vector<float> column(static_cast<size_t>(m_bands) * static_cast<size_t>(block.lines));
-        for (int b = 0; b < m_bands; ++b)
-            for (int64_t line = 0; line < block.lines; ++line)
-                column[static_cast<size_t>(b * block.lines + line)] = block.at(b, line, sample);
-        auto mine = column;
-        const auto other = m_borders.meet(border, std::move(column));
-        if (!other.empty()) add_border(left ? mine : other, left ? other : mine, block.lines);
-    }
-
-    void add_border(const std::vector<float>& left, const std::vector<float>& right, int64_t lines) {
-        const auto valid = [&](const std::vector<float>& column, int64_t line) {
-            bool any = false;
-            for (int b = 0; b < m_bands; ++b) {
-                const float x = column[static_cast<size_t>(b * lines + line)];
-                if (!std::isfinite(x)) return false;
-                any = any || x != 0;
-            }
-            return any;
-        };
-        int64_t count = 0;
-        const int64_t whole = end_rows(lines);
-        for (int64_t line = 0; line < lines; ++line) {
-            const bool both = valid(left, line) && valid(right, line);
-            count += both;
-            for (int b = 0; b < m_bands; ++b) {
-                const auto at = static_cast<size_t>(b * lines + line);
-                m_run.data()[b * run_pixels + line] =
-                    both ? static_cast<double>(right[at]) - static_cast<double>(left[at]) : 0.0;
-            }
-        }
-        if (count == 0) return;
-        std::fill(m_difference_scatter.begin(), m_difference_scatter.end(), 0.0);
-        HWY_DYNAMIC_DISPATCH(add_scatter)
-        (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
-        add_differences(count);
-    }
-
-    Borders& m_borders;
-    const int64_t m_samples; ///< of the scene
     const int m_bands, m_rows;
     const bool m_with_differences;
     HostBuffer<double> m_run; ///< m_rows x run_pixels; the rows beyond the ones are zero
     std::vector<double> m_scatter, m_difference_scatter; ///< of the block, m_rows x m_rows
-    std::vector<float> m_magnitude;                      ///< of a line of the block
-    std::vector<char> m_valid;                           ///< of the block's pixels
-    std::vector<double> m_keep;                          ///< of a run's pixels: 1 or 0
+    BorderPairs m_borders;
+    std::vector<float> m_magnitude; ///< of a line of the block
+    std::vector<char> m_valid;      ///< of the block's pixels
+    std::vector<double> m_keep;     ///< of a run's pixels: 1 or 0
     std::vector<float> m_centre;
-    std::vector<double> m_sum, m_products, m_rest; ///< a band each
 };
 
 MomentScan::MomentScan(const CubeShape& shape, bool differences)
@@ -407,12 +394,8 @@ MomentScan::MomentScan(const CubeShape& shape, bool differences)
 MomentScan::~MomentScan() = default;
 
 uint64_t MomentScan::scratch_bytes(const TileLimits& limits) const {
-    // Columns that wait for a neighbour: those of a tile, and of the one beside it.
-    const auto borders = static_cast<uint64_t>(limits.core_samples / block_row + 2);
     return worker_bytes(bands(), m_with_differences) +
-           (m_with_differences ? borders * 2 * static_cast<uint64_t>(limits.core_lines) *
-                                     static_cast<uint64_t>(bands()) * sizeof(float)
-                               : 0);
+           (m_with_differences ? BorderColumns::bytes(bands(), limits) : 0);
 }
 
 /// Tiles that both lanes of a small machine keep in its last-level cache between reading and adding up.
@@ -421,14 +404,15 @@ uint64_t MomentScan::preferred_bytes() const {
 }
 
 std::unique_ptr<Worker> MomentScan::start(int, const TileLimits&) {
-    return std::make_unique<ScanWorker>(bands(), m_with_differences, m_borders, m_scene_samples);
+    return std::make_unique<ScanWorker>(bands(), m_with_differences, m_columns, m_scene_samples);
 }
 
-void MomentScan::stop(Worker& worker) {
-    const auto& one = static_cast<const ScanWorker&>(worker);
-    merge(one.sums);
-    m_difference.add(one.differences);
-    m_pairs += one.pairs;
+void MomentScan::stop(Worker& worker) { merge_moments(static_cast<const ScanWorker&>(worker).sums); }
+
+void MomentScan::merge_moments(const MomentSums& sums) {
+    merge(sums);
+    m_difference.add(sums.differences);
+    m_pairs += sums.pairs;
 }
 
 SceneMoments MomentScan::result() const {
@@ -446,31 +430,14 @@ SceneMoments MomentScan::result() const {
     r.covariance.assign(size * size, nan);
     if (m_with_differences) r.differences.assign(size * size, nan);
     if (sums.valid == 0) return r;
-    // Around m, the means rounded to single precision, so that what they have in common with the products
-    // cancels without rounding: S the sum of x, R = S - n m, P the sum of x_a x_b,
-    //   n C_ab = P_ab - n m_a m_b - m_a R_b - m_b R_a - R_a R_b / n.
-    const auto n_low = static_cast<double>(sums.valid % (int64_t{1} << 24)),
-               n_high = static_cast<double>(sums.valid - sums.valid % (int64_t{1} << 24));
-    const double pixels = n_low + n_high;
-    std::vector<double> middle, rest;
-    for (size_t b = 0; b < size; ++b) {
-        r.mean[b] = sums.sum.value(b) / pixels;
-        middle.push_back(static_cast<double>(static_cast<float>(r.mean[b])));
-        rest.push_back(sums.sum.value_with(b, {-n_low * middle[b], -n_high * middle[b]}));
-    }
+    r.mean = sums.means();
+    r.covariance = sums.covariance();
+    if (!m_with_differences || m_pairs == 0) return r;
     for (int a = 0; a < n; ++a)
         for (int b = 0; b <= a; ++b) {
             const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
-            const double product = middle[i] * middle[j], upper = upper_bits(product),
-                         lower = product - upper;
-            const double scatter =
-                sums.product.value_with(at_lower(a, b),
-                                        {-n_low * upper, -n_high * upper, -n_low * lower, -n_high * lower}) -
-                (middle[i] * rest[j] + middle[j] * rest[i]) - rest[i] * rest[j] / pixels;
-            r.covariance[i * size + j] = r.covariance[j * size + i] = scatter / pixels;
-            if (m_with_differences && m_pairs > 0)
-                r.differences[i * size + j] = r.differences[j * size + i] =
-                    m_difference.value(at_lower(a, b)) / static_cast<double>(m_pairs);
+            r.differences[i * size + j] = r.differences[j * size + i] =
+                m_difference.value(at_lower(a, b)) / static_cast<double>(m_pairs);
         }
     return r;
 }

@@ -10,6 +10,7 @@
 
 #include "stream/covariance_scan.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,7 +27,58 @@ struct SceneMoments : SceneCovariance {
     std::vector<double> differences;
 };
 
-class MomentScan final : public CovarianceScan {
+/// Exact sums over blocks, of pixels and of pairs.
+struct MomentSums : CovarianceSums {
+    MomentSums(int bands, bool with_differences);
+    /// A block of `count` valid pixels, count at most 2^13: total[b] = sum of x_b - centre_b, scatter = sums
+    /// of (x_a - centre_a)(x_b - centre_b), for any centre.
+    void add_pixels(int64_t count, const float* centre, const double* total, const LowerRows& scatter);
+    /// `count` pairs: sums of d_a d_b.
+    void add_pairs(int64_t count, const LowerRows& scatter);
+
+    int64_t pairs = 0;
+    math::ExactSums differences; ///< of d_a d_b, b <= a, at a (a+1)/2 + b
+};
+
+/// The last column of a block waits for the first one of its right neighbour, or the other way round: whoever
+/// comes second adds up their pairs, so no tile needs a column more than it owns.
+class BorderColumns {
+  public:
+    /// `column` (bands x lines) lies on one side of the border at (sample, line); returns the other side when
+    /// that is here already, else keeps the column and returns nothing. Thread-safe.
+    std::vector<float> meet(std::pair<int64_t, int64_t> border, std::vector<float>&& column);
+    /// At most, of a tile.
+    static uint64_t bytes(int bands, const TileLimits& limits);
+
+  private:
+    std::mutex m_mutex;
+    std::map<std::pair<int64_t, int64_t>, std::vector<float>> m_waiting;
+};
+
+/// Pairs across the borders of blocks, added up on the CPU: one worker's. They are one pair in 1024.
+class BorderPairs {
+  public:
+    /// run and scatter: run_size() and scatter_size() numbers to work in, which outlive this.
+    BorderPairs(BorderColumns& columns, int64_t scene_samples, int bands, double* run, double* scatter);
+    static size_t run_size(int bands);
+    static size_t scatter_size(int bands);
+    /// A block of the scene (covariance_block_samples x covariance_block_lines, or less at its end) whose
+    /// corner is (x, y) there meets its left and right neighbours.
+    void add(const CubeView<float>& block, int64_t x, int64_t y, MomentSums& sums);
+
+  private:
+    void meet(const CubeView<float>& block, int64_t sample, std::pair<int64_t, int64_t> border, bool left,
+              MomentSums& sums);
+    void add_border(const std::vector<float>& left, const std::vector<float>& right, int64_t lines,
+                    MomentSums& sums);
+
+    BorderColumns& m_columns;
+    const int64_t m_samples;
+    const int m_bands;
+    double *m_run, *m_scatter;
+};
+
+class MomentScan : public CovarianceScan {
   public:
     /// differences: also those of neighbours along a line; `shape` is the scene's.
     MomentScan(const CubeShape& shape, bool differences);
@@ -39,24 +91,18 @@ class MomentScan final : public CovarianceScan {
     bool divides() const override { return !m_with_differences; }
     SceneMoments result() const;
 
+  protected:
+    /// For other backends: adds what a worker has gathered.
+    void merge_moments(const MomentSums& sums);
+    BorderColumns& columns() { return m_columns; }
+    int64_t scene_samples() const { return m_scene_samples; }
+
   private:
     class ScanWorker;
-    /// The last column of a block waits for the first one of its right neighbour, or the other way round:
-    /// whoever comes second adds up their pairs, so no tile needs a column more than it owns.
-    class Borders {
-      public:
-        /// `column` (bands x lines) lies on one side of the border; returns the other side when that is here
-        /// already, else keeps the column and returns nothing. Thread-safe.
-        std::vector<float> meet(std::pair<int64_t, int64_t> border, std::vector<float>&& column);
-
-      private:
-        std::mutex m_mutex;
-        std::map<std::pair<int64_t, int64_t>, std::vector<float>> m_waiting;
-    };
 
     const int64_t m_scene_samples;
     const bool m_with_differences;
-    Borders m_borders;
+    BorderColumns m_columns;
     int64_t m_pairs = 0;
     math::ExactSums m_difference; ///< of d_a d_b, b <= a, at a (a+1)/2 + b
 };
