@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "stream/band_statistics.h"
 #include "stream/covariance_scan.h"
 #include "vd/vd.h"
@@ -14,7 +15,9 @@ namespace {
 
 atdca::Detection detect(tool::Run& run, AtdcaComputing& computing, const stream::CubeSource& source,
                         const atdca::Options& options, const stream::PassOptions& pass) {
-    if (computing->fits(run.options().device_memory, source.shape(), options))
+    // Where one rank's device has no room, all of them search on the CPU, together.
+    if (!parallel::ranks().any("the scene does not fit into device memory",
+                               !computing->fits(run.options().device_memory, source.shape(), options)))
         return computing->detect(source, options, pass);
     // Reading sets the pace when the scene is streamed, and the CPU keeps up with it.
     run.note("The scene does not fit into device memory: searching on the CPU");
@@ -61,6 +64,8 @@ void print_search(tool::Run& run, const raster::RasterSource& source, const atdc
 atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const AtdcaSettings& s,
                               tool::Scene& scene, atdca::Options& options, double share) {
     const auto& source = scene.raster();
+    // A node whose system does not hold the file decides for all.
+    options.keep_scene = parallel::ranks().any("keep the scene", options.keep_scene);
     atdca::Detection found;
     for (bool first = true;; first = false) {
         options.targets =

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "core/module_file.h"
 #include "parallel/ranks.h"
+#include "parallel/thread_job.h"
 
 #include <dlfcn.h>
 
@@ -12,6 +13,7 @@ namespace hsi::parallel {
 namespace {
 
 Ranks* g_ranks = nullptr;
+thread_local Ranks* t_ranks = nullptr;
 
 /// A number of the environment; nothing when it is not there.
 std::optional<int> number(const char* name) {
@@ -41,11 +43,15 @@ const char advice_alone[] =
 
 Ranks& ranks() {
     static Ranks alone;
+    if (t_ranks != nullptr) return *t_ranks;
     return g_ranks != nullptr ? *g_ranks : alone;
 }
 
 Job::Job(Ranks& ranks) : m_before(g_ranks) { g_ranks = &ranks; }
 Job::~Job() { g_ranks = m_before; }
+
+ThreadJob::ThreadJob(Ranks& ranks) : m_before(t_ranks) { t_ranks = &ranks; }
+ThreadJob::~ThreadJob() { t_ranks = m_before; }
 
 std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
     const char* const sign = sign_of_several();

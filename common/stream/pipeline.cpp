@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
+#include "stream/rank_report.h"
 #include "stream/shared.h"
 
 #include <algorithm>
@@ -119,7 +120,8 @@ class PassRun {
         m_report.buffer_bytes = plan_bytes(m_source, m_operation, m_plan);
         m_report.seconds = seconds_since(begin);
         if (m_divided) {
-            add_ranks();
+            m_report.tiles = m_done;
+            add_up(m_ranks, m_report, m_shared->waited());
             m_divisible->exchange(m_ranks);
             m_report.seconds = seconds_since(begin);
         }
@@ -134,30 +136,6 @@ class PassRun {
                       std::to_string(m_count) + " tiles of " + std::to_string(m_plan.tile_samples()) + "x" +
                           std::to_string(m_plan.tile_lines()),
                       "cuts the scene otherwise", "Give all ranks the same -memory, -threads and -tile.");
-    }
-
-    /// What every rank did; waits for all of them.
-    void add_ranks() {
-        RankPass mine{m_done,
-                      m_report.lanes,
-                      m_report.bytes_read,
-                      m_report.bytes_written,
-                      m_report.seconds,
-                      m_report.read_seconds,
-                      m_report.compute_seconds,
-                      m_report.write_seconds,
-                      m_shared->waited()};
-        m_report.bytes_read = m_report.bytes_written = 0;
-        m_report.read_seconds = m_report.compute_seconds = m_report.write_seconds = 0;
-        for (const std::string& bytes :
-             m_ranks.all("pass " + m_options.name, BytePacker().put(mine).take())) {
-            const RankPass& one = m_report.ranks.emplace_back(ByteUnpacker(bytes).one<RankPass>());
-            m_report.bytes_read += one.bytes_read;
-            m_report.bytes_written += one.bytes_written;
-            m_report.read_seconds += one.read_seconds;
-            m_report.compute_seconds += one.compute_seconds;
-            m_report.write_seconds += one.write_seconds;
-        }
     }
 
     bool given_up() const {
@@ -344,6 +322,25 @@ TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
 }
 
 } // namespace
+
+void add_up(parallel::Ranks& ranks, PassReport& report, double waited) {
+    if (!ranks.several()) return;
+    const RankPass mine{report.tiles,           report.lanes,         report.bytes_read,
+                        report.bytes_written,   report.seconds,       report.read_seconds,
+                        report.compute_seconds, report.write_seconds, waited};
+    report.tiles = 0;
+    report.bytes_read = report.bytes_written = 0;
+    report.read_seconds = report.compute_seconds = report.write_seconds = 0;
+    for (const std::string& bytes : ranks.all("pass " + report.name, BytePacker().put(mine).take())) {
+        const RankPass& one = report.ranks.emplace_back(ByteUnpacker(bytes).one<RankPass>());
+        report.tiles += one.tiles;
+        report.bytes_read += one.bytes_read;
+        report.bytes_written += one.bytes_written;
+        report.read_seconds += one.read_seconds;
+        report.compute_seconds += one.compute_seconds;
+        report.write_seconds += one.write_seconds;
+    }
+}
 
 TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const CubeShape shape = source.shape();

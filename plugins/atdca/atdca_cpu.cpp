@@ -4,9 +4,13 @@
 #include "atdca/basis.h"
 #include "atdca/candidate_pool.h"
 #include "atdca/ending.h"
+#include "atdca/findings.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "parallel/threads.h"
+#include "stream/rank_report.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <atomic>
@@ -28,35 +32,33 @@ constexpr uint64_t tile_bytes = uint64_t{8} << 20;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-/// Some hundred pixels that follow one another in a tile (line by line).
-struct Region {
-    float bound =
-        std::numeric_limits<float>::infinity(); ///< OSP: no pixel outside the pool scores more than this
-    double norm = 0;                            ///< greatest ||x||^2
-    std::vector<uint32_t> pooled;               ///< pixels of the region that are in the pool
-    bool is_pooled(uint32_t i) const { return std::find(pooled.begin(), pooled.end(), i) != pooled.end(); }
-};
-
-/// How the scene is cut: tiles of the plan, and regions of each tile.
+/// How the scene is cut: tiles of the plan, and regions of each tile. Where the scene is kept, several ranks
+/// hold it together: tile t is that of rank t modulo their number.
 struct Layout {
     stream::CubeShape shape;
     TilePlan plan;
+    int rank = 0, ranks = 1;
     int64_t region_pixels = smallest_region;
     size_t region_cap = 0;             ///< pixels of a region that may be in the pool
     std::vector<int64_t> first_region; ///< of a tile each, and the total
     std::vector<int64_t>
-        first_pixel; ///< of a tile each in the kept scene (tiles padded to whole groups), and total
+        first_pixel; ///< of this rank's tiles in what it keeps (tiles padded to whole groups), and total
+    int64_t most_kept = 0; ///< pixels, by any rank
 
     void set_plan(const TilePlan& p) {
         plan = p;
+        std::vector<int64_t> kept(static_cast<size_t>(ranks));
         first_region.assign(1, 0);
         first_pixel.assign(1, 0);
         for (int64_t t = 0; t < plan.size(); ++t) {
             const int64_t pixels = plan.tile(t).core.area();
             first_region.push_back(first_region.back() + (pixels + region_pixels - 1) / region_pixels);
-            first_pixel.push_back(first_pixel.back() + round_up(pixels, group));
+            first_pixel.push_back(first_pixel.back() + (holds(t) ? round_up(pixels, group) : 0));
+            kept[static_cast<size_t>(t % ranks)] += round_up(pixels, group);
         }
+        most_kept = *std::max_element(kept.begin(), kept.end());
     }
+    bool holds(int64_t tile) const { return tile % ranks == rank; }
     int64_t regions() const { return first_region.back(); }
     int64_t tile_of(int64_t region) const {
         return std::upper_bound(first_region.begin(), first_region.end(), region) - first_region.begin() - 1;
@@ -79,28 +81,6 @@ struct KeptScene {
     HostBuffer<double> score;
     std::vector<uint16_t> applied;
     static uint64_t bytes_per_pixel(int bands) { return static_cast<uint64_t>(bands) * 4 + 17; }
-};
-
-/// Pixels on their way into the pool, with their spectra.
-struct Found {
-    std::vector<Position> position;
-    std::vector<float> spectra; ///< band after band
-    void add(const Position& p, const float* group_data, int64_t lane, int bands) {
-        position.push_back(p);
-        const size_t at = spectra.size();
-        spectra.resize(at + static_cast<size_t>(bands));
-        for (int b = 0; b < bands; ++b)
-            spectra[at + static_cast<size_t>(b)] = group_data[b * group + lane];
-    }
-};
-
-/// The best pixel at one step of a sequence.
-struct Best {
-    double score = minus_infinity;
-    Position position{std::numeric_limits<int64_t>::max(), 0};
-    int64_t region = -1;
-    uint32_t pixel = 0; ///< within the region
-    std::vector<float> spectrum;
 };
 
 /// ATDCA within a region, in single precision and without any guarantee: a source of good candidates.
@@ -293,10 +273,11 @@ class ReadingWorker final : public stream::Worker {
             if (before(region.norm, at, best.score, best.position)) {
                 best.score = region.norm;
                 best.position = at;
+                best.region = id;
             }
             for (size_t k = 0; k < std::min(picks.size(), m_layout.region_cap); ++k) {
                 region.pooled.push_back(picks[k]);
-                found.add(Layout::position(tile.core, first + picks[k]),
+                found.add(Layout::position(tile.core, first + picks[k]), id, picks[k],
                           m_buffer.spectra +
                               picks[k] / group * group * static_cast<uint32_t>(m_layout.shape.bands),
                           picks[k] % group, m_layout.shape.bands);
@@ -317,11 +298,12 @@ class ReadingWorker final : public stream::Worker {
 };
 
 /// The first pass: norms, the first target, candidates; keeps the scene when there is room.
-class Reading final : public stream::Operation {
+class Reading final : public stream::Operation, public stream::Divisible {
   public:
-    Reading(const Options& options, const Layout& layout, std::vector<Region>& regions, KeptScene* kept,
-            CandidatePool& pool)
-        : m_options(options), m_layout(layout), m_regions(regions), m_kept(kept), m_pool(pool) {}
+    Reading(const Options& options, const Layout& layout, std::vector<Region>& regions, KeptScene* kept)
+        : m_options(options), m_layout(layout), m_regions(regions), m_kept(kept) {}
+    /// What a rank keeps is settled before.
+    bool divides() const override { return m_kept == nullptr; }
     uint64_t preferred_bytes() const override { return tile_bytes; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         // Room for the proofs, too: they run with the same plan.
@@ -336,20 +318,17 @@ class Reading final : public stream::Operation {
         auto& w = static_cast<ReadingWorker&>(worker);
         valid += w.valid;
         if (before(w.best.score, w.best.position, best.score, best.position)) best = w.best;
-        for (size_t i = 0; i < w.found.position.size(); ++i)
-            m_pool.add(w.found.position[i],
-                       w.found.spectra.data() + i * static_cast<size_t>(m_layout.shape.bands));
-        w.found = Found();
+        found.push_back(std::move(w.found));
     }
     int64_t valid = 0;
     Best best;
+    std::vector<Found> found; ///< by a lane each
 
   private:
     const Options& m_options;
     const Layout& m_layout;
     std::vector<Region>& m_regions;
     KeptScene* m_kept;
-    CandidatePool& m_pool;
 };
 
 /// What the proof of a sequence works on and comes to.
@@ -374,6 +353,7 @@ struct Proof {
     const double smallest;
     std::vector<Best> best;    ///< a step each; region -1: the guess holds
     std::vector<float> bounds; ///< [region][step], for regions that were looked at
+    std::vector<Found> found;  ///< by a lane each
     std::atomic<int64_t> pixels{0};
 };
 
@@ -411,6 +391,7 @@ class Prover {
         fill_pool();
     }
 
+    /// From one thread, when the regions are done.
     void merge() {
         for (size_t j = 0; j < m_best.size(); ++j) {
             Best& global = m_proof.best[j];
@@ -418,8 +399,8 @@ class Prover {
                 before(m_best[j].score, m_best[j].position, global.score, global.position))
                 global = std::move(m_best[j]);
         }
+        m_proof.found.push_back(std::move(m_found));
     }
-    Found found;
 
   private:
     float* up(size_t step, size_t g) { return &m_up[(step * m_active.size() + g) * group]; }
@@ -547,8 +528,8 @@ class Prover {
                 const uint32_t pixel = m_strong[k].second;
                 m_region->pooled.push_back(pixel);
                 m_pooled[pixel] = 1;
-                found.add(Layout::position(m_core, m_first + pixel),
-                          m_spectra + pixel / group * group * bands, pixel % group, m_bands);
+                m_found.add(Layout::position(m_core, m_first + pixel), m_id, pixel,
+                            m_spectra + pixel / group * group * bands, pixel % group, m_bands);
             }
         }
         if (m_proof.options.method == Method::gs) return;
@@ -577,6 +558,7 @@ class Prover {
     const SimdKernels& m_simd;
     const int m_bands;
     std::vector<Best> m_best;
+    Found m_found;
     std::vector<float> m_up;       ///< [step][pixel]: at least the score, where the group was still active
     std::vector<float> m_greatest; ///< [step][group]
     std::vector<size_t> m_active;  ///< steps that were computed for a group
@@ -592,21 +574,13 @@ class Prover {
 };
 
 /// The proof by reading tiles again.
-class StreamedProof final : public stream::Operation {
+class StreamedProof final : public stream::Operation, public stream::Divisible {
   public:
-    StreamedProof(Proof& proof, CandidatePool& pool) : m_proof(proof), m_pool(pool) {}
+    explicit StreamedProof(Proof& proof) : m_proof(proof) {}
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<Lane>(m_proof);
     }
-    void stop(stream::Worker& worker) override {
-        finish(static_cast<Lane&>(worker).prover, m_pool, m_proof.layout.shape.bands);
-    }
-    static void finish(Prover& prover, CandidatePool& pool, int bands) {
-        prover.merge();
-        for (size_t i = 0; i < prover.found.position.size(); ++i)
-            pool.add(prover.found.position[i], prover.found.spectra.data() + i * static_cast<size_t>(bands));
-        prover.found = Found();
-    }
+    void stop(stream::Worker& worker) override { static_cast<Lane&>(worker).prover.merge(); }
 
   private:
     struct Lane final : stream::Worker {
@@ -626,7 +600,6 @@ class StreamedProof final : public stream::Operation {
         RegionBuffer buffer;
     };
     Proof& m_proof;
-    CandidatePool& m_pool;
 };
 
 class Detector {
@@ -637,19 +610,21 @@ class Detector {
             throw UsageError("-t: " + std::to_string(options.targets) + " is not a number of targets",
                              "Use 1 or more.");
         m_layout.shape = source.shape();
+        m_layout.rank = m_ranks.rank();
+        m_layout.ranks = pass.ranks > 0 ? pass.ranks : m_ranks.size();
     }
 
     MemoryPlan planned() {
         plan();
-        const Reading reading(m_options, m_layout, m_regions, nullptr, m_pool);
+        const Reading reading(m_options, m_layout, m_regions, nullptr);
         MemoryPlan p;
         p.in_memory = m_keep;
         p.tiles = m_layout.plan;
         p.pool_bytes = m_pool_bytes;
         p.buffer_bytes = stream::plan_bytes(m_source, reading, m_layout.plan);
         if (m_keep)
-            p.scene_bytes = static_cast<uint64_t>(m_layout.first_pixel.back()) *
-                            KeptScene::bytes_per_pixel(m_layout.shape.bands);
+            p.scene_bytes =
+                static_cast<uint64_t>(m_layout.most_kept) * KeptScene::bytes_per_pixel(m_layout.shape.bands);
         return p;
     }
 
@@ -667,12 +642,14 @@ class Detector {
     }
 
   private:
-    /// Divides the memory: the kept scene if it fits beside the rest, the pool, the lanes' tiles.
+    /// Divides the memory: the kept scene, or this rank's share of it, if it fits beside the rest, the pool,
+    /// the lanes' tiles. All ranks plan alike.
     void plan() {
         const auto shape = m_layout.shape;
         const uint64_t each = CandidatePool::bytes_each(shape.bands),
                        pixels = static_cast<uint64_t>(shape.pixels());
-        const uint64_t scene = pixels * KeptScene::bytes_per_pixel(shape.bands);
+        const auto ranks = static_cast<uint64_t>(m_layout.ranks);
+        const uint64_t scene = (pixels + ranks - 1) / ranks * KeptScene::bytes_per_pixel(shape.bands);
         const uint64_t all_pool = std::min<uint64_t>(pixels, uint64_t{1} << 17) * each;
         for (const bool keep : {true, false}) {
             uint64_t pool = std::min(all_pool, m_pass.memory / 4);
@@ -695,7 +672,7 @@ class Detector {
             if (fixed >= m_pass.memory) continue;
             auto options = m_pass;
             options.memory = m_pass.memory - fixed;
-            const Reading reading(m_options, m_layout, m_regions, nullptr, m_pool);
+            const Reading reading(m_options, m_layout, m_regions, nullptr);
             TilePlan tiles;
             try {
                 tiles = stream::plan_pass(m_source, reading, options);
@@ -705,7 +682,7 @@ class Detector {
             }
             m_layout.set_plan(tiles);
             const uint64_t kept =
-                static_cast<uint64_t>(m_layout.first_pixel.back()) * KeptScene::bytes_per_pixel(shape.bands);
+                static_cast<uint64_t>(m_layout.most_kept) * KeptScene::bytes_per_pixel(shape.bands);
             if (keep && kept + fixed - scene + stream::plan_bytes(m_source, reading, tiles) > m_pass.memory)
                 continue;
             m_keep = keep;
@@ -730,16 +707,25 @@ class Detector {
             m_kept.applied.assign(pixels / group, 0);
             kept = &m_kept;
         }
-        Reading reading(m_options, m_layout, m_regions, kept, m_pool);
+        Reading reading(m_options, m_layout, m_regions, kept);
+        std::vector<int64_t> mine;
+        for (int64_t t = 0; t < m_layout.plan.size(); ++t)
+            if (m_layout.holds(t)) mine.push_back(t);
         auto options = m_pass;
         options.name = "read";
-        options.only = nullptr;
+        options.only = m_keep && m_ranks.several() ? &mine : nullptr;
         if (m_pass.progress) options.progress = [this](double share) { m_pass.progress(0.5 * share); };
-        report(stream::run_pass(m_source, reading, {}, m_layout.plan, options), m_layout.shape.pixels());
+        auto pass = stream::run_pass(m_source, reading, {}, m_layout.plan, options);
+        if (m_keep) stream::add_up(m_ranks, pass, 0);
+        report(pass, m_layout.shape.pixels());
         m_result.cost.tile_visits += m_layout.plan.size();
-        m_result.valid_pixels = reading.valid;
-        m_result.invalid_pixels = m_layout.shape.pixels() - reading.valid;
-        m_first = reading.best;
+        std::vector<Best> first{reading.best};
+        share_best(m_ranks, first);
+        m_first = first.front();
+        share_norms(m_ranks, m_regions);
+        pool_findings(m_ranks, std::move(reading.found), m_regions, m_pool);
+        m_result.valid_pixels = m_ranks.sum("valid pixels", reading.valid);
+        m_result.invalid_pixels = m_layout.shape.pixels() - m_result.valid_pixels;
     }
 
     void search() {
@@ -763,6 +749,8 @@ class Detector {
             }
             Proof proof(m_options, sequence, m_layout, m_regions);
             scan(proof);
+            share_best(m_ranks, proof.best);
+            pool_findings(m_ranks, std::move(proof.found), m_regions, m_pool);
             size_t held = 0;
             while (held < proof.steps && proof.best[held].region < 0)
                 ++held;
@@ -772,6 +760,7 @@ class Detector {
                 Region& region = m_regions[static_cast<size_t>(id)];
                 if (bound >= 0) region.bound = std::min(region.bound, bound);
             }
+            share_bounds(m_ranks, m_regions);
             for (size_t j = 0; j < held; ++j) {
                 const Step& step = sequence.steps[j];
                 if (step.ends) {
@@ -822,7 +811,7 @@ class Detector {
                     tiles.push_back(t);
                     break;
                 }
-        StreamedProof operation(proof, m_pool);
+        StreamedProof operation(proof);
         auto options = m_pass;
         options.name = "prove " + std::to_string(m_result.passes.size());
         options.only = &tiles;
@@ -841,8 +830,8 @@ class Detector {
         for (int i = 0; i < lanes; ++i)
             provers.push_back(std::make_unique<Prover>(proof));
         parallel::for_each(m_layout.regions(), lanes, m_pass.cancel, [&](int64_t id, int member) {
-            if (!proof.needs(id)) return;
             const int64_t t = m_layout.tile_of(id);
+            if (!m_layout.holds(t) || !proof.needs(id)) return;
             const auto [first, count] = m_layout.extent(id, t);
             const int64_t at = m_layout.first_pixel[static_cast<size_t>(t)] + first;
             provers[static_cast<size_t>(member)]->region(id, m_layout.plan.tile(t).core, first, count,
@@ -851,13 +840,14 @@ class Detector {
                                                          m_kept.applied.data() + at / group);
         });
         for (auto& prover : provers)
-            StreamedProof::finish(*prover, m_pool, m_layout.shape.bands);
+            prover->merge();
         stream::PassReport pass;
         pass.name = "prove " + std::to_string(m_result.passes.size()) + " (in memory)";
         pass.lanes = lanes;
         pass.seconds = pass.compute_seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        report(pass, proof.pixels);
+        stream::add_up(m_ranks, pass, 0);
+        report(pass, m_ranks.sum("pixels", proof.pixels));
     }
 
     void report(const stream::PassReport& pass, int64_t pixels) {
@@ -873,6 +863,7 @@ class Detector {
     const stream::CubeSource& m_source;
     const Options m_options;
     const stream::PassOptions m_pass;
+    parallel::Ranks& m_ranks = parallel::ranks();
     Layout m_layout;
     std::vector<Region> m_regions;
     CandidatePool m_pool;

@@ -34,6 +34,7 @@ struct Sequence {
 class CandidatePool {
   public:
     explicit CandidatePool(int bands) : m_bands(bands) {}
+    int bands() const { return m_bands; }
     int64_t size() const { return static_cast<int64_t>(m_position.size()); }
     static uint64_t bytes_each(int bands) { return static_cast<uint64_t>(bands) * 4 + 48; }
     /// Room for so many, so that adding moves nothing.

@@ -2,6 +2,8 @@
 #include "atdca/atdca.h"
 #include "atdca/atdca_reference.h"
 #include "core/error.h"
+#include "parallel/thread_job.h"
+#include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
@@ -101,6 +103,74 @@ TEST(AtdcaCpu, FindsTheSameForEveryTilingThreadsAndMemory) {
             for (size_t k = 0; k < whole.targets.size(); ++k)
                 EXPECT_EQ(tiled.targets[k].score, whole.targets[k].score); // to the last bit
         }
+    }
+}
+
+/// The detection of every rank.
+std::vector<Detection> run_on_ranks(int ranks, const Cube& scene, const Options& options, const Cut& cut) {
+    std::vector<Detection> list(static_cast<size_t>(ranks));
+    on_ranks(ranks, [&](parallel::Ranks& mine, CancelFlag&) {
+        const parallel::ThreadJob job(mine);
+        list[static_cast<size_t>(mine.rank())] = run(scene, options, cut);
+    });
+    return list;
+}
+
+TEST(AtdcaCpu, RanksFindWhatOneProcessFinds) {
+    Cube scene = random_scene(150, 61, 24, 10, 0.05);
+    make_invalid(scene, 30, 70, 1);
+    for (const Options& options : all_methods(20)) {
+        const Detection alone = run(scene, options);
+        expect_reference(scene, options, alone);
+        for (const int ranks : {2, 3, 5})
+            for (const Cut& cut :
+                 {Cut{}, Cut{64, 16, 2, 600 << 10}, Cut{17, 13, 2, 1 << 30}, Cut{150, 61, 1}}) {
+                SCOPED_TRACE(testing::Message()
+                             << "method " << static_cast<int>(options.method) << ", ranks " << ranks
+                             << ", tiles " << cut.samples << "x" << cut.lines << ", memory " << cut.memory);
+                for (const Detection& d : run_on_ranks(ranks, scene, options, cut)) {
+                    EXPECT_EQ(pixels(scene, d), pixels(scene, alone));
+                    EXPECT_EQ(d.valid_pixels, alone.valid_pixels);
+                    EXPECT_EQ(d.invalid_pixels, alone.invalid_pixels);
+                    EXPECT_EQ(d.warning, alone.warning);
+                    EXPECT_EQ(d.cost.in_memory, cut.memory > (1 << 20));
+                    for (size_t k = 0; k < alone.targets.size(); ++k)
+                        EXPECT_EQ(d.targets[k].score, alone.targets[k].score); // to the last bit
+                    for (const auto& pass : d.passes) { // nobody did the work of another
+                        EXPECT_EQ(pass.ranks.size(), static_cast<size_t>(ranks));
+                        if (pass.name == "read") {
+                            EXPECT_EQ(pass.tiles, d.cost.tiles);
+                        }
+                    }
+                }
+            }
+    }
+}
+
+TEST(AtdcaCpu, RanksBreakTiesAsOneProcess) {
+    // Every spectrum six times, in tiles of different ranks.
+    Cube scene(40, 30, 12);
+    const Cube part = random_scene(20, 10, 12, 5, 0.1);
+    for (int b = 0; b < 12; ++b)
+        for (int64_t l = 0; l < 30; ++l)
+            for (int64_t s = 0; s < 40; ++s)
+                scene.at(b, l, s) = part.at(b, l % 10, 19 - s % 20);
+    for (const Options& options : all_methods(10))
+        for (const Cut& cut : {Cut{20, 10, 1}, Cut{40, 4, 2, 300 << 10}}) {
+            const auto alone = pixels(scene, run(scene, options, cut));
+            for (const Detection& d : run_on_ranks(3, scene, options, cut))
+                EXPECT_EQ(pixels(scene, d), alone);
+        }
+}
+
+TEST(AtdcaCpu, RanksHoldASceneThatOneOfThemCannot) {
+    const Cube scene = random_scene(150, 61, 24, 12, 0.05); // 0.9 MB
+    const Cut cut{150, 4, 1, 900 << 10};
+    const Detection alone = run(scene, options_of(12), cut);
+    EXPECT_FALSE(alone.cost.in_memory);
+    for (const Detection& d : run_on_ranks(5, scene, options_of(12), cut)) {
+        EXPECT_TRUE(d.cost.in_memory);
+        EXPECT_EQ(pixels(scene, d), pixels(scene, alone));
     }
 }
 
