@@ -5,6 +5,7 @@
 #include "endmembers/scores_simd.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
+#include "stream/rank_report.h"
 #include "stream/shared.h"
 
 #include <algorithm>
@@ -140,30 +141,56 @@ class FrameOperation : public stream::Operation {
     const int64_t m_samples;
 };
 
-/// Keeps y: row r of pixel i at [r * pixels + i].
+/// y of the pixels from index `first` on: row r of pixel first + i at values[r * count + i].
+struct Kept {
+    int64_t first = 0, count = 0;
+    std::unique_ptr<double[]> values;
+    bool holds(int64_t index) const { return index >= first && index < first + count; }
+};
+
 class KeepOperation final : public FrameOperation {
   public:
-    KeepOperation(const Frame& frame, const stream::CubeShape& shape, double* kept)
-        : FrameOperation(frame, shape.samples), m_pixels(shape.pixels()), m_kept(kept) {}
+    KeepOperation(const Frame& frame, const stream::CubeShape& shape, const Kept& kept)
+        : FrameOperation(frame, shape.samples), m_kept(kept) {}
 
   private:
     class Keeper final : public Taker {
       public:
-        explicit Keeper(const KeepOperation& operation) : m_operation(operation) {}
+        explicit Keeper(const KeepOperation& operation)
+            : m_rows(operation.m_frame.transform.outputs), m_kept(operation.m_kept) {}
         void take(const double* y, int64_t count, int64_t first) override {
-            for (int64_t r = 0; r < m_operation.m_frame.transform.outputs; ++r)
+            for (int64_t r = 0; r < m_rows; ++r)
                 std::copy_n(y + r * block_pixels, count,
-                            m_operation.m_kept + r * m_operation.m_pixels + first);
+                            m_kept.values.get() + r * m_kept.count + (first - m_kept.first));
         }
 
       private:
-        const KeepOperation& m_operation;
+        const int64_t m_rows;
+        const Kept& m_kept;
     };
     std::unique_ptr<Taker> make_taker() override { return std::make_unique<Keeper>(*this); }
 
-    const int64_t m_pixels;
-    double* const m_kept;
+    const Kept& m_kept;
 };
+
+/// All ranks together: of each question the leader of all pixels.
+void share(parallel::Ranks& ranks, std::vector<Leader>& leaders) {
+    if (!ranks.several()) return;
+    BytePacker mine;
+    for (const Leader& leader : leaders) {
+        mine.put(static_cast<uint64_t>(leader.rising().size()));
+        for (const auto& [index, value] : leader.rising())
+            mine.put(index).put(value);
+    }
+    for (const std::string& bytes : ranks.all("leaders", mine.take())) {
+        ByteUnpacker in(bytes);
+        for (Leader& leader : leaders)
+            for (auto left = in.one<uint64_t>(); left > 0; --left) {
+                const auto index = in.one<int64_t>();
+                leader.offer(in.one<double>(), index);
+            }
+    }
+}
 
 /// Looks at y as it is made.
 class LookOperation final : public FrameOperation, public stream::Divisible {
@@ -179,22 +206,7 @@ class LookOperation final : public FrameOperation, public stream::Divisible {
         for (size_t k = 0; k < leaders.size(); ++k)
             leaders[k].merge(taker.looker.leaders[k]);
     }
-    void exchange(parallel::Ranks& ranks) override {
-        BytePacker mine;
-        for (const Leader& leader : leaders) {
-            mine.put(static_cast<uint64_t>(leader.rising().size()));
-            for (const auto& [index, value] : leader.rising())
-                mine.put(index).put(value);
-        }
-        for (const std::string& bytes : ranks.all("leaders", mine.take())) {
-            ByteUnpacker in(bytes);
-            for (Leader& leader : leaders)
-                for (auto left = in.one<uint64_t>(); left > 0; --left) {
-                    const auto index = in.one<int64_t>();
-                    leader.offer(in.one<double>(), index);
-                }
-        }
-    }
+    void exchange(parallel::Ranks& ranks) override { share(ranks, leaders); }
     std::vector<Leader> leaders;
 
   private:
@@ -246,15 +258,16 @@ struct Search::State {
     Frame frame;
     MakePass make_pass;
     Extraction& record;
-    std::unique_ptr<double[]> kept;
+    Kept kept; ///< of several ranks each keeps a part
     int threads = 1;
     const CancelFlag* cancel = nullptr;
-    int64_t samples = source.shape().samples, pixels = source.shape().pixels();
+    parallel::Ranks& ranks = parallel::ranks();
+    int64_t samples = source.shape().samples;
     int rows() const { return frame.transform.outputs; }
 
     std::vector<Leader> look(const Question& question) {
         ++record.looks;
-        if (kept) return look_at_kept(question);
+        if (kept.values) return look_at_kept(question);
         LookOperation operation(frame, samples, question);
         record.passes.push_back(stream::run_pass(source, operation, {}, make_pass("search")));
         return operation.leaders;
@@ -263,17 +276,73 @@ struct Search::State {
     std::vector<Leader> look_at_kept(const Question& question) const {
         std::vector<Looker> lookers(static_cast<size_t>(threads), Looker(question, rows()));
         parallel::for_each(
-            (pixels + unit_pixels - 1) / unit_pixels, threads, cancel, [&](int64_t unit, int member) {
-                const int64_t end = std::min(pixels, (unit + 1) * unit_pixels);
-                for (int64_t first = unit * unit_pixels; first < end; first += block_pixels)
-                    lookers[static_cast<size_t>(member)].take(kept.get() + first, pixels,
-                                                              std::min(block_pixels, end - first), first);
+            (kept.count + unit_pixels - 1) / unit_pixels, threads, cancel, [&](int64_t unit, int member) {
+                const int64_t end = std::min(kept.count, (unit + 1) * unit_pixels);
+                for (int64_t at = unit * unit_pixels; at < end; at += block_pixels)
+                    lookers[static_cast<size_t>(member)].take(kept.values.get() + at, kept.count,
+                                                              std::min(block_pixels, end - at),
+                                                              kept.first + at);
             });
         auto leaders = std::move(lookers.front().leaders);
         for (size_t member = 1; member < lookers.size(); ++member)
             for (size_t k = 0; k < leaders.size(); ++k)
                 leaders[k].merge(lookers[member].leaders[k]);
+        share(ranks, leaders);
         return leaders;
+    }
+
+    /// Makes y of all pixels and keeps it, where half of the memory holds this rank's part.
+    void keep() {
+        auto options = make_pass("components");
+        threads = std::max(1, options.lanes);
+        cancel = options.cancel;
+        const auto shape = source.shape();
+        // Forms are taken of sixteen pixels at a time: the last ones of the last row look beyond it.
+        const auto bytes_of = [&](int64_t lines) {
+            return (static_cast<uint64_t>(lines * samples) * static_cast<uint64_t>(rows()) + 16) *
+                   sizeof(double);
+        };
+        const uint64_t memory = options.memory;
+        const uint64_t least = bytes_of((shape.lines + ranks.size() - 1) / ranks.size());
+        if (least > memory / 2) return;
+        options.memory -= least;
+        KeepOperation operation(frame, shape, kept);
+        const TilePlan plan = stream::plan_pass(source, operation, options);
+        // Whole rows of tiles, whose lines follow one another. All ranks have to find room.
+        const int64_t height = plan.tile_lines(), tile_rows = (shape.lines + height - 1) / height;
+        const auto line_of = [&](int rank) {
+            return std::min(shape.lines, rank * tile_rows / ranks.size() * height);
+        };
+        uint64_t most = 0;
+        for (int rank = 0; rank < ranks.size(); ++rank)
+            most = std::max(most, bytes_of(line_of(rank + 1) - line_of(rank)));
+        if (most > memory / 2 || most + stream::plan_bytes(source, operation, plan) > memory) return;
+        kept.first = line_of(ranks.rank()) * samples;
+        kept.count = line_of(ranks.rank() + 1) * samples - kept.first;
+        const size_t numbers = static_cast<size_t>(kept.count) * static_cast<size_t>(rows()) + 16;
+        kept.values.reset(new double[numbers]);
+        std::fill_n(kept.values.get() + numbers - 16, 16, 0.0);
+        std::vector<int64_t> mine;
+        for (int64_t t = 0; t < plan.size(); ++t)
+            if (kept.holds(plan.tile(t).core.y * samples)) mine.push_back(t);
+        if (ranks.several()) options.only = &mine;
+        auto pass = stream::run_pass(source, operation, {}, plan, options);
+        stream::add_up(ranks, pass, 0);
+        record.passes.push_back(std::move(pass));
+        record.in_memory = true;
+    }
+
+    /// From the rank that keeps it.
+    std::vector<double> kept_at(int64_t index) const {
+        std::vector<double> y;
+        for (int r = 0; r < rows() && kept.holds(index); ++r)
+            y.push_back(kept.values[static_cast<size_t>(r * kept.count + index - kept.first)]);
+        if (!ranks.several()) return y;
+        return ByteUnpacker(ranks.reduce("pixel", BytePacker().put(y).take(),
+                                         [](const std::string& a, const std::string& b) {
+                                             return a.size() > b.size() ? a : b;
+                                         }))
+            .one<std::vector<double>>();
     }
 
     Peak peak_of(const Leader& leader) const {
@@ -283,19 +352,8 @@ struct Search::State {
 };
 
 Search::Search(const stream::CubeSource& source, Frame frame, const MakePass& make_pass, Extraction& record)
-    : m(new State{source, std::move(frame), make_pass, record, nullptr}) {
-    auto options = make_pass("components");
-    m->threads = std::max(1, options.lanes);
-    m->cancel = options.cancel;
-    // Forms are taken of sixteen pixels at a time: the last ones of the last row look beyond it.
-    const auto numbers = static_cast<uint64_t>(m->pixels) * static_cast<uint64_t>(m->rows()) + 16;
-    if (numbers * sizeof(double) > options.memory / 2) return;
-    options.memory -= numbers * sizeof(double);
-    m->kept.reset(new double[numbers]);
-    std::fill_n(m->kept.get() + numbers - 16, 16, 0.0);
-    KeepOperation operation(m->frame, source.shape(), m->kept.get());
-    record.passes.push_back(stream::run_pass(source, operation, {}, options));
-    record.in_memory = true;
+    : m(new State{source, std::move(frame), make_pass, record, {}}) {
+    m->keep();
 }
 
 Search::~Search() = default;
@@ -314,12 +372,8 @@ Peak Search::farthest(double constant, const Forms& forms) {
 }
 
 std::vector<double> Search::y_at(const Peak& place) {
+    if (m->kept.values) return m->kept_at(place.line * m->samples + place.sample);
     std::vector<double> y;
-    if (m->kept) {
-        for (int r = 0; r < m->rows(); ++r)
-            y.push_back(m->kept[static_cast<size_t>(r * m->pixels + place.line * m->samples + place.sample)]);
-        return y;
-    }
     const int bands = m->source.shape().bands;
     std::vector<float> x(static_cast<size_t>(bands));
     const auto view = CubeView<float>::packed(x.data(), bands, 1, 1);

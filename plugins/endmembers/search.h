@@ -57,7 +57,8 @@ struct Peak {
 
 class Search {
   public:
-    /// Makes y of all pixels in one pass and keeps it where memory allows.
+    /// Makes y of all pixels in one pass and keeps it where memory allows. Several ranks keep it together,
+    /// and make all calls together.
     Search(const stream::CubeSource& source, Frame frame, const MakePass& make_pass, Extraction& record);
     ~Search();
     int rows() const; ///< of y

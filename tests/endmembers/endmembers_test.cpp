@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
 #include "endmembers/endmembers.h"
+#include "parallel/thread_job.h"
 #include "stream/pipeline.h"
 #include "support/jacobi.h"
 #include "support/memory_cube.h"
 #include "support/simd_targets.h"
+#include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
@@ -411,6 +413,33 @@ TEST(Endmembers, AreBitIdenticalForEveryTilingThreadsAndMemory) {
         EXPECT_EQ(streamed.looks, whole.looks);
         EXPECT_EQ(static_cast<int>(streamed.passes.size()), streamed.looks);
         EXPECT_EQ(whole.passes.size(), 1u);
+    }
+}
+
+TEST(Endmembers, RanksFindWhatOneProcessFinds) {
+    Cube cube = mixed_scene(300, 70, 12, 6, 9);
+    for (int64_t l = 10; l < 30; ++l)
+        for (int64_t s = 50; s < 90; ++s)
+            make_invalid(cube, l, s, static_cast<int>(s % 12));
+    for (const Method method : {Method::nfindr, Method::vca}) {
+        const endmembers::Options options{method, 6, 3};
+        const auto alone = extract(cube, options);
+        EXPECT_FALSE(extract(cube, options, {64, 16, 1, 1200000}).in_memory);
+        for (const int size : {2, 3, 5})
+            for (const Cut& cut :
+                 {Cut{}, Cut{64, 32, 2}, Cut{300, 70, 1}, Cut{64, 16, 1, 1200000}, Cut{64, 8, 1, 300000}})
+                on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+                    const parallel::ThreadJob job(ranks);
+                    const auto together = extract(cube, options, cut);
+                    EXPECT_TRUE(same(alone, together));
+                    EXPECT_EQ(together.looks, alone.looks);
+                    for (const auto& pass : together.passes)
+                        EXPECT_EQ(pass.ranks.size(), static_cast<size_t>(size)) << pass.name;
+                    // One process cannot hold it in this memory, several can together.
+                    if (cut.memory == 1200000) {
+                        EXPECT_TRUE(together.in_memory) << size;
+                    }
+                });
     }
 }
 
