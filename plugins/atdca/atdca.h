@@ -86,6 +86,9 @@ struct Detection {
 /// region whose bound is strictly smaller than the smallest score of the guessed sequence cannot hold a pixel
 /// that beats, or ties with, any step, and need not be read; pixels in the pool are re-scored there and do
 /// not count towards the bound.
+///
+/// Several ranks (parallel/ranks.h) all call this with the same arguments and share the work and the kept
+/// scene; each gets the whole result.
 Detection detect(const stream::CubeSource& source, const Options& options, const stream::PassOptions& pass);
 
 /// What detect() would do with the memory, for -dry-run.
