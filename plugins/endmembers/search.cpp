@@ -141,12 +141,16 @@ class FrameOperation : public stream::Operation {
     const int64_t m_samples;
 };
 
+} // namespace
+
 /// y of the pixels from index `first` on: row r of pixel first + i at values[r * count + i].
 struct Kept {
     int64_t first = 0, count = 0;
     std::unique_ptr<double[]> values;
     bool holds(int64_t index) const { return index >= first && index < first + count; }
 };
+
+namespace {
 
 class KeepOperation final : public FrameOperation {
   public:
