@@ -101,53 +101,44 @@ Independence check_endmembers(const Endmembers& e, Method method) {
 }
 
 Mixture::Mixture(const Endmembers& e, Method method)
-    : m_method(method), m_size(e.spectra.size()), m_bands(static_cast<size_t>(e.bands())),
-      m_gram(m_size * m_size), m_longest(longest_column(e)) {
+    : m_size(e.spectra.size()), m_bands(static_cast<size_t>(e.bands())), m_gram(m_size * m_size) {
     for (const auto& x : e.spectra)
         m_spectra.insert(m_spectra.end(), x.begin(), x.end());
     for (size_t a = 0; a < m_size; ++a)
         for (size_t b = 0; b < m_size; ++b)
             m_gram[a * m_size + b] = product(spectrum(a), spectrum(b), m_bands);
-    m_weight_squared = sums_to_one(method) ? m_longest * m_longest : 0.0;
-    m_bordered = m_gram;
-    for (double& v : m_bordered)
-        v += m_weight_squared;
-    std::vector<size_t> all(m_size);
-    std::iota(all.begin(), all.end(), size_t{0});
-    m_whole.resize(m_size * m_size);
-    factorise(m_bordered.data(), static_cast<int>(m_size), all, static_cast<int>(m_size), m_whole.data());
-}
-
-Problem Mixture::problem() const {
-    Problem problem;
-    problem.size = static_cast<int>(m_size);
-    problem.sum = sums_to_one(m_method);
-    problem.nonnegative = is_nonnegative(m_method);
-    problem.gram = m_gram.data();
-    problem.bordered = m_bordered.data();
-    problem.whole = m_whole.data();
-    problem.weight_squared = m_weight_squared;
-    problem.longest = m_longest;
-    return problem;
+    m_problem.size = static_cast<int>(m_size);
+    m_problem.sum = sums_to_one(method);
+    m_problem.nonnegative = is_nonnegative(method);
+    m_problem.longest = longest_column(e);
+    m_problem.weight_squared = m_problem.sum ? m_problem.longest * m_problem.longest : 0.0;
+    m_problem.gram = m_gram.data();
+    std::vector<int> all(m_size);
+    std::iota(all.begin(), all.end(), 0);
+    m_whole.resize(triangle(m_problem.size));
+    ActiveSet<Alone>::factorise(m_problem, all.data(), m_problem.size, m_whole.data(), {});
+    m_whole_ones.assign(m_size, 1.0);
+    ActiveSet<Alone>::substitute<false>(m_whole.data(), m_problem.size, m_whole_ones.data(), nullptr, {});
+    m_problem.whole = m_whole.data();
+    m_problem.whole_ones = m_whole_ones.data();
 }
 
 Solver::Solver(const Mixture& mixture)
-    : m_problem(mixture.problem()), m_products(mixture.size()), m_a(mixture.size()),
-      m_numbers(mixture.size() * (5 + mixture.size())), m_flags(mixture.size() * 3) {
-    const size_t p = mixture.size();
-    double* const numbers = m_numbers.data();
-    m_room = {m_products.data(),     m_a.data(),      numbers,         numbers + p,    numbers + 2 * p,
-              numbers + 3 * p,       numbers + 4 * p, numbers + 5 * p, m_flags.data(), m_flags.data() + p,
-              m_flags.data() + 2 * p};
+    : m_problem(mixture.problem()), m_factor(triangle(m_problem.size)), m_abundances(mixture.size()),
+      m_trial(mixture.size()), m_ones(mixture.size()), m_index(mixture.size()), m_state(mixture.size()) {
+    m_space.factor = m_factor.data();
+    m_space.abundances = m_abundances.data();
+    m_space.trial = m_trial.data();
+    m_space.ones = m_ones.data();
+    m_space.index = m_index.data();
+    m_space.state = m_state.data();
 }
 
-void Solver::solve(const double* products, double squared) {
-    std::copy_n(products, m_products.size(), m_products.begin());
-    PixelSolver<double*, unsigned short*>(m_problem, m_room).solve(squared);
-}
-
-double Solver::residual(double squared) const {
-    return PixelSolver<double*, unsigned short*>(m_problem, m_room).residual(squared);
+double Solver::solve(const double* products, double squared, bool with_residual) {
+    m_space.products = products;
+    ActiveSet<Alone> active(m_problem, m_space, {});
+    active.solve(squared);
+    return with_residual ? active.residual(squared) : 0.0;
 }
 
 } // namespace hsi::unmix

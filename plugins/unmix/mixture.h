@@ -15,37 +15,38 @@ class Mixture {
   public:
     Mixture(const Endmembers& endmembers, Method method);
 
+    Mixture(const Mixture&) = delete;
+    Mixture& operator=(const Mixture&) = delete;
+
     size_t size() const { return m_size; }
     size_t bands() const { return m_bands; }
     const double* spectrum(size_t k) const { return m_spectra.data() + k * m_bands; }
-    /// The matrices stay those of this object.
-    Problem problem() const;
+    /// Its weight, for scls and fcls, is that of a row of ones below E, as long as the longest column: where
+    /// the sum is exactly one it changes no distance, and makes a dark endmember harmless. Points into this.
+    const Problem& problem() const { return m_problem; }
 
   private:
-    Method m_method;
     size_t m_size, m_bands;
-    std::vector<double> m_spectra, m_gram, m_bordered, m_whole;
-    double m_weight_squared = 0, m_longest = 0;
+    std::vector<double> m_spectra, m_gram, m_whole, m_whole_ones;
+    Problem m_problem;
 };
 
-/// Solves pixel after pixel; one a thread.
+/// Solves pixel after pixel on the processor; one a thread.
 class Solver {
   public:
     explicit Solver(const Mixture& mixture);
-    Solver(const Solver&) = delete;
-    Solver& operator=(const Solver&) = delete;
 
-    /// products: E'x, p numbers; squared: x'x. The result is in abundances() until the next call.
-    void solve(const double* products, double squared);
-    const std::vector<double>& abundances() const { return m_a; }
-    /// |x - E a|^2 of the last pixel, from the products.
-    double residual(double squared) const;
+    /// products: E'x, p numbers; squared: x'x. The result is in abundances() until the next call. Returns
+    /// |x - E a|^2, where it is wanted.
+    double solve(const double* products, double squared, bool with_residual);
+    const std::vector<double>& abundances() const { return m_abundances; }
 
   private:
     const Problem m_problem;
-    std::vector<double> m_products, m_a, m_numbers;
-    std::vector<unsigned short> m_flags;
-    Room<double*, unsigned short*> m_room;
+    std::vector<double> m_factor, m_abundances, m_trial, m_ones;
+    std::vector<int> m_index;
+    std::vector<unsigned char> m_state;
+    Workspace m_space;
 };
 
 } // namespace hsi::unmix

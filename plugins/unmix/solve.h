@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-// One pixel's constrained least squares, for the processor and the GPU: the same operations in the same
-// order, none fused, so that both give the same bits. The method is told in unmix.h and mixture.h.
+// One pixel's constrained least squares, solved by one thread of the processor, by one of a GPU, or by a team
+// of a GPU's threads: the same operations in the same order, none fused, so that all give the same bits. The
+// method is told in unmix.h and mixture.h.
 #pragma once
 
-#include <cfloat>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #ifdef __CUDACC__
 #define HSI_HOST_DEVICE __host__ __device__
@@ -15,235 +16,368 @@
 
 namespace hsi::unmix {
 
-/// What all pixels share; p x p matrices row by row. mixture.h says what they hold.
+/// What all pixels share, p endmembers. Triangles are those of Cholesky factors, row by row, entry (r, c) at
+/// triangle(r) + c, with one over the pivots on the diagonal.
 struct Problem {
-    int size = 0; ///< p
-    bool sum = false, nonnegative = false;
-    const double* gram = nullptr;     ///< E'E
-    const double* bordered = nullptr; ///< the same with weight_squared added
-    const double* whole = nullptr;    ///< the lower Cholesky factor of `bordered`
-    double weight_squared = 0, longest = 0;
+    int size = 0;                  ///< p
+    bool sum = false;              ///< abundances sum to one
+    bool nonnegative = false;      ///< none is negative
+    double weight_squared = 0;     ///< what every entry of gram has more in the matrix that is factorised
+    double longest = 0;            ///< length of the longest column of E
+    const double* gram = nullptr;  ///< E'E, p x p
+    const double* whole = nullptr; ///< the factor of all rows and columns
+    const double* whole_ones = nullptr; ///< the solution for a right side of ones, p numbers
 };
 
-/// Numbers that lie `step` apart: those of one thread among those of others.
-template <class T>
-struct Strided {
-    T* first = nullptr;
-    ptrdiff_t step = 1;
-    HSI_HOST_DEVICE T& operator[](ptrdiff_t i) const { return first[i * step]; }
-};
+/// A pivot that rounding has made 0 or less.
+inline constexpr double least_pivot = std::numeric_limits<double>::min();
 
-/// Room for one pixel, indexed from 0: p numbers each; part: p x p.
-template <class Doubles, class Flags>
-struct Room {
-    Doubles products; ///< E'x, given
-    Doubles a;        ///< the abundances
-    Doubles c, trial, gradient, u, v, part;
-    Flags passive; ///< abundances that may differ from 0
-    Flags barred;  ///< those that rounding keeps out
-    Flags index;   ///< the passive ones
-};
-
-/// The Cholesky factor of the rows and columns `index` of a p x p matrix: lower triangle, row by row.
-template <class Index, class Lower>
-HSI_HOST_DEVICE void factorise(const double* matrix, int p, const Index& index, int n, const Lower& lower) {
-    for (int r = 0; r < n; ++r)
-        for (int c = 0; c <= r; ++c) {
-            double v = matrix[index[r] * p + index[c]];
-            for (int i = 0; i < c; ++i)
-                v -= lower[r * n + i] * lower[c * n + i];
-            // Endmembers are independent, so a pivot is above 0 but for rounding.
-            lower[r * n + c] = c < r ? v / lower[c * n + c] : sqrt(v > DBL_MIN ? v : DBL_MIN);
-        }
+HSI_HOST_DEVICE inline size_t triangle(int rows) {
+    return static_cast<size_t>(rows) * (static_cast<size_t>(rows) + 1) / 2;
 }
 
-/// x = (L L')^-1 x
-template <class Lower, class Doubles>
-HSI_HOST_DEVICE void substitute(const Lower& lower, int n, const Doubles& x) {
-    for (int r = 0; r < n; ++r) {
-        double v = x[r];
-        for (int i = 0; i < r; ++i)
-            v -= lower[r * n + i] * x[i];
-        x[r] = v / lower[r * n + r];
-    }
-    for (int r = n; r-- > 0;) {
-        double v = x[r];
-        for (int i = r + 1; i < n; ++i)
-            v -= lower[i * n + r] * x[i];
-        x[r] = v / lower[r * n + r];
-    }
-}
+/// One pixel's numbers; all but products are scratch.
+struct Workspace {
+    const double* products = nullptr; ///< E'x, endmember k at k * stride
+    size_t stride = 1;
+    double* factor = nullptr;       ///< triangle(p)
+    double* abundances = nullptr;   ///< p
+    double* trial = nullptr;        ///< p: the minimiser over the passive set, in its order
+    double* ones = nullptr;         ///< p
+    int* index = nullptr;           ///< p: the passive ones
+    unsigned char* state = nullptr; ///< p
+};
 
-template <class Doubles, class Flags>
-class PixelSolver {
+/// A team of one.
+struct Alone {
+    static constexpr int lanes = 1;
+    HSI_HOST_DEVICE int lane() const { return 0; }
+    HSI_HOST_DEVICE void sync() const {}
+    HSI_HOST_DEVICE bool any(bool mine) const { return mine; }
+    HSI_HOST_DEVICE double least(double mine) const { return mine; }
+    /// The largest value of all lanes, and its k; of equal ones the smallest k.
+    HSI_HOST_DEVICE void best(double&, int&) const {}
+    /// Of the lanes before this one, and of all, how many say yes.
+    HSI_HOST_DEVICE void count(bool mine, int& before, int& all) const {
+        before = 0;
+        all = mine ? 1 : 0;
+    }
+};
+
+/// Lawson and Hanson's active set, with the sum as a further equation; it begins with what is left of all
+/// endmembers when those whose abundances are not positive leave until there are none. All lanes of the team
+/// call all functions together.
+template <class Team>
+class ActiveSet {
   public:
-    HSI_HOST_DEVICE PixelSolver(const Problem& problem, const Room<Doubles, Flags>& room)
-        : m_problem(problem), m_room(room), m_size(problem.size) {}
+    HSI_HOST_DEVICE ActiveSet(const Problem& problem, const Workspace& space, const Team& team)
+        : m_problem(problem), m_space(space), m_team(team) {}
 
-    /// From room.products and x'x to room.a.
+    /// The minimiser, into abundances; squared: x'x.
     HSI_HOST_DEVICE void solve(double squared) {
-        for (int k = 0; k < m_size; ++k)
-            m_room.c[k] = m_room.products[k] + m_problem.weight_squared;
         start();
         if (!m_problem.nonnegative) return;
         // What rounding makes of a gradient that is zero: endmembers that are alike in all but a thousandth
         // differ in no more than the square of that.
         const double tolerance = 1e-14 * m_problem.longest * (sqrt(squared) + m_problem.longest);
-        for (int k = 0; k < m_size; ++k)
-            m_room.barred[k] = 0;
         // Every round lowers the error, so no passive set comes twice; rounding could make it, hence the
         // bound.
-        for (int rounds = 0; rounds < 30 * m_size + 30; ++rounds) {
-            for (int k = 0; k < m_size; ++k)
-                m_room.gradient[k] = m_room.products[k] - row_product(k);
+        for (int rounds = 0; rounds < 30 * m_problem.size + 30; ++rounds) {
             const int entering = next_to_enter(tolerance);
-            if (entering == m_size) return;
-            m_room.passive[entering] = 1;
+            if (entering == m_problem.size) return;
+            set_state(entering, passive);
             solve_passive();
-            if (!(m_room.trial[entering] > 0)) { // by rounding alone
-                m_room.passive[entering] = 0;
-                m_room.barred[entering] = 1;
+            if (fails(entering)) { // by rounding alone
+                set_state(entering, barred);
+                gather();
                 continue;
             }
-            while (some_fall()) {
+            while (any_fails()) {
                 step_to_border();
                 solve_passive();
             }
-            take_trial();
+            keep();
         }
     }
 
-    /// |x - E a|^2 of that pixel, from the products.
+    /// |x - E a|^2 of the pixel that was solved last.
     HSI_HOST_DEVICE double residual(double squared) const {
+        const int n = m_count;
+        for (int i = m_team.lane(); i < n; i += Team::lanes) {
+            const int k = m_space.index[i];
+            m_space.ones[i] = m_space.abundances[k] * (explained(k) - 2 * product(k));
+        }
+        m_team.sync();
         double sum = squared;
-        for (int k = 0; k < m_size; ++k)
-            sum += m_room.a[k] * (row_product(k) - 2 * m_room.products[k]);
+        for (int i = 0; i < n; ++i)
+            sum += m_space.ones[i];
+        m_team.sync();
         return sum > 0 ? sum : 0.0;
     }
 
+    /// The Cholesky factor of the rows and columns `index` of gram + weight_squared.
+    HSI_HOST_DEVICE static void factorise(const Problem& problem, const int* index, int n, double* lower,
+                                          const Team& team) {
+        for (int c = 0; c < n; ++c) {
+            const double* const column = problem.gram + static_cast<size_t>(index[c]) * problem.size;
+            const double* const pivot_row = lower + triangle(c);
+            double pivot = column[index[c]] + problem.weight_squared;
+            for (int i = 0; i < c; ++i)
+                pivot -= pivot_row[i] * pivot_row[i];
+            // Endmembers are independent, so a pivot is above 0 but for rounding.
+            const double over = 1 / sqrt(pivot > least_pivot ? pivot : least_pivot);
+            for (int r = first_from(c, team); r < n; r += Team::lanes) {
+                double* const row = lower + triangle(r);
+                if (r == c) {
+                    row[c] = over;
+                    continue;
+                }
+                double v = column[index[r]] + problem.weight_squared;
+                for (int i = 0; i < c; ++i)
+                    v -= row[i] * pivot_row[i];
+                row[c] = v * over;
+            }
+            team.sync();
+        }
+    }
+
+    /// x and, with Both, y become (L L')^-1 x and (L L')^-1 y, n numbers each.
+    template <bool Both>
+    HSI_HOST_DEVICE static void substitute(const double* lower, int n, double* x, double* y,
+                                           const Team& team) {
+        if constexpr (Team::lanes == 1)
+            substitute_alone<Both>(lower, n, x, y);
+        else
+            substitute_together<Both>(lower, n, x, y, team);
+    }
+
   private:
-    /// Row k of E'E times a.
-    HSI_HOST_DEVICE double row_product(int k) const {
-        const double* const row = m_problem.gram + static_cast<ptrdiff_t>(k) * m_size;
+    enum State : unsigned char { outside, passive, barred }; ///< barred: rounding keeps it out
+
+    /// The first of the lane's rows (those that are `lane` modulo the lanes) that is not before `from`.
+    HSI_HOST_DEVICE static int first_from(int from, const Team& team) {
+        const int row = from / Team::lanes * Team::lanes + team.lane();
+        return row < from ? row + Team::lanes : row;
+    }
+
+    template <bool Both>
+    HSI_HOST_DEVICE static void substitute_alone(const double* lower, int n, double* x, double* y) {
+        for (int r = 0; r < n; ++r) {
+            const double* const row = lower + triangle(r);
+            double u = x[r], v = Both ? y[r] : 0.0;
+            for (int i = 0; i < r; ++i) {
+                u -= row[i] * x[i];
+                if (Both) v -= row[i] * y[i];
+            }
+            x[r] = u * row[r];
+            if (Both) y[r] = v * row[r];
+        }
+        for (int r = n - 1; r >= 0; --r) {
+            const double* const row = lower + triangle(r);
+            const double u = x[r] * row[r], v = Both ? y[r] * row[r] : 0.0;
+            x[r] = u;
+            if (Both) y[r] = v;
+            for (int i = 0; i < r; ++i) {
+                x[i] -= row[i] * u;
+                if (Both) y[i] -= row[i] * v;
+            }
+        }
+    }
+
+    /// The same operations on every number, in the same order; what is divided by the pivots is so in the
+    /// end, so that nobody reads what another lane writes.
+    template <bool Both>
+    HSI_HOST_DEVICE static void substitute_together(const double* lower, int n, double* x, double* y,
+                                                    const Team& team) {
+        for (int c = 0; c < n; ++c) {
+            const double over = lower[triangle(c) + c];
+            const double u = x[c] * over, v = Both ? y[c] * over : 0.0;
+            for (int r = first_from(c + 1, team); r < n; r += Team::lanes) {
+                const double l = lower[triangle(r) + c];
+                x[r] -= l * u;
+                if (Both) y[r] -= l * v;
+            }
+            team.sync();
+        }
+        divide<Both>(lower, n, x, y, team);
+        for (int r = n - 1; r >= 0; --r) {
+            const double* const row = lower + triangle(r);
+            const double u = x[r] * row[r], v = Both ? y[r] * row[r] : 0.0;
+            for (int i = team.lane(); i < r; i += Team::lanes) {
+                x[i] -= row[i] * u;
+                if (Both) y[i] -= row[i] * v;
+            }
+            team.sync();
+        }
+        divide<Both>(lower, n, x, y, team);
+    }
+
+    template <bool Both>
+    HSI_HOST_DEVICE static void divide(const double* lower, int n, double* x, double* y, const Team& team) {
+        for (int r = team.lane(); r < n; r += Team::lanes) {
+            const double over = lower[triangle(r) + r];
+            x[r] *= over;
+            if (Both) y[r] *= over;
+        }
+        team.sync();
+    }
+
+    HSI_HOST_DEVICE double product(int k) const {
+        return m_space.products[static_cast<size_t>(k) * m_space.stride];
+    }
+
+    /// Entry k of E'E a. Abundances outside of the passive set are 0.
+    HSI_HOST_DEVICE double explained(int k) const {
         double sum = 0;
-        for (int i = 0; i < m_size; ++i)
-            sum += row[i] * m_room.a[i];
+        for (int i = 0; i < m_count; ++i) {
+            const int j = m_space.index[i];
+            sum += m_problem.gram[static_cast<size_t>(j) * m_problem.size + k] * m_space.abundances[j];
+        }
         return sum;
     }
 
-    /// The minimiser over the passive set alone, into trial (0 elsewhere).
-    HSI_HOST_DEVICE void solve_passive() {
+    HSI_HOST_DEVICE void set_state(int k, State state) {
+        if (m_team.lane() == 0) m_space.state[k] = state;
+        m_team.sync();
+    }
+
+    /// The passive ones into index, in their order.
+    HSI_HOST_DEVICE void gather() {
         m_count = 0;
-        for (int k = 0; k < m_size; ++k) {
-            m_room.trial[k] = 0;
-            if (m_room.passive[k]) m_room.index[m_count++] = static_cast<unsigned short>(k);
+        for (int first = 0; first < m_problem.size; first += Team::lanes) {
+            const int k = first + m_team.lane();
+            const bool mine = k < m_problem.size && m_space.state[k] == passive;
+            int before = 0, all = 0;
+            m_team.count(mine, before, all);
+            if (mine) m_space.index[m_count + before] = k;
+            m_count += all;
         }
-        if (m_count == 0) return;
-        if (m_count < m_size) {
-            factorise(m_problem.bordered, m_size, m_room.index, m_count, m_room.part);
-            solve_with(m_room.part);
-        } else {
-            solve_with(m_problem.whole);
-        }
+        m_team.sync();
     }
 
-    template <class Lower>
-    HSI_HOST_DEVICE void solve_with(const Lower& factor) {
-        for (int i = 0; i < m_count; ++i)
-            m_room.u[i] = m_room.c[m_room.index[i]];
-        substitute(factor, m_count, m_room.u);
-        double excess = 0; // of the sum, for each unit along v
-        if (m_problem.sum) {
-            for (int i = 0; i < m_count; ++i)
-                m_room.v[i] = 1;
-            substitute(factor, m_count, m_room.v);
-            double u = 0, v = 0;
-            for (int i = 0; i < m_count; ++i) {
-                u += m_room.u[i];
-                v += m_room.v[i];
-            }
-            excess = (u - 1) / v;
+    /// The minimiser over the passive set alone, into trial.
+    HSI_HOST_DEVICE void solve_passive() {
+        gather();
+        const int n = m_count;
+        const bool part = n < m_problem.size;
+        for (int i = m_team.lane(); i < n; i += Team::lanes) {
+            m_space.trial[i] = product(m_space.index[i]) + m_problem.weight_squared;
+            m_space.ones[i] = 1;
         }
-        for (int i = 0; i < m_count; ++i)
-            m_room.trial[m_room.index[i]] = m_problem.sum ? m_room.u[i] - excess * m_room.v[i] : m_room.u[i];
+        if (part) factorise(m_problem, m_space.index, n, m_space.factor, m_team);
+        m_team.sync();
+        if (part && m_problem.sum)
+            substitute<true>(m_space.factor, n, m_space.trial, m_space.ones, m_team);
+        else
+            substitute<false>(part ? m_space.factor : m_problem.whole, n, m_space.trial, nullptr, m_team);
+        if (!m_problem.sum || n == 0) return;
+        const double* const along = part ? m_space.ones : m_problem.whole_ones;
+        double u = 0, v = 0;
+        for (int i = 0; i < n; ++i) {
+            u += m_space.trial[i];
+            v += along[i];
+        }
+        const double excess = (u - 1) / v; // of the sum, for each unit along v
+        m_team.sync();
+        for (int i = m_team.lane(); i < n; i += Team::lanes)
+            m_space.trial[i] -= excess * along[i];
+        m_team.sync();
     }
 
-    /// The first feasible point: what solve_passive() gives when negative entries leave until there are none.
+    HSI_HOST_DEVICE bool any_fails() const {
+        bool mine = false;
+        for (int i = m_team.lane(); i < m_count; i += Team::lanes)
+            mine = mine || !(m_space.trial[i] > 0);
+        return m_team.any(mine);
+    }
+
+    HSI_HOST_DEVICE bool fails(int k) const {
+        bool mine = false;
+        for (int i = m_team.lane(); i < m_count; i += Team::lanes)
+            mine = mine || (m_space.index[i] == k && !(m_space.trial[i] > 0));
+        return m_team.any(mine);
+    }
+
+    /// What was tried becomes the abundances.
+    HSI_HOST_DEVICE void keep() {
+        for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes)
+            m_space.abundances[k] = 0;
+        m_team.sync();
+        for (int i = m_team.lane(); i < m_count; i += Team::lanes)
+            m_space.abundances[m_space.index[i]] = m_space.trial[i];
+        m_team.sync();
+    }
+
+    /// The first feasible point.
     HSI_HOST_DEVICE void start() {
-        for (int k = 0; k < m_size; ++k)
-            m_room.passive[k] = 1;
+        for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes)
+            m_space.state[k] = passive;
+        m_team.sync();
         for (bool left = true; left;) {
             solve_passive();
-            left = false;
-            if (!m_problem.nonnegative) break;
-            for (int i = 0; i < m_count; ++i) {
-                const int k = m_room.index[i];
-                if (!(m_room.trial[k] > 0)) {
-                    m_room.passive[k] = 0;
-                    left = true;
-                }
-            }
+            left = m_problem.nonnegative && any_fails();
+            if (!left) break;
+            for (int i = m_team.lane(); i < m_count; i += Team::lanes)
+                if (!(m_space.trial[i] > 0)) m_space.state[m_space.index[i]] = outside;
+            m_team.sync();
         }
-        take_trial();
+        keep();
     }
 
-    HSI_HOST_DEVICE void take_trial() {
-        for (int k = 0; k < m_size; ++k)
-            m_room.a[k] = m_room.trial[k];
-    }
-
-    /// The endmember outside of the passive set whose abundance would lower the error the most; size: none.
+    /// The endmember outside of the passive set whose abundance would lower the error the most; p: none.
     HSI_HOST_DEVICE int next_to_enter(double tolerance) const {
         double mean = 0;
         if (m_problem.sum) {
-            int count = 0;
-            for (int k = 0; k < m_size; ++k)
-                if (m_room.passive[k]) {
-                    mean += m_room.gradient[k];
-                    ++count;
-                }
-            mean /= static_cast<double>(count);
+            for (int i = m_team.lane(); i < m_count; i += Team::lanes) {
+                const int k = m_space.index[i];
+                m_space.ones[i] = product(k) - explained(k);
+            }
+            m_team.sync();
+            for (int i = 0; i < m_count; ++i)
+                mean += m_space.ones[i];
+            mean /= m_count;
         }
-        int best = m_size;
         double most = tolerance;
-        for (int k = 0; k < m_size; ++k)
-            if (!m_room.passive[k] && !m_room.barred[k] && m_room.gradient[k] - mean > most) {
-                most = m_room.gradient[k] - mean;
+        int best = m_problem.size;
+        for (int k = m_team.lane(); k < m_problem.size; k += Team::lanes) {
+            if (m_space.state[k] != outside) continue;
+            const double gain = product(k) - explained(k) - mean;
+            if (gain > most) {
+                most = gain;
                 best = k;
             }
+        }
+        m_team.best(most, best);
+        m_team.sync();
         return best;
     }
 
-    HSI_HOST_DEVICE bool some_fall() const {
-        for (int i = 0; i < m_count; ++i)
-            if (!(m_room.trial[m_room.index[i]] > 0)) return true;
-        return false;
-    }
-
-    /// From a towards the trial as far as all stay above zero; those at zero leave the passive set.
+    /// From the abundances towards what was tried as far as all stay above zero; those at zero leave the
+    /// passive set.
     HSI_HOST_DEVICE void step_to_border() {
         double share = 1;
-        for (int i = 0; i < m_count; ++i) {
-            const int k = m_room.index[i];
-            if (m_room.trial[k] > 0) continue;
-            const double reach = m_room.a[k] / (m_room.a[k] - m_room.trial[k]);
-            if (reach < share) share = reach;
+        for (int i = m_team.lane(); i < m_count; i += Team::lanes) {
+            const double a = m_space.abundances[m_space.index[i]], to = m_space.trial[i];
+            if (to > 0) continue;
+            const double until = a / (a - to);
+            if (until < share) share = until;
         }
-        for (int i = 0; i < m_count; ++i) {
-            const int k = m_room.index[i];
-            const double a = m_room.a[k], trial = m_room.trial[k];
-            const bool falls = !(trial > 0) && a / (a - trial) <= share;
-            const double moved = a + share * (trial - a);
-            const bool out = falls || !(moved > 0);
-            m_room.a[k] = out ? 0.0 : moved;
-            if (out) m_room.passive[k] = 0;
+        share = m_team.least(share);
+        for (int i = m_team.lane(); i < m_count; i += Team::lanes) {
+            const int k = m_space.index[i];
+            const double a = m_space.abundances[k], to = m_space.trial[i];
+            const double there = a + share * (to - a);
+            const bool falls = (!(to > 0) && a / (a - to) <= share) || !(there > 0);
+            m_space.abundances[k] = falls ? 0.0 : there;
+            if (falls) m_space.state[k] = outside;
         }
+        m_team.sync();
     }
 
-    const Problem& m_problem;
-    const Room<Doubles, Flags>& m_room;
-    const int m_size;
-    int m_count = 0; ///< of the passive set, in room.index
+    const Problem m_problem;
+    const Workspace m_space;
+    const Team m_team;
+    int m_count = 0; ///< passive ones
 };
 
 } // namespace hsi::unmix

@@ -59,18 +59,18 @@ class UnmixWorker final : public stream::Worker {
         // The sum of squares of floats fits into a double: what is not finite was not so before.
         const bool is_valid = std::isfinite(m_squared[i]) && m_squared[i] > 0;
         ++(is_valid ? valid : invalid);
+        double residual = 0;
         if (is_valid) {
             for (size_t k = 0; k < p; ++k)
                 m_one[k] = m_products[k * strip + i];
-            m_solver.solve(m_one.data(), m_squared[i]);
+            residual = m_solver.solve(m_one.data(), m_squared[i], m_rmse);
         }
         for (size_t k = 0; k < p; ++k)
             out[0].row(static_cast<int>(k), line)[sample] =
                 is_valid ? static_cast<float>(m_solver.abundances()[k]) : no_value;
         if (!m_rmse) return;
         const auto bands = static_cast<double>(m_mixture.bands());
-        out[1].row(0, line)[sample] =
-            is_valid ? static_cast<float>(std::sqrt(m_solver.residual(m_squared[i]) / bands)) : no_value;
+        out[1].row(0, line)[sample] = is_valid ? static_cast<float>(std::sqrt(residual / bands)) : no_value;
     }
 
     const Mixture& m_mixture;
@@ -89,7 +89,7 @@ class CpuUnmixing final : public Unmixing {
     }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         const uint64_t p = m_mixture.size();
-        return (p * (strip + 8) + 2 * p * p + 2 * strip) * sizeof(double);
+        return (p * (strip + 8) + p * (p + 1) / 2 + 2 * strip) * sizeof(double);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<UnmixWorker>(m_mixture, m_rmse);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // hsi_cuda_unmix.so: unmixing on GPUs. A thread a pixel, the operations of the processor in its order and
 // none of them fused (the file is compiled with -fmad=false), so that abundances are those of the processor
-// to the last bit. First E'x and x'x, a chunk of endmembers at a time; then the active set, in a thread's own
-// memory where it is small, else in a room beside those of other threads, which take one pixel after another.
+// to the last bit. First E'x and x'x, a chunk of endmembers at a time; then the active set: of few endmembers
+// by a thread, whose numbers lie in its own memory; of more by a warp, whose numbers lie in shared memory or,
+// where that does not hold them, in the device's.
 #include "core/error.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
@@ -30,7 +31,9 @@ using stream::TileLimits;
 constexpr int threads = 128;
 constexpr int chunk = cuda::rows_at_once;
 constexpr int own_memory = 16; ///< up to so many endmembers a thread's room is its own memory
-constexpr int room_threads = 1 << 15;
+constexpr int warp = 32;
+/// Of a lane, for the numbers of warps that shared memory does not hold.
+constexpr int64_t most_numbers = int64_t{256} << 20;
 
 int blocks(int64_t n) { return static_cast<int>((n + threads - 1) / threads); }
 size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
@@ -59,66 +62,155 @@ struct Pixels {
     double bands = 1;
 };
 
-template <class Doubles, class Flags>
-__device__ void unmix_pixel(const Problem& problem, const Room<Doubles, Flags>& room, const Pixels& w,
-                            int64_t i) {
+__device__ bool is_valid(double squared) { return isfinite(squared) && squared > 0; }
+
+__device__ float rmse_of(double residual, double bands) { return static_cast<float>(sqrt(residual / bands)); }
+
+/// A pixel a thread, for at most Most endmembers. What all pixels share is read from shared memory.
+template <int Most>
+__global__ void __launch_bounds__(threads) unmix_by_thread(Problem problem, const Pixels w) {
+    __shared__ double gram[Most * Most], whole[Most * (Most + 1) / 2], whole_ones[Most];
+    const int p = problem.size, at = static_cast<int>(threadIdx.x);
+    for (int k = at; k < p * p; k += threads)
+        gram[k] = problem.gram[k];
+    for (int k = at; k < p * (p + 1) / 2; k += threads)
+        whole[k] = problem.whole[k];
+    for (int k = at; k < p; k += threads)
+        whole_ones[k] = problem.whole_ones[k];
+    __syncthreads();
+    const int64_t i = static_cast<int64_t>(blockIdx.x) * threads + at;
+    if (i >= w.count) return;
     const double squared = w.squared[i];
-    if (!(isfinite(squared) && squared > 0)) {
-        for (int k = 0; k < problem.size; ++k)
+    if (!is_valid(squared)) {
+        for (int k = 0; k < p; ++k)
             w.abundances[k * w.count + i] = nanf("");
         if (w.rmse) w.rmse[i] = nanf("");
         return;
     }
-    for (int k = 0; k < problem.size; ++k)
-        room.products[k] = w.products[k * w.count + i];
-    PixelSolver<Doubles, Flags> solver(problem, room);
-    solver.solve(squared);
-    for (int k = 0; k < problem.size; ++k)
-        w.abundances[k * w.count + i] = static_cast<float>(room.a[k]);
-    if (w.rmse) w.rmse[i] = static_cast<float>(sqrt(solver.residual(squared) / w.bands));
+    problem.gram = gram;
+    problem.whole = whole;
+    problem.whole_ones = whole_ones;
+    double factor[Most * (Most + 1) / 2], abundances[Most], trial[Most], ones[Most];
+    int index[Most];
+    unsigned char state[Most];
+    Workspace space;
+    space.products = w.products + i;
+    space.stride = w.count;
+    space.factor = factor;
+    space.abundances = abundances;
+    space.trial = trial;
+    space.ones = ones;
+    space.index = index;
+    space.state = state;
+    ActiveSet<Alone> active(problem, space, {});
+    active.solve(squared);
+    for (int k = 0; k < p; ++k)
+        w.abundances[k * w.count + i] = static_cast<float>(abundances[k]);
+    if (w.rmse) w.rmse[i] = rmse_of(active.residual(squared), w.bands);
 }
 
-/// A pixel a thread, for at most Most endmembers.
-template <int Most>
-__global__ void __launch_bounds__(threads) unmix_small(Problem problem, const Pixels w) {
-    __shared__ double matrices[3][Most * Most];
-    const int entries = problem.size * problem.size;
-    for (int at = static_cast<int>(threadIdx.x); at < entries; at += static_cast<int>(blockDim.x)) {
-        matrices[0][at] = problem.gram[at];
-        matrices[1][at] = problem.bordered[at];
-        matrices[2][at] = problem.whole[at];
+/// The threads of a warp. All are there: blocks are whole warps.
+struct Warp {
+    static constexpr int lanes = warp;
+    __device__ int lane() const { return static_cast<int>(threadIdx.x) % warp; }
+    __device__ void sync() const { __syncwarp(); }
+    __device__ bool any(bool mine) const { return __any_sync(~0u, mine) != 0; }
+    __device__ double least(double mine) const {
+        for (int o = warp / 2; o > 0; o /= 2)
+            mine = fmin(mine, __shfl_xor_sync(~0u, mine, o));
+        return mine;
     }
-    __syncthreads();
-    const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i >= w.count) return;
-    problem.gram = matrices[0];
-    problem.bordered = matrices[1];
-    problem.whole = matrices[2];
-    double numbers[7][Most], part[Most * Most];
-    unsigned short flags[3][Most];
-    const Room<double*, unsigned short*> room{numbers[0], numbers[1], numbers[2], numbers[3],
-                                              numbers[4], numbers[5], numbers[6], part,
-                                              flags[0],   flags[1],   flags[2]};
-    unmix_pixel(problem, room, w, i);
+    __device__ void best(double& most, int& k) const {
+        for (int o = warp / 2; o > 0; o /= 2) {
+            const double other = __shfl_xor_sync(~0u, most, o);
+            const int other_k = __shfl_xor_sync(~0u, k, o);
+            if (other > most || (other == most && other_k < k)) {
+                most = other;
+                k = other_k;
+            }
+        }
+    }
+    __device__ void count(bool mine, int& before, int& all) const {
+        const unsigned who = __ballot_sync(~0u, mine);
+        before = __popc(who & ((1u << lane()) - 1));
+        all = __popc(who);
+    }
+};
+
+/// Bytes of what a warp has of its pixel: whole numbers of 8.
+__host__ __device__ int64_t warp_bytes(int64_t p) {
+    return 8 * (p * (p + 1) / 2 + 4 * p) + (5 * p + 7) / 8 * 8;
 }
 
-/// Numbers of a room, and its flags.
-__host__ __device__ int64_t room_numbers(int64_t size) { return 7 * size + size * size; }
-__host__ __device__ int64_t room_flags(int64_t size) { return 3 * size; }
-
-/// Any number of endmembers. The rooms lie number by number, so that threads read side by side.
+/// A pixel a warp, and then the one that follows as many pixels on as there are warps. numbers: warp_bytes()
+/// of each warp; null: in shared memory.
 __global__ void __launch_bounds__(threads)
-    unmix_large(const Problem problem, const Pixels w, double* numbers, unsigned short* flags) {
-    const int64_t thread = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    const int64_t all = static_cast<int64_t>(gridDim.x) * blockDim.x, p = problem.size;
-    const auto number = [&](int64_t from) { return Strided<double>{numbers + from * all + thread, all}; };
-    const auto flag = [&](int64_t from) { return Strided<unsigned short>{flags + from * all + thread, all}; };
-    const Room<Strided<double>, Strided<unsigned short>> room{
-        number(0),     number(p),     number(2 * p), number(3 * p), number(4 * p), number(5 * p),
-        number(6 * p), number(7 * p), flag(0),       flag(p),       flag(2 * p)};
-    for (int64_t i = thread; i < w.count; i += all)
-        unmix_pixel(problem, room, w, i);
+    unmix_by_warp(const Problem problem, const Pixels w, unsigned char* numbers) {
+    extern __shared__ double shared[];
+    const Warp team;
+    const int p = problem.size;
+    const int64_t mine = threadIdx.x / warp, teams = blockDim.x / warp;
+    const int64_t number = blockIdx.x * teams + mine;
+    unsigned char* const memory = numbers ? numbers + number * warp_bytes(p)
+                                          : reinterpret_cast<unsigned char*>(shared) + mine * warp_bytes(p);
+    auto* const products = reinterpret_cast<double*>(memory);
+    Workspace space;
+    space.products = products;
+    space.abundances = products + p;
+    space.trial = space.abundances + p;
+    space.ones = space.trial + p;
+    space.factor = space.ones + p;
+    space.index = reinterpret_cast<int*>(space.factor + triangle(p));
+    space.state = reinterpret_cast<unsigned char*>(space.index + p);
+    for (int64_t i = number; i < w.count; i += gridDim.x * teams) {
+        const double squared = w.squared[i];
+        const bool valid = is_valid(squared);
+        if (valid) {
+            for (int k = team.lane(); k < p; k += warp)
+                products[k] = w.products[k * w.count + i];
+            team.sync();
+            ActiveSet<Warp> active(problem, space, team);
+            active.solve(squared);
+            if (w.rmse) {
+                const double residual = active.residual(squared);
+                if (team.lane() == 0) w.rmse[i] = rmse_of(residual, w.bands);
+            }
+        } else if (w.rmse && team.lane() == 0) {
+            w.rmse[i] = nanf("");
+        }
+        for (int k = team.lane(); k < p; k += warp)
+            w.abundances[k * w.count + i] = valid ? static_cast<float>(space.abundances[k]) : nanf("");
+        team.sync(); // the next pixel takes its numbers' place
+    }
 }
+
+/// Blocks of unmix_by_warp() on the current device.
+struct Warps {
+    explicit Warps(int64_t p) {
+        if (p <= own_memory) return;
+        int device = 0, most_shared = 0, processors = 0;
+        HSI_CUDA_CHECK(cudaGetDevice(&device));
+        HSI_CUDA_CHECK(cudaDeviceGetAttribute(&most_shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+        HSI_CUDA_CHECK(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+        if (warp_bytes(p) <= most_shared) {
+            of_block = static_cast<int>(std::min<int64_t>(threads / warp, most_shared / warp_bytes(p)));
+            shared = static_cast<int>(of_block * warp_bytes(p));
+            most_blocks = processors * 64;
+            // The kernel is that of all operations: all that there is, not what this one takes.
+            HSI_CUDA_CHECK(cudaFuncSetAttribute(unmix_by_warp, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                most_shared));
+        } else {
+            of_block = 1;
+            most_blocks = static_cast<int>(
+                std::clamp<int64_t>(most_numbers / warp_bytes(p), 1, int64_t{processors} * 16));
+            numbers = warp_bytes(p) * most_blocks;
+        }
+    }
+    int of_block = 0;
+    int shared = 0; ///< bytes of a block
+    int most_blocks = 0;
+    int64_t numbers = 0; ///< bytes of device memory
+};
 
 template <class T>
 DeviceBuffer<T> to_device(const T* host, size_t count) {
@@ -130,52 +222,42 @@ DeviceBuffer<T> to_device(const T* host, size_t count) {
 /// The endmembers on one device; lanes share them.
 struct DeviceMixture {
     Problem problem;
-    DeviceBuffer<double> spectra, gram, bordered, whole;
+    DeviceBuffer<double> spectra, gram, whole, whole_ones;
 
     explicit DeviceMixture(const Mixture& mixture) : problem(mixture.problem()) {
-        const size_t p = mixture.size(), bands = mixture.bands(), matrix = p * p;
+        const size_t p = mixture.size(), bands = mixture.bands();
         const auto by_chunk = cuda::chunked_rows(mixture.spectrum(0), p, bands);
         spectra = to_device(by_chunk.data(), by_chunk.size());
-        gram = to_device(problem.gram, matrix);
-        bordered = to_device(problem.bordered, matrix);
-        whole = to_device(problem.whole, matrix);
+        gram = to_device(problem.gram, p * p);
+        whole = to_device(problem.whole, triangle(problem.size));
+        whole_ones = to_device(problem.whole_ones, p);
         problem.gram = gram.data();
-        problem.bordered = bordered.data();
         problem.whole = whole.data();
+        problem.whole_ones = whole_ones.data();
     }
 };
-
-/// Threads of unmix_large(): fewer than pixels where their rooms are large.
-int64_t rooms_for(int64_t size, int64_t pixels) {
-    if (size <= own_memory) return 0;
-    constexpr int64_t most_bytes = int64_t{1} << 30;
-    const int64_t most =
-        std::max<int64_t>(threads, most_bytes / (8 * room_numbers(size)) / threads * threads);
-    return std::min({most, int64_t{room_threads}, int64_t{blocks(pixels)} * threads});
-}
 
 class CudaWorker final : public stream::Worker {
   public:
     /// Made while `ordinal` is the current device.
     CudaWorker(int ordinal, std::shared_ptr<const DeviceMixture> mixture, int bands, bool rmse,
                const TileLimits& limits)
-        : m_ordinal(ordinal), m_mixture(std::move(mixture)), m_bands(bands), m_wants_rmse(rmse) {
+        : m_ordinal(ordinal), m_mixture(std::move(mixture)), m_bands(bands), m_wants_rmse(rmse),
+          m_warps(size()) {
         const int64_t pixels = limits.core_samples * limits.core_lines, p = size();
-        m_rooms = rooms_for(p, pixels);
         m_x = DeviceBuffer<float>(count_of(pixels, bands));
         m_products = DeviceBuffer<double>(count_of(pixels, p));
         m_squared = DeviceBuffer<double>(count_of(pixels));
         m_abundances = DeviceBuffer<float>(count_of(pixels, p));
         if (rmse) m_rmse = DeviceBuffer<float>(count_of(pixels));
-        m_numbers = DeviceBuffer<double>(count_of(m_rooms, room_numbers(p)));
-        m_flags = DeviceBuffer<unsigned short>(count_of(m_rooms, room_flags(p)));
+        m_numbers = DeviceBuffer<unsigned char>(count_of(m_warps.numbers));
     }
 
-    static uint64_t device_bytes(int64_t bands, int64_t p, bool rmse, const TileLimits& l) {
+    /// numbers: those of the Warps.
+    static uint64_t device_bytes(int64_t bands, int64_t p, bool rmse, int64_t numbers, const TileLimits& l) {
         const int64_t pixels = l.core_samples * l.core_lines;
-        return static_cast<uint64_t>(pixels * (4 * bands + 12 * p + 8 + (rmse ? 4 : 0)) +
-                                     rooms_for(p, pixels) * (8 * room_numbers(p) + 2 * room_flags(p)) +
-                                     8 * (cuda::row_chunks(p) * chunk * bands + 3 * p * p));
+        return static_cast<uint64_t>(pixels * (4 * bands + 12 * p + 8 + (rmse ? 4 : 0)) + numbers +
+                                     8 * (cuda::row_chunks(p) * chunk * bands + 2 * p * p + 2 * p));
     }
 
     void process(const Tile&, const CubeView<float>& in, const std::vector<CubeView<float>>& out) override {
@@ -209,13 +291,17 @@ class CudaWorker final : public stream::Worker {
 
     void solve(const Pixels& w, cudaStream_t stream) {
         const Problem& problem = m_mixture->problem;
-        if (problem.size <= own_memory / 2)
-            unmix_small<own_memory / 2><<<blocks(w.count), threads, 0, stream>>>(problem, w);
-        else if (problem.size <= own_memory)
-            unmix_small<own_memory><<<blocks(w.count), threads, 0, stream>>>(problem, w);
-        else
-            unmix_large<<<static_cast<unsigned>(m_rooms / threads), threads, 0, stream>>>(
-                problem, w, m_numbers.data(), m_flags.data());
+        if (problem.size <= own_memory / 2) {
+            unmix_by_thread<own_memory / 2><<<blocks(w.count), threads, 0, stream>>>(problem, w);
+        } else if (problem.size <= own_memory) {
+            unmix_by_thread<own_memory><<<blocks(w.count), threads, 0, stream>>>(problem, w);
+        } else {
+            const int64_t wanted = (w.count + m_warps.of_block - 1) / m_warps.of_block;
+            const auto number = static_cast<unsigned>(std::min<int64_t>(wanted, m_warps.most_blocks));
+            unmix_by_warp<<<number, static_cast<unsigned>(m_warps.of_block * warp),
+                            static_cast<size_t>(m_warps.shared), stream>>>(
+                problem, w, m_warps.numbers > 0 ? m_numbers.data() : nullptr);
+        }
         HSI_CUDA_LAUNCHED("unmix");
     }
 
@@ -223,12 +309,12 @@ class CudaWorker final : public stream::Worker {
     const std::shared_ptr<const DeviceMixture> m_mixture;
     const int m_bands;
     const bool m_wants_rmse;
-    int64_t m_rooms = 0;
+    const Warps m_warps;
     cuda::Stream m_stream;
     cuda::Event m_begin{cuda::Event::Timing::on}, m_end{cuda::Event::Timing::on};
     DeviceBuffer<float> m_x, m_abundances, m_rmse;
-    DeviceBuffer<double> m_products, m_squared, m_numbers;
-    DeviceBuffer<unsigned short> m_flags;
+    DeviceBuffer<double> m_products, m_squared;
+    DeviceBuffer<unsigned char> m_numbers;
 };
 
 class CudaUnmixing final : public Unmixing {
@@ -236,11 +322,16 @@ class CudaUnmixing final : public Unmixing {
     CudaUnmixing(std::vector<CudaDevice> devices, const Endmembers& endmembers, const Options& options,
                  double& kernel_seconds)
         : m_devices(std::move(devices)), m_mixture(endmembers, options.method), m_rmse(options.rmse),
-          m_on(m_devices.size()), m_kernel_seconds(kernel_seconds) {}
+          m_on(m_devices.size()), m_kernel_seconds(kernel_seconds) {
+        for (const CudaDevice& device : m_devices) {
+            const DeviceGuard guard(device.ordinal);
+            m_numbers = std::max(m_numbers, Warps(size()).numbers);
+        }
+    }
     std::vector<int> output_bands() const override { return bands_of(size(), m_rmse); }
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return CudaWorker::device_bytes(bands(), size(), m_rmse, l);
+        return CudaWorker::device_bytes(bands(), size(), m_rmse, m_numbers, l);
     }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
@@ -274,6 +365,7 @@ class CudaUnmixing final : public Unmixing {
     const std::vector<CudaDevice> m_devices;
     const Mixture m_mixture;
     const bool m_rmse;
+    int64_t m_numbers = 0;
     std::vector<std::shared_ptr<const DeviceMixture>> m_on;
     std::mutex m_mutex;
     double& m_kernel_seconds;

@@ -75,7 +75,7 @@ TEST_F(UnmixCuda, AbundancesAreTheProcessorsToTheLastBit) {
         int endmembers, bands;
         double likeness;
     };
-    // Up to 8, up to 16 and more endmembers take different ways; chunks of 8 may be partly filled.
+    // Up to 8 and up to 16 endmembers are a thread's, more a warp's; chunks of 8 may be partly filled.
     for (const Case& t : {Case{1, 5, 0},
                           {2, 30, 0},
                           {3, 224, 0.9},
@@ -98,6 +98,29 @@ TEST_F(UnmixCuda, AbundancesAreTheProcessorsToTheLastBit) {
             EXPECT_EQ(gpu.invalid, 3);
         }
     }
+}
+
+TEST_F(UnmixCuda, EndmembersThatSharedMemoryDoesNotHoldAreSolvedAlike) {
+    const auto e = spectra(250, 300, 9);
+    auto cube = mixtures(e, 5, 4, 10);
+    spoil(cube);
+    for (const Method method : {Method::scls, Method::fcls}) {
+        const auto cpu = on_cpu(e, method, cube), gpu = on_gpu(e, method, cube);
+        EXPECT_TRUE(identical(cpu.abundances, gpu.abundances)) << static_cast<int>(method);
+        EXPECT_TRUE(identical(cpu.rmse, gpu.rmse)) << static_cast<int>(method);
+        EXPECT_EQ(gpu.invalid, 3);
+    }
+}
+
+TEST_F(UnmixCuda, OperationsOfSeveralSizesLiveSideBySide) {
+    // The limit of a kernel's shared memory is one for all that launch it.
+    const auto many = spectra(100, 120, 12), few = spectra(20, 120, 13);
+    const auto cube = mixtures(few, 30, 20, 14);
+    const auto first = backend().make_unmixing(many, {Method::nnls, false}),
+               second = backend().make_unmixing(few, {Method::nnls, false});
+    EXPECT_TRUE(identical(unmixed(*second, cube, 20).abundances, on_cpu(few, Method::nnls, cube).abundances));
+    EXPECT_TRUE(
+        identical(unmixed(*first, cube, 100).abundances, on_cpu(many, Method::nnls, cube).abundances));
 }
 
 TEST_F(UnmixCuda, TilesAndLanesChangeNothing) {
