@@ -22,6 +22,9 @@ namespace mnf_tool {
 
 using Settings = tools::ProjectionSettings;
 
+/// Two matrices in double precision, as measured (docs/measurements.md).
+constexpr tools::ScanCost moment_cost{7e-11, 2.9e-13};
+
 raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
                                   const mnf::Model* model) {
     raster::OutputSpec spec;
@@ -102,20 +105,23 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     const auto model_output =
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
-    const auto scan = [&] { return std::make_unique<stream::MomentScan>(scene.shape(), true); };
+    const auto scan = [&] { return computing->make_moments(scene.shape(), computing.device_memory()); };
+    const auto pass = [&](bool again) {
+        return tools::held_apart(computing, computing.pass("covariances", again ? 0.0 : 0.5));
+    };
     if (run.options().dry_run) {
-        tool::print_plan(run, *source, *scan(), run.pass("covariances", 0.5));
+        const auto operation = scan();
+        tools::plan_scan(run, computing, *source, *operation, pass(false));
         return tools::plan_projection(run, computing, *source, most);
     }
-    const auto moments = scene.scan("covariances", 0.5, scan);
+    const auto moments = scene.scan(scan, pass);
     std::vector<int> kept;
     const auto model = fit_scene(scene, moments, kept);
     const int nc = components_of(settings, scene.shape().bands, model.components);
     for (int k = 0; k < model.components; ++k)
         run.report()["snr"].push_back(model.snr(k));
-    tools::run_transform(
-        run, computing, scene.cube(), *scene.raster(), mnf::projection(model, nc, kept, scene.shape().bands),
-        component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model), "projection", 0.5);
+    tools::project_scene(scene, computing, mnf::projection(model, nc, kept, scene.shape().bands),
+                         component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model));
     raster::write_text_output(model_output, mnf::to_json(model));
     tell_components(run, model, nc);
 }
@@ -124,7 +130,10 @@ void run_mnf(tool::Run& run, const Settings& settings) {
     mnf::Model model;
     if (!settings.apply_file.empty()) model = mnf::load_model(settings.apply_file);
     const auto source = run.open_source();
-    tools::PcaComputing computing(run, "pca", {}, pca::simd_target(), pca::make_cpu_backend);
+    const int made = settings.inverse ? model.band_count() : settings.components;
+    const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty(), moment_cost);
+    tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
+                                  pca::make_cpu_backend);
     if (settings.apply_file.empty())
         run_fit(run, settings, computing, source);
     else if (settings.inverse)
@@ -139,7 +148,7 @@ void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
     call.add_destination();
-    call.add_compute(false);
+    call.add_compute();
     tools::add_component_count(call, s);
     tools::add_model_options(call, s);
     call.body([&s](tool::Run& run) { run_mnf(run, s); });

@@ -29,7 +29,8 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     if (run.options().dry_run) {
-        tool::print_plan(run, *source, *computing->make_covariance(scene.shape(), computing.device_memory()),
+        const auto operation = computing->make_covariance(scene.shape(), computing.device_memory());
+        tools::plan_scan(run, computing, *source, *operation,
                          tools::held_apart(computing, computing.pass("covariance", 0.5)));
         return tools::plan_projection(run, computing, *source, nc);
     }
@@ -39,16 +40,8 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     const auto model = tools::fit_scene(scene, statistics, {nc, settings.scale, settings.whiten});
     std::vector<int> all(static_cast<size_t>(bands));
     std::iota(all.begin(), all.end(), 0);
-    auto transform = pca::projection(model, nc, all, bands);
-    const auto spec = tools::component_spec(scene.shape(), nc, statistics.invalid_pixels > 0, &model);
-    if (raster::RasterSink::is_virtual(run.options().destination)) {
-        tools::write_virtual_transform(run, *scene.raster(), transform, spec);
-    } else {
-        const auto sink = raster::RasterSink::create(run.options().destination, spec, scene.raster().get());
-        run.add_pass(tools::transform_scene(scene, computing, std::move(transform), *sink,
-                                            computing.pass("projection", 0.5)));
-        sink->commit();
-    }
+    tools::project_scene(scene, computing, pca::projection(model, nc, all, bands),
+                         tools::component_spec(scene.shape(), nc, statistics.invalid_pixels > 0, &model));
     raster::write_text_output(model_output, pca::to_json(model));
     tools::print_components(run, model);
 }

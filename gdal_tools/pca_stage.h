@@ -18,8 +18,16 @@ namespace hsi::tools {
 
 using PcaComputing = tool::Computing<pca::Backend>;
 
-/// Covariance and projection, or the projection alone.
-inline tool::Work pca_work(const stream::CubeShape& scene, int components, bool scan) {
+/// Seconds that the statistics of a pixel take for each square of its number of bands: of a core, of a
+/// device.
+struct ScanCost {
+    double core, device;
+};
+inline constexpr ScanCost covariance_cost{2.3e-11, 8e-14};
+
+/// Statistics and projection, or the projection alone.
+inline tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan,
+                                  const ScanCost& cost) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
     const double products = scan ? pixels * scene.bands * scene.bands : 0,
                  projected = pixels * scene.bands * components;
@@ -27,9 +35,13 @@ inline tool::Work pca_work(const stream::CubeShape& scene, int components, bool 
     work.cpu_reads = scan ? 2 * bytes : bytes;
     work.device_reads = bytes;
     work.writes = pixels * components * 4;
-    work.core_seconds = 2.3e-11 * products + 1e-10 * projected;
-    work.device_seconds = 8e-14 * products + 3e-13 * projected;
+    work.core_seconds = cost.core * products + 1e-10 * projected;
+    work.device_seconds = cost.device * products + 3e-13 * projected;
     return work;
+}
+
+inline tool::Work pca_work(const stream::CubeShape& scene, int components, bool scan) {
+    return projection_work(scene, components, scan, covariance_cost);
 }
 
 /// A pass's device memory without what the backend keeps there.
@@ -47,7 +59,7 @@ inline stream::SceneCovariance scan_scene(tool::Scene& scene, PcaComputing& comp
         [&](bool again) { return held_apart(computing, computing.pass("covariance", again ? 0.0 : share)); });
 }
 
-/// One pass of a transform over the scene that scan_scene() has read, from where it is now.
+/// One pass of a transform over the scene that a scan of the backend has read, from where it is now.
 inline stream::PassReport transform_scene(const tool::Scene& scene, PcaComputing& computing,
                                           pca::Transform transform, stream::CubeSink& sink,
                                           const stream::PassOptions& pass) {

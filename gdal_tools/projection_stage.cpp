@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "projection_stage.h"
 
+#include "core/byte_size.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -87,6 +89,26 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
     const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
     run.add_pass(stream::run_pass(cube, *operation, {sink.get()}, pass));
     sink->commit();
+}
+
+void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
+                   const raster::OutputSpec& spec) {
+    tool::Run& run = scene.run();
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        return write_virtual_transform(run, *scene.raster(), transform, spec);
+    const auto sink = raster::RasterSink::create(run.options().destination, spec, scene.raster().get());
+    run.add_pass(
+        transform_scene(scene, computing, std::move(transform), *sink, computing.pass("projection", 0.5)));
+    sink->commit();
+}
+
+void plan_scan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
+               const stream::Operation& scan, const stream::PassOptions& pass) {
+    tool::print_plan(run, source, scan, pass);
+    const uint64_t held = computing->held_bytes();
+    if (held == 0) return;
+    run.print("The scene stays on the device for the projection: " + format_byte_size(held));
+    run.report()["plan"][pass.name]["held_on_device_bytes"] = held;
 }
 
 void plan_projection(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,

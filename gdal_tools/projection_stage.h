@@ -35,6 +35,13 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
                    const raster::RasterSource& like, pca::Transform transform, const raster::OutputSpec& spec,
                    const char* name, double share);
 
+/// The same of a scene that a scan of the backend has read, from where it is now; half of the run.
+void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
+                   const raster::OutputSpec& spec);
+
+/// -dry-run's scan, and what the backend keeps on the device.
+void plan_scan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
+               const stream::Operation& scan, const stream::PassOptions& pass);
 /// -dry-run's projection, of any numbers.
 void plan_projection(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
                      int components);

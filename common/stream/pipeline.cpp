@@ -392,6 +392,10 @@ uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const 
             operation.scratch_bytes(limits));
 }
 
+uint64_t plan_device_bytes(const Operation& operation, const TilePlan& plan) {
+    return static_cast<uint64_t>(plan.lanes()) * operation.device_bytes(limits_of(plan));
+}
+
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options) {
     return PassRun(source, operation, sinks, plan, options).execute();

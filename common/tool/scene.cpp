@@ -42,13 +42,15 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
                 const stream::PassOptions& pass) {
     const auto plan = stream::plan_pass(source, operation, pass);
     const uint64_t bytes = stream::plan_bytes(source, operation, plan);
+    const uint64_t device = stream::plan_device_bytes(operation, plan);
     const std::string& type = run.options().destination.type;
     uint64_t written = 0;
     for (const int bands : operation.output_bands())
         written += static_cast<uint64_t>(source.shape().pixels()) * static_cast<uint64_t>(bands) *
                    sample_bytes(type);
     run.print("Pass " + pass.name + ": " + plan.describe() + ", " + format_byte_size(bytes) + " of buffers" +
-              (written > 0 ? ", writes about " + format_byte_size(written) : std::string()));
+              (device > 0 ? ", " + format_byte_size(device) + " on the device" : "") +
+              (written > 0 ? ", writes about " + format_byte_size(written) : ""));
     run.report()["plan"][pass.name] = {{"tiles", plan.size()},
                                        {"tile_samples", plan.max_core_samples()},
                                        {"tile_lines", plan.max_core_lines()},
@@ -56,6 +58,7 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
                                        {"lanes", plan.lanes()},
                                        {"buffer_bytes", bytes},
                                        {"written_bytes", written}};
+    if (device > 0) run.report()["plan"][pass.name]["device_bytes"] = device;
 }
 
 bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& source) {

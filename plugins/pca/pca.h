@@ -9,6 +9,7 @@
 #include "core/cuda_module.h"
 #include "model/classes.h"
 #include "stream/covariance_scan.h"
+#include "stream/moment_scan.h"
 #include "stream/operation.h"
 
 #include <cstdint>
@@ -99,7 +100,7 @@ std::unique_ptr<stream::Operation> make_transform(Transform transform);
 /// Where the CPU backend's SIMD code was dispatched to.
 const char* simd_target();
 
-/// The passes of PCA, on the CPU or on devices (hsi_cuda_pca.so).
+/// The passes of what projects spectra (PCA, MNF), on the CPU or on devices (hsi_cuda_pca.so).
 class Backend {
   public:
     virtual ~Backend() = default;
@@ -107,6 +108,9 @@ class Backend {
     /// of `device_memory`.
     virtual std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
                                                                     uint64_t device_memory) = 0;
+    /// The same with products in double precision, and with the differences of neighbours.
+    virtual std::unique_ptr<stream::MomentScan> make_moments(const stream::CubeShape& scene,
+                                                             uint64_t device_memory) = 0;
     virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;
     /// Device bytes that are free, of the device that has least; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }

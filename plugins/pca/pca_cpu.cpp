@@ -134,6 +134,9 @@ class CpuBackend final : public Backend {
                                                             uint64_t) override {
         return std::make_unique<stream::CovarianceScan>(scene.bands);
     }
+    std::unique_ptr<stream::MomentScan> make_moments(const stream::CubeShape& scene, uint64_t) override {
+        return std::make_unique<stream::MomentScan>(scene, true);
+    }
     std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
         return pca::make_transform(std::move(transform));
     }

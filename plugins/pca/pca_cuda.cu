@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_pca.so: covariance and projection on GPUs. A lane is a stream with its own buffers, made once;
-// lanes take turns on the devices. A scene that fits stays on the device between the two passes.
+// hsi_cuda_pca.so: covariance, moments and projection on GPUs. A lane is a stream with its own buffers, made
+// once; lanes take turns on the devices. A scene that fits stays on the device between the two passes.
 #include "core/error.h"
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
+#include "pca/moment_cuda.cuh"
 #include "pca/pca.h"
 #include "pca/pca_cuda_kernels.cuh"
+#include "pca/pca_cuda_scene.cuh"
 #include "stream/shared.h"
 
-#include <algorithm>
-#include <atomic>
-#include <limits>
+#include <memory>
 #include <utility>
+#include <vector>
 
 namespace hsi::pca {
 namespace {
@@ -26,68 +27,10 @@ using stream::TileLimits;
 static_assert(gpu::block_samples == stream::covariance_block_samples &&
               gpu::block_lines == stream::covariance_block_lines);
 
-size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
-
-/// Pixel indices of a tile are 32 bit on the device.
-void check_pixels(const TileLimits& l) {
-    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()))
-        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
-                        " pixels is too large for the GPU",
-                    "Use a smaller -tile.");
-}
-
-/// A scene in device memory, written by the lanes of one pass.
-struct HeldScene {
-    HeldScene(int device, const stream::CubeShape& s)
-        : ordinal(device), shape(s), values(static_cast<size_t>(s.float_bytes() / sizeof(float))) {}
-    CubeView<float> view() const {
-        return CubeView<float>::packed(values.data(), shape.bands, shape.lines, shape.samples);
-    }
-    bool complete() const { return pixels.load() == shape.pixels(); }
-
-    const int ordinal;
-    const stream::CubeShape shape;
-    DeviceBuffer<float> values;
-    std::atomic<int64_t> pixels{0};
-};
-
-/// Where a lane has its tile: in a buffer of its own, or in its place in the scene that is held.
-class LaneTile {
-  public:
-    LaneTile(std::shared_ptr<HeldScene> scene, int bands, const TileLimits& l)
-        : m_scene(std::move(scene)), m_own(m_scene ? 0 : static_cast<size_t>(bands) * window_pixels(l)),
-          m_bands(bands) {}
-    static uint64_t bytes(bool held, int bands, const TileLimits& l) {
-        return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
-    }
-    /// On the device, of any contents.
-    CubeView<float> place(const Rect& window) const {
-        return m_scene ? m_scene->view().cut(window.x, window.y, window.w, window.h)
-                       : CubeView<float>::packed(m_own.data(), m_bands, window.h, window.w);
-    }
-    static gpu::TileView view(const CubeView<float>& v) {
-        return {v.data,
-                v.bands,
-                static_cast<int>(v.samples),
-                static_cast<int>(v.lines),
-                static_cast<size_t>(v.line_stride),
-                static_cast<size_t>(v.band_stride)};
-    }
-
-  private:
-    const std::shared_ptr<HeldScene> m_scene;
-    const DeviceBuffer<float> m_own;
-    const int m_bands;
-};
-
 /// Results of the blocks of one tile, in one piece of memory so that they are copied at once.
 class Results {
   public:
     Results(int bands, size_t blocks) : m_bands(static_cast<size_t>(bands)), m_blocks(blocks) {}
-    static size_t most_blocks(const TileLimits& l) {
-        const auto up = [](int64_t a, int64_t b) { return static_cast<size_t>((a + b - 1) / b); };
-        return up(l.window_samples, gpu::block_samples) * up(l.window_lines, gpu::block_lines);
-    }
     size_t bytes() const { return m_blocks * (square() * 8 + m_bands * 16 + 8); }
     gpu::BlockResults at(unsigned char* memory) const {
         gpu::BlockResults r;
@@ -110,14 +53,13 @@ class CovarianceWorker final : public stream::Worker {
     CovarianceWorker(int ordinal, int bands, const TileLimits& limits, std::shared_ptr<HeldScene> scene)
         : sums(bands), m_ordinal(ordinal), m_bands(bands), m_scene(scene),
           m_tile(std::move(scene), bands, limits), m_valid(window_pixels(limits)),
-          m_results(Results(bands, Results::most_blocks(limits)).bytes()),
+          m_results(Results(bands, most_blocks(limits)).bytes()),
           m_host(std::make_shared<cuda::PinnedAllocator>(ordinal), m_results.size()) {}
     static uint64_t device_bytes(bool held, int bands, const TileLimits& l) {
-        return LaneTile::bytes(held, bands, l) + window_pixels(l) +
-               Results(bands, Results::most_blocks(l)).bytes();
+        return LaneTile::bytes(held, bands, l) + window_pixels(l) + Results(bands, most_blocks(l)).bytes();
     }
     static uint64_t host_bytes(int bands, const TileLimits& l) {
-        return stream::CovarianceSums::bytes(bands) + Results(bands, Results::most_blocks(l)).bytes();
+        return stream::CovarianceSums::bytes(bands) + Results(bands, most_blocks(l)).bytes();
     }
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -265,17 +207,13 @@ class CudaBackend final : public Backend {
     explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
     std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
                                                             uint64_t device_memory) override {
-        m_scene.reset();
-        // As much again for the lanes and for what follows.
-        if (m_devices.size() == 1 && scene.float_bytes() <= device_memory / 2) {
-            const DeviceGuard guard(m_devices.front().ordinal);
-            try {
-                m_scene = std::make_shared<HeldScene>(m_devices.front().ordinal, scene);
-            } catch (const Error&) {
-                // Somebody else has taken the memory since: the scene goes through the device tile by tile.
-            }
-        }
+        hold(scene, device_memory);
         return std::make_unique<CudaCovariance>(m_devices, scene.bands, m_scene);
+    }
+    std::unique_ptr<stream::MomentScan> make_moments(const stream::CubeShape& scene,
+                                                     uint64_t device_memory) override {
+        hold(scene, device_memory);
+        return make_cuda_moments(m_devices, scene, m_scene);
     }
     std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
         const bool held = m_scene && m_scene->complete() && transform.inputs == m_scene->shape.bands;
@@ -287,6 +225,19 @@ class CudaBackend final : public Backend {
     void release() override { m_scene.reset(); }
 
   private:
+    /// A place for the scene on the device, when it takes no more than half of the memory there.
+    void hold(const stream::CubeShape& scene, uint64_t device_memory) {
+        m_scene.reset();
+        // As much again for the lanes and for what follows.
+        if (m_devices.size() != 1 || scene.float_bytes() > device_memory / 2) return;
+        const DeviceGuard guard(m_devices.front().ordinal);
+        try {
+            m_scene = std::make_shared<HeldScene>(m_devices.front().ordinal, scene);
+        } catch (const Error&) {
+            // Somebody else has taken the memory since: the scene goes through the device tile by tile.
+        }
+    }
+
     const std::vector<CudaDevice> m_devices;
     std::shared_ptr<HeldScene> m_scene;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "cuda/check.h"
+#include "pca/pca_cuda_blocks.cuh"
 #include "pca/pca_cuda_kernels.cuh"
 
 #include <cmath>
@@ -29,34 +30,10 @@ __global__ void valid_kernel(TileView tile, bool zero_is_invalid, uint8_t* __res
     valid[p] = finite && (nonzero || !zero_is_invalid);
 }
 
-template <class T>
-__device__ T block_total(T v) {
-    __shared__ T part[32];
-    const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-    for (int o = 16; o > 0; o /= 2)
-        v += __shfl_xor_sync(~0u, v, o);
-    __syncthreads();
-    if (lane == 0) part[warp] = v;
-    __syncthreads();
-    v = lane < static_cast<int>(blockDim.x) / 32 ? part[lane] : T(0);
-    for (int o = 16; o > 0; o /= 2)
-        v += __shfl_xor_sync(~0u, v, o);
-    return v; // in every thread
-}
-
-/// One statistics block of a tile.
-struct Block {
-    int x, y, w, h;
-};
-__device__ Block block_of(const TileView& tile, int index) {
-    const int across = (tile.w + block_samples - 1) / block_samples;
-    const int x = index % across * block_samples, y = index / across * block_lines;
-    return {x, y, min(block_samples, tile.w - x), min(block_lines, tile.h - y)};
-}
-
 // A block of threads a band and a statistics block.
 __global__ void block_sums_kernel(TileView tile, const uint8_t* __restrict__ valid, BlockResults out) {
-    const int band = static_cast<int>(blockIdx.x), index = static_cast<int>(blockIdx.y);
+    const int band = static_cast<int>(blockIdx.x) % tile.bands,
+              index = static_cast<int>(blockIdx.x) / tile.bands;
     const Block block = block_of(tile, index);
     const float* const in = tile.data + static_cast<size_t>(band) * tile.band_stride;
     double total = 0;
@@ -132,12 +109,12 @@ struct PanelLoader {
 /// A pair of panels on or below the diagonal and a statistics block for each block of threads, 4 x 4 entries
 /// a thread. The pixels of a block are taken in one order, whatever the tile that it came in.
 __global__ void __launch_bounds__(threads)
-    scatter_kernel(TileView tile, const uint8_t* __restrict__ valid, BlockResults out) {
+    scatter_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {
     __shared__ __align__(16) float rows[step][pitch], columns[step][pitch];
-    int row_panel = 0, column_panel = static_cast<int>(blockIdx.x);
+    int row_panel = 0, column_panel = static_cast<int>(blockIdx.x) % pairs;
     while (column_panel > row_panel)
         column_panel -= ++row_panel;
-    const int index = static_cast<int>(blockIdx.y);
+    const int index = static_cast<int>(blockIdx.x) / pairs;
     const Block block = block_of(tile, index);
     const float* const centre = out.centre + index * tile.bands;
     const PanelLoader a{tile, valid, block, centre, row_panel * panel},
@@ -237,11 +214,10 @@ void launch_valid(const TileView& tile, bool zero_is_invalid, uint8_t* valid, cu
 void launch_covariance(const TileView& tile, const uint8_t* valid, const BlockResults& out,
                        cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>(block_count(tile));
-    block_sums_kernel<<<dim3(static_cast<unsigned>(tile.bands), blocks), threads, 0, stream>>>(tile, valid,
-                                                                                               out);
+    block_sums_kernel<<<blocks* static_cast<unsigned>(tile.bands), threads, 0, stream>>>(tile, valid, out);
     HSI_CUDA_LAUNCHED("block_sums_kernel");
-    const auto panels = static_cast<unsigned>((tile.bands + panel - 1) / panel);
-    scatter_kernel<<<dim3(panels * (panels + 1) / 2, blocks), threads, 0, stream>>>(tile, valid, out);
+    const int panels = (tile.bands + panel - 1) / panel, pairs = panels * (panels + 1) / 2;
+    scatter_kernel<<<blocks* static_cast<unsigned>(pairs), threads, 0, stream>>>(tile, valid, pairs, out);
     HSI_CUDA_LAUNCHED("scatter_kernel");
 }
 

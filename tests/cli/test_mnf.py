@@ -2,6 +2,7 @@
 """gdal_hsi_mnf against numpy in double precision, on made and real scenes; models, inverse and bad input."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -252,3 +253,18 @@ def test_scenes_without_neighbours_are_errors(tmp_path):
     nothing = write_scene(tmp_path / "n.img", np.zeros((4, 9, 9)))
     result = mnf(nothing, tmp_path / "y.tif")
     assert result.code == 1 and "no pixel is valid" in first_error(result)
+
+
+def test_a_device_that_is_not_there_is_an_error_and_auto_does_without(scene, tmp_path):
+    env = dict(os.environ, CUDA_VISIBLE_DEVICES="")
+    with assert_untouched(tmp_path):
+        for more in ([], ["-dry-run"]):
+            result = run("gdal_hsi_mnf", "-device", "cuda", *more, scene, tmp_path / "y.tif", env=env)
+            assert result.code == 1 and "-device cuda" in first_error(result), result.err
+        assert run("gdal_hsi_mnf", "-device", "gpu", scene, tmp_path / "y.tif").code == 2
+        planned = succeed(run("gdal_hsi_mnf", "-dry-run", scene, tmp_path / "y.tif", env=env))
+    assert "CPU, about" in planned.out
+    succeed(run("gdal_hsi_mnf", "-device", "auto", "-report", tmp_path / "r.json", scene, tmp_path / "auto.tif", env=env))
+    assert json.loads((tmp_path / "r.json").read_text())["device"].startswith("CPU, ")
+    succeed(mnf("-device", "cpu", scene, tmp_path / "cpu.tif"))
+    assert np.array_equal(read(tmp_path / "auto.tif"), read(tmp_path / "cpu.tif"))

@@ -81,6 +81,28 @@ TEST_F(PcaCuda, CovarianceAgreesWithTheCpu) {
     }
 }
 
+TEST_F(PcaCuda, TakesTilesOfMoreBlocksThanAGridIsHigh) {
+    constexpr int64_t lines = 8 * 66000;
+    const Cube scene = random_scene(2, lines, 2, 6);
+    const auto cpu = scan(scene, std::make_unique<stream::CovarianceScan>(2)),
+               cuda = scan(scene, m_cuda->make_covariance(scene.shape, 0), {1024, lines, 1});
+    EXPECT_EQ(cuda.valid_pixels, 2 * lines);
+    for (size_t i = 0; i < 4; ++i)
+        EXPECT_NEAR(cpu.covariance[i], cuda.covariance[i], 2e-7 * cpu.covariance[0]);
+}
+
+TEST_F(PcaCuda, KeepsItsDigitsOnAHighLevel) {
+    Cube scene = random_scene(1140, 30, 10, 7);
+    for (auto& x : scene.values)
+        x = 10 * x + 1e7f;
+    const auto want = scan(scene, std::make_unique<stream::CovarianceScan>(10, stream::Products::twofold)),
+               cuda = scan(scene, m_cuda->make_covariance(scene.shape, 0));
+    for (size_t a = 0; a < 10; ++a)
+        for (size_t b = 0; b < 10; ++b)
+            EXPECT_NEAR(want.covariance[a * 10 + b], cuda.covariance[a * 10 + b],
+                        1e-6 * std::sqrt(want.covariance[a * 11] * want.covariance[b * 11]));
+}
+
 TEST_F(PcaCuda, ComponentsAgreeWithTheCpu) {
     const Cube scene = holed_scene(301, 131, 60, 2);
     const auto model =

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+// MNF to 7 components on one GPU as gdal_hsi_mnf computes it. The kernels with the cube in device memory,
+// medians of CUDA events; the two passes from host memory to host memory, with copies, buffers and the start
+// of the lanes, and the moments of the CPU, medians of the wall clock; beside them one plain cublasDsyrk of
+// the cube in double, which is one of the two matrices without holes, means or differences.
+//
+//   mnf_cuda_bench [-repeat N] [-size SAMPLES LINES BANDS] [-nc N]
+#include "core/cuda_module.h"
+#include "cuda/cublas.h"
+#include "cuda/device_buffer.h"
+#include "cuda/stream.h"
+#include "mnf/mnf.h"
+#include "pca/moment_cuda_kernels.cuh"
+#include "projection_bench.cuh"
+#include "stream/empty_source.h"
+#include "stream/pipeline.h"
+#include "stream/plane_store.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace hsi;
+using bench::median;
+using bench::time_of;
+using cuda::DeviceBuffer;
+
+void measure_kernels(const stream::CubeShape& shape, const stream::PlaneStore& store, int repeat) {
+    const auto pixels = static_cast<size_t>(shape.pixels()), bands = static_cast<size_t>(shape.bands);
+    cuda::Stream stream;
+    DeviceBuffer<float> cube(pixels * bands);
+    HSI_CUDA_CHECK(cudaMemcpy(cube.data(), store.data(), cube.bytes(), cudaMemcpyHostToDevice));
+    const pca::gpu::TileView tile{cube.data(),
+                                  shape.bands,
+                                  static_cast<int>(shape.samples),
+                                  static_cast<int>(shape.lines),
+                                  static_cast<size_t>(shape.samples),
+                                  pixels};
+    const auto blocks = static_cast<size_t>(pca::gpu::block_count(tile));
+    const size_t lower = pca::gpu::lower_size(shape.bands);
+    DeviceBuffer<uint8_t> valid(pixels);
+    DeviceBuffer<double> scatter(blocks * lower), differences(blocks * lower), total(blocks * bands);
+    DeviceBuffer<float> centre(blocks * bands);
+    DeviceBuffer<int> finite(blocks * bands), count(blocks), pairs(blocks);
+    const pca::gpu::MomentResults results{scatter.data(), differences.data(), total.data(), centre.data(),
+                                          finite.data(),  count.data(),       pairs.data()};
+    pca::gpu::launch_valid(tile, true, valid.data(), stream.get());
+    const double milliseconds = time_of(
+        stream.get(), repeat, [&] { pca::gpu::launch_moments(tile, valid.data(), results, stream.get()); });
+    std::printf("  moments, %4zu blocks    %8.3f ms, %.1f T products added a second\n", blocks, milliseconds,
+                static_cast<double>(pixels * bands * (bands + 1)) / milliseconds / 1e9);
+    cuda::Cublas blas(stream.get());
+    DeviceBuffer<double> wide(pixels * bands), product(bands * bands);
+    wide.clear(stream.get());
+    const double one = 1, zero = 0;
+    std::printf("  one cublasDsyrk        %8.3f ms\n", time_of(stream.get(), std::min(repeat, 5), [&] {
+                    HSI_CUBLAS_CHECK(cublasDsyrk(blas.get(), CUBLAS_FILL_MODE_LOWER, CUBLAS_OP_T, shape.bands,
+                                                 static_cast<int>(pixels), &one, wide.data(),
+                                                 static_cast<int>(pixels), &zero, product.data(),
+                                                 shape.bands));
+                }));
+}
+
+/// The greatest difference of two matrices, each entry in units of its bands' deviations.
+double difference(const std::vector<double>& a, const std::vector<double>& b, size_t n) {
+    double greatest = 0;
+    for (size_t i = 0; i < n; ++i)
+        for (size_t j = 0; j < n; ++j)
+            greatest = std::max(greatest, std::fabs(a[i * n + j] - b[i * n + j]) /
+                                              std::sqrt(b[i * (n + 1)] * b[j * (n + 1)]));
+    return greatest;
+}
+
+void measure(const stream::CubeShape& shape, int components, int repeat) {
+    std::printf("%lldx%lld, %d bands, %d components\n", static_cast<long long>(shape.samples),
+                static_cast<long long>(shape.lines), shape.bands, components);
+    stream::PlaneStore store(shape);
+    bench::make_cube(shape, store);
+    std::vector<int> all(static_cast<size_t>(shape.bands)), made(static_cast<size_t>(components));
+    std::iota(all.begin(), all.end(), 0);
+    std::iota(made.begin(), made.end(), 0);
+    const auto source = store.source(all);
+    stream::PlaneStore planes({shape.samples, shape.lines, components});
+    const auto sink = planes.sink(made);
+    const auto backend = make_cuda_backend<pca::Backend>("pca", {cuda_devices().at(0)});
+    const auto cpu = pca::make_cpu_backend();
+    stream::PassOptions pass;
+    pass.lanes = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+    pass.memory = uint64_t{8} << 30;
+    using Clock = std::chrono::steady_clock;
+    const auto milliseconds = [](Clock::time_point from) {
+        return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
+    };
+    std::vector<double> scans, transforms, cpu_scans;
+    for (int i = 0; i <= std::min(repeat, 7); ++i) {
+        auto begin = Clock::now();
+        const auto scan = backend->make_moments(shape, backend->free_memory());
+        stream::run_pass(*source, *scan, {}, pass);
+        if (i > 0) scans.push_back(milliseconds(begin));
+        const auto moments = scan->result();
+        const auto found = mnf::fit(moments);
+        begin = Clock::now();
+        const auto transform =
+            backend->make_transform(mnf::projection(found.model, components, found.kept, shape.bands));
+        stream::run_pass(stream::EmptySource(shape), *transform, {sink.get()}, pass);
+        if (i > 0) transforms.push_back(milliseconds(begin));
+        if (!backend->holds_scene()) throw Error("the scene does not fit on the device");
+        backend->release();
+        begin = Clock::now();
+        const auto cpu_scan = cpu->make_moments(shape, 0);
+        stream::run_pass(*source, *cpu_scan, {}, pass);
+        if (i > 0) cpu_scans.push_back(milliseconds(begin));
+        if (i > 0) continue;
+        const auto want = cpu_scan->result();
+        const auto n = static_cast<size_t>(shape.bands);
+        std::printf("  from the CPU           covariance %.1e, differences %.1e of the deviations\n",
+                    difference(moments.covariance, want.covariance, n),
+                    difference(moments.differences, want.differences, n));
+    }
+    measure_kernels(shape, store, repeat);
+    std::printf("  moments, whole pass    %8.3f ms, %d lanes\n", median(scans), pass.lanes);
+    std::printf("  projection, whole pass %8.3f ms\n", median(transforms));
+    std::printf("  moments on the CPU     %8.3f ms, %d threads\n", median(cpu_scans), pass.lanes);
+}
+
+} // namespace
+
+int main(int argc, char** argv) { return bench::run(argc, argv, measure); }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Where the lanes of the CUDA backend have their pixels: in buffers of their own, or in a scene that stays on
+// the device from one pass to the next.
+#pragma once
+
+#include "core/error.h"
+#include "cuda/device_buffer.h"
+#include "pca/pca_cuda_kernels.cuh"
+#include "stream/operation.h"
+
+#include <atomic>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace hsi::pca {
+
+inline size_t window_pixels(const stream::TileLimits& l) {
+    return static_cast<size_t>(l.window_samples * l.window_lines);
+}
+
+/// Pixel indices of a tile are 32 bit on the device.
+inline void check_pixels(const stream::TileLimits& l) {
+    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()))
+        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
+                        " pixels is too large for the GPU",
+                    "Use a smaller -tile.");
+}
+
+/// The most statistics blocks that a tile has.
+inline size_t most_blocks(const stream::TileLimits& l) {
+    const auto up = [](int64_t a, int64_t b) { return static_cast<size_t>((a + b - 1) / b); };
+    return up(l.window_samples, gpu::block_samples) * up(l.window_lines, gpu::block_lines);
+}
+
+/// A scene in device memory, written by the lanes of one pass.
+struct HeldScene {
+    HeldScene(int device, const stream::CubeShape& s)
+        : ordinal(device), shape(s), values(static_cast<size_t>(s.float_bytes() / sizeof(float))) {}
+    CubeView<float> view() const {
+        return CubeView<float>::packed(values.data(), shape.bands, shape.lines, shape.samples);
+    }
+    bool complete() const { return pixels.load() == shape.pixels(); }
+
+    const int ordinal;
+    const stream::CubeShape shape;
+    cuda::DeviceBuffer<float> values;
+    std::atomic<int64_t> pixels{0};
+};
+
+/// Where a lane has its tile: in a buffer of its own, or in its place in the scene that is held.
+class LaneTile {
+  public:
+    LaneTile(std::shared_ptr<HeldScene> scene, int bands, const stream::TileLimits& l)
+        : m_scene(std::move(scene)), m_own(m_scene ? 0 : static_cast<size_t>(bands) * window_pixels(l)),
+          m_bands(bands) {}
+    static uint64_t bytes(bool held, int bands, const stream::TileLimits& l) {
+        return held ? 0 : window_pixels(l) * 4 * static_cast<uint64_t>(bands);
+    }
+    /// On the device, of any contents.
+    CubeView<float> place(const Rect& window) const {
+        return m_scene ? m_scene->view().cut(window.x, window.y, window.w, window.h)
+                       : CubeView<float>::packed(m_own.data(), m_bands, window.h, window.w);
+    }
+    static gpu::TileView view(const CubeView<float>& v) {
+        return {v.data,
+                v.bands,
+                static_cast<int>(v.samples),
+                static_cast<int>(v.lines),
+                static_cast<size_t>(v.line_stride),
+                static_cast<size_t>(v.band_stride)};
+    }
+
+  private:
+    const std::shared_ptr<HeldScene> m_scene;
+    const cuda::DeviceBuffer<float> m_own;
+    const int m_bands;
+};
+
+} // namespace hsi::pca
