@@ -29,6 +29,8 @@ class TilePlan {
     int64_t tile_lines() const { return m_tile_lines; }
     int64_t halo() const { return m_halo; }
     int lanes() const { return m_lanes; } ///< tiles in flight at once
+    int ranks() const { return m_ranks; } ///< processes that share the tiles
+    void share_among(int ranks) { m_ranks = ranks; }
     int64_t max_core_samples() const;
     int64_t max_core_lines() const;
     int64_t max_window_samples() const;
@@ -38,7 +40,7 @@ class TilePlan {
   private:
     int64_t m_samples = 0, m_lines = 0, m_tile_samples = 1, m_tile_lines = 1, m_halo = 0;
     int64_t m_across = 0, m_down = 0;
-    int m_lanes = 1;
+    int m_lanes = 1, m_ranks = 1;
 };
 
 struct TileRequest {

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "stream/moment_scan.h"
 
+#include "core/byte_pack.h"
+#include "parallel/ranks.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <string>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "stream/moment_scan.cpp"
@@ -140,6 +144,8 @@ size_t at_lower(int a, int b) {
 int padded(int bands) { return (bands + panel_columns) / panel_columns * panel_columns; }
 
 constexpr int64_t block_row = covariance_block_samples;
+/// Of all ranks together, in one message.
+constexpr uint64_t message_bytes = uint64_t{1} << 20;
 
 /// Zeros behind a run that does not fill the last register; returns the pixels to be added then.
 int64_t end_rows(double* run, int bands, int64_t count) {
@@ -177,23 +183,25 @@ void MomentSums::add_pairs(int64_t count, const LowerRows& scatter) {
         differences.add(at_lower(a, 0), scatter.row(a), static_cast<size_t>(a) + 1);
 }
 
-std::vector<float> BorderColumns::meet(std::pair<int64_t, int64_t> border, std::vector<float>&& column) {
+std::vector<float> BorderColumns::meet(const Border& border, Column&& column) {
     const std::lock_guard lock(m_mutex);
     const auto found = m_waiting.find(border);
     if (found == m_waiting.end()) {
         m_waiting.emplace(border, std::move(column));
         return {};
     }
-    auto other = std::move(found->second);
+    auto other = std::move(found->second.values);
     m_waiting.erase(found);
     return other;
 }
 
-uint64_t BorderColumns::bytes(int bands, const TileLimits& limits) {
+uint64_t BorderColumns::bytes(const CubeShape& scene, const TileLimits& limits) {
     // Columns that wait for a neighbour: those of a tile, and of the one beside it.
-    const auto borders = static_cast<uint64_t>(limits.core_samples / block_row + 2);
-    return borders * 2 * static_cast<uint64_t>(limits.core_lines) * static_cast<uint64_t>(bands) *
-           sizeof(float);
+    int64_t pixels = (limits.core_samples / block_row + 2) * 2 * limits.core_lines;
+    // With several ranks a tile's neighbours may be another's: its columns then wait to the end.
+    if (limits.ranks > 1 && limits.core_samples < scene.samples)
+        pixels += scene.samples / limits.core_samples * 2 * scene.lines;
+    return static_cast<uint64_t>(pixels) * static_cast<uint64_t>(scene.bands) * sizeof(float);
 }
 
 BorderPairs::BorderPairs(BorderColumns& columns, int64_t scene_samples, int bands, double* run,
@@ -211,19 +219,20 @@ void BorderPairs::add(const CubeView<float>& block, int64_t x, int64_t y, Moment
     if (x + block.samples < m_samples) meet(block, block.samples - 1, {x + block.samples, y}, true, sums);
 }
 
-void BorderPairs::meet(const CubeView<float>& block, int64_t sample, std::pair<int64_t, int64_t> border,
+void BorderPairs::meet(const CubeView<float>& block, int64_t sample, const BorderColumns::Border& border,
                        bool left, MomentSums& sums) {
     std::vector<float> column(static_cast<size_t>(m_bands) * static_cast<size_t>(block.lines));
     for (int b = 0; b < m_bands; ++b)
         for (int64_t line = 0; line < block.lines; ++line)
             column[static_cast<size_t>(b * block.lines + line)] = block.at(b, line, sample);
     auto mine = column;
-    const auto other = m_columns.meet(border, std::move(column));
-    if (!other.empty()) add_border(left ? mine : other, left ? other : mine, block.lines, sums);
+    const auto other = m_columns.meet(border, {left, std::move(column)});
+    if (!other.empty()) add_border(left ? mine : other, left ? other : mine, sums);
 }
 
-void BorderPairs::add_border(const std::vector<float>& left, const std::vector<float>& right, int64_t lines,
+void BorderPairs::add_border(const std::vector<float>& left, const std::vector<float>& right,
                              MomentSums& sums) {
+    const int64_t lines = static_cast<int64_t>(right.size()) / m_bands;
     const auto valid = [&](const std::vector<float>& column, int64_t line) {
         bool any = false;
         for (int b = 0; b < m_bands; ++b) {
@@ -388,14 +397,14 @@ class MomentScan::ScanWorker final : public Worker {
 };
 
 MomentScan::MomentScan(const CubeShape& shape, bool differences)
-    : CovarianceScan(shape.bands), m_scene_samples(shape.samples), m_with_differences(differences),
+    : CovarianceScan(shape.bands), m_scene(shape), m_with_differences(differences),
       m_difference(differences ? at_lower(shape.bands, 0) : 0) {}
 
 MomentScan::~MomentScan() = default;
 
 uint64_t MomentScan::scratch_bytes(const TileLimits& limits) const {
     return worker_bytes(bands(), m_with_differences) +
-           (m_with_differences ? BorderColumns::bytes(bands(), limits) : 0);
+           (m_with_differences ? BorderColumns::bytes(m_scene, limits) : 0);
 }
 
 /// Tiles that both lanes of a small machine keep in its last-level cache between reading and adding up.
@@ -404,7 +413,7 @@ uint64_t MomentScan::preferred_bytes() const {
 }
 
 std::unique_ptr<Worker> MomentScan::start(int, const TileLimits&) {
-    return std::make_unique<ScanWorker>(bands(), m_with_differences, m_columns, m_scene_samples);
+    return std::make_unique<ScanWorker>(bands(), m_with_differences, m_columns, m_scene.samples);
 }
 
 void MomentScan::stop(Worker& worker) { merge_moments(static_cast<const ScanWorker&>(worker).sums); }
@@ -413,6 +422,55 @@ void MomentScan::merge_moments(const MomentSums& sums) {
     merge(sums);
     m_difference.add(sums.differences);
     m_pairs += sums.pairs;
+}
+
+/// Columns whose neighbours were another rank's: those right of a border go to all ranks, and the one that
+/// has the left one adds up their pairs.
+void MomentScan::meet_other_ranks(parallel::Ranks& ranks) {
+    auto waiting = m_columns.take_waiting();
+    MomentSums sums(bands(), true);
+    std::vector<double> run(BorderPairs::run_size(bands())), scatter(BorderPairs::scatter_size(bands()));
+    BorderPairs pairs(m_columns, m_scene.samples, bands(), run.data(), scatter.data());
+    auto next = waiting.begin();
+    for (bool more = true; more;) {
+        BytePacker out;
+        for (uint64_t bytes = 0;
+             next != waiting.end() && bytes * static_cast<uint64_t>(ranks.size()) < message_bytes; ++next) {
+            if (next->second.left) continue;
+            out.put(next->first.first).put(next->first.second).put(next->second.values);
+            bytes += next->second.values.size() * sizeof(float);
+        }
+        more = false; // a rank that has sent nothing has nothing left
+        for (const std::string& bytes : ranks.all("columns", out.take()))
+            for (ByteUnpacker in(bytes); !in.empty(); more = true) {
+                BorderColumns::Border border;
+                in.get(border.first);
+                in.get(border.second);
+                const auto right = in.one<std::vector<float>>();
+                const auto mine = waiting.find(border);
+                if (mine != waiting.end() && mine->second.left)
+                    pairs.add_border(mine->second.values, right, sums);
+            }
+    }
+    merge_moments(sums);
+}
+
+void MomentScan::exchange(parallel::Ranks& ranks) {
+    if (m_with_differences) {
+        meet_other_ranks(ranks);
+        m_pairs = ranks.sum("pairs", m_pairs);
+        const size_t count = m_difference.size();
+        const std::string whole = ranks.reduce("differences", m_difference.packed(),
+                                               [&](const std::string& a, const std::string& b) {
+                                                   math::ExactSums both(count);
+                                                   both.add_packed(a);
+                                                   both.add_packed(b);
+                                                   return both.packed();
+                                               });
+        m_difference = math::ExactSums(count);
+        m_difference.add_packed(whole);
+    }
+    CovarianceScan::exchange(ranks);
 }
 
 SceneMoments MomentScan::result() const {

@@ -44,15 +44,24 @@ struct MomentSums : CovarianceSums {
 /// comes second adds up their pairs, so no tile needs a column more than it owns.
 class BorderColumns {
   public:
-    /// `column` (bands x lines) lies on one side of the border at (sample, line); returns the other side when
-    /// that is here already, else keeps the column and returns nothing. Thread-safe.
-    std::vector<float> meet(std::pair<int64_t, int64_t> border, std::vector<float>&& column);
-    /// At most, of a tile.
-    static uint64_t bytes(int bands, const TileLimits& limits);
+    /// The first sample right of it, the first line.
+    using Border = std::pair<int64_t, int64_t>;
+    /// Of a block, bands x lines.
+    struct Column {
+        bool left = false; ///< of the border
+        std::vector<float> values;
+    };
+    /// Returns the other side when that is here already, else keeps the column and returns nothing.
+    /// Thread-safe.
+    std::vector<float> meet(const Border& border, Column&& column);
+    /// Those whose neighbours have not come.
+    std::map<Border, Column> take_waiting() { return std::exchange(m_waiting, {}); }
+    /// At most, of a tile of such a scene.
+    static uint64_t bytes(const CubeShape& scene, const TileLimits& limits);
 
   private:
     std::mutex m_mutex;
-    std::map<std::pair<int64_t, int64_t>, std::vector<float>> m_waiting;
+    std::map<Border, Column> m_waiting;
 };
 
 /// Pairs across the borders of blocks, added up on the CPU: one worker's. They are one pair in 1024.
@@ -65,12 +74,12 @@ class BorderPairs {
     /// A block of the scene (covariance_block_samples x covariance_block_lines, or less at its end) whose
     /// corner is (x, y) there meets its left and right neighbours.
     void add(const CubeView<float>& block, int64_t x, int64_t y, MomentSums& sums);
+    /// The pairs of two columns, bands x lines, that lie side by side.
+    void add_border(const std::vector<float>& left, const std::vector<float>& right, MomentSums& sums);
 
   private:
-    void meet(const CubeView<float>& block, int64_t sample, std::pair<int64_t, int64_t> border, bool left,
+    void meet(const CubeView<float>& block, int64_t sample, const BorderColumns::Border& border, bool left,
               MomentSums& sums);
-    void add_border(const std::vector<float>& left, const std::vector<float>& right, int64_t lines,
-                    MomentSums& sums);
 
     BorderColumns& m_columns;
     const int64_t m_samples;
@@ -87,20 +96,20 @@ class MomentScan : public CovarianceScan {
     uint64_t preferred_bytes() const override;
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
-    /// Differences across the borders of blocks want both sides in one process.
-    bool divides() const override { return !m_with_differences; }
+    void exchange(parallel::Ranks& ranks) override;
     SceneMoments result() const;
 
   protected:
     /// For other backends: adds what a worker has gathered.
     void merge_moments(const MomentSums& sums);
     BorderColumns& columns() { return m_columns; }
-    int64_t scene_samples() const { return m_scene_samples; }
+    int64_t scene_samples() const { return m_scene.samples; }
 
   private:
     class ScanWorker;
+    void meet_other_ranks(parallel::Ranks& ranks);
 
-    const int64_t m_scene_samples;
+    const CubeShape m_scene;
     const bool m_with_differences;
     BorderColumns m_columns;
     int64_t m_pairs = 0;

@@ -16,6 +16,7 @@ namespace hsi::stream {
 struct TileLimits {
     int64_t window_samples = 0, window_lines = 0;
     int64_t core_samples = 0, core_lines = 0;
+    int ranks = 1; ///< processes that share the tiles
 };
 
 /// One lane's state. Called from one thread at a time.

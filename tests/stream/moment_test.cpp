@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include "parallel/thread_job.h"
 #include "stream/moment_scan.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 #include "support/moment_reference.h"
 #include "support/simd_targets.h"
+#include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
@@ -51,6 +53,26 @@ TEST(MomentScan, KeepsItsDigitsOnAHighLevel) {
     for (auto& x : cube.values)
         x += 30000.0f; // spread 1e-5 of the level
     expect_close(scan(cube), moment_reference(cube), 1e-12);
+}
+
+TEST(MomentScan, RanksComeToTheBitsOfOneProcess) {
+    Cube cube = random_scene(2500, 50, 7, 9);
+    spoil(cube);
+    const auto alone = scan(cube);
+    expect_close(alone, moment_reference(cube), 1e-14);
+    // Tiles of the scene's width, and such whose neighbours are another rank's.
+    for (const int size : {2, 3, 5})
+        for (const int64_t tile_samples : {int64_t{1024}, int64_t{2048}, int64_t{4096}})
+            on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+                const parallel::ThreadJob job(ranks);
+                const auto together = scan(cube, true, tile_samples, 16, 2);
+                EXPECT_EQ(together.valid_pixels, alone.valid_pixels);
+                EXPECT_EQ(together.invalid_pixels, alone.invalid_pixels);
+                EXPECT_EQ(together.pairs, alone.pairs);
+                EXPECT_EQ(together.mean, alone.mean);
+                EXPECT_EQ(together.covariance, alone.covariance);
+                EXPECT_EQ(together.differences, alone.differences);
+            });
 }
 
 TEST(MomentScan, WithoutDifferencesIsTheSame) {
