@@ -32,7 +32,7 @@ std::string where(const Rect& r) {
 
 TileLimits limits_of(const TilePlan& plan) {
     return TileLimits{plan.max_window_samples(), plan.max_window_lines(), plan.max_core_samples(),
-                      plan.max_core_lines()};
+                      plan.max_core_lines(), plan.ranks()};
 }
 
 uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, const TileLimits& t) {
@@ -76,6 +76,14 @@ class Turnstile {
 
 bool is_shared(const CubeSink* sink) { return dynamic_cast<const SharedSink*>(sink) != nullptr; }
 
+/// What the ranks write together ends as a whole: in one file, or, where no order is to be kept, in each of
+/// theirs.
+bool can_share(const std::vector<CubeSink*>& sinks, bool ordered) {
+    return std::all_of(sinks.begin(), sinks.end(), [&](const CubeSink* sink) {
+        return is_shared(sink) || (!ordered && dynamic_cast<const GatheringSink*>(sink) != nullptr);
+    });
+}
+
 class PassRun {
   public:
     PassRun(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
@@ -86,7 +94,7 @@ class PassRun {
           m_ordered(std::any_of(sinks.begin(), sinks.end(), [](CubeSink* s) { return !s->concurrent(); })),
           m_divisible(dynamic_cast<Divisible*>(&operation)),
           m_divided(m_ranks.several() && m_divisible != nullptr && m_divisible->divides() &&
-                    std::all_of(sinks.begin(), sinks.end(), is_shared)) {
+                    can_share(sinks, m_ordered)) {
         if (m_outputs.size() != sinks.size())
             throw Error("internal: an operation's outputs and sinks differ in number");
     }
@@ -123,6 +131,8 @@ class PassRun {
             m_report.tiles = m_done;
             add_up(m_ranks, m_report, m_shared->waited());
             m_divisible->exchange(m_ranks);
+            for (CubeSink* sink : m_sinks)
+                if (auto* const gathering = dynamic_cast<GatheringSink*>(sink)) gathering->gather(m_ranks);
             m_report.seconds = seconds_since(begin);
         }
         if (m_options.progress) m_options.progress(1.0);
@@ -373,16 +383,18 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
                     "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
                     "band apart "
                     "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
+    const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
     request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
-        const TileLimits limits{ws, wl, cs, cl};
+        const TileLimits limits{ws, wl, cs, cl, ranks};
         return reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
     };
     request.device_budget = options.device_memory;
     request.device_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
-        return operation.device_bytes(TileLimits{ws, wl, cs, cl});
+        return operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
-    const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
-    return enough_for(ranks, plan_tiles(request), request);
+    TilePlan plan = enough_for(ranks, plan_tiles(request), request);
+    plan.share_among(ranks);
+    return plan;
 }
 
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan) {

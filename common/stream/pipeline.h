@@ -65,8 +65,8 @@ uint64_t plan_device_bytes(const Operation& operation, const TilePlan& plan);
 /// while reading or writing says which tile. Throws Cancelled when options.cancel was set.
 ///
 /// With several ranks, which all call this with the same plan, the tiles of a Divisible operation
-/// (stream/shared.h) are shared among them unless a sink is a rank's own; any other operation is run as a
-/// whole by each of them, and the root alone writes to shared sinks.
+/// (stream/shared.h) are shared among them unless a sink is a rank's own and gathers nothing; any other
+/// operation is run as a whole by each of them, and the root alone writes to shared sinks.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options);
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "stream/plane_store.h"
 
+#include "core/byte_pack.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
+#include "stream/shared.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -11,10 +14,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <utility>
 
 namespace hsi::stream {
 namespace {
+
+/// Of all ranks together in one message.
+constexpr int64_t gathered_values = int64_t{4} << 20;
 
 CubeShape with_bands(CubeShape shape, size_t bands) {
     shape.bands = static_cast<int>(bands);
@@ -65,7 +72,7 @@ class PlaneStore::Source final : public CubeSource {
     const std::vector<int> m_planes;
 };
 
-class PlaneStore::Sink final : public CubeSink {
+class PlaneStore::Sink final : public GatheringSink {
   public:
     Sink(PlaneStore& store, std::vector<int> planes) : m_store(store), m_planes(std::move(planes)) {}
     CubeShape shape() const override { return with_bands(m_store.m_shape, m_planes.size()); }
@@ -75,12 +82,55 @@ class PlaneStore::Sink final : public CubeSink {
             for (int64_t y = 0; y < core.h; ++y)
                 m_store.write_row(m_planes[static_cast<size_t>(b)], core.y + y, core.x, core.w,
                                   src.row(b, y));
+        const std::lock_guard lock(m_mutex);
+        m_written.push_back(core);
+    }
+    void gather(parallel::Ranks& ranks) override {
+        // Of each plane runs of whole rows, all ranks together some megabytes at a time.
+        const auto most = std::max<int64_t>(1, gathered_values / ranks.size());
+        const auto written = std::exchange(m_written, {});
+        auto next = written.begin();
+        int64_t line = 0; // of the next window
+        std::vector<float> values;
+        for (bool more = true; more;) {
+            BytePacker out;
+            for (int64_t packed = 0; next != written.end() && packed < most;) {
+                const auto row = next->w * static_cast<int64_t>(m_planes.size());
+                const Rect part{next->x, next->y + line, next->w,
+                                std::clamp<int64_t>((most - packed) / row, 1, next->h - line)};
+                values.clear();
+                for (const int plane : m_planes)
+                    for (int64_t y = 0; y < part.h; ++y) {
+                        const size_t at = values.size();
+                        values.resize(at + static_cast<size_t>(part.w));
+                        m_store.read_row(plane, part.y + y, part.x, part.w, values.data() + at);
+                    }
+                out.put(part).put(values);
+                packed += static_cast<int64_t>(values.size());
+                line += part.h;
+                if (line == next->h) ++next, line = 0;
+            }
+            more = false; // a rank that has sent nothing has nothing left
+            const auto parts = ranks.all("planes", out.take());
+            for (int rank = 0; rank < ranks.size(); ++rank)
+                for (ByteUnpacker in(parts[static_cast<size_t>(rank)]); !in.empty(); more = true) {
+                    const auto part = in.one<Rect>();
+                    in.get(values);
+                    if (rank == ranks.rank()) continue;
+                    const float* from = values.data();
+                    for (const int plane : m_planes)
+                        for (int64_t y = 0; y < part.h; ++y, from += part.w)
+                            m_store.write_row(plane, part.y + y, part.x, part.w, from);
+                }
+        }
     }
     uint64_t stored_bytes_per_pixel() const override { return m_store.in_memory() ? 0 : m_planes.size() * 4; }
 
   private:
     PlaneStore& m_store;
     const std::vector<int> m_planes;
+    std::mutex m_mutex;
+    std::vector<Rect> m_written; ///< since the last gathering
 };
 
 PlaneStore::PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> allocator)

@@ -28,7 +28,8 @@ class PlaneStore {
     const CubeShape& shape() const { return m_shape; }
     /// All planes, packed; null when they are in a file.
     const float* data() const { return m_memory.data(); }
-    /// Some of the planes, in this order. Both live no longer than the store.
+    /// Some of the planes, in this order. Both live no longer than the store. Ranks that share a pass each
+    /// have all of it in their sinks at its end.
     std::unique_ptr<CubeSource> source(std::vector<int> planes);
     std::unique_ptr<CubeSink> sink(std::vector<int> planes);
     /// All planes of a window into `to`, packed. The window may leave the scene on every side: lines and

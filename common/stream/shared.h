@@ -26,4 +26,11 @@ class Divisible {
 /// root writes what the others send.
 class SharedSink : public CubeSink {};
 
+/// A sink of which each rank has its own, which is to hold all tiles on every rank.
+class GatheringSink : public CubeSink {
+  public:
+    /// All ranks together, after the last tile: each gives the others what was written into its own.
+    virtual void gather(parallel::Ranks& ranks) = 0;
+};
+
 } // namespace hsi::stream

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
+#include "core/byte_pack.h"
 #include "eadp/eadp.h"
 #include "eadp/eadp_simd.h"
 #include "eadp/gradient.h"
+#include "parallel/ranks.h"
 #include "parallel/team.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
+#include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi::eadp {
 namespace {
@@ -75,7 +80,15 @@ class RangeWorker final : public ScanWorkerBase {
     }
 };
 
-class CpuRangeScan final : public RangeScan {
+void merge(Range& r, const Range& o) {
+    if (o.valid == 0) return;
+    r.lowest = r.valid > 0 ? std::min(r.lowest, o.lowest) : o.lowest;
+    r.highest = r.valid > 0 ? std::max(r.highest, o.highest) : o.highest;
+    r.steepest = std::max(r.steepest, o.steepest);
+    r.valid += o.valid;
+}
+
+class CpuRangeScan final : public RangeScan, public stream::Divisible {
   public:
     CpuRangeScan(Options options, int components)
         : m_options(std::move(options)), m_result(static_cast<size_t>(components)) {}
@@ -90,13 +103,18 @@ class CpuRangeScan final : public RangeScan {
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const RangeWorker&>(worker);
         for (size_t b = 0; b < m_result.size(); ++b) {
-            Range& r = m_result[b];
-            const Range& o = w.ranges[b];
-            if (o.valid == 0) continue;
-            r.lowest = r.valid > 0 ? std::min(r.lowest, o.lowest) : o.lowest;
-            r.highest = r.valid > 0 ? std::max(r.highest, o.highest) : o.highest;
-            r.steepest = std::max(r.steepest, std::sqrt(w.squares[b]));
-            r.valid += o.valid;
+            Range one = w.ranges[b];
+            one.steepest = std::sqrt(w.squares[b]);
+            merge(m_result[b], one);
+        }
+    }
+    void exchange(parallel::Ranks& ranks) override {
+        const auto parts = ranks.all("gradient ranges", BytePacker().put(m_result).take());
+        std::fill(m_result.begin(), m_result.end(), Range());
+        for (const std::string& part : parts) {
+            const auto theirs = ByteUnpacker(part).one<std::vector<Range>>();
+            for (size_t b = 0; b < m_result.size(); ++b)
+                merge(m_result[b], theirs.at(b));
         }
     }
     const std::vector<Range>& result() const override { return m_result; }
@@ -130,7 +148,7 @@ class HistogramWorker final : public ScanWorkerBase {
     const std::vector<Range>& m_ranges;
 };
 
-class CpuHistogramScan final : public HistogramScan {
+class CpuHistogramScan final : public HistogramScan, public stream::Divisible {
   public:
     CpuHistogramScan(Options options, std::vector<Range> ranges)
         : m_options(std::move(options)), m_ranges(std::move(ranges)), m_result(m_ranges.size()) {
@@ -150,6 +168,15 @@ class CpuHistogramScan final : public HistogramScan {
         for (size_t b = 0; b < m_result.size(); ++b)
             for (size_t i = 0; i < m_result[b].size(); ++i)
                 m_result[b][i] += w.counts[b][i];
+    }
+    void exchange(parallel::Ranks& ranks) override {
+        std::vector<int64_t> counts;
+        for (const Histogram& h : m_result)
+            counts.insert(counts.end(), h.begin(), h.end());
+        ranks.add_up("gradient histograms", counts);
+        for (size_t b = 0; b < m_result.size(); ++b)
+            std::copy_n(counts.begin() + static_cast<ptrdiff_t>(b * histogram_bins), histogram_bins,
+                        m_result[b].begin());
     }
     const std::vector<Histogram>& result() const override { return m_result; }
 
@@ -482,7 +509,7 @@ class DiffusionWorker final : public stream::Worker {
     std::vector<HostBuffer<T>> m_sums;
 };
 
-class CpuDiffusion final : public stream::Operation {
+class CpuDiffusion final : public stream::Operation, public stream::Divisible {
   public:
     CpuDiffusion(Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
                  bool with_component, int team)

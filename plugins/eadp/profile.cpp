@@ -2,8 +2,10 @@
 #include "eadp/profile.h"
 
 #include "eadp/gradient.h"
+#include "parallel/ranks.h"
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <numeric>
@@ -26,6 +28,16 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
     const std::vector<Contrast> contrasts(static_cast<size_t>(shape.bands));
     const auto pass = options_of(run, "diffusion", 0, memory);
     DiffusionPlan chosen;
+    const int ranks = pass.ranks > 0 ? pass.ranks : parallel::ranks().size();
+    if (pass.tile_samples <= 0 && ranks > 1) {
+        const auto strips = backend.make_diffusion(options, stages, contrasts, with_component, run.threads);
+        const int64_t lines = std::max((shape.lines + ranks - 1) / ranks, strips->halo());
+        TilePlan plan(shape.samples, shape.lines, shape.samples, lines, strips->halo(), 1);
+        plan.share_among(ranks);
+        const uint64_t bytes = stream::plan_bytes(source, *strips, plan);
+        if (dynamic_cast<const stream::Divisible*>(strips.get()) != nullptr && bytes <= memory)
+            return {plan, false, run.threads, bytes};
+    }
     if (pass.tile_samples <= 0) {
         const auto whole = with_component
                                ? backend.make_whole_diffusion(options, stages, contrasts, run.threads)

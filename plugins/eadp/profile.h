@@ -40,7 +40,8 @@ inline int profile_bands(const Options& options, int components) {
 }
 
 /// The plan of the diffusion pass (of the longest one in the cascade): one tile for the whole scene, worked
-/// on by all threads, when that fits in memory; else tiles with their halo, a thread each.
+/// on by all threads, when that fits in memory; else tiles with their halo, a thread each. Several ranks take
+/// a strip of the scene each, which all threads of the rank work on.
 struct DiffusionPlan {
     TilePlan plan;
     bool whole = false; ///< the scene as one tile

@@ -1,11 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include "sahic/scene_scan.h"
 
+#include "core/byte_pack.h"
+#include "parallel/ranks.h"
+
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string>
 #include <utility>
 
 namespace hsi::sahic {
+namespace {
+
+/// Values of which each rank has some and zero elsewhere: those of all of them, bit by bit.
+template <class T>
+void join(parallel::Ranks& ranks, const std::string& what, std::vector<T>& values) {
+    const std::string whole =
+        ranks.reduce(what, BytePacker().put(values).take(), [](std::string a, const std::string& b) {
+            if (a.size() != b.size()) throw Error("internal: values of another number");
+            for (size_t i = sizeof(uint64_t); i < a.size(); ++i) // behind the number of them
+                a[i] = static_cast<char>(a[i] | b[i]);
+            return a;
+        });
+    values = ByteUnpacker(whole).one<std::vector<T>>();
+}
+
+} // namespace
 
 class SceneScan::ScanWorker final : public stream::Worker {
   public:
@@ -90,6 +112,16 @@ void SceneScan::stop(stream::Worker& worker) {
     m_invalid += w.invalid;
     for (size_t b = 0; b < m_finite.size(); ++b)
         m_finite[b] = m_finite[b] || w.finite[b];
+}
+
+void SceneScan::exchange(parallel::Ranks& ranks) {
+    for (const std::string& one : ranks.all("greatest values", BytePacker().put(m_largest).take()))
+        m_largest = std::max(m_largest, ByteUnpacker(one).one<float>());
+    m_invalid = ranks.sum("invalid pixels", m_invalid);
+    join(ranks, "finite bands", m_finite);
+    join(ranks, "training spectra", m_spectra);
+    join(ranks, "first line", m_first_line);
+    join(ranks, "first sample", m_first_sample);
 }
 
 std::vector<int64_t> SceneScan::tiles(const TilePlan& plan) const {

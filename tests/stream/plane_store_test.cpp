@@ -2,10 +2,13 @@
 #include "stream/plane_store.h"
 
 #include "core/error.h"
+#include "stream/shared.h"
 #include "support/memory_cube.h"
+#include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace hsi::stream {
@@ -38,6 +41,31 @@ TEST(PlaneStore, GivesBackWhatWasPutIn) {
             for (int64_t s = 0; s < 5; ++s)
                 EXPECT_EQ(one.at(0, l, s), cube.at(2, 8 + l, 7 + s));
     }
+}
+
+TEST(PlaneStore, EachRankHasInTheEndWhatAllHaveWritten) {
+    // More than goes into one message, in tiles that the ranks take in turn.
+    auto cube = test::random_scene(1500, 1100, 3, 4);
+    const CubeView<float> all = cube.view();
+    for (const bool in_memory : {true, false})
+        for (const int size : {1, 2, 3})
+            test::on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+                const auto store = store_of(cube.shape, in_memory);
+                const auto sink = store->sink({1, 2, 0});
+                auto* const gathering = dynamic_cast<GatheringSink*>(sink.get());
+                ASSERT_NE(gathering, nullptr);
+                int turn = 0;
+                for (int64_t y = 0; y < 1100; y += 500)
+                    for (int64_t x = 0; x < 1500; x += 700)
+                        if (const Rect part{x, y, std::min<int64_t>(700, 1500 - x),
+                                            std::min<int64_t>(500, 1100 - y)};
+                            turn++ % ranks.size() == ranks.rank())
+                            sink->write(part, all.cut(part.x, part.y, part.w, part.h));
+                gathering->gather(ranks);
+                test::Cube back(1500, 1100, 3);
+                store->source({1, 2, 0})->open_reader()->read({0, 0, 1500, 1100}, back.view());
+                EXPECT_TRUE(test::identical(back, cube)) << ranks.rank() << " of " << size;
+            });
 }
 
 TEST(PlaneStore, ShowsNeighbouringPlanesWhereTheyLie) {
