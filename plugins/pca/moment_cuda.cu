@@ -144,6 +144,8 @@ class CudaMoments final : public stream::MomentScan {
     void stop(stream::Worker& worker) override {
         merge_moments(static_cast<const MomentWorker&>(worker).sums);
     }
+    /// A rank that keeps the scene wants all of it.
+    bool divides() const override { return m_scene == nullptr; }
 
   private:
     const std::vector<CudaDevice> m_devices;
