@@ -2,12 +2,10 @@
 #include "pca/moment_cuda_kernels.cuh"
 
 #include "cuda/check.h"
-#include "pca/pca_cuda_blocks.cuh"
+#include "pca/pca_cuda_panels.cuh"
 
 namespace hsi::pca::gpu {
 namespace {
-
-constexpr int threads = 256;
 
 // A block of threads a band of a statistics block.
 __global__ void moment_sums_kernel(TileView tile, const uint8_t* __restrict__ valid, MomentResults out) {
@@ -15,10 +13,10 @@ __global__ void moment_sums_kernel(TileView tile, const uint8_t* __restrict__ va
               band = static_cast<int>(blockIdx.x) % tile.bands;
     const Block block = block_of(tile, index);
     const float* const in = tile.data + static_cast<size_t>(band) * tile.band_stride;
-    const int pixels = block.w * block.h, step = static_cast<int>(blockDim.x);
+    const int pixels = block.w * block.h, stride = static_cast<int>(blockDim.x);
     double total = 0;
     int is_finite = 0, is_valid = 0, is_pair = 0;
-    for (int i = static_cast<int>(threadIdx.x); i < pixels; i += step) {
+    for (int i = static_cast<int>(threadIdx.x); i < pixels; i += stride) {
         const int column = i % block.w, x = block.x + column, y = block.y + i / block.w;
         const float v = in[static_cast<size_t>(y) * tile.line_stride + x];
         is_finite += isfinite(v);
@@ -35,7 +33,7 @@ __global__ void moment_sums_kernel(TileView tile, const uint8_t* __restrict__ va
     is_pair = block_total(is_pair);
     const float centre = is_valid > 0 ? static_cast<float>(total / is_valid) : 0.0f;
     double rest = 0;
-    for (int i = static_cast<int>(threadIdx.x); i < pixels; i += step) {
+    for (int i = static_cast<int>(threadIdx.x); i < pixels; i += stride) {
         const int x = block.x + i % block.w, y = block.y + i / block.w;
         if (valid[static_cast<size_t>(y) * tile.w + x])
             rest += static_cast<double>(in[static_cast<size_t>(y) * tile.line_stride + x]) -
@@ -56,68 +54,7 @@ __global__ void moment_sums_kernel(TileView tile, const uint8_t* __restrict__ va
 
 // --- products
 
-constexpr int panel = 64;        ///< bands on either side of one block of threads
-constexpr int step = 32;         ///< pixels in shared memory at a time
 constexpr int pitch = panel + 2; ///< keeps pairs aligned, and what half a warp stores in different banks
-constexpr int loads = panel * step / threads;
-
-/// Loads `step` pixels of a panel's bands: thread t takes pixels t % 8 + 8 g of the bands 4 (t / 32) +
-/// (t / 8) % 4 + 32 h; zero where invalid or outside. differences: of the pixel's right neighbour and itself;
-/// else of the pixel and its band's centre.
-template <bool differences>
-struct PanelLoader {
-    const TileView& tile;
-    const uint8_t* valid;
-    const Block& block;
-    const float* centre;
-    int first_band;
-
-    __device__ int band(int h) const {
-        return first_band + 32 * h + static_cast<int>(threadIdx.x) / 32 * 4 +
-               static_cast<int>(threadIdx.x) / 8 % 4;
-    }
-    __device__ void load(int first, double (&out)[loads]) const {
-#pragma unroll
-        for (int g = 0; g < step / 8; ++g) {
-            const int i = first + 8 * g + static_cast<int>(threadIdx.x) % 8;
-            const int column = i % block.w, x = block.x + column, y = block.y + i / block.w;
-            const size_t pixel = static_cast<size_t>(y) * tile.w + x,
-                         at = static_cast<size_t>(y) * tile.line_stride + x;
-            bool in = i < block.w * block.h && valid[pixel] != 0;
-            if (differences) in = in && column + 1 < block.w && valid[pixel + 1] != 0;
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                const int b = band(h);
-                double v = 0;
-                if (in && b < tile.bands) {
-                    const float* const value = tile.data + static_cast<size_t>(b) * tile.band_stride + at;
-                    v = differences
-                            ? static_cast<double>(__ldg(value + 1)) - static_cast<double>(__ldg(value))
-                            : static_cast<double>(__ldg(value)) - static_cast<double>(centre[b]);
-                }
-                out[2 * g + h] = v;
-            }
-        }
-    }
-    __device__ void store(const double (&values)[loads], double (*rows)[pitch]) const {
-#pragma unroll
-        for (int g = 0; g < step / 8; ++g)
-#pragma unroll
-            for (int h = 0; h < 2; ++h)
-                rows[8 * g + static_cast<int>(threadIdx.x) % 8][band(h) - first_band] = values[2 * g + h];
-    }
-};
-
-/// A pair of panels on or below the diagonal.
-struct PanelPair {
-    int row, column;
-};
-__device__ PanelPair panel_pair(int number) {
-    PanelPair pair{0, number};
-    while (pair.column > pair.row)
-        pair.column -= ++pair.row;
-    return pair;
-}
 
 /// Entry i of a thread's four rows (or columns) of a panel: neighbours in twos, which half a warp loads from
 /// different banks.
@@ -129,11 +66,11 @@ template <bool differences>
 __device__ void multiply(const TileView& tile, const uint8_t* valid, const Block& block, const float* centre,
                          PanelPair pair, double (*rows)[pitch], double (*columns)[pitch],
                          double* __restrict__ out) {
-    const PanelLoader<differences> a{tile, valid, block, centre, pair.row * panel},
+    const PanelLoader<double, pitch, differences> a{tile, valid, block, centre, pair.row * panel},
         b{tile, valid, block, centre, pair.column * panel};
     const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
     double sum[4][4] = {};
-    double next_a[loads], next_b[loads];
+    typename PanelLoader<double, pitch, differences>::Values next_a, next_b;
     const int pixels = block.w * block.h;
     a.load(0, next_a);
     b.load(0, next_b);
@@ -194,7 +131,7 @@ void launch_moments(const TileView& tile, const uint8_t* valid, const MomentResu
     const auto blocks = static_cast<unsigned>(block_count(tile));
     moment_sums_kernel<<<blocks* static_cast<unsigned>(tile.bands), threads, 0, stream>>>(tile, valid, out);
     HSI_CUDA_LAUNCHED("moment_sums_kernel");
-    const int panels = (tile.bands + panel - 1) / panel, pairs = panels * (panels + 1) / 2;
+    const int pairs = panel_pairs(tile.bands);
     moment_products_kernel<<<dim3(blocks * static_cast<unsigned>(pairs), 2), threads, 0, stream>>>(
         tile, valid, pairs, out);
     HSI_CUDA_LAUNCHED("moment_products_kernel");

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "cuda/check.h"
-#include "pca/pca_cuda_blocks.cuh"
 #include "pca/pca_cuda_kernels.cuh"
+#include "pca/pca_cuda_panels.cuh"
 
 #include <cmath>
 
 namespace hsi::pca::gpu {
 namespace {
-
-constexpr int threads = 256;
 
 unsigned blocks_for(size_t n) { return static_cast<unsigned>((n + threads - 1) / threads); }
 
@@ -61,68 +59,24 @@ __global__ void block_sums_kernel(TileView tile, const uint8_t* __restrict__ val
 
 // --- products of centred bands
 
-constexpr int panel = 64;         ///< bands on either side of one block of threads
-constexpr int step = 32;          ///< pixels in shared memory at a time
 constexpr int batch_pixels = 512; ///< added up in single precision before they join the double
 constexpr int pitch = panel + 4;  ///< keeps rows aligned, and what a warp stores in different banks
-constexpr int loads = panel * step / threads;
-
-/// Loads `step` pixels of a panel's bands, less their centres: thread t takes pixels t % 8 + 8 g of the bands
-/// 4 (t / 32) + (t / 8) % 4 + 32 h; zero where invalid or outside.
-struct PanelLoader {
-    const TileView& tile;
-    const uint8_t* valid;
-    const Block& block;
-    const float* centre;
-    int first_band;
-
-    __device__ int band(int h) const {
-        return first_band + 32 * h + static_cast<int>(threadIdx.x) / 32 * 4 +
-               static_cast<int>(threadIdx.x) / 8 % 4;
-    }
-    __device__ void load(int first, float (&out)[loads]) const {
-#pragma unroll
-        for (int g = 0; g < step / 8; ++g) {
-            const int i = first + 8 * g + static_cast<int>(threadIdx.x) % 8;
-            const int x = block.x + i % block.w, y = block.y + i / block.w;
-            const bool in = i < block.w * block.h && valid[y * tile.w + x] != 0;
-            const size_t at = static_cast<size_t>(y) * tile.line_stride + x;
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                const int b = band(h);
-                out[2 * g + h] =
-                    in && b < tile.bands
-                        ? __ldg(tile.data + static_cast<size_t>(b) * tile.band_stride + at) - centre[b]
-                        : 0.0f;
-            }
-        }
-    }
-    __device__ void store(const float (&values)[loads], float (*rows)[pitch]) const {
-#pragma unroll
-        for (int g = 0; g < step / 8; ++g)
-#pragma unroll
-            for (int h = 0; h < 2; ++h)
-                rows[8 * g + static_cast<int>(threadIdx.x) % 8][band(h) - first_band] = values[2 * g + h];
-    }
-};
 
 /// A pair of panels on or below the diagonal and a statistics block for each block of threads, 4 x 4 entries
 /// a thread. The pixels of a block are taken in one order, whatever the tile that it came in.
 __global__ void __launch_bounds__(threads)
     scatter_kernel(TileView tile, const uint8_t* __restrict__ valid, int pairs, BlockResults out) {
     __shared__ __align__(16) float rows[step][pitch], columns[step][pitch];
-    int row_panel = 0, column_panel = static_cast<int>(blockIdx.x) % pairs;
-    while (column_panel > row_panel)
-        column_panel -= ++row_panel;
+    const PanelPair pair = panel_pair(static_cast<int>(blockIdx.x) % pairs);
     const int index = static_cast<int>(blockIdx.x) / pairs;
     const Block block = block_of(tile, index);
     const float* const centre = out.centre + index * tile.bands;
-    const PanelLoader a{tile, valid, block, centre, row_panel * panel},
-        b{tile, valid, block, centre, column_panel * panel};
+    const PanelLoader<float, pitch, false> a{tile, valid, block, centre, pair.row * panel},
+        b{tile, valid, block, centre, pair.column * panel};
     const int tx = static_cast<int>(threadIdx.x) % 16, ty = static_cast<int>(threadIdx.x) / 16;
     double total[4][4] = {};
     float sum[4][4] = {};
-    float next_a[loads], next_b[loads];
+    PanelLoader<float, pitch, false>::Values next_a, next_b;
     const int pixels = block.w * block.h;
     a.load(0, next_a);
     b.load(0, next_b);
@@ -158,7 +112,7 @@ __global__ void __launch_bounds__(threads)
     double* const scatter = out.scatter + static_cast<size_t>(index) * tile.bands * tile.bands;
     for (int i = 0; i < 4; ++i)
         for (int j = 0; j < 4; ++j) {
-            const int r = row_panel * panel + 4 * ty + i, c = column_panel * panel + 4 * tx + j;
+            const int r = pair.row * panel + 4 * ty + i, c = pair.column * panel + 4 * tx + j;
             if (r < tile.bands && c < tile.bands)
                 scatter[static_cast<size_t>(r) * tile.bands + c] = total[i][j];
         }
@@ -216,7 +170,7 @@ void launch_covariance(const TileView& tile, const uint8_t* valid, const BlockRe
     const auto blocks = static_cast<unsigned>(block_count(tile));
     block_sums_kernel<<<blocks* static_cast<unsigned>(tile.bands), threads, 0, stream>>>(tile, valid, out);
     HSI_CUDA_LAUNCHED("block_sums_kernel");
-    const int panels = (tile.bands + panel - 1) / panel, pairs = panels * (panels + 1) / 2;
+    const int pairs = panel_pairs(tile.bands);
     scatter_kernel<<<blocks* static_cast<unsigned>(pairs), threads, 0, stream>>>(tile, valid, pairs, out);
     HSI_CUDA_LAUNCHED("scatter_kernel");
 }
