@@ -1,4 +1,9 @@
 # SPDX-License-Identifier: MIT
+# What stands in a test is compiled more often than it runs; what it tests is optimised all the same.
+function(hsi_optimise_as_test target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endfunction()
+
 # hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp]): a GoogleTest executable from
 # tests/core/tile_plan_test.cpp; every TEST is a ctest case (under sanitizers the executable is one: to start it for every
 # TEST would take longer than the tests).
@@ -10,6 +15,7 @@ function(hsi_test path)
   target_link_libraries(${name} PRIVATE hsi_warnings hsi_test_support ${ARG_DEPENDS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  hsi_optimise_as_test(${name})
   hsi_precompile(${name})
   set(properties TIMEOUT 300)
   if(ARG_LABELS)

@@ -40,16 +40,11 @@ build_jobs() {
     if [ "$memory" -lt "$cores" ]; then echo "$memory"; else echo "$cores"; fi
 }
 
-# build_preset PRESET [cmake options] [-- targets]: configures and builds into build/PRESET.
-# Further cmake options come from the environment variable HSI_CMAKE_OPTIONS.
-build_preset() {
+# configure_preset PRESET [cmake options]: build/PRESET as this machine can build it. Further cmake options come from the
+# environment variable HSI_CMAKE_OPTIONS.
+configure_preset() {
     local preset=$1 nvcc options=()
     shift
-    while [ $# -gt 0 ] && [ "$1" != "--" ]; do
-        options+=("$1")
-        shift
-    done
-    if [ "${1:-}" = "--" ]; then shift; fi
     if command -v ccache >/dev/null; then
         options+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_CUDA_COMPILER_LAUNCHER=ccache)
     fi
@@ -57,6 +52,18 @@ build_preset() {
         options+=("-DCMAKE_CUDA_COMPILER=$nvcc")
     fi
     # shellcheck disable=SC2086  # a list of options, meant to be split
-    cmake --preset "$preset" "${options[@]}" ${HSI_CMAKE_OPTIONS:-}
+    cmake --preset "$preset" "$@" "${options[@]}" ${HSI_CMAKE_OPTIONS:-}
+}
+
+# build_preset PRESET [cmake options] [-- targets]: configures and builds into build/PRESET.
+build_preset() {
+    local preset=$1 options=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != "--" ]; do
+        options+=("$1")
+        shift
+    done
+    if [ "${1:-}" = "--" ]; then shift; fi
+    configure_preset "$preset" "${options[@]}"
     cmake --build --preset "$preset" --parallel "$(build_jobs)" ${1:+--target "$@"}
 }
