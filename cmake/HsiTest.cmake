@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
+option(HSI_TEST_BY_CASE "Let ctest count and run every TEST of an executable by itself" ON)
+
 # What stands in a test is compiled more often than it runs; what it tests is optimised all the same.
 function(hsi_optimise_as_test target)
   target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
 endfunction()
 
 # hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp]): a GoogleTest executable from
-# tests/core/tile_plan_test.cpp; every TEST is a ctest case (under sanitizers the executable is one: to start it for every
-# TEST would take longer than the tests).
+# tests/core/tile_plan_test.cpp; every TEST is a ctest case, or, without HSI_TEST_BY_CASE, the executable is one: to start
+# it for every TEST takes a minute in all, and under sanitizers longer than the tests.
 # The environment variable HSI_SIMD chooses the instruction set that its kernels run in (tests/support).
 function(hsi_test path)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LABELS;SOURCES" ${ARGN})
@@ -21,7 +23,7 @@ function(hsi_test path)
   if(ARG_LABELS)
     list(APPEND properties LABELS "${ARG_LABELS}")
   endif()
-  if(HSI_SANITIZE)
+  if(HSI_SANITIZE OR NOT HSI_TEST_BY_CASE)
     add_test(NAME ${path} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${path} PROPERTIES ${properties} TIMEOUT 900)
     return()

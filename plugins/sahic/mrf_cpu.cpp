@@ -24,7 +24,8 @@ namespace {
 
 constexpr int64_t reach = 20;
 constexpr int64_t block_lines = 16, group = 4; ///< lines of a unit of work; lines of an FFT
-constexpr int64_t panel = 128;                 ///< frequencies of a unit of the recursive filter
+constexpr int64_t panel = 128;                 ///< most frequencies of a unit of the recursive filter
+constexpr int64_t panel_bytes = 1 << 20;       ///< of a unit, which is gone through forwards and back again
 
 int64_t stride_of(int64_t samples) { return (samples + 15) / 16 * 16 + 32; }
 constexpr int64_t margin = 16; ///< floats before the first sample of temporary rows
@@ -44,8 +45,10 @@ class CpuSolver final : public MrfSolver {
         const int64_t stride = stride_of(limits.samples);
         const auto plane = static_cast<size_t>(limits.lines * stride + 16);
         const auto planes = static_cast<size_t>(limits.classes) * plane;
-        for (auto* b : {&m_p, &m_q, &m_d1, &m_t, &m_d4, &m_v4, &m_dh[0], &m_dh[1], &m_dv[0], &m_dv[1]})
+        for (auto* b : {&m_p, &m_q, &m_d1, &m_t, &m_d4, &m_v4, &m_dh, &m_dv})
             *b = HostBuffer<float>(planes);
+        for (auto& b : m_last)
+            b = HostBuffer<float>(static_cast<size_t>(limits.classes * last_floats(limits.lines, stride)));
         for (auto* b : {&m_e, &m_d3, &m_threshold, &m_h_exists, &m_h_counts, &m_v_exists, &m_v_counts,
                         &m_valid, &m_fixed})
             *b = HostBuffer<float>(plane);
@@ -56,6 +59,11 @@ class CpuSolver final : public MrfSolver {
             s.resize(scratch_floats(limits));
     }
 
+    /// D5 of the last lines of all blocks of a class, horizontal and vertical.
+    static int64_t last_floats(int64_t lines, int64_t stride) {
+        return (lines + block_lines - 1) / block_lines * 2 * stride;
+    }
+
     static uint64_t scratch_floats(const MrfLimits& l) {
         const int64_t stride = stride_of(l.samples), n = FftPlan::good_size(l.samples + 2 * reach);
         return static_cast<uint64_t>((8 + block_lines) * stride + 2 * group * n + 4 * group * n +
@@ -63,10 +71,11 @@ class CpuSolver final : public MrfSolver {
     }
 
     static uint64_t bytes(const MrfLimits& l) {
-        const int64_t plane = l.lines * stride_of(l.samples) + 16;
+        const int64_t stride = stride_of(l.samples), plane = l.lines * stride + 16;
         const int64_t n = FftPlan::good_size(l.samples + 2 * reach);
-        return static_cast<uint64_t>(4 *
-                                     (plane * (10 * l.classes + 9) + (l.classes + 1) / 2 * 2 * l.lines * n));
+        return static_cast<uint64_t>(4 * (plane * (8 * l.classes + 9) +
+                                          2 * l.classes * last_floats(l.lines, stride) +
+                                          (l.classes + 1) / 2 * 2 * l.lines * n));
     }
 
     MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) override {
@@ -90,7 +99,7 @@ class CpuSolver final : public MrfSolver {
             side = 1 - side;
             if (progress) progress(static_cast<double>(it + 1) / m_options.iterations);
         }
-        const MrfResiduals residuals = finish(problem, q, side);
+        const MrfResiduals residuals = finish(problem, q);
         copy_out(q);
         return residuals;
     }
@@ -108,7 +117,10 @@ class CpuSolver final : public MrfSolver {
         m_pairs = (m_classes + 1) / 2;
         m_groups = (m_lines + group - 1) / group;
         m_n = FftPlan::good_size(m_samples + 2 * reach);
-        m_panels = (m_n + panel - 1) / panel;
+        m_panel = panel;
+        while (m_panel > 32 && m_panel * m_lines * static_cast<int64_t>(sizeof(float)) > panel_bytes)
+            m_panel /= 2;
+        m_panels = (m_n + m_panel - 1) / m_panel;
         if (m_plan.n != m_n) {
             m_plan = FftPlan(m_n);
             m_pole.resize(static_cast<size_t>(m_n));
@@ -124,6 +136,8 @@ class CpuSolver final : public MrfSolver {
             }
         }
         m_row_fixed.assign(static_cast<size_t>(m_lines), 0);
+        for (auto& b : m_last)
+            std::fill_n(b.data(), m_classes * last_floats(m_lines, m_stride), 0.0f);
         m_team.run(m_lines, [&](int64_t y, int) { start_line(p, y); });
     }
 
@@ -161,20 +175,26 @@ class CpuSolver final : public MrfSolver {
             std::fill(p_row + m_samples, p_row + m_stride, 0.0f);
             for (const auto* b : {&m_q, &m_t, &m_v4})
                 std::copy_n(p_row, m_stride, plane(*b, k) + to);
-            for (const auto* b : {&m_d1, &m_d4, &m_dh[0], &m_dh[1], &m_dv[0], &m_dv[1]})
+            for (const auto* b : {&m_d1, &m_d4, &m_dh, &m_dv})
                 std::fill_n(plane(*b, k) + to, m_stride, 0.0f);
         }
     }
 
-    EdgeRow edge_row(int k, int64_t y, int side) const {
+    /// D5 of a block's last line after the step before, since the block itself may be further: horizontal,
+    /// and a stride behind it vertical.
+    float* last_of(int side, int k, int64_t block) const {
+        return m_last[side].data() + k * last_floats(m_lines, m_stride) + block * 2 * m_stride;
+    }
+
+    EdgeRow edge_row(int k, int64_t y) const {
         EdgeRow r;
         const int64_t at = y * m_stride;
         r.samples = m_samples;
         r.v4 = plane(m_v4, k) + at;
         // Beyond the last line: anything, where the difference does not exist.
         r.v4_below = plane(m_v4, k) + (y + 1 < m_lines ? y + 1 : 0) * m_stride;
-        r.dh_old = plane(m_dh[static_cast<size_t>(side)], k) + at;
-        r.dv_old = plane(m_dv[static_cast<size_t>(side)], k) + at;
+        r.dh_old = plane(m_dh, k) + at;
+        r.dv_old = plane(m_dv, k) + at;
         r.threshold = m_threshold.data() + at;
         r.h_exists = m_h_exists.data() + at;
         r.h_counts = m_h_counts.data() + at;
@@ -188,13 +208,17 @@ class CpuSolver final : public MrfSolver {
         const int64_t y1 = std::min(y0 + block_lines, m_lines);
         float* sum = scratch; // [line][stride]
         float* wh = sum + block_lines * m_stride + margin;
-        float* wv[2] = {wh + m_stride + margin, wh + 2 * (m_stride + margin)};
-        float* unused = wv[1] + m_stride + margin;
-        float* rows = unused + m_stride + margin; // [2][group][n]
-        float* x = rows + 2 * group * m_n;        // [4][group n]: re, im and scratch
+        float* whole = wh + m_stride + margin;
+        float* wv[2][2]; // of a pair's classes: of a line and of the one above it
+        for (int i = 0; i < 4; ++i)
+            wv[i / 2][i % 2] = whole + (i + 1) * (m_stride + margin);
+        float* rows = wv[1][1] + m_stride + margin; // [2][group][n]
+        float* x = rows + 2 * group * m_n;          // [4][group n]: re, im and scratch
         std::fill_n(sum, block_lines * m_stride, 0.0f);
         const auto edges = m_options.anisotropic ? m_simd.edges_anisotropic : m_simd.edges_isotropic;
         for (int pair = 0; pair < m_pairs; ++pair) {
+            for (int part = 0; part < 2 && 2 * pair + part < m_classes; ++part)
+                above(2 * pair + part, y0, first, side, edges, whole, wv[part][1]);
             for (int64_t y = y0; y < y1; y += group) {
                 for (int part = 0; part < 2; ++part) {
                     const int k = 2 * pair + part;
@@ -204,17 +228,20 @@ class CpuSolver final : public MrfSolver {
                         std::fill_n(mine, group * m_n, 0.0f);
                         continue;
                     }
-                    int turn = 0;
-                    above(k, y, first, side, edges, unused, wv[turn]);
                     for (int64_t line = y; line < y + lines; ++line) {
-                        line_of(k, line, first, side, edges, wh, wv[1 - turn], wv[turn],
+                        const int64_t turn = (line - y0) % 2;
+                        line_of(k, line, first, edges, wh, wv[part][turn], wv[part][1 - turn], whole,
                                 sum + (line - y0) * m_stride, mine + (line - y) * m_n);
-                        turn = 1 - turn;
                     }
                     std::fill_n(mine + lines * m_n, (group - lines) * m_n, 0.0f);
                 }
                 transform(pair, y, rows, x);
             }
+        }
+        for (int k = 0; k < m_classes; ++k) {
+            float* last = last_of(1 - side, k, y0 / block_lines);
+            std::copy_n(plane(m_dh, k) + (y1 - 1) * m_stride, m_stride, last);
+            std::copy_n(plane(m_dv, k) + (y1 - 1) * m_stride, m_stride, last + m_stride);
         }
         const float share = 1.0f / static_cast<float>(m_classes);
         for (int64_t y = y0; y < y1; ++y)
@@ -222,29 +249,33 @@ class CpuSolver final : public MrfSolver {
                         m_e.data() + y * m_stride);
     }
 
-    /// w of the line above line y.
+    /// w of the line above line y, a block's first.
     void above(int k, int64_t y, bool first, int side, void (*edges)(const EdgeRow&), float* unused,
                float* wv) {
         if (first || (y == 0 && !m_problem->periodic)) {
             std::fill_n(wv, m_stride, 0.0f);
             return;
         }
-        EdgeRow r = edge_row(k, y > 0 ? y - 1 : m_lines - 1, side);
+        const int64_t line = y > 0 ? y - 1 : m_lines - 1;
+        EdgeRow r = edge_row(k, line);
+        r.dh_old = last_of(side, k, line / block_lines);
+        r.dv_old = r.dh_old + m_stride;
         r.wh = unused;
         r.wv = wv;
         edges(r);
     }
 
-    void line_of(int k, int64_t y, bool first, int side, void (*edges)(const EdgeRow&), float* wh, float* wv,
-                 const float* wv_above, float* sum, float* rhs) {
+    /// whole: a row of scratch.
+    void line_of(int k, int64_t y, bool first, void (*edges)(const EdgeRow&), float* wh, float* wv,
+                 const float* wv_above, float* whole, float* sum, float* rhs) {
         const int64_t at = y * m_stride;
         if (first) { // V5 = 0 and D5 = 0
             std::fill_n(wh - margin, m_stride + margin, 0.0f);
             std::fill_n(wv, m_stride, 0.0f);
         } else {
-            EdgeRow r = edge_row(k, y, side);
-            r.dh = plane(m_dh[static_cast<size_t>(1 - side)], k) + at;
-            r.dv = plane(m_dv[static_cast<size_t>(1 - side)], k) + at;
+            EdgeRow r = edge_row(k, y);
+            r.dh = plane(m_dh, k) + at;
+            r.dv = plane(m_dv, k) + at;
             r.wh = wh;
             r.wv = wv;
             edges(r);
@@ -266,7 +297,6 @@ class CpuSolver final : public MrfSolver {
         p.d1 = plane(m_d1, k) + at;
         p.t = plane(m_t, k) + at;
         p.d4 = plane(m_d4, k) + at;
-        float* whole = wh + 2 * (m_stride + margin) + m_stride + margin; // `unused` of update()
         p.rhs = whole;
         p.sum = sum;
         m_simd.pixels(p);
@@ -309,7 +339,7 @@ class CpuSolver final : public MrfSolver {
 
     /// The tridiagonal systems of one panel of frequencies of one part (re or im) of one pair.
     void filter(int64_t unit, float* scratch) {
-        const int64_t first = unit % m_panels * panel, count = std::min(panel, m_n - first);
+        const int64_t first = unit % m_panels * m_panel, count = std::min(m_panel, m_n - first);
         const int64_t plane_of = unit / m_panels;
         float* f = m_f.data() + plane_of * m_lines * m_n + first;
         const float *z = m_pole.data() + first, *gain = m_gain.data() + first,
@@ -373,14 +403,14 @@ class CpuSolver final : public MrfSolver {
     }
 
     /// Residuals after the last step; `before` holds q of the step before.
-    MrfResiduals finish(const MrfProblem& p, const float* before, int side) {
+    MrfResiduals finish(const MrfProblem& p, const float* before) {
         std::vector<MrfResiduals> by_line(static_cast<size_t>(m_lines));
         const Rect& core = p.core;
         m_team.run(core.h, [&](int64_t unit, int) {
             const int64_t y = core.y + unit;
             MrfResiduals& r = by_line[static_cast<size_t>(y)];
             for (int k = 0; k < m_classes; ++k)
-                line_residuals(k, y, core, before, side, r);
+                line_residuals(k, y, core, before, r);
         });
         MrfResiduals total;
         for (const auto& r : by_line)
@@ -389,12 +419,10 @@ class CpuSolver final : public MrfSolver {
         return total;
     }
 
-    void line_residuals(int k, int64_t y, const Rect& core, const float* before, int side,
-                        MrfResiduals& r) const {
+    void line_residuals(int k, int64_t y, const Rect& core, const float* before, MrfResiduals& r) const {
         const int64_t at = y * m_stride;
         const float *q = plane(m_q, k), *v4 = plane(m_v4, k);
-        const float *dh = plane(m_dh[static_cast<size_t>(side)], k),
-                    *dv = plane(m_dv[static_cast<size_t>(side)], k);
+        const float *dh = plane(m_dh, k), *dv = plane(m_dv, k);
         const double mu = m_options.mu;
         const auto square = [](double x) { return x * x; };
         for (int64_t x = core.x; x < core.right(); ++x) {
@@ -446,8 +474,9 @@ class CpuSolver final : public MrfSolver {
     const MrfProblem* m_problem = nullptr;
     int m_classes = 0;
     int64_t m_pairs = 0, m_lines = 0, m_samples = 0, m_stride = 0, m_plane = 0, m_groups = 0, m_n = 0,
-            m_panels = 0;
-    HostBuffer<float> m_p, m_q, m_d1, m_t, m_d4, m_v4, m_dh[2], m_dv[2]; ///< [class][line][stride]
+            m_panels = 0, m_panel = panel;
+    HostBuffer<float> m_p, m_q, m_d1, m_t, m_d4, m_v4, m_dh, m_dv; ///< [class][line][stride]
+    HostBuffer<float> m_last[2];                                   ///< by turns, see last_of()
     HostBuffer<float> m_e, m_d3, m_threshold, m_h_exists, m_h_counts, m_v_exists, m_v_counts, m_valid,
         m_fixed;
     HostBuffer<float> m_f; ///< [pair][re, im][line][n]

@@ -222,10 +222,13 @@ TEST_P(WrongCommandLine, EndsWithTwoAndNamesTheOption) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, WrongCommandLine,
-    testing::Values(
-        Wrong{{}, "src is missing"}, Wrong{{"a"}, "dst is missing"},
-        Wrong{{"a", "b", "c"}, "unexpected argument: c"}, Wrong{{"", "b"}, "src is empty"},
-        Wrong{{"a", ""}, "dst is empty"}, Wrong{{"a", "b", "-nosuch"}, "unknown option '-nosuch'"},
+    testing::ValuesIn(std::vector<Wrong>{
+        Wrong{{}, "src is missing"},
+        Wrong{{"a"}, "dst is missing"},
+        Wrong{{"a", "b", "c"}, "unexpected argument: c"},
+        Wrong{{"", "b"}, "src is empty"},
+        Wrong{{"a", ""}, "dst is empty"},
+        Wrong{{"a", "b", "-nosuch"}, "unknown option '-nosuch'"},
         Wrong{{"a", "b", "-ws", "65"}, "-ws: '65' is not a whole number from 3 to 63"},
         Wrong{{"a", "b", "--ws", "five"}, "-ws: 'five' is not a whole number from 3 to 63"},
         Wrong{{"a", "b", "-times", "1,x"}, "-times: 'x' is not a whole number"},
@@ -259,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
         Wrong{{"a", "b", "-tile", "8", "0"}, "-tile: '0' is not a tile size: a whole number from 1 on"},
         Wrong{{"a", "b", "-report", "b"}, "-report and dst name the same file, 'b'"},
         Wrong{{"a", "b", "-report", "a"}, "-report 'a' would overwrite src"},
-        Wrong{{"a", "b", "--config"}, "--config: KEY and VALUE are missing"}));
+        Wrong{{"a", "b", "--config"}, "--config: KEY and VALUE are missing"}}));
 
 TEST(Checker, RunsBeforeTheBody) {
     const Outcome outcome = call({"a", "b"}, {}, [](const CommonOptions& o) {
