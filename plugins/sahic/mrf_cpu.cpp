@@ -14,6 +14,7 @@
 #include "sahic/sahic.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <numbers>
@@ -117,6 +118,10 @@ class CpuSolver final : public MrfSolver {
         m_pairs = (m_classes + 1) / 2;
         m_groups = (m_lines + group - 1) / group;
         m_n = FftPlan::good_size(m_samples + 2 * reach);
+        for (int64_t i = 0; i < reach; ++i) {
+            m_before[static_cast<size_t>(i)] = beyond(i - reach, m_samples, p.periodic);
+            m_behind[static_cast<size_t>(i)] = beyond(m_samples + i, m_samples, p.periodic);
+        }
         m_panel = panel;
         while (m_panel > 32 && m_panel * m_lines * static_cast<int64_t>(sizeof(float)) > panel_bytes)
             m_panel /= 2;
@@ -300,15 +305,14 @@ class CpuSolver final : public MrfSolver {
         p.rhs = whole;
         p.sum = sum;
         m_simd.pixels(p);
-        // The line, continued on both sides.
-        std::copy_n(whole, m_samples, rhs + reach);
-        for (int64_t i = 0; i < reach; ++i)
-            rhs[i] = whole[beyond(i - reach, m_samples, m_problem->periodic)];
-        const int64_t end = reach + m_samples;
-        for (int64_t i = end; i < m_n; ++i)
-            // Right of `reach` values more, whatever lies there is out of reach of the line; the left
-            // continuation begins where the last value ends.
-            rhs[i] = i < end + reach ? whole[beyond(i - reach, m_samples, m_problem->periodic)] : 0.0f;
+        // The line, continued on both sides. Right of `reach` values more, whatever lies there is out of
+        // reach of the line; the left continuation begins where the last value ends.
+        float* const end = std::copy_n(whole, m_samples, rhs + reach);
+        for (size_t i = 0; i < reach; ++i) {
+            rhs[i] = whole[m_before[i]];
+            end[i] = whole[m_behind[i]];
+        }
+        std::fill(end + reach, rhs + m_n, 0.0f);
     }
 
     float* spectrum(int64_t pair, int part, int64_t y) const {
@@ -482,6 +486,7 @@ class CpuSolver final : public MrfSolver {
     HostBuffer<float> m_f; ///< [pair][re, im][line][n]
     FftPlan m_plan{16};
     std::vector<float> m_pole, m_gain, m_steady;
+    std::array<int64_t, reach> m_before{}, m_behind{}; ///< which samples continue a line on either side
     std::vector<char> m_row_fixed;
     std::vector<std::vector<float>> m_scratch;
 };
