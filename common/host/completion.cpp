@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <memory>
 
 namespace hsi::host {
 namespace {
@@ -137,8 +136,7 @@ Words pairs_of(GDALDriver* driver, const char* list_name, const std::string& typ
     Words pairs;
     const char* const list = driver != nullptr ? driver->GetMetadataItem(list_name) : nullptr;
     if (list == nullptr) return pairs;
-    const std::unique_ptr<CPLXMLNode, decltype(&CPLDestroyXMLNode)> xml(CPLParseXMLString(list),
-                                                                        &CPLDestroyXMLNode);
+    const CPLXMLTreeCloser xml(CPLParseXMLString(list));
     if (!xml) return pairs;
     const size_t equal = typed.find('=');
     for (const CPLXMLNode* option = xml->psChild; option != nullptr; option = option->psNext) {

@@ -16,13 +16,11 @@
 namespace hsi::raster {
 namespace {
 
-using XmlTree = std::unique_ptr<CPLXMLNode, void (*)(CPLXMLNode*)>;
-
 constexpr const char* xml_suffix = "METADATA.XML"; ///< of the file's name, in any case of letters
 
-XmlTree parse(const std::string& path) {
+CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
-    XmlTree tree(CPLParseXMLFile(path.c_str()), CPLDestroyXMLNode);
+    CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
     if (tree) CPLStripXMLNamespace(tree.get(), nullptr, TRUE);
     return tree;
 }
@@ -74,7 +72,7 @@ std::string image_of(CPLXMLNode* tree, const std::string& xml) {
 } // namespace
 
 std::optional<Product> read_metadata_xml(const std::string& xml, const std::string& image) {
-    const XmlTree tree = parse(xml);
+    const CPLXMLTreeCloser tree = parse(xml);
     CPLXMLNode* const bands = tree ? find(tree.get(), "bandCharacterisation") : nullptr;
     if (bands == nullptr) return std::nullopt;
     Product product;

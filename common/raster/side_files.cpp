@@ -27,7 +27,6 @@ struct Closer {
     void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
 };
 using Dataset = std::unique_ptr<GDALDataset, Closer>;
-using XmlTree = std::unique_ptr<CPLXMLNode, void (*)(CPLXMLNode*)>;
 
 Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
     return Dataset(GDALDataset::FromHandle(
@@ -73,7 +72,7 @@ class Collector {
         }
         if (!EQUAL(driver.c_str(), "VRT")) return;
         CSLConstList const xml = dataset->GetMetadata("xml:VRT");
-        const XmlTree root(xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr, CPLDestroyXMLNode);
+        const CPLXMLTreeCloser root(xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr);
         if (root) add_texts(root.get(), folder_of(path), depth);
     }
 
@@ -118,9 +117,8 @@ class Collector {
             if (std::filesystem::is_regular_file(name, ec)) {
                 add_file(name);
                 // /vsisparse/ reads a text that names others.
-                const XmlTree root(EQUAL(CPLGetExtension(name.c_str()), "xml") ? CPLParseXMLFile(name.c_str())
-                                                                               : nullptr,
-                                   CPLDestroyXMLNode);
+                const CPLXMLTreeCloser root(
+                    EQUAL(CPLGetExtension(name.c_str()), "xml") ? CPLParseXMLFile(name.c_str()) : nullptr);
                 if (root) add_texts(root.get(), folder_of(name), depth);
                 return;
             }

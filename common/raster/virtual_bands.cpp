@@ -10,7 +10,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <numeric>
 
 namespace hsi::raster {
@@ -158,8 +157,7 @@ void check_virtual_source(const RasterSource& like) {
 std::string with_derived_bands(const std::string& text, const std::string& destination,
                                const RasterSource& like, const std::vector<VirtualBand>& bands,
                                std::optional<double> no_value) {
-    const std::unique_ptr<CPLXMLNode, void (*)(CPLXMLNode*)> root(CPLParseXMLString(text.c_str()),
-                                                                  CPLDestroyXMLNode);
+    const CPLXMLTreeCloser root(CPLParseXMLString(text.c_str()));
     CPLXMLNode* const dataset = root ? CPLGetXMLNode(root.get(), "=VRTDataset") : nullptr;
     if (dataset == nullptr) throw Error("internal: GDAL's VRT has no VRTDataset");
     const Writer writer(SourceAccess::state(like), destination, no_value);
