@@ -8,7 +8,7 @@ set(HSI_PRECOMPILE OFF CACHE STRING "Precompile the headers that most sources in
 
 set(HSI_PRECOMPILED_HEADERS
   <algorithm> <array> <atomic> <chrono> <cmath> <cstdint> <cstdio> <cstdlib> <cstring> <filesystem> <fstream> <functional>
-  <limits> <map> <memory> <mutex> <numeric> <optional> <random> <set> <sstream> <string> <thread> <tuple> <utility>
+  <limits> <map> <memory> <mutex> <numeric> <optional> <random> <regex> <set> <sstream> <string> <thread> <tuple> <utility>
   <variant> <vector> <gdal_priv.h> <ogrsf_frmts.h> <cpl_conv.h> <cpl_string.h> <cpl_vsi.h> <nlohmann/json.hpp>)
 
 # hsi_precompile(TARGET): TARGET takes the headers as they were parsed for libraries or, a test, for executables: machine code
