@@ -42,7 +42,8 @@ def reference(data, windows):
             here = (slice(0, lines - dy), slice(max(0, -dx), samples - max(0, dx)))
             there = (slice(dy, lines), slice(max(0, dx), samples - max(0, -dx)))
             both = valid[here] & valid[there]
-            chord = np.sqrt(((unit[here] - unit[there]) ** 2).sum(axis=2))
+            difference = unit[here] - unit[there]
+            chord = np.sqrt(np.einsum("yxb,yxb->yx", difference, difference))
             angle = np.where(both, 2 * np.arcsin(np.minimum(1, chord / 2)), 0)
             beta = 1 / (dx * dx + dy * dy)
             for ws in windows:
@@ -179,7 +180,7 @@ REAL = {
     "jasper_ridge/jasper_ridge.img": WINDOWS,
     "pavia_centre/pavia_centre.img": WINDOWS,
     "enmap_berlin/EnMAP_BerlinUrbanGradient.bsq": WINDOWS,
-    "enmap_potsdam/enmap_potsdam.vrt": WINDOWS,
+    "enmap_potsdam/enmap_potsdam.vrt": WINDOWS[:4],  # 224 bands of 160x192 take the reference a minute with all
     "emit/emit20250324t221005_jpl_unmix_ex": WINDOWS[:4],  # 10x10
     "avirisng/ang20170323t202244_rdn_7000-7010": WINDOWS[:4],
 }
