@@ -141,8 +141,6 @@ class CpuSolver final : public MrfSolver {
             }
         }
         m_row_fixed.assign(static_cast<size_t>(m_lines), 0);
-        for (auto& b : m_last)
-            std::fill_n(b.data(), m_classes * last_floats(m_lines, m_stride), 0.0f);
         m_team.run(m_lines, [&](int64_t y, int) { start_line(p, y); });
     }
 
