@@ -180,7 +180,7 @@ REAL = {
     "jasper_ridge/jasper_ridge.img": WINDOWS,
     "pavia_centre/pavia_centre.img": WINDOWS,
     "enmap_berlin/EnMAP_BerlinUrbanGradient.bsq": WINDOWS,
-    "enmap_potsdam/enmap_potsdam.vrt": WINDOWS[:4],  # 224 bands of 160x192 take the reference a minute with all
+    "enmap_potsdam/enmap_potsdam.vrt": WINDOWS,
     "emit/emit20250324t221005_jpl_unmix_ex": WINDOWS[:4],  # 10x10
     "avirisng/ang20170323t202244_rdn_7000-7010": WINDOWS[:4],
 }
