@@ -4,9 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <type_traits>
 
 namespace hsi {
+
+/// What a pixel or a band has that has no value.
+inline constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 template <class T>
 struct CubeView {

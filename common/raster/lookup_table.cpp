@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/lookup_table.h"
 
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "raster/array_file.h"
 #include "raster/gdal_errors.h"
@@ -13,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -163,10 +163,9 @@ void take_product(Table& table, const Product& product) {
     table.srs = product.lookup->srs;
 }
 
-constexpr int64_t piece_side = 256;                    ///< of the grid, looked up at once
-constexpr uint64_t scratch_bytes = uint64_t{32} << 20; ///< of the swath, read at once
-constexpr uint64_t piece_bytes = piece_side * piece_side * (sizeof(SwathPixel) + 2 * sizeof(int32_t));
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
+constexpr int64_t piece_side = 256;                          ///< of the grid, looked up at once
+constexpr uint64_t swath_scratch_bytes = uint64_t{32} << 20; ///< of the swath, read at once
+constexpr uint64_t table_piece_bytes = piece_side * piece_side * (sizeof(SwathPixel) + 2 * sizeof(int32_t));
 
 /// The swath's pixels in the order of the grid.
 class GridReader final : public stream::CubeReader {
@@ -218,7 +217,8 @@ class GridReader final : public stream::CubeReader {
     void gather(const Rect& part, const Rect& piece, const CubeView<float>& dst) {
         const Rect from = span(part);
         const auto pixel = static_cast<uint64_t>(m_shape.bands) * sizeof(float);
-        if (!from.empty() && static_cast<uint64_t>(from.area()) * pixel > scratch_bytes && part.area() > 1) {
+        if (!from.empty() && static_cast<uint64_t>(from.area()) * pixel > swath_scratch_bytes &&
+            part.area() > 1) {
             Rect first = part, second = part;
             if (part.w >= part.h) {
                 first.w = part.w / 2;
@@ -280,7 +280,7 @@ class GridSource final : public stream::CubeSource {
     uint64_t reader_bytes() const override {
         // One pixel of the swath may be more than the scratch.
         const auto pixel = static_cast<uint64_t>(m_swath->shape().bands) * sizeof(float);
-        return m_swath->reader_bytes() + std::max(scratch_bytes, pixel) + piece_bytes;
+        return m_swath->reader_bytes() + std::max(swath_scratch_bytes, pixel) + table_piece_bytes;
     }
     uint64_t stored_bytes_per_pixel() const override { return m_swath->stored_bytes_per_pixel(); }
 

@@ -12,7 +12,8 @@
 namespace hsi::raster {
 namespace {
 
-constexpr uint64_t piece_bytes = uint64_t{8} << 20; ///< of the file's own type, where chunks are not larger
+constexpr uint64_t array_piece_bytes = uint64_t{8}
+                                       << 20; ///< of the file's own type, where chunks are not larger
 
 /// A band of a part that goes to a band of the tile.
 struct Wanted {
@@ -77,7 +78,7 @@ class ProductReader final : public stream::CubeReader {
         const int64_t cw = std::min(part.chunk_samples(m_source->file_samples), r.w),
                       ch = std::min(part.chunk_lines(), r.h);
         const auto size = static_cast<int64_t>(GDALGetDataTypeSizeBytes(part.type));
-        const auto limit = static_cast<int64_t>(std::max(piece_bytes, part.chunk_bytes()));
+        const auto limit = static_cast<int64_t>(std::max(array_piece_bytes, part.chunk_bytes()));
         const int64_t first = wanted[a].index, last = wanted[b - 1].index + 1;
         const int64_t unit = cw * ch * size;
         const int64_t bands = std::max(bands_chunk, limit / unit / bands_chunk * bands_chunk);
@@ -152,7 +153,7 @@ uint64_t product_reader_bytes(const Product& product) {
     uint64_t chunk = 0;
     for (const CubePart& part : product.parts)
         chunk = std::max(chunk, part.chunk_bytes());
-    return 2 * chunk + std::max(chunk, piece_bytes); // decoded, as stored, and the scratch
+    return 2 * chunk + std::max(chunk, array_piece_bytes); // decoded, as stored, and the scratch
 }
 
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source) {

@@ -14,7 +14,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr size_t scratch_bytes = 256 * 1024;
+constexpr size_t read_scratch_bytes = 256 * 1024;
 constexpr size_t direct_batch_bytes = 512 * 1024;
 
 class RawReader final : public stream::CubeReader {
@@ -118,7 +118,7 @@ class RawReader final : public stream::CubeReader {
 
     void read_rows(const Rect& r, const CubeView<float>& dst) {
         const size_t row_bytes = static_cast<size_t>((r.w - 1) * m_raw.pixel_step + m_raw.sample_bytes);
-        m_scratch.resize(std::max(scratch_bytes, row_bytes));
+        m_scratch.resize(std::max(read_scratch_bytes, row_bytes));
         size_t used = 0;
         m_pending.clear();
         const auto finish = [&] {
@@ -145,7 +145,8 @@ class RawReader final : public stream::CubeReader {
         const size_t step = static_cast<size_t>(m_raw.pixel_step);
         const size_t across = static_cast<size_t>(r.w);
         const size_t chunk = std::min(
-            across, std::max<size_t>(1, scratch_bytes > span ? (scratch_bytes - span) / step + 1 : 1));
+            across,
+            std::max<size_t>(1, read_scratch_bytes > span ? (read_scratch_bytes - span) / step + 1 : 1));
         m_scratch.resize((chunk - 1) * step + span);
         const bool dense = m_raw.band_step == m_raw.sample_bytes;
         // Turning all bands between the lowest and the highest pays unless few of them are wanted.

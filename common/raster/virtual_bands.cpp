@@ -36,7 +36,7 @@ FileName name_for_vrt(const std::string& path, const std::string& destination, b
     return {way.string(), true};
 }
 
-std::string number(double v) {
+std::string attribute_number(double v) {
     if (std::isnan(v)) return "nan";
     return CPLSPrintf("%.17g", v);
 }
@@ -67,7 +67,7 @@ class Writer {
                              : m_source.mask == MaskKind::dataset ? 1
                                                                   : bands.size();
         if (masks > 0) add_attribute(arguments, "masks", std::to_string(masks));
-        if (m_no_value) add_attribute(arguments, "dst_nodata", number(*m_no_value));
+        if (m_no_value) add_attribute(arguments, "dst_nodata", attribute_number(*m_no_value));
         if (const char* type = CPLGetXMLValue(node, "dataType", "Float32"); !EQUAL(type, "Float32"))
             add_attribute(arguments, "dst_type", type);
         // Float32 holds what the tools compute with; comparing with nodata may need more.
@@ -97,7 +97,8 @@ class Writer {
         for (size_t k = 0; k < bands.size(); ++k) {
             const auto b = static_cast<size_t>(bands[k]);
             const bool active = m_source.nodata[b].active;
-            const std::string text = active ? number(m_source.scene.bands[b].nodata->as_double()) : "none";
+            const std::string text =
+                active ? attribute_number(m_source.scene.bands[b].nodata->as_double()) : "none";
             any = any || active;
             if (k == 0) first = text;
             same = same && text == first;

@@ -60,8 +60,9 @@ void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<
         text = xml[0];
         dataset.reset();
     }
-    const std::optional<double> no_value = nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
-    write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, no_value));
+    const std::optional<double> nodata_value =
+        nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
+    write_all(file->path(), with_derived_bands(text, file->destination(), like, bands, nodata_value));
     {
         // Its relative names hold at the destination only: a twin that names the same files from where it
         // lies, outputs that wait for their names among them, shows that it opens.
@@ -69,7 +70,7 @@ void RasterSink::Impl::make_virtual(const RasterSource& like, const std::vector<
         for (VirtualBand& band : at_hand)
             if (options.run && !band.further.empty()) band.further = options.run->pending_path(band.further);
         const std::string twin = file->scratch_path("vrt");
-        write_all(twin, with_derived_bands(text, twin, like, at_hand, no_value));
+        write_all(twin, with_derived_bands(text, twin, like, at_hand, nodata_value));
         check_written(twin);
         VSIUnlink(twin.c_str());
     }

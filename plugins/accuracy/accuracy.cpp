@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "accuracy/accuracy.h"
 
+#include "core/cube_view.h"
 #include "core/error.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -14,7 +14,6 @@ namespace hsi::accuracy {
 namespace {
 
 constexpr double z95 = 1.959963984540054;
-constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
 
 const std::string* name_of(const std::vector<Class>& classes, int value) {
     for (const auto& c : classes)

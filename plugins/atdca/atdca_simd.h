@@ -13,6 +13,7 @@
 namespace hsi::atdca {
 
 inline constexpr int group = 16;
+inline constexpr int64_t strip = 32 * group; ///< pixels that are worked on together
 /// Vectors that one call of dots() applies: their accumulators for half a group, the pixels and a broadcast
 /// value fill the 16 registers of AVX2.
 inline constexpr int vectors = 5;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "atdca/classify.h"
 #include "atdca/atdca_simd.h"
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
 #include "stream/shared.h"
@@ -13,9 +14,6 @@
 
 namespace hsi::atdca {
 namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
-constexpr int64_t strip = 32 * group; ///< pixels that are worked on together
 
 double degrees(double cosine) { return std::acos(std::clamp(cosine, -1.0, 1.0)) * degrees_per_radian; }
 

@@ -12,8 +12,6 @@
 namespace hsi::atdca {
 namespace {
 
-constexpr int64_t strip = 32 * group; ///< pixels that are worked on together
-
 /// The targets made orthonormal, where each must add a direction of its own.
 Basis basis_of(int bands, const std::vector<std::vector<float>>& targets) {
     Basis basis(bands);

@@ -13,12 +13,14 @@
 namespace hsi::compare {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+/// Nothing is within.
+constexpr std::array<double, 2> no_range = {std::numeric_limits<double>::infinity(),
+                                            -std::numeric_limits<double>::infinity()};
 
 class RangeLane final : public stream::Worker {
   public:
     RangeLane(int bands, const stream::TileLimits& limits)
-        : m_bands(bands), m_valid(limits), range(static_cast<size_t>(2 * bands), {infinity, -infinity}) {}
+        : m_bands(bands), m_valid(limits), range(static_cast<size_t>(2 * bands), no_range) {}
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const uint8_t* valid = m_valid.judge(in, m_bands);
         for (int b = 0; b < 2 * m_bands; ++b) {
@@ -47,8 +49,7 @@ class RangeLane final : public stream::Worker {
 
 class RangeScanImpl final : public RangeScan, public stream::Divisible {
   public:
-    explicit RangeScanImpl(int bands)
-        : m_bands(bands), m_range(static_cast<size_t>(2 * bands), {infinity, -infinity}) {}
+    explicit RangeScanImpl(int bands) : m_bands(bands), m_range(static_cast<size_t>(2 * bands), no_range) {}
     uint64_t scratch_bytes(const stream::TileLimits& t) const override { return ValidPixels::bytes(t); }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         return std::make_unique<RangeLane>(m_bands, limits);

@@ -121,9 +121,9 @@ struct PhaseRun {
     int32_t phase, label;
 };
 
-class Lane final : public stream::Worker {
+class ZoneLane final : public stream::Worker {
   public:
-    Lane(const std::vector<Split>& splits, Seam& seam, const stream::TileLimits& limits)
+    ZoneLane(const std::vector<Split>& splits, Seam& seam, const stream::TileLimits& limits)
         : m_splits(splits), m_seam(seam), m_valid(limits), m_bins(static_cast<size_t>(limits.core_samples)) {}
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -210,7 +210,7 @@ class ZoneScanImpl final : public ZoneScan {
                width * (3 * sizeof(PhaseRun) + 4) + width * m_splits.size() * 4 * 3;
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
-        return std::make_unique<Lane>(m_splits, m_seam, limits);
+        return std::make_unique<ZoneLane>(m_splits, m_seam, limits);
     }
     Zones result() const override {
         const auto& z = m_seam.zones();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "detect/decide.h"
 
+#include "core/cube_view.h"
+
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace hsi::detect {
 
@@ -23,7 +24,6 @@ float Decider::best(const double* scores, size_t count) const {
 
 void put(const Decider& decider, const double* scores, size_t count, bool valid, int64_t line, int64_t sample,
          const std::vector<CubeView<float>>& out) {
-    constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
     for (size_t k = 0; k < count; ++k)
         out[0].row(static_cast<int>(k), line)[sample] = valid ? static_cast<float>(scores[k]) : no_value;
     if (decider.map()) out[1].row(0, line)[sample] = valid ? decider.best(scores, count) : no_value;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/byte_pack.h"
+#include "core/cube_view.h"
 #include "eadp/eadp.h"
 #include "eadp/eadp_simd.h"
 #include "eadp/gradient.h"
@@ -17,8 +18,6 @@
 
 namespace hsi::eadp {
 namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 // --- scans
 // ------------------------------------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ void accumulate_double(const double* const* rows, const double* a, int n, int64_
 }
 
 // The setup's loops are plain: the compiler turns them into vectors of each instruction set, and fuses
-// nothing (the file is compiled with -ffp-contract=off), so that they give the same bits everywhere.
+// nothing, so that they give the same bits everywhere.
 
 void smooth_row(const double* HWY_RESTRICT in, const double* HWY_RESTRICT weights, int radius, int64_t count,
                 double* HWY_RESTRICT out) {

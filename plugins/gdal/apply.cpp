@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "gdal/apply.h"
 
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "gdal/lanes.h"
 #include "parallel/threads.h"
@@ -19,8 +20,6 @@
 
 namespace hsi::plugin {
 namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 /// `count` values of T as floats, NaN where they equal nodata. Compared in T: floats with nodata as a float,
 /// which is how a file of floats holds it. Plain loops, which the compiler turns into vectors.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profile/profile.h"
 
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "parallel/threads.h"
 #include "profile/max_tree.h"
@@ -14,7 +15,6 @@
 namespace hsi::profile {
 namespace {
 
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 std::string number(double x) {

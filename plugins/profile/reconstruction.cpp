@@ -9,12 +9,12 @@
 namespace hsi::profile {
 namespace {
 
-constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr float no_bound = std::numeric_limits<float>::infinity();
 
 /// out[x] = the least of in[x - half .. x + half]; `work` holds the line with infinities around it.
 void line_minimum(const float* in, int64_t samples, int64_t half, std::vector<float>& work, float* out) {
     const int64_t length = 2 * half + 1, padded = samples + 2 * half;
-    work.assign(static_cast<size_t>(padded), infinity);
+    work.assign(static_cast<size_t>(padded), no_bound);
     std::copy_n(in, samples, work.data() + half);
     float* v = work.data();
     int64_t held = 1; // v[i] is the least of so many values from i on
@@ -51,7 +51,7 @@ class Half {
 } // namespace
 
 std::vector<float> erode(const std::vector<float>& plane, int64_t lines, int64_t samples, int radius) {
-    std::vector<float> out(plane.size(), infinity), work, least(static_cast<size_t>(samples));
+    std::vector<float> out(plane.size(), no_bound), work, least(static_cast<size_t>(samples));
     for (int64_t y = 0; y < lines; ++y) {
         int64_t made = -1; // half-width that `least` is for
         for (int64_t dy = 0; dy <= radius; ++dy) {

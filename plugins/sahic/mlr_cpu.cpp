@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "math/rbf_sums.h"
 #include "parallel/ranks.h"
@@ -8,13 +9,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hsi::sahic {
 namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 /// The regressors as the kernels read them.
 struct MlrPanels {

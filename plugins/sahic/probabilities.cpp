@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "sahic/probabilities.h"
 
+#include "core/cube_view.h"
 #include "sahic/spatial_weights.h"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hsi::sahic {
-namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
-
-} // namespace
-
 void ProbabilityFacts::add(const ProbabilityFacts& o) {
     if (o.valid > 0) {
         least = valid > 0 ? std::min(least, o.least) : o.least;

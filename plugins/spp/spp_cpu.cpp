@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "spp/spp.h"
 #include "spp/spp_simd.h"
@@ -6,13 +7,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hsi::spp {
 namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 /// Neighbours whose distances are computed together: `rows` lines from `down` on, `columns` columns from
 /// `right` on.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/cube_view.h"
 #include "core/error.h"
 #include "math/rbf_sums.h"
 #include "parallel/ranks.h"
@@ -7,13 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <utility>
 
 namespace hsi::svm {
 namespace {
-
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 
 /// The support vectors of each class in groups of their own.
 math::RbfPanels make_panels(const Model& model, std::vector<int64_t>& group_begin) {

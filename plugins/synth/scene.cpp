@@ -164,18 +164,18 @@ struct Scratch {
     std::vector<const float*> rows;
 };
 
-struct Planted {
-    int64_t position;
-    int endmember;
-};
-struct Hole {
-    int64_t position;
-    int band; ///< -1: all
-};
-
 } // namespace
 
 struct Scene::Impl {
+    struct Planted {
+        int64_t position;
+        int endmember;
+    };
+    struct Hole {
+        int64_t position;
+        int band; ///< -1: all
+    };
+
     Options o;
     std::vector<double> wavelengths, fwhm, noise;
     std::vector<int> bad;
@@ -488,7 +488,7 @@ std::vector<double> Scene::spectrum(int endmember) const {
 
 std::vector<std::array<int64_t, 2>> Scene::nan_pixels() const {
     std::vector<std::array<int64_t, 2>> places;
-    for (const Hole& h : m->holes)
+    for (const Impl::Hole& h : m->holes)
         places.push_back({h.position / m->o.samples, h.position % m->o.samples});
     return places;
 }
@@ -530,7 +530,7 @@ void Scene::paint(const Rect& window, const CubeView<float>& cube, const CubeVie
             }
             const int64_t begin = line * o.samples + x;
             auto h = std::lower_bound(m->holes.begin(), m->holes.end(), begin,
-                                      [](const Hole& a, int64_t at) { return a.position < at; });
+                                      [](const Impl::Hole& a, int64_t at) { return a.position < at; });
             for (; h != m->holes.end() && h->position < begin + count; ++h) {
                 const int64_t i = h->position - begin;
                 if (classes) classes[i] = 0;

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "unmix/unmix.h"
 
+#include "core/cube_view.h"
 #include "parallel/ranks.h"
 #include "unmix/mixture.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 
 namespace hsi::unmix {
 namespace {
 
-constexpr float no_value = std::numeric_limits<float>::quiet_NaN();
 constexpr int64_t strip = 128; ///< pixels whose products are made together
 
 class UnmixWorker final : public stream::Worker {
