@@ -1,11 +1,6 @@
 # SPDX-License-Identifier: MIT
 option(HSI_TEST_BY_CASE "Let ctest count and run every TEST of an executable by itself" ON)
 
-# What stands in a test is compiled more often than it runs; what it tests is optimised all the same.
-function(hsi_optimise_as_test target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
-endfunction()
-
 # hsi_test(core/tile_plan_test DEPENDS hsi_core [LABELS gpu] [SOURCES more.cpp]): a GoogleTest executable from
 # tests/core/tile_plan_test.cpp; every TEST is a ctest case, or, without HSI_TEST_BY_CASE, the executable is one: to start
 # it for every TEST takes a minute in all, and under sanitizers longer than the tests.
@@ -17,7 +12,7 @@ function(hsi_test path)
   target_link_libraries(${name} PRIVATE hsi_warnings hsi_test_support ${ARG_DEPENDS} GTest::gtest_main)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
   target_compile_definitions(${name} PRIVATE HSI_SOURCE_DIR="${CMAKE_SOURCE_DIR}" HSI_BINARY_DIR="${CMAKE_BINARY_DIR}")
-  hsi_optimise_as_test(${name})
+  hsi_optimise_lightly(${name})
   hsi_precompile(${name})
   set(properties TIMEOUT 300)
   if(ARG_LABELS)

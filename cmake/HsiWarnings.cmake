@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Warnings and sanitizers for every target of ours.
+# Warnings, sanitizers and what arithmetic means, for every target of ours.
 option(HSI_WERROR "Treat warnings as errors" OFF)
 set(HSI_SANITIZE "" CACHE STRING "Sanitizers, for example address,undefined or thread")
 
@@ -8,6 +8,9 @@ add_library(hsi_warnings INTERFACE)
 target_compile_options(hsi_warnings INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual -Wconversion
   -Wno-sign-conversion -Wno-psabi $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<BOOL:${HSI_WERROR}>:-Werror>>)
+# What is fused says so: no bit may depend on what a compiler finds to fuse, on the instruction set or on a pixel's place in
+# a vector.
+target_compile_options(hsi_warnings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(HSI_SANITIZE)
   # GCC says of itself that these warn of correct code when sanitizers are on; the other builds take them for errors.
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
@@ -28,11 +31,12 @@ if(HSI_SANITIZE)
     target_compile_options(hsi_warnings INTERFACE
       $<$<COMPILE_LANGUAGE:CXX>:--param=asan-instrumentation-with-call-threshold=0>)
   endif()
-  # Of the instruction sets that SIMD code is compiled for, the baseline and AVX2 alone: the others run the same source,
-  # and each costs a sanitizer build minutes. The other builds test all of them.
-  target_compile_definitions(hsi_warnings INTERFACE
-    "HWY_DISABLED_TARGETS=(HWY_SSSE3|HWY_SSE4|HWY_AVX3|HWY_AVX3_DL)")
 endif()
+
+# Optimised as little as it takes to run well: for what is compiled more often than it runs.
+function(hsi_optimise_lightly target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+endfunction()
 
 # hsi_json_source(json.cpp): the JSON library whole, with readers and writers that nothing here calls, in this folder's targets:
 # a minute of the compiler's time under sanitizers, which are for our own code, and half of that with all optimisations. Its
