@@ -49,6 +49,12 @@ std::vector<double> first_lengths(const raster::RasterSource& scene) {
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
                                     const std::string& path, size_t bands,
                                     const std::vector<double>& wavelengths_nm) {
+    for (size_t k = 0; k < library.spectra.size(); ++k)
+        if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
+                         [&](double v) { return std::isfinite(v) || (library.gaps && std::isnan(v)); }))
+            throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
+                            "' holds values that are no numbers",
+                        "Mend it, or leave it out.");
     const auto &a = library.wavelengths_nm, &b = wavelengths_nm;
     const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
     if (library.bands() == bands &&
@@ -79,12 +85,6 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     const auto library = raster::read_spectral_library(path);
     for (const auto& note : library.notes)
         run.warn(note);
-    for (size_t k = 0; k < library.spectra.size(); ++k)
-        if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
-                         [&](double v) { return std::isfinite(v) || (library.gaps && std::isnan(v)); }))
-            throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
-                            "' holds values that are no numbers",
-                        "Mend it, or leave it out.");
     const auto bands = static_cast<size_t>(scene->shape().bands);
     const auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
     const auto common = common_bands(fitted, role, path);

@@ -15,7 +15,8 @@ namespace hsi::tools {
 /// The library's spectra at bands of these wavelengths (nm; empty: unknown). As they are when there are as
 /// many bands and no wavelength differs by more than 0.5 nm (unknown ones do not); else interpolated between
 /// neighbouring bands, NaN at bands outside of the library's range or without a wavelength. \throws Error
-/// naming `role` and `path` when the numbers of bands differ and one side has no wavelengths.
+/// naming `role` and `path` when the numbers of bands differ and one side has no wavelengths, and when a
+/// spectrum holds what is no number where no channel was deleted.
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
                                     const std::string& path, size_t bands,
                                     const std::vector<double>& wavelengths_nm);
