@@ -109,6 +109,10 @@ class Ranks {
     std::vector<std::string> m_hosts;
     int64_t m_round = 0, m_pass = 0; ///< collective calls and shared passes so far
 
+    /// On the root: questions (rank and bytes) for the pass after the one whose server received them. A rank
+    /// that has left a pass may be in the next one before the root is.
+    std::vector<std::pair<int, std::string>> m_early_questions;
+
     std::atomic<bool> m_stopped{false}; ///< another rank has failed
     std::atomic<bool> m_quit{false};    ///< the watcher ends
     std::thread m_watcher;
@@ -173,5 +177,11 @@ class SharedTiles {
     std::map<int64_t, int> m_owners; ///< of positions whose owner nobody has asked for yet
     std::thread m_server;
 };
+
+/// for_each() (parallel/threads.h) with the units shared among the ranks, who call it together: whoever is
+/// free takes the next one, `members` at a time on each. Returns when all ranks have ended theirs. What
+/// work() leaves behind is its own rank's. `what` is for errors.
+void for_each(Ranks& ranks, const std::string& what, int64_t units, int members, const CancelFlag* cancel,
+              const std::function<void(int64_t unit, int member)>& work);
 
 } // namespace hsi::parallel

@@ -2,8 +2,10 @@
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
+#include "parallel/threads.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -20,6 +22,8 @@ using namespace std::chrono_literals;
 constexpr int ask = 16, answers = 32, most_lanes = 8192, parts = answers + most_lanes, most_parts = 16384;
 
 constexpr size_t most_owners = size_t{1} << 20;
+
+constexpr int64_t lost_step = -1; ///< the answer to a rank in another pass
 
 struct Question {
     int64_t pass = 0;
@@ -64,8 +68,20 @@ void SharedTiles::serve() {
         if (m_end) throw Cancelled();
     };
     std::vector<std::pair<std::unique_ptr<int64_t>, std::unique_ptr<Sending>>> answered;
+    const auto answer = [&](int rank, const std::string& bytes) {
+        const auto question = ByteUnpacker(bytes).one<Question>();
+        if (question.pass == m_pass + 1) {
+            m_ranks.m_early_questions.emplace_back(rank, bytes);
+            return;
+        }
+        auto position = std::make_unique<int64_t>(question.pass == m_pass ? take(rank) : lost_step);
+        auto sending = transport.send(rank, answers + question.lane, position.get(), sizeof *position);
+        answered.emplace_back(std::move(position), std::move(sending));
+    };
     int idle = 0;
     try {
+        for (const auto& [rank, bytes] : std::exchange(m_ranks.m_early_questions, {}))
+            answer(rank, bytes);
         while (!m_end) {
             const auto message = transport.take(any_rank, ask, wait);
             if (!message) {
@@ -75,18 +91,13 @@ void SharedTiles::serve() {
                 continue;
             }
             idle = 0;
-            const auto question = ByteUnpacker(message->bytes).one<Question>();
-            auto answer = std::make_unique<int64_t>(
-                question.pass == m_pass ? take(message->from) : -1 - m_pass); // -1: ranks have lost step
-            auto sending =
-                transport.send(message->from, answers + question.lane, answer.get(), sizeof *answer);
-            answered.emplace_back(std::move(answer), std::move(sending));
+            answer(message->from, message->bytes);
         }
     } catch (const std::exception&) { // who waits for an answer sees the flag of the run
     }
-    for (auto& [answer, sending] : answered)
+    for (auto& [position, sending] : answered)
         if (!sending->done()) {
-            (void)answer.release(); // its bytes are still the transport's
+            (void)position.release(); // its bytes are still the transport's
             (void)sending.release();
         }
 }
@@ -111,7 +122,7 @@ std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& 
             wait();
             std::this_thread::sleep_for(pause);
         }
-        if (position < 0) throw Error("internal: ranks are in different passes");
+        if (position == lost_step) throw Error("internal: ranks are in different passes");
     }
     m_waited_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
     return position < m_count ? std::optional(position) : std::nullopt;
@@ -155,6 +166,29 @@ void SharedTiles::receive(int64_t position, int from, void* bytes, size_t size,
         std::memcpy(static_cast<char*>(bytes) + done, message->bytes.data(), message->bytes.size());
         done += message->bytes.size();
     }
+}
+
+void for_each(Ranks& ranks, const std::string& what, int64_t units, int members, const CancelFlag* cancel,
+              const std::function<void(int64_t unit, int member)>& work) {
+    if (!ranks.several()) {
+        for_each(units, members, cancel, work);
+        return;
+    }
+    SharedTiles shared(ranks, units);
+    std::atomic<bool> stop{false};
+    const auto give_up = [&] { return stop || (cancel != nullptr && cancel->requested()); };
+    on_threads(
+        std::min(members, most_lanes),
+        [&](int member) {
+            while (!give_up()) {
+                const auto unit = shared.next(member, give_up);
+                if (!unit) return;
+                work(*unit, member);
+            }
+        },
+        [&] { stop = true; });
+    if (give_up()) throw Cancelled();
+    ranks.sum(what, 0); // the root answers as long as anybody asks
 }
 
 } // namespace hsi::parallel

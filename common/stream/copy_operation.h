@@ -2,14 +2,16 @@
 // Tiles from a source to a sink as they are, but for invalid pixels, which become NaN in every band.
 #pragma once
 
+#include "parallel/ranks.h"
 #include "stream/operation.h"
+#include "stream/shared.h"
 
 #include <cmath>
 #include <limits>
 
 namespace hsi::stream {
 
-class CopyOperation final : public Operation {
+class CopyOperation final : public Operation, public Divisible {
   public:
     /// zero_is_invalid: a pixel that is zero in all bands has no value.
     CopyOperation(int bands, bool zero_is_invalid) : m_bands(bands), m_zero_is_invalid(zero_is_invalid) {}
@@ -18,6 +20,7 @@ class CopyOperation final : public Operation {
         return std::make_unique<CopyWorker>(*this);
     }
     void stop(Worker& worker) override { m_valid += static_cast<const CopyWorker&>(worker).valid; }
+    void exchange(parallel::Ranks& ranks) override { m_valid = ranks.sum("valid pixels", m_valid); }
     int64_t valid() const { return m_valid; } ///< pixels; complete after the pass
     uint64_t scratch_bytes(const TileLimits& limits) const override {
         return static_cast<uint64_t>(2 * limits.core_samples * limits.core_lines);

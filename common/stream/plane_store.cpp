@@ -83,54 +83,16 @@ class PlaneStore::Sink final : public GatheringSink {
                 m_store.write_row(m_planes[static_cast<size_t>(b)], core.y + y, core.x, core.w,
                                   src.row(b, y));
         const std::lock_guard lock(m_mutex);
-        m_written.push_back(core);
+        m_written.push_back({m_planes, core});
     }
-    void gather(parallel::Ranks& ranks) override {
-        // Of each plane runs of whole rows, all ranks together some megabytes at a time.
-        const auto most = std::max<int64_t>(1, gathered_values / ranks.size());
-        const auto written = std::exchange(m_written, {});
-        auto next = written.begin();
-        int64_t line = 0; // of the next window
-        std::vector<float> values;
-        for (bool more = true; more;) {
-            BytePacker out;
-            for (int64_t packed = 0; next != written.end() && packed < most;) {
-                const auto row = next->w * static_cast<int64_t>(m_planes.size());
-                const Rect part{next->x, next->y + line, next->w,
-                                std::clamp<int64_t>((most - packed) / row, 1, next->h - line)};
-                values.clear();
-                for (const int plane : m_planes)
-                    for (int64_t y = 0; y < part.h; ++y) {
-                        const size_t at = values.size();
-                        values.resize(at + static_cast<size_t>(part.w));
-                        m_store.read_row(plane, part.y + y, part.x, part.w, values.data() + at);
-                    }
-                out.put(part).put(values);
-                packed += static_cast<int64_t>(values.size());
-                line += part.h;
-                if (line == next->h) ++next, line = 0;
-            }
-            more = false; // a rank that has sent nothing has nothing left
-            const auto parts = ranks.all("planes", out.take());
-            for (int rank = 0; rank < ranks.size(); ++rank)
-                for (ByteUnpacker in(parts[static_cast<size_t>(rank)]); !in.empty(); more = true) {
-                    const auto part = in.one<Rect>();
-                    in.get(values);
-                    if (rank == ranks.rank()) continue;
-                    const float* from = values.data();
-                    for (const int plane : m_planes)
-                        for (int64_t y = 0; y < part.h; ++y, from += part.w)
-                            m_store.write_row(plane, part.y + y, part.x, part.w, from);
-                }
-        }
-    }
+    void gather(parallel::Ranks& ranks) override { m_store.share(ranks, std::exchange(m_written, {})); }
     uint64_t stored_bytes_per_pixel() const override { return m_store.in_memory() ? 0 : m_planes.size() * 4; }
 
   private:
     PlaneStore& m_store;
     const std::vector<int> m_planes;
     std::mutex m_mutex;
-    std::vector<Rect> m_written; ///< since the last gathering
+    std::vector<Part> m_written; ///< since the last gathering
 };
 
 PlaneStore::PlaneStore(const CubeShape& shape, std::shared_ptr<HostAllocator> allocator)
@@ -181,6 +143,48 @@ void PlaneStore::write_row(int plane, int64_t line, int64_t sample, int64_t coun
         bytes += n;
         offset += n;
         left -= n;
+    }
+}
+
+void PlaneStore::share(parallel::Ranks& ranks, const std::vector<Part>& mine) {
+    // Of each plane runs of whole rows, all ranks together some megabytes at a time.
+    const auto most = std::max<int64_t>(1, gathered_values / ranks.size());
+    auto next = mine.begin();
+    int64_t line = 0; // of the next part
+    std::vector<float> values;
+    for (bool more = true; more;) {
+        BytePacker out;
+        for (int64_t packed = 0; next != mine.end() && packed < most;) {
+            const Rect& all = next->window;
+            const auto row = all.w * static_cast<int64_t>(next->planes.size());
+            const Rect part{all.x, all.y + line, all.w,
+                            std::clamp<int64_t>((most - packed) / row, 1, all.h - line)};
+            values.clear();
+            for (const int plane : next->planes)
+                for (int64_t y = 0; y < part.h; ++y) {
+                    const size_t at = values.size();
+                    values.resize(at + static_cast<size_t>(part.w));
+                    read_row(plane, part.y + y, part.x, part.w, values.data() + at);
+                }
+            out.put(next->planes).put(part).put(values);
+            packed += static_cast<int64_t>(values.size());
+            line += part.h;
+            if (line == all.h) ++next, line = 0;
+        }
+        more = false; // a rank that has sent nothing has nothing left
+        const auto parts = ranks.all("planes", out.take());
+        std::vector<int> planes;
+        for (int rank = 0; rank < ranks.size(); ++rank)
+            for (ByteUnpacker in(parts[static_cast<size_t>(rank)]); !in.empty(); more = true) {
+                in.get(planes);
+                const auto part = in.one<Rect>();
+                in.get(values);
+                if (rank == ranks.rank()) continue;
+                const float* from = values.data();
+                for (const int plane : planes)
+                    for (int64_t y = 0; y < part.h; ++y, from += part.w)
+                        write_row(plane, part.y + y, part.x, part.w, from);
+            }
     }
 }
 

@@ -11,6 +11,10 @@
 #include <string>
 #include <vector>
 
+namespace hsi::parallel {
+class Ranks;
+}
+
 namespace hsi::stream {
 
 class PlaneStore {
@@ -32,6 +36,14 @@ class PlaneStore {
     /// have all of it in their sinks at its end.
     std::unique_ptr<CubeSource> source(std::vector<int> planes);
     std::unique_ptr<CubeSink> sink(std::vector<int> planes);
+    /// A window of some of the planes.
+    struct Part {
+        std::vector<int> planes;
+        Rect window;
+    };
+    /// By all ranks together: `mine` is what this rank has written of the store, and no other; afterwards
+    /// each has what all of them have.
+    void share(parallel::Ranks& ranks, const std::vector<Part>& mine);
     /// All planes of a window into `to`, packed. The window may leave the scene on every side: lines and
     /// samples there are those of a scene that wraps round. \throws Error when the file cannot be read.
     void read(const Rect& window, float* to) const;

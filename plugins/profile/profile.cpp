@@ -3,7 +3,7 @@
 
 #include "core/cube_view.h"
 #include "core/error.h"
-#include "parallel/threads.h"
+#include "parallel/ranks.h"
 #include "profile/max_tree.h"
 
 #include <algorithm>
@@ -175,7 +175,9 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
     const int64_t sides = int64_t{2} * shape.bands, steps = sides * (bands - 1) / 2;
     std::mutex mutex;
     int64_t done = 0;
-    parallel::for_each(sides, run.workers, run.cancel, [&](int64_t unit, int) {
+    parallel::Ranks& ranks = parallel::ranks();
+    std::vector<stream::PlaneStore::Part> made;
+    parallel::for_each(ranks, "profile", sides, run.workers, run.cancel, [&](int64_t unit, int) {
         const int component = static_cast<int>(unit / 2);
         const bool dark = unit % 2 != 0;
         std::vector<float> plane(static_cast<size_t>(shape.pixels()));
@@ -185,6 +187,9 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
         components.source({component})->open_reader()->read(all, view(plane));
         const auto put = [&](int band, std::vector<float>& values) {
             to.sink({component * bands + band})->write(all, view(values));
+            if (!ranks.several()) return;
+            const std::lock_guard lock(mutex);
+            made.push_back({{component * bands + band}, all});
         };
         if (!dark) put(0, plane);
         // Set by set the bright side, then the dark one.
@@ -202,9 +207,11 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
                          put(place[static_cast<size_t>(k)], band);
                          const std::lock_guard lock(mutex);
                          if (run.progress)
-                             run.progress(static_cast<double>(++done) / static_cast<double>(steps));
+                             run.progress(std::min(1.0, static_cast<double>(++done * ranks.size()) /
+                                                            static_cast<double>(steps)));
                      });
     });
+    if (ranks.several()) to.share(ranks, made);
 }
 
 } // namespace hsi::profile

@@ -76,8 +76,8 @@ struct ProfileRun {
 };
 
 /// The profile of all planes of `components` (NaN: invalid) into `to`, which has options.bands() planes for
-/// each. A side is one thread's, so that threads change nothing. \throws Cancelled, and Error from the
-/// stores.
+/// each. A side is one thread's of one rank, so that neither changes anything; the ranks of a job call it
+/// together, and each has the whole profile in the end. \throws Cancelled, and Error from the stores.
 void make_profile(stream::PlaneStore& components, bool whole, const Options& options, stream::PlaneStore& to,
                   const ProfileRun& run);
 

@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "parallel/threads.h"
 
 #include <svm.h>
@@ -80,7 +81,8 @@ Problem make_problem(const TrainingSet& set, const Model& model) {
 
 /// Cross-validation over the grid. With room for them, kernel matrices are computed once a gamma, as LIBSVM
 /// computes its kernel, and serve all C and all folds (LIBSVM's precomputed kernel): most of a plain grid
-/// search is spent on computing the same exponentials again.
+/// search is spent on computing the same exponentials again. The ranks of a job share the trainings of a
+/// gamma; each has the kernel matrix.
 class GridSearch {
   public:
     GridSearch(const Problem& problem, const TrainOptions& options, const std::vector<int>& fold_of,
@@ -103,20 +105,23 @@ class GridSearch {
         for (const double one : c)
             for (const double g : gamma)
                 grid.push_back({one, g, 0});
-        std::vector<std::atomic<int>> right(grid.size());
+        std::vector<std::atomic<int64_t>> found(grid.size());
+        parallel::Ranks& ranks = parallel::ranks();
         if (m_tables) compute_distances();
-        m_total = static_cast<double>(grid.size()) * m_folds;
+        m_total = static_cast<double>(grid.size()) * m_folds / ranks.size();
         for (size_t g = 0; g < gamma.size(); ++g) {
             if (m_tables) compute_kernel(gamma[g]);
             // The largest C first: these trainings are the longest.
-            parallel::for_each(static_cast<int64_t>(c.size()) * m_folds, m_options.threads, m_options.cancel,
-                               [&](int64_t task, int) {
+            parallel::for_each(ranks, "cross-validation", static_cast<int64_t>(c.size()) * m_folds,
+                               m_options.threads, m_options.cancel, [&](int64_t task, int) {
                                    const size_t i = c.size() - 1 - static_cast<size_t>(task / m_folds);
-                                   right[i * gamma.size() + g] +=
+                                   found[i * gamma.size() + g] +=
                                        held_out(c[i], gamma[g], static_cast<int>(task % m_folds));
                                    tick();
                                });
         }
+        std::vector<int64_t> right(found.begin(), found.end());
+        ranks.add_up("cross-validation", right);
         for (size_t i = 0; i < grid.size(); ++i)
             grid[i].accuracy = static_cast<double>(right[i]) / m_problem.n;
         return grid;
@@ -164,7 +169,7 @@ class GridSearch {
     }
 
     /// Samples of the fold that a machine trained on the others gets right.
-    int held_out(double c, double gamma, int fold) const {
+    int64_t held_out(double c, double gamma, int fold) const {
         const auto& rows = m_tables ? m_kernel_rows : m_problem.x;
         std::vector<Node*> x;
         std::vector<double> y;
@@ -177,7 +182,7 @@ class GridSearch {
         if (m_tables) parameter.kernel_type = PRECOMPUTED;
         const ::svm_problem part{static_cast<int>(x.size()), y.data(), x.data()};
         const LibsvmModel model(::svm_train(&part, &parameter));
-        int right = 0;
+        int64_t right = 0;
         for (size_t i = 0; i < rows.size(); ++i)
             if (m_fold_of[i] == fold) right += ::svm_predict(model.get(), rows[i]) == m_problem.y[i];
         return right;
@@ -186,7 +191,7 @@ class GridSearch {
     void tick() {
         const std::lock_guard lock(m_mutex);
         m_done += 1;
-        if (m_options.progress) m_options.progress(0.95 * m_done / m_total);
+        if (m_options.progress) m_options.progress(0.95 * std::min(1.0, m_done / m_total));
     }
 
     const Problem& m_problem;

@@ -46,7 +46,8 @@ struct TrainResult {
 };
 
 /// Throws Error: one class only, a class with a single sample when folds are wanted (naming class and count),
-/// not enough memory. The same set, options and seed give the same model, whatever the threads.
+/// not enough memory. The same set, options and seed give the same model, whatever the threads. The ranks of
+/// a job call it together, and share the cross-validation.
 TrainResult train(const TrainingSet& set, const TrainOptions& options);
 
 /// The fold (0-based) of every sample: within each class drawn with the seed, so that the folds of a class

@@ -103,6 +103,10 @@ JOBS = workloads.OUTPUT_JOBS + [
     workloads.Job("unmix", "gdal_hsi_unmix", ("-of", "ENVI", ("-rmse", "{rmse}"), ("-report", "{report}"), "s.img",
                                               "library.sli", "{dst}"),
                   {"dst": "o.dat", "rmse": "e.dat", "report": "run.json"}, devices=False),
+    workloads.Job("svm_grid", "gdal_hsi_svm_train",
+                  ("-C", "1", "-C", "8", "-C", "64", "-gamma", "0.25", "-gamma", "2", "-cv", "3", ("-report", "{report}"),
+                   "-field", "class", "s.img", "fields.shp", "{model}"),
+                  {"model": "new.json", "report": "run.json"}, devices=False),
     workloads.Job("info", "gdal_hsi_info", ("-count", "s.img"), {}, overwrite=False, devices=False, prints=True),
 ]
 COUNTS = (1, 2, 3, 5)

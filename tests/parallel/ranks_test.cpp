@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <numeric>
 #include <set>
+#include <thread>
 
 namespace hsi::test {
 namespace {
@@ -95,6 +98,43 @@ TEST_P(RanksOf, EveryTileGoesToOneLane) {
     std::sort(taken.begin(), taken.end());
     for (size_t i = 0; i < taken.size(); ++i)
         EXPECT_EQ(taken[i], static_cast<int64_t>(i / 3));
+}
+
+TEST_P(RanksOf, UnitsAreSharedOnceEach) {
+    // One after the other: a rank may ask for the next one while the root still ends the last.
+    constexpr int64_t units = 25;
+    constexpr int passes = 40;
+    std::vector<std::atomic<int>> times(units);
+    on_ranks(GetParam(), [&](Ranks& ranks, CancelFlag& cancel) {
+        for (int pass = 0; pass < passes; ++pass)
+            parallel::for_each(ranks, "units", units, 3, &cancel, [&](int64_t unit, int member) {
+                EXPECT_LT(member, 3);
+                times[static_cast<size_t>(unit)] += 1;
+            });
+    });
+    for (const auto& one : times)
+        EXPECT_EQ(one, passes);
+}
+
+TEST_P(RanksOf, AnErrorInAUnitIsTheRanksOwn) {
+    std::atomic<int> told = 0, ended = 0;
+    on_ranks(GetParam(), [&](Ranks& ranks, CancelFlag& cancel) {
+        try {
+            parallel::for_each(ranks, "units", 40, 2, &cancel, [&](int64_t unit, int) {
+                if (unit == 7) throw Error("unit 7");
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            });
+        } catch (const Cancelled&) {
+            ended += 1;
+            ranks.conclude({1, "interrupted", "", false});
+        } catch (const Error& error) {
+            EXPECT_STREQ(error.what(), "unit 7");
+            told += 1;
+            ranks.conclude({2, error.what(), "", false});
+        }
+    });
+    EXPECT_EQ(told, 1);
+    EXPECT_EQ(ended, GetParam() - 1);
 }
 
 TEST_P(RanksOf, WhatBelongsToATileComesToTheRootInOrder) {
