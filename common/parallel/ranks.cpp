@@ -20,13 +20,15 @@ enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4 };
 /// Waits without a processor to itself: a little longer each time.
 class Patience {
   public:
+    explicit Patience(std::chrono::microseconds longest = 1ms) : m_longest(longest) {}
+
     void operator()() {
         std::this_thread::sleep_for(m_pause);
-        m_pause = std::min<std::chrono::microseconds>(m_pause * 2, 1ms);
+        m_pause = std::min(m_pause * 2, m_longest);
     }
 
   private:
-    std::chrono::microseconds m_pause{10};
+    std::chrono::microseconds m_pause{10}, m_longest;
 };
 
 std::string packed(const Ending& e) {
@@ -89,7 +91,8 @@ void Ranks::send(int to, int tag, const void* bytes, size_t size, const std::fun
     for (size_t done = 0; done < size;) {
         const size_t count = std::min(size - done, Transport::most_bytes);
         const auto sending = m_transport->send(to, tag, from + done, count);
-        for (Patience pause; !sending->done(); pause())
+        // MPI moves a large message piece by piece, when its sender asks.
+        for (Patience pause(20us); !sending->done(); pause())
             wait();
         done += count;
     }
