@@ -4,6 +4,7 @@
 #include <gdal.h>
 
 #include <algorithm>
+#include <cstring>
 #include <mutex>
 
 namespace hsi::raster {
@@ -39,6 +40,8 @@ void CPL_STDCALL GdalErrors::collect(CPLErr level, CPLErrorNum number, const cha
         if (self->m_failures.size() < 8) self->m_failures.emplace_back(message);
     } else if (level == CE_Warning) {
         if (self->m_warnings.size() < 8) self->m_warnings.emplace_back(message);
+        if (std::strstr(message, "Unable to save auxiliary information") != nullptr)
+            self->m_side_file_lost = true;
         CPLDebug("HSI", "%s", message);
     } else {
         CPLDefaultErrorHandler(level, number, message);
@@ -54,6 +57,7 @@ std::string GdalErrors::warnings() const { return join(m_warnings); }
 void GdalErrors::clear() {
     m_failures.clear();
     m_warnings.clear();
+    m_side_file_lost = false;
 }
 
 } // namespace hsi::raster

@@ -23,6 +23,8 @@ class GdalErrors {
     GdalErrors& operator=(const GdalErrors&) = delete;
 
     bool any() const { return !m_failures.empty(); }
+    /// A side file (.aux.xml) could not be written: a warning to GDAL, and before 3.7 all that is told of it.
+    bool side_file_lost() const { return m_side_file_lost; }
     /// The failures on one line; `fallback` when there is none.
     std::string text(const std::string& fallback = "no reason given") const;
     /// The warnings likewise.
@@ -32,6 +34,7 @@ class GdalErrors {
   private:
     static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number, const char* message);
     std::vector<std::string> m_failures, m_warnings;
+    bool m_side_file_lost = false;
 };
 
 } // namespace hsi::raster

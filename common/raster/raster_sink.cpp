@@ -157,7 +157,7 @@ void RasterSink::Impl::open_writer() {
         {
             const GdalErrors errors;
             dataset->FlushCache(false);
-            if (errors.any()) throw failure(errors.text());
+            check(errors);
         }
         const auto layout = raw_layout(*dataset);
         const bool usable = layout && (layout->packed_rows() ||
@@ -182,6 +182,11 @@ void RasterSink::Impl::open_writer() {
 /// it.
 void RasterSink::Impl::discard_unwritable_stdout() const {
     if (std::fflush(stdout) != 0) __fpurge(stdout);
+}
+
+void RasterSink::Impl::check(const GdalErrors& errors) const {
+    if (errors.any()) throw failure(errors.text());
+    if (errors.side_file_lost()) throw failure(errors.warnings());
 }
 
 /// GDAL closes without a return value: what was written must open again as it was made.
@@ -311,9 +316,6 @@ void RasterSink::commit() {
     Impl& s = *m;
     const GdalErrors errors;
     const bool to_stdout = s.options.path == standard_output;
-    const auto check = [&] {
-        if (errors.any()) throw s.failure(errors.text());
-    };
     try {
         if (s.blocks) s.blocks->finish();
         // The ranks of one host share its page cache, as the threads of one process do.
@@ -329,18 +331,18 @@ void RasterSink::commit() {
     // Into an archive GDAL writes from front to back: there is no reading.
     const bool closed =
         close_written(std::move(s.dataset), !s.raw && (s.copies() || is_local(s.options.path)));
-    check();
+    s.check(errors);
     if (!closed) throw s.failure("not all of it got to the disk");
     if (s.copies()) {
         s.check_written(s.stage);
         s.check_xml(s.stage + ".aux.xml");
         s.copy_stage(errors);
-        check();
+        s.check(errors);
         s.remove_stage();
     }
     if (is(s.target.driver, "ENVI")) {
         finish_envi_output(*s.file, s.options, s.scene ? &*s.scene : nullptr, s.spec.same_bands);
-        check();
+        s.check(errors);
     }
     if (!to_stdout) {
         s.check_written(s.file->path());

@@ -55,6 +55,7 @@ struct RasterSink::Impl {
     /// Nodata, metadata and legend of the dataset.
     void describe();
     void discard_unwritable_stdout() const;
+    void check(const GdalErrors& errors) const;
     void check_written(const std::string& path) const;
     void check_xml(const std::string& path) const;
     void check_side_files() const;

@@ -34,6 +34,14 @@ bool exists(const std::string& path) {
 
 std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
+constexpr const char* library_type = "ENVI Spectral Library"; ///< of the field "file type"
+
+bool is_library_header(const std::string& header) {
+    const EnviHeader fields = EnviHeader::parse(library_text(header));
+    const std::string* type = fields.find("file type");
+    return type != nullptr && EQUAL(type->c_str(), library_type);
+}
+
 int header_number(const EnviHeader& header, const char* key, int otherwise, const std::string& path) {
     const std::string* text = header.find(key);
     if (!text) return otherwise;
@@ -253,10 +261,13 @@ void check_library_output(const TextOutput& output) {
     if (is_csv(path)) return;
     const std::string header = header_of(is_local(path) ? follow_links(path) : path);
     if (output.run) output.run->writes(output.role, path, {header});
-    // The header beside a library that is not there yet belongs to something else, a scene perhaps.
-    if (exists(header) && !(output.overwrite && exists(path)))
+    // A library's header without a library is what a run that was killed has left. Any other belongs to
+    // something else, a scene perhaps.
+    if (exists(header) && !(output.overwrite && (exists(path) || is_library_header(header))))
         throw Error("'" + header + "' is there already",
-                    "Give -overwrite to replace it, or another name for " + output.role + ".");
+                    output.overwrite
+                        ? "It is no library's: give another name for " + output.role + "."
+                        : "Give -overwrite to replace it, or another name for " + output.role + ".");
 }
 
 void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
@@ -293,7 +304,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     header.set("lines", std::to_string(library.spectra.size()));
     header.set("bands", "1");
     header.set("header offset", "0");
-    header.set("file type", "ENVI Spectral Library");
+    header.set("file type", library_type);
     header.set("data type", "4");
     header.set("interleave", "bsq");
     header.set("byte order", "0");

@@ -328,6 +328,17 @@ def test_reference_table(scene, out):
     (out / "half.csv").write_text("wavelength,a\n" + "".join(f"{405 + 20 * k},{k + 1}\n" for k in range(4)))
     succeed(atdca("-q", "-t", 3, "-reference", out / "half.csv", "-report", out / "r2.json", scene, out / "u.gpkg"))
     assert json.loads((out / "r2.json").read_text())["reference"]["bands"] == 6
+    # Damage is told, not left out with the bands around it.
+    damaged = np.arange(1, 13, dtype="<f4")
+    damaged[4] = np.inf
+    damaged.tofile(out / "bad.sli")
+    (out / "bad.hdr").write_text(
+        "ENVI\nsamples = 12\nlines = 1\nbands = 1\ndata type = 4\ninterleave = bsq\nbyte order = 0\nheader offset = 0\n"
+        "file type = ENVI Spectral Library\nwavelength units = Nanometers\nspectra names = {a}\n"
+        f"wavelength = {{{', '.join(str(400 + 10 * b) for b in range(12))}}}\n")
+    result = atdca("-q", "-t", 3, "-reference", out / "bad.sli", scene, out / "v.gpkg")
+    assert result.code == 1 and "'a' holds values that are no numbers" in first_error(result)
+    assert not (out / "v.gpkg").exists()
 
 
 def test_reference_library_of_jasper_ridge(out):
@@ -447,6 +458,19 @@ def test_existing_outputs_are_not_touched(scene, out):
     for _ in range(2):
         succeed(atdca("-q", "-t", 3, "-overwrite", "-map", out / "m.tif", "-spectra", out / "t.sli", scene, out / "t.shp"))
     assert len(points(out / "t.shp")[0]) == 3
+
+
+def test_library_whose_header_alone_is_there(scene, out):
+    def search(*options):
+        return atdca("-q", "-t", 3, *options, "-spectra", out / "u.sli", scene, out / "u.gpkg")
+    succeed(search())
+    header = (out / "u.hdr").read_bytes()
+    for name in ("u.sli", "u.gpkg"):
+        (out / name).unlink()
+    with assert_untouched(out):
+        assert "is there already" in first_error(search())
+    succeed(search("-overwrite"))
+    assert (out / "u.sli").stat().st_size == 3 * 12 * 4 and (out / "u.hdr").read_bytes().startswith(header[:40])
 
 
 def test_outputs_that_cannot_be(scene, out, tmp_path):
