@@ -3,7 +3,7 @@
 # included as "core/rect.h"; what a room may include is what it links (and tests/architecture checks the rest).
 #
 # SOURCES are what goes over pixels; ARRANGING those that read, check, describe and write what is small beside a scene, or
-# pass it on whole: compiled with -O1, which halves the compiler's time. SIMD sources include themselves once for each
+# pass it on whole: compiled with -Og, which halves the compiler's time. SIMD sources include themselves once for each
 # instruction set, so each is compiled by itself even where others are compiled together.
 function(hsi_room name)
   cmake_parse_arguments(ARG "" "" "SOURCES;ARRANGING;SIMD;DEPENDS;PRIVATE_DEPENDS" ${ARGN})

@@ -33,16 +33,17 @@ if(HSI_SANITIZE)
   endif()
 endif()
 
-# Optimised as little as it takes to run well: for what is compiled more often than it runs.
+# Optimised as little as it takes to run well: for what is compiled more often than it runs. GCC takes three quarters of
+# the time that -O1 takes it, for what runs about as fast.
 function(hsi_optimise_lightly target)
-  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+  target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-Og>)
 endfunction()
 
 # hsi_json_source(json.cpp): the JSON library whole, with readers and writers that nothing here calls, in this folder's targets:
 # a minute of the compiler's time under sanitizers, which are for our own code, and half of that with all optimisations. Its
 # branches still guide a fuzzer.
 function(hsi_json_source file)
-  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -O1
+  set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS -Og
     SKIP_PRECOMPILE_HEADERS ON SKIP_UNITY_BUILD_INCLUSION ON)
   if(HSI_SANITIZE)
     set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS -fno-sanitize=address,undefined,thread)
