@@ -7,6 +7,7 @@ HSI_BIN_DIR names the folder of the executables (default: build/bin); HSI_TEST_D
 
 import collections
 import contextlib
+import fnmatch
 import hashlib
 import os
 import pathlib
@@ -204,6 +205,14 @@ def wait_for(condition, seconds=30):
             return True
         time.sleep(0.002)
     return False
+
+
+def sizes_below(folder, name="*"):
+    """Sizes of a folder's files of such a name, at any depth; what a running tool removes meanwhile is passed over."""
+    for parent, _, names in os.walk(folder):
+        for one in fnmatch.filter(names, name):
+            with contextlib.suppress(FileNotFoundError):
+                yield os.stat(os.path.join(parent, one)).st_size
 
 
 def real_scene(name):

@@ -11,7 +11,7 @@ import time
 import pytest
 from osgeo import gdal
 
-from conftest import first_error, run, start, succeed, wait_for
+from conftest import first_error, run, sizes_below, start, succeed, wait_for
 
 SAMPLES, LINES, BANDS = 640, 512, 128  # 160 MB of floats
 MEMORY = 72  # MB
@@ -152,7 +152,8 @@ def test_a_cog_is_interrupted_while_it_is_made(scenes, tmp_path):
                     "-co", "LEVEL=9", large / "raw.img", tmp_path / "o.tif")
     try:
         # Two files: the finished stage and the COG in the making.
-        assert wait_for(lambda: sum(p.is_file() and p.stat().st_size > 1 << 20 for p in tmp_path.rglob("*")) > 1 or process.poll() is not None, 120)
+        assert wait_for(lambda: sum(size > 1 << 20 for size in sizes_below(tmp_path)) > 1 or process.poll() is not None,
+                        120)
         assert process.poll() is None
         begin = time.monotonic()
         process.send_signal(signal.SIGTERM)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, osr
 
-from conftest import assert_untouched, envi_header, first_error, read, run, start, succeed, wait_for
+from conftest import assert_untouched, envi_header, first_error, read, run, sizes_below, start, succeed, wait_for
 
 SIZE = ("-size", 150, 90, 30)
 
@@ -240,7 +240,7 @@ def test_an_interrupted_run_leaves_nothing(out):
     with assert_untouched(out):
         process = start("gdal_hsi_synth", "-q", "-size", 4000, 40000, 100, "-labels", out / "l.tif", "-truth",
                         out / "t.json", out / "a.dat")
-        assert wait_for(lambda: any(p.stat().st_size > 10 << 20 for p in out.rglob("a.dat")))
+        assert wait_for(lambda: any(size > 10 << 20 for size in sizes_below(out, "a.dat")))
         process.terminate()
         _, err = process.communicate(timeout=60)
         assert process.returncode == 1 and b"interrupted" in err
