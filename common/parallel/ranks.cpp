@@ -194,6 +194,19 @@ std::vector<std::string> Ranks::all(const std::string& what, const std::string& 
     return list;
 }
 
+void Ranks::all_in_pieces(const std::string& what, const std::function<std::string()>& next,
+                          const std::function<void(int rank, const std::string& piece)>& take) {
+    for (bool more = true; more;) {
+        const auto pieces = all(what, next());
+        more = false; // who has sent nothing has nothing left
+        for (size_t rank = 0; rank < pieces.size(); ++rank) {
+            if (pieces[rank].empty()) continue;
+            more = true;
+            take(static_cast<int>(rank), pieces[rank]);
+        }
+    }
+}
+
 void Ranks::agree(const std::string& what, const std::string& mine, const std::string& fault,
                   const std::string& advice) {
     if (!several()) return;

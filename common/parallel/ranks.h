@@ -75,6 +75,11 @@ class Ranks {
     bool any(const std::string& what, bool mine);
     /// Everybody's bytes, in the order of ranks.
     std::vector<std::string> all(const std::string& what, const std::string& mine);
+    /// all(), piece by piece, of what is too large for one message: next() gives this rank's next piece,
+    /// which is empty when nothing is left; take() gets every rank's, its own ones too, in the order of
+    /// ranks.
+    void all_in_pieces(const std::string& what, const std::function<std::string()>& next,
+                       const std::function<void(int rank, const std::string& piece)>& take);
     /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` says what
     /// that means: "sees another src".
     void agree(const std::string& what, const std::string& mine, const std::string& fault,

@@ -432,7 +432,7 @@ void MomentScan::meet_other_ranks(parallel::Ranks& ranks) {
     std::vector<double> run(BorderPairs::run_size(bands())), scatter(BorderPairs::scatter_size(bands()));
     BorderPairs pairs(m_columns, m_scene.samples, bands(), run.data(), scatter.data());
     auto next = waiting.begin();
-    for (bool more = true; more;) {
+    const auto piece = [&] {
         BytePacker out;
         for (uint64_t bytes = 0;
              next != waiting.end() && bytes * static_cast<uint64_t>(ranks.size()) < message_bytes; ++next) {
@@ -440,18 +440,19 @@ void MomentScan::meet_other_ranks(parallel::Ranks& ranks) {
             out.put(next->first.first).put(next->first.second).put(next->second.values);
             bytes += next->second.values.size() * sizeof(float);
         }
-        more = false; // a rank that has sent nothing has nothing left
-        for (const std::string& bytes : ranks.all("columns", out.take()))
-            for (ByteUnpacker in(bytes); !in.empty(); more = true) {
-                BorderColumns::Border border;
-                in.get(border.first);
-                in.get(border.second);
-                const auto right = in.one<std::vector<float>>();
-                const auto mine = waiting.find(border);
-                if (mine != waiting.end() && mine->second.left)
-                    pairs.add_border(mine->second.values, right, sums);
-            }
-    }
+        return out.take();
+    };
+    ranks.all_in_pieces("columns", piece, [&](int, const std::string& bytes) {
+        for (ByteUnpacker in(bytes); !in.empty();) {
+            BorderColumns::Border border;
+            in.get(border.first);
+            in.get(border.second);
+            const auto right = in.one<std::vector<float>>();
+            const auto mine = waiting.find(border);
+            if (mine != waiting.end() && mine->second.left)
+                pairs.add_border(mine->second.values, right, sums);
+        }
+    });
     merge_moments(sums);
 }
 

@@ -152,7 +152,7 @@ void PlaneStore::share(parallel::Ranks& ranks, const std::vector<Part>& mine) {
     auto next = mine.begin();
     int64_t line = 0; // of the next part
     std::vector<float> values;
-    for (bool more = true; more;) {
+    const auto piece = [&] {
         BytePacker out;
         for (int64_t packed = 0; next != mine.end() && packed < most;) {
             const Rect& all = next->window;
@@ -171,21 +171,21 @@ void PlaneStore::share(parallel::Ranks& ranks, const std::vector<Part>& mine) {
             line += part.h;
             if (line == all.h) ++next, line = 0;
         }
-        more = false; // a rank that has sent nothing has nothing left
-        const auto parts = ranks.all("planes", out.take());
-        std::vector<int> planes;
-        for (int rank = 0; rank < ranks.size(); ++rank)
-            for (ByteUnpacker in(parts[static_cast<size_t>(rank)]); !in.empty(); more = true) {
-                in.get(planes);
-                const auto part = in.one<Rect>();
-                in.get(values);
-                if (rank == ranks.rank()) continue;
-                const float* from = values.data();
-                for (const int plane : planes)
-                    for (int64_t y = 0; y < part.h; ++y, from += part.w)
-                        write_row(plane, part.y + y, part.x, part.w, from);
-            }
-    }
+        return out.take();
+    };
+    std::vector<int> planes;
+    ranks.all_in_pieces("planes", piece, [&](int rank, const std::string& bytes) {
+        if (rank == ranks.rank()) return;
+        for (ByteUnpacker in(bytes); !in.empty();) {
+            in.get(planes);
+            const auto part = in.one<Rect>();
+            in.get(values);
+            const float* from = values.data();
+            for (const int plane : planes)
+                for (int64_t y = 0; y < part.h; ++y, from += part.w)
+                    write_row(plane, part.y + y, part.x, part.w, from);
+        }
+    });
 }
 
 void PlaneStore::read(const Rect& window, float* to) const {

@@ -56,6 +56,29 @@ TEST_P(RanksOf, PutTogetherWhatEachHas) {
     });
 }
 
+TEST_P(RanksOf, PiecesOfAllReachAllUntilNobodyHasAny) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        // Rank r has r pieces; rank 0 none at all.
+        int given = 0;
+        std::vector<std::vector<std::string>> found(static_cast<size_t>(n));
+        ranks.all_in_pieces(
+            "pieces",
+            [&] {
+                return given < ranks.rank() ? std::to_string(ranks.rank()) + "." + std::to_string(given++)
+                                            : std::string();
+            },
+            [&](int rank, const std::string& piece) { found[static_cast<size_t>(rank)].push_back(piece); });
+        for (int rank = 0; rank < n; ++rank) {
+            std::vector<std::string> expected;
+            expected.reserve(static_cast<size_t>(rank));
+            for (int piece = 0; piece < rank; ++piece)
+                expected.push_back(std::to_string(rank) + "." + std::to_string(piece));
+            EXPECT_EQ(found[static_cast<size_t>(rank)], expected);
+        }
+    });
+}
+
 TEST_P(RanksOf, ADifferenceIsToldWithRankAndHost) {
     const int n = GetParam();
     std::atomic<int> told{0};
