@@ -30,6 +30,7 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
 
 std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     register_drivers();
+    expect_hdf5(path);
     const GdalErrors quiet;
     // HDF5's own reader first: it keeps no cache of 16 MB for each array.
     for (const char* driver : {"HDF5", "netCDF"}) {

@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal_errors.h"
 
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <dlfcn.h>
 #include <gdal.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <mutex>
 
 namespace hsi::raster {
@@ -22,7 +29,49 @@ std::string join(const std::vector<std::string>& texts) {
     return all;
 }
 
+std::atomic<bool> g_hdf5_expected{false};
+
 } // namespace
+
+void expect_hdf5(const std::string& path) {
+    if (g_hdf5_expected) return;
+    constexpr std::array<char, 4> signature = {'\x89', 'H', 'D', 'F'};
+    std::array<char, 4> begin{};
+    if (VSILFILE* const file = VSIFOpenL(path.c_str(), "rb"); file != nullptr) {
+        VSIFReadL(begin.data(), 1, begin.size(), file);
+        VSIFCloseL(file);
+    }
+    if (begin == signature || STARTS_WITH_CI(path.c_str(), "HDF5:") ||
+        STARTS_WITH_CI(path.c_str(), "NETCDF:"))
+        g_hdf5_expected = true;
+}
+
+/// This thread's HDF5 says nothing while one of these lives, and afterwards what it said before.
+class GdalErrors::Hdf5Silence {
+  public:
+    Hdf5Silence() {
+        // Of the HDF5 that GDAL has brought along, if it has: its headers are no package of ours, and where
+        // GDAL keeps its libraries to itself there is nobody to ask.
+        static const auto get = reinterpret_cast<Get>(dlsym(RTLD_DEFAULT, "H5Eget_auto2"));
+        static const auto set = reinterpret_cast<Set>(dlsym(RTLD_DEFAULT, "H5Eset_auto2"));
+        if (get == nullptr || set == nullptr || get(0, &m_printer, &m_data) < 0) return;
+        if (set(0, nullptr, nullptr) >= 0) m_set = set;
+    }
+    ~Hdf5Silence() {
+        if (m_set != nullptr) m_set(0, m_printer, m_data);
+    }
+    Hdf5Silence(const Hdf5Silence&) = delete;
+    Hdf5Silence& operator=(const Hdf5Silence&) = delete;
+
+  private:
+    using Printer = int (*)(int64_t stack, void* data);
+    using Get = int (*)(int64_t stack, Printer* printer, void** data);
+    using Set = int (*)(int64_t stack, Printer printer, void* data);
+
+    Printer m_printer = nullptr;
+    void* m_data = nullptr;
+    Set m_set = nullptr;
+};
 
 void register_drivers() {
     static std::mutex registration;
@@ -30,7 +79,10 @@ void register_drivers() {
     if (GDALGetDriverCount() == 0) GDALAllRegister();
 }
 
-GdalErrors::GdalErrors() { CPLPushErrorHandlerEx(&GdalErrors::collect, this); }
+GdalErrors::GdalErrors() {
+    CPLPushErrorHandlerEx(&GdalErrors::collect, this);
+    if (g_hdf5_expected) m_hdf5 = std::make_unique<Hdf5Silence>();
+}
 GdalErrors::~GdalErrors() { CPLPopErrorHandler(); }
 
 void CPL_STDCALL GdalErrors::collect(CPLErr level, CPLErrorNum number, const char* message) {

@@ -4,6 +4,7 @@
 
 #include <cpl_error.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,11 @@ namespace hsi::raster {
 /// Registers GDAL's drivers where that was not done: a program that has loaded us may have left some out
 /// since. By one thread, while others wait for it.
 void register_drivers();
+
+/// From now on HDF5 is kept from printing while GdalErrors live, if `path` is a file or a name of HDF5 or
+/// netCDF: the library writes to stderr what GDAL tells anyway, and keeps a switch for that a thread. Asking
+/// it initialises it, which takes a millisecond: for these files alone.
+void expect_hdf5(const std::string& path);
 
 /// While one of these lives, failures that GDAL reports on this thread land here; warnings go to CPLDebug,
 /// and debug messages where they went before. Instances nest.
@@ -33,6 +39,8 @@ class GdalErrors {
 
   private:
     static void CPL_STDCALL collect(CPLErr level, CPLErrorNum number, const char* message);
+    class Hdf5Silence;
+    std::unique_ptr<Hdf5Silence> m_hdf5;
     std::vector<std::string> m_failures, m_warnings;
     bool m_side_file_lost = false;
 };

@@ -250,6 +250,7 @@ DatasetHandle open_dataset(const OpenOptions& options) {
         if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
             throw UsageError("-if " + name + ": GDAL has no such driver",
                              "gdalinfo --formats lists the drivers.");
+    expect_hdf5(options.path);
     const GdalErrors errors;
     DatasetHandle dataset(GDALDataset::FromHandle(
         GDALOpenEx(options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,

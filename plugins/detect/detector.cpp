@@ -88,8 +88,8 @@ void add_matched_rows(Detector& d, const Targets& targets, const Vector& factor)
             contrast += whitened[a] * whitened[a];
         }
         if (!(contrast >= least_contrast))
-            throw no_target(targets.names[k],
-                            d.method == Method::cem ? "is all zero" : "is the mean of the background");
+            throw no_target(targets.names[k], d.method == Method::cem ? "is zero beside the background"
+                                                                      : "is the mean of the background");
         for (size_t a = 0; a < n; ++a)
             for (size_t b = 0; b <= a; ++b)
                 row[b] += factor[a * n + b] * whitened[a];

@@ -55,6 +55,23 @@ def test_source_that_is_empty(tmp_path, out):
     refuse(1, str(empty), empty, out / "out.tif", folders=[out])
 
 
+def test_hdf5_says_nothing_before_us(tmp_path, out):
+    """The library prints what fails to stderr by itself, one switch a thread; refuse() wants our line first."""
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "scene.h5"
+    with h5py.File(path, "w") as file:
+        values = np.random.default_rng(1).random((60, 100, 120)).astype(np.float32)
+        file.create_dataset("cube", data=values, chunks=(60, 10, 120), compression="gzip")
+    name = f'HDF5:"{path}"://cube'
+    refuse(1, "missing", f'HDF5:"{tmp_path / "missing.h5"}"://cube', out / "out.tif", folders=[out])
+    damaged = bytearray(path.read_bytes())
+    middle = len(damaged) // 2
+    damaged[middle:middle + 2000] = bytes(b ^ 255 for b in damaged[middle:middle + 2000])
+    path.write_bytes(damaged)
+    result = refuse(1, "cannot read", "-threads", "3", name, out / "out.tif", folders=[out])
+    assert "HDF5-DIAG" not in result.err
+
+
 def test_source_without_read_permission(tmp_path, out, scene):
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
