@@ -12,12 +12,12 @@
 #include "raster/envi_output.h"
 #include "raster/format_trial.h"
 #include "raster/gdal_errors.h"
-#include "raster/made_scene.h"
 #include "raster/output_description.h"
 #include "raster/output_place.h"
 #include "raster/raster_sink_impl.h"
 #include "raster/run_files.h"
 #include "raster/side_files.h"
+#include "raster/spec_metadata.h"
 #include "raster/staged_output.h"
 #include "raster/written_raster.h"
 
@@ -250,7 +250,7 @@ void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) { c
 std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
                                                const RasterSource* like) {
     auto impl = std::make_unique<Impl>();
-    const auto scene = like != nullptr ? std::optional<SceneMetadata>(like->metadata()) : made_scene(spec);
+    const auto scene = like != nullptr ? std::optional<SceneMetadata>(like->metadata()) : metadata_of(spec);
     const SceneMetadata nowhere;
     impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
     impl->options = options;

@@ -236,7 +236,7 @@ def test_warp_with_threads(tmp_path, out):
 
 
 def scene_and_labels(place, tmp_path, one_in):
-    """A made scene with holes, or Indian Pines with one labelled pixel in so many."""
+    """A synthetic scene with holes, or Indian Pines with one labelled pixel in so many."""
     if place == "made":
         return holed_scene(tmp_path), labels_for(tmp_path)
     scene = str(real_scene("indian_pines/indian_pines.img"))

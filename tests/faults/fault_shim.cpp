@@ -369,7 +369,7 @@ bool install_filter() {
     _exit(99);
 }
 
-bool understand_kind(const char* kind) {
+bool parse_kind(const char* kind) {
     if (strncmp(kind, "from:", 5) == 0) {
         g_lasting = true;
         kind += 5;
@@ -396,7 +396,7 @@ __attribute__((constructor)) void begin() {
             g_kinds |= name.kind;
     if (const char* number = getenv("HSI_FAULT_NUMBER")) g_number = strtoull(number, nullptr, 10);
     const char* kind = getenv("HSI_FAULT_KIND");
-    if (kind != nullptr && !understand_kind(kind)) give_up("HSI_FAULT_KIND is not understood");
+    if (kind != nullptr && !parse_kind(kind)) give_up("HSI_FAULT_KIND is none of the kinds");
     if (const char* seconds = getenv("HSI_FAULT_SECONDS")) {
         const double value = atof(seconds);
         g_pause.tv_sec = static_cast<time_t>(value);

@@ -331,10 +331,10 @@ TEST(Slices, AcceptManyCallersAtOnce) {
     EXPECT_EQ(wrong, 0);
 }
 
-// ---- Successors
+// ---- Promotion: a faster way takes over
 // --------------------------------------------------------------------------------------------
 
-TEST(Successors, TakeOverWhenTheirStartIsPaidFor) {
+TEST(Promotion, TakesOverWhenItsStartIsPaidFor) {
     const auto [f, operation] = sum_function(2);
     auto other = std::make_shared<SumOperation>(2);
     std::atomic<int> made{0};
@@ -362,7 +362,7 @@ TEST(Successors, TakeOverWhenTheirStartIsPaidFor) {
     EXPECT_EQ(other->slices, 3);
 }
 
-TEST(Successors, TakeOverALargeRequestAtOnce) {
+TEST(Promotion, TakesOverALargeRequestAtOnce) {
     const auto [f, operation] = sum_function(2);
     auto other = std::make_shared<SumOperation>(2);
     f->pixel_cost = 10;
@@ -374,7 +374,7 @@ TEST(Successors, TakeOverALargeRequestAtOnce) {
     EXPECT_EQ(other->slices, 1);
 }
 
-TEST(Successors, ThatCannotStartAreDoneWithout) {
+TEST(Promotion, IsDoneWithoutWhereItCannotStart) {
     const auto [f, operation] = sum_function(2);
     std::atomic<int> tried{0};
     f->pixel_cost = 10;

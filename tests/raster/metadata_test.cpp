@@ -43,7 +43,7 @@ std::string make_envi(const TempFolder& folder, const std::string& more = {}) {
     write_text(path, std::string(6 * 4 * 5 * 2, '\1'));
     write_text(
         folder / "scene.hdr",
-        "ENVI\ndescription = {A made scene}\nsamples = 6\nlines = 4\nbands = 5\nheader offset = 0\n"
+        "ENVI\ndescription = {A synthetic scene}\nsamples = 6\nlines = 4\nbands = 5\nheader offset = 0\n"
         "file type = ENVI Standard\ndata type = 2\ninterleave = bil\nbyte order = 0\nsensor type = HyMap\n"
         "x start = 11\ny start = 21\nacquisition time = 2020-05-06T10:11:12Z\nsun azimuth = 150.5\n"
         "odd_key = 7\ndefault bands = {5, 3, 1}\nmap info = {UTM, 1, 1, 500000, 4000000, 30, 30, 33, North, "
@@ -122,7 +122,7 @@ TEST(Metadata, EnviToEnviCutsListsAndKeepsTheRest) {
     EXPECT_EQ(header_field(h, "sensor type"), "HyMap");
     EXPECT_EQ(header_field(h, "acquisition time"), "2020-05-06T10:11:12Z");
     EXPECT_EQ(header_field(h, "odd_key"), "7");
-    EXPECT_EQ(header_field(h, "description"), "{A made scene}");
+    EXPECT_EQ(header_field(h, "description"), "{A synthetic scene}");
     EXPECT_EQ(header_field(h, "x start"), "13");
     EXPECT_EQ(header_field(h, "y start"), "22");
     EXPECT_EQ(header_field(h, "interleave"), "bsq") << "the output's own storage";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Machines trained on made scenes.
+// Machines trained on synthetic scenes.
 #pragma once
 
 #include "svm/svm_scene.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The made scene: the same bits for every tiling and thread count, and statistics that hold what the options
-// promise.
+// The synthetic scene: the same bits for every tiling and thread count, and statistics that hold what the
+// options promise.
 #include "core/error.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"

@@ -12,6 +12,6 @@ namespace hsi::raster {
 /// Nothing when the spec has neither SRS nor geotransform nor ENVI fields. Bands get their descriptions,
 /// items and spectral texts, so the result travels to every format like that of a file. Throws UsageError for
 /// an unknown SRS.
-std::optional<SceneMetadata> made_scene(const OutputSpec& spec);
+std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
 
 } // namespace hsi::raster

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/made_scene.h"
+#include "raster/spec_metadata.h"
 
 #include "core/error.h"
 #include "raster/gdal_errors.h"
@@ -30,7 +30,7 @@ std::string item(const std::map<std::string, std::string>& items, const char* ke
 
 bool is_geographic(const std::string& srs) { return parse_srs(srs)->IsGeographic() != 0; }
 
-std::optional<SceneMetadata> made_scene(const OutputSpec& spec) {
+std::optional<SceneMetadata> metadata_of(const OutputSpec& spec) {
     if (spec.srs.empty() && !spec.geotransform && spec.envi.empty()) return std::nullopt;
     SceneMetadata scene;
     scene.file_bands = spec.shape.bands;
