@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: MIT
+"""One process from exec to exit, as the system accounts for it: what the programs that time whole processes share."""
+import os
+import subprocess
+import tempfile
+import time
+from typing import NamedTuple
+
+
+class Finished(NamedTuple):
+    wall: float       # seconds
+    processor: float  # seconds of all threads, user and system
+    peak: int         # resident bytes
+    out: str          # standard output
+
+
+def timed(command, **environment):
+    """Runs a command to its end; one that fails ends the program with what it said."""
+    words = [str(w) for w in command]
+    with tempfile.TemporaryFile() as error:
+        begin = time.perf_counter()
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=error, env={**os.environ, **environment})
+        out = process.stdout.read().decode()
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begin
+        if status != 0:
+            error.seek(0)
+            raise SystemExit(f"{' '.join(words)} failed:\n{out}{error.read().decode()}")
+    return Finished(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out)
