@@ -137,8 +137,11 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         }
         double x = point.x, y = point.y;
         check(!to_degrees || to_degrees->Transform(1, &x, &y), "a point has no place in degrees");
-        OGRPoint geometry(x, y);
-        check((!placed || feature->SetGeometry(&geometry) == OGRERR_NONE) &&
+        // Not an OGRPoint of our own: its table of functions would have to be found when the plugin is
+        // loaded, by a process that may keep GDAL to itself (tests/cli/test_gdal_commands.py).
+        OGRGeometryH geometry = placed ? OGR_G_CreateGeometry(wkbPoint) : nullptr;
+        if (placed) OGR_G_SetPoint_2D(geometry, 0, x, y);
+        check((!placed || feature->SetGeometryDirectly(OGRGeometry::FromHandle(geometry)) == OGRERR_NONE) &&
                   out->CreateFeature(feature.get()) == OGRERR_NONE,
               "a point cannot be written");
     }

@@ -499,9 +499,10 @@ def others():
 
 
 def test_the_plugin_binds_gdal_when_it_calls_it():
-    """A pointer to a function of GDAL's would be bound when the plugin is loaded, by a process that may keep GDAL to itself."""
+    """A pointer to a function of GDAL's, or a class's table of functions, would be bound when the plugin is loaded, by a
+    process that may keep GDAL to itself (Python does). Names of C++ are looked at where they are not the plugin's own."""
     listed = program("readelf", "-rW", PLUGINS / "gdal_HSI.so").stdout.splitlines()
-    names = re.compile(r"\b(CPL|CSL|GDAL|OCT|OGR|OSR|VRT|VSI)\w+")
+    names = re.compile(r"\b(CPL|CSL|GDAL|OCT|OGR|OSR|VRT|VSI)\w+|\b0{16} _Z\w*\d(CPL|GDAL|OGR|VRT|VSI)\w+")
     assert [line for line in listed if "JUMP_SLO" in line and names.search(line)]
     assert [line for line in listed if "JUMP_SLO" not in line and names.search(line)] == []
 
