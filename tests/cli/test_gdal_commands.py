@@ -14,7 +14,7 @@ import sys
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, assert_untouched, cube, first_error, run, snapshot, succeed, write_scene
+from conftest import BIN, ROOT, assert_untouched, cube, first_error, run, snapshot, succeed, write_scene
 
 PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 VERSION = tuple(int(part) for part in gdal.__version__.split(".")[:2])
@@ -73,6 +73,12 @@ def test_help_lists_the_suite():
     text = done(command("--help"))
     for tool in definitions():
         assert f"  - {tool['name'].replace('_', '-')}: " in text and tool["title"] in text
+
+
+def test_the_documentation_lists_the_suite():
+    text = (ROOT / "docs" / "gdal_commands.md").read_text()
+    listed = dict(re.findall(r"^  - ([a-z-]+): +(.+)$", text, re.M))
+    assert listed == {tool["name"].replace("_", "-"): tool["title"] for tool in definitions()}
 
 
 @commands
