@@ -24,27 +24,46 @@ namespace training {
 namespace {
 constexpr int64_t block_rows = 128;
 
+/// Sets an environment variable where there is none, for as long as this lives.
+class DefaultVariable {
+  public:
+    DefaultVariable(const char* name, const char* value)
+        : m_name(name), m_ours(std::getenv(name) == nullptr) {
+        if (m_ours) setenv(name, value, 1);
+    }
+    ~DefaultVariable() {
+        if (m_ours) unsetenv(m_name);
+    }
+    DefaultVariable(const DefaultVariable&) = delete;
+    DefaultVariable& operator=(const DefaultVariable&) = delete;
+
+  private:
+    const char* m_name;
+    bool m_ours;
+};
+
 /// OpenBLAS picks its kernels by the processor, and those for AVX-512 add in another order than those for
 /// AVX2 (Haswell's, which Zen has, too). The latter are taken wherever they run: one training set, one model.
 /// It picks them when it is loaded, before anything here runs, so it is asked to do so again; where it was
 /// built for one processor it has no choice, and lacks these functions. In another program's process its BLAS
 /// stays as it is: others may be computing with it at this moment, and reading the environment.
+///
+/// Version 0.3.34 cuts products into larger pieces on processors of AMD's with AVX-512, whatever the kernels:
+/// those for AVX2 have no room for them on their stack and end in a segmentation fault (OpenBLAS issue 6026).
+/// It knows these processors by a cache of 1024 KB, so it is told of another size.
 void choose_blas_kernels() {
 #if defined(__x86_64__)
     if (!process_is_ours()) return;
     static std::once_flag once;
     std::call_once(once, [] {
-        if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
-            std::getenv("OPENBLAS_CORETYPE"))
-            return;
+        if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
         using Function = void (*)();
         const auto quit = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit"));
         const auto init = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init"));
         if (!quit || !init) return;
-        setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+        const DefaultVariable kernels("OPENBLAS_CORETYPE", "Haswell"), cache("OPENBLAS_L2_SIZE", "256");
         quit();
         init();
-        unsetenv("OPENBLAS_CORETYPE");
     });
 #endif
 }
