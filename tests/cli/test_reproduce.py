@@ -3,6 +3,7 @@
 profilers' part with stand-ins for the profilers."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -202,3 +203,51 @@ NS   ws  3       0.100       3.000       0.000       0.100       3.200      13.4
         field.format(3, 4))))
     succeed(reproduce("003", "fig12", "--bin", tmp_path, "--json", tmp_path / "b.json", "--png", tmp_path / "b.png"))
     assert table(numbers(tmp_path / "b.json"))[1] == [["Pavia University", 90.0, 10.0], ["Indian Pines", 75.0, 25.0]]
+
+
+@BENCHMARKS
+def test_the_published_random_field_and_regression_are_ours():
+    """The benchmark ends with 1 when SAHIC_S or SAHIC_M differs from ours; 49 is a square of a prime."""
+    done = subprocess.run([str(BIN / "sahic_published_bench"), "-size", "49", "26", "12", "4", "60", "-iterations", "200"],
+                          capture_output=True, text=True, check=False, timeout=300,
+                          env={**os.environ, "OMP_WAIT_POLICY": "passive"})  # beside other tests
+    assert done.returncode == 0, done.stdout + done.stderr
+    for variant in ("SAHIC_S", "SAHIC_M"):
+        assert f"{variant} against ours: probabilities differ by at most " in done.stdout
+
+
+def test_published_variants_stand_beside_ours(tmp_path):
+    """Stand-ins for the benchmarks of paper 003, with and without a GPU."""
+    kernels = " ".join(f"{name}_kernel {us}" for name, us in zip(("q", "fixq", "nu_aux3_sum", "Vs", "V4", "V5"), range(1, 7)))
+    rest = ", transforms before V4 100.5, transforms before V5 90.5, D4 0.5"
+    row = "  {:8} {:3} threads: training 1.0, probabilities 2.0, field {}, all {} s; processor 9.5 s"
+    stand_in(tmp_path, "sahic_published_bench", "\n".join(line for scene in ("Pavia University", "Indian Pines") for line in (
+        f"{scene}, 1x1x1, 2 classes, 3 training pixels", row.format("ours", 1, 0.5, 3.5), row.format("ours", 2, 0.25, 3.25),
+        row.format("SAHIC_M", 2, 4.0, 7.0) + " (field: 20 iterations, times 10)", row.format("SAHIC_S", 1, 11.0, 14.0),
+        f"  SAHIC_S, one iteration by kernel, ms of processor time: {kernels}{rest}")))
+    stand_in(tmp_path, "sahic_cuda_bench", "\n".join(line for scene in ("Pavia University", "Indian Pines") for line in (
+        f"{scene}, 1x1x1, 2 classes", "  Table VIII: ours: step 8.0 (all but V4), filter 2.0 (V4), sum 10.0: 3 times faster",
+        "  Table V, the whole, memory to memory, s: C2075 17.73, K20c 10.85; ours 0.035: 310 times the K20c",
+        f"  SAHIC_P, one iteration by kernel, us: {kernels}{rest}",
+        "  SAHIC_P here: its random field after our training and probabilities, s: 0.28")))
+    stand_in(tmp_path, "sahic_cpu_bench", '{"benchmarks": [{"label": "Indian Pines, V5", "cpu_time": 0.5}]}')
+    succeed(reproduce("003", "table8", "--bin", tmp_path, "--json", tmp_path / "a.json"))
+    told = numbers(tmp_path / "a.json")
+    _, published = table(told, 0)
+    assert len(published) == 18
+    assert published[0] == ["Pavia University", "q", 1.0, pytest.approx(73.68), 1.0, 20.0, 1000.0, pytest.approx(3684)]
+    assert published[-3] == ["Indian Pines", "transforms before V4", 100.5, None, 100.5, None, 1000.0, None]
+    assert table(told, 1)[1] == [["Indian Pines", "V5", 0.5, 14.42, 28.84]]
+    assert table(told, 2)[1][:2] == [["Pavia University", "all but V4", 8.0, 16.0, pytest.approx(290)],
+                                     ["Pavia University", "V4", 2.0, 5.0, 60.0]]
+    (tmp_path / "sahic_cuda_bench").unlink()
+    told = succeed(reproduce("003", "table8", "--bin", tmp_path, "--json", tmp_path / "b.json"))
+    assert "No GPU figures" in told.out and table(numbers(tmp_path / "b.json"))[1][0][4] is None
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from reproduce_papers.sahic import variants
+    text = (tmp_path / "sahic_published_bench").read_text()
+    assert [(r[0], r[1], r[5], r[-2], r[-1]) for r in variants("Pavia University", text, None)] == [
+        ("SAHIC_S", "CPU, 1 threads", 14.0, 1309.54, 1.0), ("SAHIC_M", "CPU, 2 threads", 7.0, 157.89, 2.0),
+        ("ours", "CPU, 1 threads", 3.5, None, 4.0), ("ours", "CPU, 2 threads", 3.25, None, 14 / 3.25)]
+    gpu = "Indian Pines, x\n  the whole, s: 1, K20c 2.95; ours 0.035: 84 times\n  SAHIC_P here: it, s: 0.28\n"
+    assert [(r[0], r[5]) for r in variants("Indian Pines", text, gpu)][-2:] == [("SAHIC_P", 0.28), ("ours", 0.035)]
