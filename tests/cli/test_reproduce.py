@@ -251,3 +251,18 @@ def test_published_variants_stand_beside_ours(tmp_path):
         ("ours", "CPU, 1 threads", 3.5, None, 4.0), ("ours", "CPU, 2 threads", 3.25, None, 14 / 3.25)]
     gpu = "Indian Pines, x\n  the whole, s: 1, K20c 2.95; ours 0.035: 84 times\n  SAHIC_P here: it, s: 0.28\n"
     assert [(r[0], r[5]) for r in variants("Indian Pines", text, gpu)][-2:] == [("SAHIC_P", 0.28), ("ours", 0.035)]
+
+
+def test_shares_of_the_published_search_become_a_figure(tmp_path):
+    """A stand-in for atdca_cuda_bench, no profiler."""
+    stand_in(tmp_path, "atdca_cuda_bench", """Cuprite: 350x350x188, t = 19, 92 MB
+  Fig. 2, GS without optimisations: projection 1.0 % (18), of 2.000 ms; the first 19 targets are ours
+  Fig. 2, GS with optimisations: projection 2.0 % (18), of 2.000 ms; the first 19 targets are ours
+WTC: 614x512x224, t = 30, 282 MB
+  Fig. 2, GS without optimisations: norms 5.0 % (1), projection 60.0 % (29), transfers 35.0 % (90), of 9.1 ms; the first 30
+  Fig. 2, GS with optimisations: norms 2.0 % (1), projection 8.0 % (29), transfers 90.0 % (90), of 5.1 ms; the first 30""")
+    told = succeed(reproduce("002", "fig2", "--bin", tmp_path, "--json", tmp_path / "a.json", "--png", tmp_path / "a.png",
+                             env={"PATH": "/bin"}))
+    assert table(numbers(tmp_path / "a.json"), 0)[1] == [["norms", 1, 5.0], ["projection", 29, 60.0], ["transfers", 90, 35.0]]
+    assert table(numbers(tmp_path / "a.json"), 1)[1][2] == ["transfers", 90, 90.0]
+    assert "Ours is left out: the profiler nsys" in told.out and (tmp_path / "a.png").exists()
