@@ -266,3 +266,11 @@ WTC: 614x512x224, t = 30, 282 MB
     assert table(numbers(tmp_path / "a.json"), 0)[1] == [["norms", 1, 5.0], ["projection", 29, 60.0], ["transfers", 90, 35.0]]
     assert table(numbers(tmp_path / "a.json"), 1)[1][2] == ["transfers", 90, 90.0]
     assert "Ours is left out: the profiler nsys" in told.out and (tmp_path / "a.png").exists()
+
+
+@BENCHMARKS
+def test_the_published_spp_is_ours_but_for_its_arccos():
+    done = subprocess.run([str(BIN / "spp_cpu_bench"), "--benchmark_filter=^serial/.*samples:40/", "--benchmark_format=json",
+                           "--benchmark_min_time=0.01"], capture_output=True, text=True, check=False, timeout=300)
+    rows = json.loads(done.stdout)["benchmarks"]
+    assert len(rows) == 2 and all(0 < row["difference"] < 2e-4 for row in rows)
