@@ -274,3 +274,34 @@ def test_the_published_spp_is_ours_but_for_its_arccos():
                            "--benchmark_min_time=0.01"], capture_output=True, text=True, check=False, timeout=300)
     rows = json.loads(done.stdout)["benchmarks"]
     assert len(rows) == 2 and all(0 < row["difference"] < 2e-4 for row in rows)
+
+
+@BENCHMARKS
+def test_the_published_diffusion_by_openmp_is_ours():
+    """The benchmark compares with ours in double precision, and reports an error where they differ."""
+    done = subprocess.run([str(BIN / "eadp_cpu_bench"), "--benchmark_filter=^published<double>/samples:23/",
+                           "--benchmark_format=json"], capture_output=True, text=True, check=False, timeout=300,
+                          env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+    (row,) = json.loads(done.stdout)["benchmarks"]
+    assert row["difference"] < 1e-6 and row["FED"] > 0
+
+
+def test_stages_of_the_published_diffusion_stand_beside_the_gpu(tmp_path):
+    """Stand-ins for the benchmarks of paper 001."""
+    rows = [{"name": f"published<double>/samples:{x}/lines:{y}/threads:{t}/iterations:1/process_time/real_time",
+             "real_time": 100.0 / t, "FED": 90.0 / t, "contrast": 4.0 / t, "difference": 0}
+            for x, y in ((1905, 349), (145, 145), (340, 610)) for t in (1, 2)]
+    ours = {"name": "profile/samples:340/lines:610/exact:0/double:0/threads:2/real_time", "real_time": 10, "cpu_time": 8}
+    stand_in(tmp_path, "published", json.dumps({"benchmarks": rows}))
+    stand_in(tmp_path, "ours", json.dumps({"benchmarks": [ours]}))
+    program = tmp_path / "eadp_cpu_bench"
+    program.write_text(f'#!/bin/sh\ncase $1 in *published*) {tmp_path}/published ;; *) {tmp_path}/ours ;; esac\n')
+    program.chmod(0o755)
+    stand_in(tmp_path, "eadp_cuda_bench", "Houston 1905x349, 7 components, 8 copies\n"
+             "  published kernels, double              5.000 ms    setup 0.500 contrast 0.500 FED 4.000")
+    succeed(reproduce("001", "table3", "--bin", tmp_path, "--json", tmp_path / "a.json"))
+    columns, table3 = table(numbers(tmp_path / "a.json"), 1)
+    fed = dict(zip(columns, next(r for r in table3 if r[:2] == ["Houston", "FED"])))
+    assert fed["published, CPU"] == 45.0 and fed["published kernels"] == 4.0
+    total = next(r for r in table3 if r[:2] == ["Houston", "total"])
+    assert total[4:8] == [pytest.approx(11.6, abs=0.01), 50.0, 5.0, 10.0]
