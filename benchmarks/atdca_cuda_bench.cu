@@ -18,8 +18,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <random>
 #include <string>
+#include <utility>
 
 namespace {
 
@@ -93,6 +95,61 @@ struct Row {
 double median(std::vector<double> v) {
     std::sort(v.begin(), v.end());
     return v[v.size() / 2];
+}
+
+size_t agreeing(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+    size_t same = 0;
+    while (same < std::min(a.size(), b.size()) && a[same] == b[same])
+        ++same;
+    return same;
+}
+
+/// Fig. 2: how the device's time is shared out when GS runs as published, with the paper's optimisations and
+/// without them, the cube's way to the device included. Sums of the events of each step, after a run to warm
+/// up.
+void print_shares(const Scene& scene, const DeviceBuffer<float>& cube, int64_t pitch,
+                  const std::vector<int64_t>& ours, cudaStream_t stream) {
+    const size_t bands = static_cast<size_t>(scene.bands), pixels = scene.pixels();
+    std::vector<float> turned(pixels * bands);
+    for (size_t b = 0; b < bands; ++b)
+        for (size_t i = 0; i < pixels; ++i)
+            turned[i * bands + b] = scene.cube[b * pixels + i];
+    for (const bool optimised : {false, true}) {
+        atdca::published::Search search(cube.data(), scene.bands, static_cast<int>(pixels),
+                                        optimised ? pitch : 0, stream);
+        std::map<std::string, std::pair<double, int>> spent;
+        std::vector<int64_t> found;
+        for (int round = 0; round < 2; ++round) {
+            spent.clear();
+            cuda::Event before(cuda::Event::Timing::on), now(cuda::Event::Timing::on);
+            const auto tick = [&](const char* step) {
+                now.record(stream);
+                now.wait();
+                auto& [ms, calls] = spent[step];
+                ms += static_cast<double>(now.milliseconds_since(before));
+                ++calls;
+                std::swap(before, now);
+            };
+            before.record(stream);
+            if (optimised)
+                HSI_CUDA_CHECK(cudaMemcpy2DAsync(cube.data(), static_cast<size_t>(pitch) * 4,
+                                                 scene.cube.data(), pixels * 4, pixels * 4, bands,
+                                                 cudaMemcpyHostToDevice, stream));
+            else
+                HSI_CUDA_CHECK(cudaMemcpyAsync(cube.data(), turned.data(), turned.size() * 4,
+                                               cudaMemcpyHostToDevice, stream));
+            tick("transfers");
+            found = search.run(scene.targets, true, tick);
+        }
+        spent.erase("host");
+        double all = 0;
+        for (const auto& [step, one] : spent)
+            all += one.first;
+        std::printf("  Fig. 2, GS %s optimisations:", optimised ? "with" : "without");
+        for (const auto& [step, one] : spent)
+            std::printf(" %s %.1f %% (%d),", step.c_str(), 100 * one.first / all, one.second);
+        std::printf(" of %.3f ms; the first %zu targets are ours\n", all, agreeing(ours, found));
+    }
 }
 
 Row measure(const Scene& scene, int repeat, bool published) {
@@ -172,11 +229,9 @@ Row measure(const Scene& scene, int repeat, bool published) {
                     1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
         }
         row.published[gs] = median(times);
-        size_t same = 0;
-        while (same < std::min(ours.size(), theirs.size()) && ours[same] == theirs[same])
-            ++same;
         std::printf("  %-24s %10.3f ms, the first %zu targets are ours\n",
-                    gs ? "GS, as published" : "OSP, as published", row.published[gs], same);
+                    gs ? "GS, as published" : "OSP, as published", row.published[gs], agreeing(ours, theirs));
+        if (gs) print_shares(scene, cube, shape.pitch(), ours, stream.get());
     }
     return row;
 }

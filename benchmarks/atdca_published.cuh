@@ -2,6 +2,8 @@
 // The GPU implementations that paper 002 measures (Table III), written from its text: a kernel a step, one
 // thread a pixel, the projection vector (or the projector's rows) in shared memory, a separate reduction, and
 // the small orthogonalisation on the host. Single precision as in the paper. For comparison only.
+// Besides, GS without the paper's optimisations, the upper half of its Fig. 2: pixels one after another, so
+// that neighbouring threads read far apart, the vector and the reduction in global memory.
 #pragma once
 
 #include "cuda/check.h"
@@ -9,6 +11,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 namespace hsi::atdca::published {
@@ -82,29 +85,68 @@ __global__ inline void best_of(const float* value, int pixels, Best* best) {
     if (threadIdx.x == 0) best[blockIdx.x] = shared[0];
 }
 
+/// cube: [pixel][band]. p null: value[i] = ||x_i||^2, else |p.x_i|.
+__global__ inline void project_plainly(const float* cube, int bands, int pixels, const float* p,
+                                       float* value) {
+    const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i >= pixels) return;
+    const float* x = cube + static_cast<int64_t>(i) * bands;
+    float sum = 0;
+    for (int b = 0; b < bands; ++b)
+        sum += (p ? p[b] : x[b]) * x[b];
+    value[i] = fabsf(sum);
+}
+
+/// One thread a piece of the values, from its first to its last; the host takes the best of the pieces.
+__global__ inline void best_of_plainly(const float* value, int pixels, Best* best, int pieces) {
+    const int piece = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
+    if (piece >= pieces) return;
+    const int each = (pixels + pieces - 1) / pieces;
+    best[piece] = {-1.0f, -1};
+    for (int i = piece * each; i < min(pixels, (piece + 1) * each); ++i)
+        if (value[i] > best[piece].value) best[piece] = {value[i], i};
+}
+
+/// Called after each step; the name is that of the step that has just been launched.
+using Tick = std::function<void(const char*)>;
+
 class Search {
   public:
+    /// pitch 0: without the optimisations, cube: [pixel][band].
     Search(const float* cube, int bands, int pixels, int64_t pitch, cudaStream_t stream)
         : m_cube(cube), m_bands(bands), m_pixels(pixels), m_pitch(pitch), m_stream(stream),
-          m_value(static_cast<size_t>(pixels)), m_best(blocks),
+          m_value(static_cast<size_t>(pixels)), m_best(pitch > 0 ? blocks : pieces),
           m_vector(static_cast<size_t>(bands) * static_cast<size_t>(bands)) {}
 
-    std::vector<int64_t> run(int targets, bool gs) {
+    std::vector<int64_t> run(
+        int targets, bool gs, const Tick& tick = [](const char*) {}) {
         std::vector<int64_t> found;
         std::vector<std::vector<double>> q;
         const auto n = static_cast<size_t>(m_bands);
         const int grid = (m_pixels + threads - 1) / threads;
         for (int t = 0; t < targets; ++t) {
-            if (t == 0) {
+            if (t == 0 && m_pitch > 0) {
                 norms<<<grid, threads, 0, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch, m_value.data());
+                tick("norms");
+            } else if (t == 0) {
+                project_plainly<<<grid, threads, 0, m_stream>>>(m_cube, m_bands, m_pixels, nullptr,
+                                                                m_value.data());
+                tick("norms");
             } else if (gs) {
                 std::vector<double> p(n, 1.0);
                 for (const auto& v : q)
                     remove(v, p);
                 const std::vector<float> single(p.begin(), p.end());
+                tick("host");
                 m_vector.upload(single.data(), n, m_stream);
-                project<<<grid, threads, n * 4, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch,
-                                                            m_vector.data(), m_value.data());
+                tick("transfers");
+                if (m_pitch > 0)
+                    project<<<grid, threads, n * 4, m_stream>>>(m_cube, m_bands, m_pixels, m_pitch,
+                                                                m_vector.data(), m_value.data());
+                else
+                    project_plainly<<<grid, threads, 0, m_stream>>>(m_cube, m_bands, m_pixels,
+                                                                    m_vector.data(), m_value.data());
+                tick("projection");
                 HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
             } else {
                 std::vector<float> projector(n * n);
@@ -121,20 +163,32 @@ class Search {
                 HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
             }
             HSI_CUDA_LAUNCHED("a published kernel");
-            best_of<<<blocks, threads, 0, m_stream>>>(m_value.data(), m_pixels, m_best.data());
+            if (m_pitch > 0)
+                best_of<<<blocks, threads, 0, m_stream>>>(m_value.data(), m_pixels, m_best.data());
+            else
+                best_of_plainly<<<pieces / threads, threads, 0, m_stream>>>(m_value.data(), m_pixels,
+                                                                            m_best.data(), pieces);
             HSI_CUDA_LAUNCHED("best_of");
-            std::vector<Best> best(blocks);
-            m_best.download(best.data(), blocks, m_stream);
+            tick("reduction");
+            std::vector<Best> best(m_best.size());
+            m_best.download(best.data(), best.size(), m_stream);
             HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+            tick("transfers");
             Best top = best[0];
             for (const Best& b : best)
                 if (b.value > top.value || (b.value == top.value && b.pixel < top.pixel)) top = b;
             found.push_back(top.pixel);
             std::vector<float> x(n);
-            HSI_CUDA_CHECK(cudaMemcpy2DAsync(x.data(), 4, m_cube + top.pixel,
-                                             static_cast<size_t>(m_pitch) * 4, 4, n, cudaMemcpyDeviceToHost,
-                                             m_stream));
+            tick("host");
+            if (m_pitch > 0)
+                HSI_CUDA_CHECK(cudaMemcpy2DAsync(x.data(), 4, m_cube + top.pixel,
+                                                 static_cast<size_t>(m_pitch) * 4, 4, n,
+                                                 cudaMemcpyDeviceToHost, m_stream));
+            else
+                HSI_CUDA_CHECK(cudaMemcpyAsync(x.data(), m_cube + static_cast<int64_t>(top.pixel) * m_bands,
+                                               n * 4, cudaMemcpyDeviceToHost, m_stream));
             HSI_CUDA_CHECK(cudaStreamSynchronize(m_stream));
+            tick("transfers");
             std::vector<double> r(x.begin(), x.end());
             for (const auto& v : q)
                 remove(v, r);
@@ -149,7 +203,7 @@ class Search {
     }
 
   private:
-    static constexpr int blocks = 128;
+    static constexpr int blocks = 128, pieces = 2048;
     static void remove(const std::vector<double>& q, std::vector<double>& v) {
         double c = 0;
         for (size_t i = 0; i < v.size(); ++i)

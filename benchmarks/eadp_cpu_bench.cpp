@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
-// Diffusion profiles on the CPU from memory to memory; the machine's memory bandwidth beside them, since a
-// FED step that passes over memory alone cannot be faster than that.
+// Diffusion profiles on the CPU from memory to memory, beside paper 001's as published by OpenMP, which is
+// checked against ours; the machine's memory bandwidth beside them, since a FED step that passes over memory
+// alone cannot be faster than that.
 #include "eadp/eadp_simd.h"
 #include "eadp/profile.h"
+#include "eadp_published.h"
 #include "support/memory_cube.h"
 
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -79,12 +84,75 @@ void plain_step(benchmark::State& state) {
                            benchmark::Counter::kIsRate);
 }
 
-void profile(benchmark::State& state) {
-    const auto& cube = planes(state.range(0), state.range(1));
-    const test::MemorySource source(cube);
+eadp::Options paper_options() {
     eadp::Options options;
     for (int c = 1; c <= 8; ++c)
         options.times.push_back(65.0 * c);
+    return options;
+}
+
+/// Greatest difference of the published copies from ours in double precision, of each component's range.
+double difference_from_ours(const test::Cube& cube, const std::vector<float>& copies) {
+    eadp::Options options = paper_options();
+    options.precision = eadp::Precision::double_precision;
+    const test::MemorySource source(cube);
+    test::MemorySink sink(cube.shape.samples, cube.shape.lines, eadp::profile_bands(options, 7));
+    eadp::ProfileRun run;
+    run.threads = all_threads();
+    run.memory = uint64_t{4} << 30;
+    run.pass = [](const std::string&, double) { return stream::PassOptions(); };
+    eadp::make_profile(
+        source, options, *eadp::make_cpu_backend(),
+        [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
+    const auto n = static_cast<size_t>(cube.shape.pixels());
+    double largest = 0;
+    for (size_t c = 0; c < 7; ++c) {
+        const auto [low, high] =
+            std::minmax_element(cube.values.begin() + static_cast<ptrdiff_t>(c * n),
+                                cube.values.begin() + static_cast<ptrdiff_t>((c + 1) * n));
+        for (size_t i = 0; i < 8 * n; ++i) {
+            const double d = std::fabs(static_cast<double>(copies[c * 8 * n + i]) -
+                                       static_cast<double>(sink.cube.values[(c * 9 + 1) * n + i])) /
+                             static_cast<double>(*high - *low);
+            if (!(d <= largest)) largest = std::isnan(d) ? INFINITY : d;
+        }
+    }
+    return largest;
+}
+
+/// Milliseconds of the stages of Table III are counters.
+template <class T>
+void published(benchmark::State& state) {
+    const auto& cube = planes(state.range(0), state.range(1));
+    const auto n = static_cast<size_t>(cube.shape.pixels());
+    std::vector<float> copies(7 * 8 * n);
+    std::map<std::string, double> ms;
+    auto before = std::chrono::steady_clock::now();
+    eadp::published::CpuProfile<T> one(
+        static_cast<int>(cube.shape.samples), static_cast<int>(cube.shape.lines), paper_options(),
+        static_cast<int>(state.range(2)), [&](const char* stage) {
+            const auto now = std::chrono::steady_clock::now();
+            ms[stage] += std::chrono::duration<double, std::milli>(now - before).count();
+            before = now;
+        });
+    for (auto _ : state) {
+        before = std::chrono::steady_clock::now();
+        for (size_t c = 0; c < 7; ++c)
+            one.run(cube.values.data() + c * n, copies.data() + c * 8 * n);
+    }
+    for (const auto& [stage, spent] : ms)
+        state.counters[stage] = benchmark::Counter(spent, benchmark::Counter::kAvgIterations);
+    const double difference = difference_from_ours(cube, copies);
+    state.counters["difference"] = difference;
+    state.SetLabel(sizeof(T) == 8 ? "double" : "single");
+    if (!(difference < (sizeof(T) == 8 ? 1e-6 : 1e-3)))
+        state.SkipWithError("the published profile differs from ours");
+}
+
+void profile(benchmark::State& state) {
+    const auto& cube = planes(state.range(0), state.range(1));
+    const test::MemorySource source(cube);
+    eadp::Options options = paper_options();
     options.scheme = state.range(2) ? eadp::Scheme::exact : eadp::Scheme::fed;
     options.precision =
         state.range(3) ? eadp::Precision::double_precision : eadp::Precision::single_precision;
@@ -137,4 +205,21 @@ BENCHMARK(profile)
     ->Args({340, 610, 0, 0, all_threads()})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
+BENCHMARK_TEMPLATE(published, double)
+    ->ArgNames({"samples", "lines", "threads"})
+    ->ArgsProduct({{1905}, {349}, benchmark::CreateRange(1, all_threads(), 2)})
+    ->ArgsProduct({{145}, {145}, {1, all_threads()}})
+    ->ArgsProduct({{340}, {610}, {1, all_threads()}})
+    ->ArgsProduct({{23}, {17}, {2}})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
+BENCHMARK_TEMPLATE(published, float)
+    ->ArgNames({"samples", "lines", "threads"})
+    ->ArgsProduct({{1905}, {349}, {1, all_threads()}})
+    ->Iterations(1)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime()
+    ->MeasureProcessCPUTime();
 BENCHMARK_MAIN();

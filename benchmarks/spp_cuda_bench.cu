@@ -9,6 +9,7 @@
 #include "cuda/stream.h"
 #include "spp/spp_cuda_kernels.cuh"
 #include "spp_published.cuh"
+#include "spp_published.h"
 
 #include <algorithm>
 #include <chrono>

@@ -76,9 +76,23 @@ def gpu_rows(output):
     return found
 
 
+def published_by_openmp(run, which):
+    """{(scene, threads): {"total": ms, stage: ms}} of the published algorithm on the CPU, double precision."""
+    found = {}
+    for row in run.google("eadp_cpu_bench", f"^published<double>/{which}"):
+        if row.get("error_occurred"):
+            raise Missing(f"eadp_cpu_bench measured nothing: {row['error_message']}", "Look for what differs in benchmarks/eadp_published.h.")
+        part = dict(p.split(":") for p in row["name"].split("/")[1:] if ":" in p)
+        scene = next(n for n, s in SIZES.items() if s == (int(part["samples"]), int(part["lines"])))
+        found[scene, int(part["threads"])] = {"total": row["real_time"], **{k: row[k] for k in STAGES if k in row}}
+    return found
+
+
 @item("001", "table3", "Times by stage, CPU and GPU", "a GPU for the GPU half")
 def table3(run):
     result = Result()
+    openmp = published_by_openmp(run, "samples:(1905|145|340)/")
+    most = max(threads for _, threads in openmp)
     rows = run.google("eadp_cpu_bench", "^profile/.*exact:0/double:(0|1)/")
     ours = []
     for row in rows:
@@ -96,12 +110,16 @@ def table3(run):
         for stage, times in STAGES.items():
             here = [next((m.get(stage) for (s, row), m in measured.items() if s == scene and row.startswith(kind)), None)
                     for kind in ("FED, double", "FED, single", "published kernels, double")]
-            table.append((scene, stage, times[k][0], times[k][1], *here))
-    result.table("By stage, milliseconds; here on this machine's GPU", (
-        "scene", "stage", "paper, CPU", "paper, GPU", "ours, double", "ours, single", "published kernels, double"), table)
+            cpu = openmp[scene, most].get(stage)
+            table.append((scene, stage, times[k][0], times[k][1], times[k][0] / times[k][1], cpu, here[2],
+                          cpu / here[2] if cpu and here[2] else None, *here[:2]))
+    result.table(f"By stage, milliseconds; as published by OpenMP on {most} threads of this machine, and on its GPU", (
+        "scene", "stage", "paper, CPU", "paper, GPU", "times", "published, CPU", "published kernels", "times",
+        "ours, GPU, double", "ours, GPU, single"), table)
     if measured:
         result.note("Ours makes Gaussian and Scharr in one kernel; stages are timed one by one, the total without stops.")
-    result.data = {"cpu": ours, "gpu": [(*k, v) for k, v in measured.items()]}
+    result.data = {"cpu": ours, "openmp": [(*k, v) for k, v in openmp.items()],
+                   "gpu": [(*k, v) for k, v in measured.items()]}
     return result
 
 
@@ -189,8 +207,15 @@ def fig6(run):
                  ("threads", "ms", "speedup"), [(t, ms, times[0] / ms) for t, ms in zip(threads, times)])
     result.note(f"Load of the machine: {os.getloadavg()[0]:.1f}. Passes after the PCA, with reading and writing files.")
     result.data = dict(zip(threads, times))
+    curves = {"ours": [(t, times[0] / s) for t, s in zip(threads, times)]}
+    if not (run.args.scene or run.args.size):
+        openmp = {t: row["total"] for (_, t), row in published_by_openmp(run, "samples:1905/").items()}
+        curves["published"] = [(t, openmp[1] / ms) for t, ms in sorted(openmp.items())]
+        result.table("As published, by OpenMP in double precision, from memory to memory",
+                     ("threads", "ms", "speedup"), [(t, ms, openmp[1] / ms) for t, ms in sorted(openmp.items())])
+        result.data = {"ours": result.data, "published": openmp}
     result.picture = run.png
-    charts.curves(run.png, "001 fig. 6", "threads", "speedup", {"ours": [(t, times[0] / s) for t, s in zip(threads, times)]})
+    charts.curves(run.png, "001 fig. 6", "threads", "speedup", curves)
     return result
 
 

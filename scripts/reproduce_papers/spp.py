@@ -153,6 +153,16 @@ def table2(run):
     return result
 
 
+def serial_times(run, chosen):
+    """{window: seconds} of the serial program as published, on one core, the World Trade Center's size."""
+    wanted, found = "|".join(map(str, chosen)), {}
+    for row in run.google("spp_cpu_bench", f"^serial/ws:({wanted})/samples:{SIZES['WTC'][0]}/"):
+        if row.get("error_occurred"):
+            raise Missing(f"spp_cpu_bench measured nothing: {row['error_message']}", "Look for what differs in benchmarks/spp_published.h.")
+        found[int(re.search(r"ws:(\d+)", row["name"])[1])] = row["cpu_time"] / 1e3
+    return found
+
+
 @item("004", "table3", "Times by window, serial and GPU", "a GPU for the GPU half")
 def table3(run):
     result, chosen = Result(), windows(run)
@@ -166,6 +176,10 @@ def table3(run):
                 run.path("spp.dat"))).values()) for _ in range(run.args.repeat)]
             seconds.append(statistics.median(runs))
         rows.append((name, *seconds))
+    if not (run.args.scene or run.args.size):
+        published = serial_times(run, chosen)
+        rows.append(("SPP, serial, as published", *(published.get(w) for w in chosen)))
+        result.note("SPP, serial, as published: seconds of processor time from memory to memory.")
     result.table(f"CPU here, seconds with reading and writing the file, median of {run.args.repeat}",
                  ("", *(f"ws {w}" for w in chosen)), rows)
     gpu = []

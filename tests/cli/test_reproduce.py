@@ -3,6 +3,7 @@
 profilers' part with stand-ins for the profilers."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -202,3 +203,105 @@ NS   ws  3       0.100       3.000       0.000       0.100       3.200      13.4
         field.format(3, 4))))
     succeed(reproduce("003", "fig12", "--bin", tmp_path, "--json", tmp_path / "b.json", "--png", tmp_path / "b.png"))
     assert table(numbers(tmp_path / "b.json"))[1] == [["Pavia University", 90.0, 10.0], ["Indian Pines", 75.0, 25.0]]
+
+
+@BENCHMARKS
+def test_the_published_random_field_and_regression_are_ours():
+    """The benchmark ends with 1 when SAHIC_S or SAHIC_M differs from ours; 49 is a square of a prime."""
+    done = subprocess.run([str(BIN / "sahic_published_bench"), "-size", "49", "26", "12", "4", "60", "-iterations", "200"],
+                          capture_output=True, text=True, check=False, timeout=300,
+                          env={**os.environ, "OMP_WAIT_POLICY": "passive"})  # beside other tests
+    assert done.returncode == 0, done.stdout + done.stderr
+    for variant in ("SAHIC_S", "SAHIC_M"):
+        assert f"{variant} against ours: probabilities differ by at most " in done.stdout
+
+
+def test_published_variants_stand_beside_ours(tmp_path):
+    """Stand-ins for the benchmarks of paper 003, with and without a GPU."""
+    kernels = " ".join(f"{name}_kernel {us}" for name, us in zip(("q", "fixq", "nu_aux3_sum", "Vs", "V4", "V5"), range(1, 7)))
+    rest = ", transforms before V4 100.5, transforms before V5 90.5, D4 0.5"
+    row = "  {:8} {:3} threads: training 1.0, probabilities 2.0, field {}, all {} s; processor 9.5 s"
+    stand_in(tmp_path, "sahic_published_bench", "\n".join(line for scene in ("Pavia University", "Indian Pines") for line in (
+        f"{scene}, 1x1x1, 2 classes, 3 training pixels", row.format("ours", 1, 0.5, 3.5), row.format("ours", 2, 0.25, 3.25),
+        row.format("SAHIC_M", 2, 4.0, 7.0) + " (field: 20 iterations, times 10)", row.format("SAHIC_S", 1, 11.0, 14.0),
+        f"  SAHIC_S, one iteration by kernel, ms of processor time: {kernels}{rest}")))
+    stand_in(tmp_path, "sahic_cuda_bench", "\n".join(line for scene in ("Pavia University", "Indian Pines") for line in (
+        f"{scene}, 1x1x1, 2 classes", "  Table VIII: ours: step 8.0 (all but V4), filter 2.0 (V4), sum 10.0: 3 times faster",
+        "  Table V, the whole, memory to memory, s: C2075 17.73, K20c 10.85; ours 0.035: 310 times the K20c",
+        f"  SAHIC_P, one iteration by kernel, us: {kernels}{rest}",
+        "  SAHIC_P here: its random field after our training and probabilities, s: 0.28")))
+    stand_in(tmp_path, "sahic_cpu_bench", '{"benchmarks": [{"label": "Indian Pines, V5", "cpu_time": 0.5}]}')
+    succeed(reproduce("003", "table8", "--bin", tmp_path, "--json", tmp_path / "a.json"))
+    told = numbers(tmp_path / "a.json")
+    _, published = table(told, 0)
+    assert len(published) == 18
+    assert published[0] == ["Pavia University", "q", 1.0, pytest.approx(73.68), 1.0, 20.0, 1000.0, pytest.approx(3684)]
+    assert published[-3] == ["Indian Pines", "transforms before V4", 100.5, None, 100.5, None, 1000.0, None]
+    assert table(told, 1)[1] == [["Indian Pines", "V5", 0.5, 14.42, 28.84]]
+    assert table(told, 2)[1][:2] == [["Pavia University", "all but V4", 8.0, 16.0, pytest.approx(290)],
+                                     ["Pavia University", "V4", 2.0, 5.0, 60.0]]
+    (tmp_path / "sahic_cuda_bench").unlink()
+    told = succeed(reproduce("003", "table8", "--bin", tmp_path, "--json", tmp_path / "b.json"))
+    assert "No GPU figures" in told.out and table(numbers(tmp_path / "b.json"))[1][0][4] is None
+    sys.path.insert(0, str(ROOT / "scripts"))
+    from reproduce_papers.sahic import variants
+    text = (tmp_path / "sahic_published_bench").read_text()
+    assert [(r[0], r[1], r[5], r[-2], r[-1]) for r in variants("Pavia University", text, None)] == [
+        ("SAHIC_S", "CPU, 1 threads", 14.0, 1309.54, 1.0), ("SAHIC_M", "CPU, 2 threads", 7.0, 157.89, 2.0),
+        ("ours", "CPU, 1 threads", 3.5, None, 4.0), ("ours", "CPU, 2 threads", 3.25, None, 14 / 3.25)]
+    gpu = "Indian Pines, x\n  the whole, s: 1, K20c 2.95; ours 0.035: 84 times\n  SAHIC_P here: it, s: 0.28\n"
+    assert [(r[0], r[5]) for r in variants("Indian Pines", text, gpu)][-2:] == [("SAHIC_P", 0.28), ("ours", 0.035)]
+
+
+def test_shares_of_the_published_search_become_a_figure(tmp_path):
+    """A stand-in for atdca_cuda_bench, no profiler."""
+    stand_in(tmp_path, "atdca_cuda_bench", """Cuprite: 350x350x188, t = 19, 92 MB
+  Fig. 2, GS without optimisations: projection 1.0 % (18), of 2.000 ms; the first 19 targets are ours
+  Fig. 2, GS with optimisations: projection 2.0 % (18), of 2.000 ms; the first 19 targets are ours
+WTC: 614x512x224, t = 30, 282 MB
+  Fig. 2, GS without optimisations: norms 5.0 % (1), projection 60.0 % (29), transfers 35.0 % (90), of 9.1 ms; the first 30
+  Fig. 2, GS with optimisations: norms 2.0 % (1), projection 8.0 % (29), transfers 90.0 % (90), of 5.1 ms; the first 30""")
+    told = succeed(reproduce("002", "fig2", "--bin", tmp_path, "--json", tmp_path / "a.json", "--png", tmp_path / "a.png",
+                             env={"PATH": "/bin"}))
+    assert table(numbers(tmp_path / "a.json"), 0)[1] == [["norms", 1, 5.0], ["projection", 29, 60.0], ["transfers", 90, 35.0]]
+    assert table(numbers(tmp_path / "a.json"), 1)[1][2] == ["transfers", 90, 90.0]
+    assert "Ours is left out: the profiler nsys" in told.out and (tmp_path / "a.png").exists()
+
+
+@BENCHMARKS
+def test_the_published_spp_is_ours_but_for_its_arccos():
+    done = subprocess.run([str(BIN / "spp_cpu_bench"), "--benchmark_filter=^serial/.*samples:40/", "--benchmark_format=json",
+                           "--benchmark_min_time=0.01"], capture_output=True, text=True, check=False, timeout=300)
+    rows = json.loads(done.stdout)["benchmarks"]
+    assert len(rows) == 2 and all(0 < row["difference"] < 2e-4 for row in rows)
+
+
+@BENCHMARKS
+def test_the_published_diffusion_by_openmp_is_ours():
+    """The benchmark compares with ours in double precision, and reports an error where they differ."""
+    done = subprocess.run([str(BIN / "eadp_cpu_bench"), "--benchmark_filter=^published<double>/samples:23/",
+                           "--benchmark_format=json"], capture_output=True, text=True, check=False, timeout=300,
+                          env={**os.environ, "OMP_WAIT_POLICY": "passive"})
+    (row,) = json.loads(done.stdout)["benchmarks"]
+    assert row["difference"] < 1e-6 and row["FED"] > 0
+
+
+def test_stages_of_the_published_diffusion_stand_beside_the_gpu(tmp_path):
+    """Stand-ins for the benchmarks of paper 001."""
+    rows = [{"name": f"published<double>/samples:{x}/lines:{y}/threads:{t}/iterations:1/process_time/real_time",
+             "real_time": 100.0 / t, "FED": 90.0 / t, "contrast": 4.0 / t, "difference": 0}
+            for x, y in ((1905, 349), (145, 145), (340, 610)) for t in (1, 2)]
+    ours = {"name": "profile/samples:340/lines:610/exact:0/double:0/threads:2/real_time", "real_time": 10, "cpu_time": 8}
+    stand_in(tmp_path, "published", json.dumps({"benchmarks": rows}))
+    stand_in(tmp_path, "ours", json.dumps({"benchmarks": [ours]}))
+    program = tmp_path / "eadp_cpu_bench"
+    program.write_text(f'#!/bin/sh\ncase $1 in *published*) {tmp_path}/published ;; *) {tmp_path}/ours ;; esac\n')
+    program.chmod(0o755)
+    stand_in(tmp_path, "eadp_cuda_bench", "Houston 1905x349, 7 components, 8 copies\n"
+             "  published kernels, double              5.000 ms    setup 0.500 contrast 0.500 FED 4.000")
+    succeed(reproduce("001", "table3", "--bin", tmp_path, "--json", tmp_path / "a.json"))
+    columns, table3 = table(numbers(tmp_path / "a.json"), 1)
+    fed = dict(zip(columns, next(r for r in table3 if r[:2] == ["Houston", "FED"])))
+    assert fed["published, CPU"] == 45.0 and fed["published kernels"] == 4.0
+    total = next(r for r in table3 if r[:2] == ["Houston", "total"])
+    assert total[4:8] == [pytest.approx(11.6, abs=0.01), 50.0, 5.0, 10.0]
