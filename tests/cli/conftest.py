@@ -25,6 +25,7 @@ gdal.UseExceptions()
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HSI_BIN_DIR", ROOT / "build" / "bin"))
+PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 DATA = pathlib.Path(os.environ.get("HSI_TEST_DATA", ROOT.parent / "shared" / "data"))
 
 Result = collections.namedtuple("Result", "code out err")

@@ -14,9 +14,8 @@ import sys
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, ROOT, assert_untouched, cube, first_error, run, snapshot, succeed, write_scene
+from conftest import BIN, PLUGINS, ROOT, assert_untouched, cube, first_error, run, snapshot, succeed, write_scene
 
-PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 VERSION = tuple(int(part) for part in gdal.__version__.split(".")[:2])
 MODULE = PLUGINS / f"hsi_commands.{VERSION[0]}.{VERSION[1]}.so"
 CPU = ("--device", "cpu")

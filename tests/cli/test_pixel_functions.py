@@ -5,7 +5,6 @@ arguments, threads and forks, and every example of docs/pixel_functions.md."""
 import concurrent.futures
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -15,9 +14,8 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, ROOT, cube, first_error, open_band, real_scene, run, succeed, write_scene
+from conftest import PLUGINS, ROOT, cube, first_error, open_band, real_scene, run, succeed, write_scene
 
-PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
 gdal.SetConfigOption("GDAL_DRIVER_PATH", str(PLUGINS))
 gdal.AllRegister()

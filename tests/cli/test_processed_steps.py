@@ -4,16 +4,14 @@ Skipped with an older GDAL, unless HSI_EXPECT_STEPS is set (scripts/test_distrib
 
 import concurrent.futures
 import os
-import pathlib
 import re
 
 import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, ROOT, cube, open_band, real_scene, run, succeed, write_scene
+from conftest import PLUGINS, ROOT, cube, open_band, real_scene, run, succeed, write_scene
 
-PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
 os.environ["GDAL_DRIVER_PATH"] = str(PLUGINS)
 gdal.SetConfigOption("GDAL_DRIVER_PATH", str(PLUGINS))
 gdal.AllRegister()
