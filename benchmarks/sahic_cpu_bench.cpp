@@ -172,7 +172,7 @@ void kernel(benchmark::State& state) {
     const auto size = static_cast<size_t>(stride * (rows + 1) + 64);
     std::vector<std::vector<float>> a(12, std::vector<float>(size, 0.1f));
     std::vector<float> fixed(static_cast<size_t>(stride), -1.0f);
-    std::vector<float> wh(static_cast<size_t>(stride + 32), 0.1f), wv(wh), above(wh), rhs(wh), sum(wh);
+    std::vector<float> uh(static_cast<size_t>(stride + 32), 0.1f), uv(uh), sh(uh), sv(uh), rhs(uh), sum(uh);
     const auto& spectrum = sahic::spectrum_kernels();
     sahic::SpectrumPlan plan(s.samples, s.classes);
     plan.prepare();
@@ -222,13 +222,15 @@ void kernel(benchmark::State& state) {
                     e.samples = s.samples;
                     e.v4 = a[0].data() + at;
                     e.v4_below = a[0].data() + at + stride;
-                    e.dh_old = a[1].data() + at;
-                    e.dv_old = a[2].data() + at;
-                    e.dh = a[3].data() + at;
-                    e.dv = a[4].data() + at;
+                    e.th_old = a[1].data() + at;
+                    e.tv_old = a[2].data() + at;
+                    e.th = a[3].data() + at;
+                    e.tv = a[4].data() + at;
                     e.threshold = a[5].data() + static_cast<size_t>(row % s.lines * stride);
-                    e.wh = wh.data() + 16;
-                    e.wv = wv.data() + 16;
+                    e.uh = uh.data() + 16;
+                    e.uv = uv.data() + 16;
+                    e.sh = sh.data() + 16;
+                    e.sv = sv.data() + 16;
                     simd.edges_isotropic(e);
                 } else {
                     sahic::PixelRow p;
@@ -238,13 +240,13 @@ void kernel(benchmark::State& state) {
                     p.e = a[2].data() + static_cast<size_t>(row % s.lines * stride);
                     p.fixed = which == Kernel::pixels_fixed ? fixed.data() : nullptr;
                     p.mu = 0.05f;
-                    p.wh = wh.data() + 16;
-                    p.wv = wv.data();
-                    p.wv_above = above.data();
+                    p.uh = uh.data() + 16;
+                    p.uv = p.uv_above = uv.data() + 16;
+                    p.sh = sh.data() + 16;
+                    p.sv = p.sv_above = sv.data() + 16;
                     p.q = a[3].data() + at;
                     p.d1 = a[4].data() + at;
                     p.t = a[5].data() + at;
-                    p.d4 = a[6].data() + at;
                     p.rhs = rhs.data();
                     p.sum = sum.data();
                     simd.pixels(p);

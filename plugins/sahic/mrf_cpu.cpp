@@ -38,11 +38,12 @@ int64_t beyond(int64_t i, int64_t size, bool periodic) {
 /// What one thread has of its own, for lines of any length up to the limit's.
 struct StepRows {
     using Rows = std::array<float*, 2>; ///< of the classes of a spectrum's plane
-    float *sum = nullptr, *wh = nullptr, *unused = nullptr, *zero = nullptr, *extra = nullptr;
-    std::array<Rows, 2> wv;              ///< of a line and of the one above it
+    float *sum = nullptr, *unused = nullptr, *zero = nullptr, *extra = nullptr;
+    float *uh = nullptr, *sh = nullptr;
+    std::array<Rows, 2> uv, sv;          ///< of a line and of the one above it
     std::array<Rows, ring> v4;           ///< line y - y0 at (y - y0) % ring
     Rows below;                          ///< V4 of the line below the block
-    std::array<Rows, width / 4> lines{}; ///< q - D4 + H'(V5 + D5) of a batch's lines, continued on both sides
+    std::array<Rows, width / 4> lines{}; ///< right hand sides of a batch's lines, continued on both sides
 
     /// Gives out parts of `memory`, or only counts.
     int64_t place(float* memory, const SpectrumPlan& plan, int64_t samples) {
@@ -54,11 +55,12 @@ struct StepRows {
         };
         const int64_t stride = stride_of(samples), row = plan.segments() * plan.length + margin;
         sum = take(block_lines * stride);
-        wh = take(stride);
+        uh = take(stride);
+        sh = take(stride);
         unused = take(stride);
         zero = take(plan.extended());
         extra = take(plan.batch());
-        for (Rows* rows : {&wv[0], &wv[1]})
+        for (Rows* rows : {&uv[0], &uv[1], &sv[0], &sv[1]})
             for (float*& r : *rows)
                 r = take(stride);
         for (Rows& rows : v4)
@@ -81,7 +83,7 @@ class CpuSolver final : public MrfSolver {
         const int64_t stride = stride_of(limits.samples);
         const auto plane = static_cast<size_t>(limits.lines * stride + 16);
         const auto planes = static_cast<size_t>(limits.classes) * plane;
-        for (auto* b : {&m_p, &m_q, &m_d1, &m_t, &m_d4, &m_dh, &m_dv})
+        for (auto* b : {&m_p, &m_q, &m_d1, &m_t, &m_th, &m_tv})
             *b = HostBuffer<float>(planes);
         for (auto& b : m_last)
             b = HostBuffer<float>(static_cast<size_t>(limits.classes * last_floats(limits.lines, stride)));
@@ -98,7 +100,7 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
-    /// D5 of the last lines of all blocks of a class, horizontal and vertical.
+    /// t5 of the last lines of all blocks of a class, horizontal and vertical.
     static int64_t last_floats(int64_t lines, int64_t stride) { return blocks_of(lines) * 2 * stride; }
     static int64_t spectrum_floats(const SpectrumPlan& plan, const MrfLimits& l) {
         return plan.planes(l.classes) * blocks_of(l.lines) * (block_lines / plan.lines()) * plan.batch();
@@ -110,7 +112,7 @@ class CpuSolver final : public MrfSolver {
     static uint64_t bytes(const MrfLimits& l) {
         const int64_t stride = stride_of(l.samples), plane = l.lines * stride + 16;
         const SpectrumPlan plan(l.samples, l.classes);
-        return static_cast<uint64_t>(4 * (plane * (7 * l.classes + 7) +
+        return static_cast<uint64_t>(4 * (plane * (6 * l.classes + 7) +
                                           2 * l.classes * last_floats(l.lines, stride) +
                                           spectrum_floats(plan, l) + 2 * row_floats(plan, l)));
     }
@@ -217,12 +219,12 @@ class CpuSolver final : public MrfSolver {
             std::fill(p_row + m_samples, p_row + m_stride, 0.0f);
             for (const auto* b : {&m_q, &m_t})
                 std::copy_n(p_row, m_stride, plane(*b, k) + to);
-            for (const auto* b : {&m_d1, &m_d4, &m_dh, &m_dv})
+            for (const auto* b : {&m_d1, &m_th, &m_tv})
                 std::fill_n(plane(*b, k) + to, m_stride, 0.0f);
         }
     }
 
-    /// D5 of a block's last line after the step before, since the block itself may be further: horizontal,
+    /// t5 of a block's last line after the step before, since the block itself may be further: horizontal,
     /// and a stride behind it vertical.
     float* last_of(int side, int k, int64_t block) const {
         return m_last[side].data() + k * last_floats(m_lines, m_stride) + block * 2 * m_stride;
@@ -235,8 +237,8 @@ class CpuSolver final : public MrfSolver {
         r.samples = m_samples;
         r.v4 = v4;
         r.v4_below = v4_below;
-        r.dh_old = plane(m_dh, k) + at;
-        r.dv_old = plane(m_dv, k) + at;
+        r.th_old = plane(m_th, k) + at;
+        r.tv_old = plane(m_tv, k) + at;
         r.threshold = m_threshold.data() + at;
         if (!m_row_whole[static_cast<size_t>(y)]) {
             r.h_counts = m_h_counts.data() + at;
@@ -280,8 +282,8 @@ class CpuSolver final : public MrfSolver {
         }
         for (int k = 0; k < m_classes; ++k) {
             float* last = last_of(1 - side, k, block);
-            std::copy_n(plane(m_dh, k) + (y1 - 1) * m_stride, m_stride, last);
-            std::copy_n(plane(m_dv, k) + (y1 - 1) * m_stride, m_stride, last + m_stride);
+            std::copy_n(plane(m_th, k) + (y1 - 1) * m_stride, m_stride, last);
+            std::copy_n(plane(m_tv, k) + (y1 - 1) * m_stride, m_stride, last + m_stride);
         }
         const float share = 1.0f / static_cast<float>(m_classes);
         for (int64_t y = y0; y < y1; ++y)
@@ -289,20 +291,22 @@ class CpuSolver final : public MrfSolver {
                         m_e.data() + y * m_stride);
     }
 
-    /// w of the line above a block's first.
+    /// u and s of the line above a block's first.
     void above(int k, int64_t block, bool first, int side, void (*edges)(const EdgeRow&), const StepRows& s,
                size_t part) {
-        float* const wv = s.wv[1][part]; // the first line's is wv[0]
+        float *const uv = s.uv[1][part], *const sv = s.sv[1][part]; // the first line's are uv[0] and sv[0]
         if (first || (block == 0 && !m_problem->periodic)) {
-            std::fill_n(wv, m_stride, 0.0f);
+            std::fill_n(uv, m_stride, 0.0f);
+            std::fill_n(sv, m_stride, 0.0f);
             return;
         }
         const int64_t line = (block > 0 ? block * block_lines : m_lines) - 1;
         EdgeRow r = edge_row(k, line, s.v4[ring - 1][part], s.v4[0][part]);
-        r.dh_old = last_of(side, k, line / block_lines);
-        r.dv_old = r.dh_old + m_stride;
-        r.wh = s.unused;
-        r.wv = wv;
+        r.th_old = last_of(side, k, line / block_lines);
+        r.tv_old = r.th_old + m_stride;
+        r.uh = r.sh = s.unused;
+        r.uv = uv;
+        r.sv = sv;
         edges(r);
     }
 
@@ -321,20 +325,25 @@ class CpuSolver final : public MrfSolver {
                  size_t part) {
         const int64_t at = y * m_stride, in_block = y % block_lines;
         const auto turn = static_cast<size_t>(in_block % 2);
-        float *const wh = s.wh, *const wv = s.wv[turn][part];
+        float *const uv = s.uv[turn][part], *const sv = s.sv[turn][part];
         PixelRow p;
         if (first) { // V4 = p, V5 = 0 and D5 = 0
-            std::fill_n(wh - margin, m_stride + margin, 0.0f);
-            std::fill_n(wv, m_stride, 0.0f);
+            for (float* h : {s.uh, s.sh})
+                std::fill_n(h - margin, m_stride + margin, 0.0f);
+            for (float* v : {uv, sv})
+                std::fill_n(v, m_stride, 0.0f);
             p.v4 = plane(m_p, k) + at;
         } else {
             EdgeRow r = edge_row(k, y, row_of(y, s, part), v4_below(y, s, part));
-            r.dh = plane(m_dh, k) + at;
-            r.dv = plane(m_dv, k) + at;
-            r.wh = wh;
-            r.wv = wv;
+            r.th = plane(m_th, k) + at;
+            r.tv = plane(m_tv, k) + at;
+            r.uh = s.uh;
+            r.uv = uv;
+            r.sh = s.sh;
+            r.sv = sv;
             edges(r);
-            wh[-1] = m_problem->periodic ? wh[m_samples - 1] : 0.0f;
+            for (float* h : {s.uh, s.sh})
+                h[-1] = m_problem->periodic ? h[m_samples - 1] : 0.0f;
             p.v4 = r.v4;
         }
         p.samples = m_samples;
@@ -344,13 +353,15 @@ class CpuSolver final : public MrfSolver {
         p.fixed = m_row_fixed[static_cast<size_t>(y)] ? m_fixed.data() + at : nullptr;
         p.wanted = static_cast<float>(k);
         p.mu = static_cast<float>(m_options.mu);
-        p.wh = wh;
-        p.wv = wv;
-        p.wv_above = s.wv[1 - turn][part];
+        p.uh = s.uh;
+        p.uv = uv;
+        p.uv_above = s.uv[1 - turn][part];
+        p.sh = s.sh;
+        p.sv = sv;
+        p.sv_above = s.sv[1 - turn][part];
         p.q = plane(m_q, k) + at;
         p.d1 = plane(m_d1, k) + at;
         p.t = plane(m_t, k) + at;
-        p.d4 = plane(m_d4, k) + at;
         float* const line = s.lines[static_cast<size_t>(in_block % m_plan.lines())][part];
         p.rhs = line + reach;
         p.sum = s.sum + in_block * m_stride;
@@ -492,7 +503,7 @@ class CpuSolver final : public MrfSolver {
                         MrfResiduals& r) const {
         const Rect& core = m_problem->core;
         const int64_t at = y * m_stride;
-        const float *q = plane(m_q, k), *dh = plane(m_dh, k), *dv = plane(m_dv, k);
+        const float *q = plane(m_q, k), *th_old = plane(m_th, k), *tv_old = plane(m_tv, k);
         const double mu = m_options.mu;
         const auto square = [](double x) { return x * x; };
         for (int64_t x = core.x; x < core.right(); ++x) {
@@ -516,24 +527,24 @@ class CpuSolver final : public MrfSolver {
             const auto here = static_cast<double>(v4[x]);
             const double h = static_cast<double>(v4[x + 1]) - here,
                          v = static_cast<double>(v4_below[x]) - here;
-            const double th = h - static_cast<double>(dh[i]), tv = v - static_cast<double>(dv[i]);
-            const double ch = m_h_counts[s] > 0 ? th : 0.0, cv = m_v_counts[s] > 0 ? tv : 0.0;
             const auto limit = static_cast<double>(m_threshold[s]);
-            const double gh = m_h_counts[s] > 0 ? static_cast<double>(q[right]) - qi : 0.0;
-            const double gv = m_v_counts[s] > 0 ? static_cast<double>(q[below]) - qi : 0.0;
-            double nh = 0, nv = 0; // D5'
-            if (m_options.anisotropic) {
-                nh = -std::clamp(ch, -limit, limit);
-                nv = -std::clamp(cv, -limit, limit);
-                r.objective += mu * limit * (std::fabs(gh) + std::fabs(gv));
-            } else {
-                const double norm = std::sqrt(square(ch) + square(cv)),
+            const bool ch = m_h_counts[s] > 0, cv = m_v_counts[s] > 0;
+            const auto dual = [&](double t5h, double t5v) { // D5' from t5
+                const double ph = ch ? t5h : 0.0, pv = cv ? t5v : 0.0;
+                if (m_options.anisotropic)
+                    return std::pair(-std::clamp(ph, -limit, limit), -std::clamp(pv, -limit, limit));
+                const double norm = std::sqrt(square(ph) + square(pv)),
                              factor = norm > limit ? limit / norm : 1.0;
-                nh = -ch * factor;
-                nv = -cv * factor;
-                r.objective += mu * limit * std::sqrt(square(gh) + square(gv));
-            }
-            r.v5 += square(h - (th + nh)) + square(v - (tv + nv)); // V5 = t5 + D5'
+                return std::pair(-ph * factor, -pv * factor);
+            };
+            const auto [dh, dv] = dual(static_cast<double>(th_old[i]), static_cast<double>(tv_old[i]));
+            const auto [nh, nv] = dual(h - dh, v - dv);
+            r.v5 += square(dh - nh) + square(dv - nv); // V5 = t5 + D5' and t5 = H V4 - D5
+            const double gh = ch ? static_cast<double>(q[right]) - qi : 0.0,
+                         gv = cv ? static_cast<double>(q[below]) - qi : 0.0;
+            r.objective +=
+                mu * limit *
+                (m_options.anisotropic ? std::fabs(gh) + std::fabs(gv) : std::sqrt(square(gh) + square(gv)));
         }
     }
 
@@ -546,9 +557,9 @@ class CpuSolver final : public MrfSolver {
     const MrfProblem* m_problem = nullptr;
     int m_classes = 0;
     int64_t m_lines = 0, m_samples = 0, m_stride = 0, m_plane = 0, m_blocks = 0;
-    int64_t m_planes = 0;                                    ///< of the spectrum
-    HostBuffer<float> m_p, m_q, m_d1, m_t, m_d4, m_dh, m_dv; ///< [class][line][stride]
-    HostBuffer<float> m_last[2];                             ///< by turns, see last_of()
+    int64_t m_planes = 0;                              ///< of the spectrum
+    HostBuffer<float> m_p, m_q, m_d1, m_t, m_th, m_tv; ///< [class][line][stride]
+    HostBuffer<float> m_last[2];                       ///< by turns, see last_of()
     HostBuffer<float> m_e, m_d3, m_threshold, m_h_counts, m_v_counts, m_valid, m_fixed;
     HostBuffer<float> m_f;                                        ///< [plane][block][batch], mrf_spectrum.h
     HostBuffer<float> m_above, m_below;                           ///< [plane][block][row]

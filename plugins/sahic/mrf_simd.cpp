@@ -5,6 +5,7 @@
 #define HWY_TARGET_INCLUDE "sahic/mrf_simd.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
 
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -17,40 +18,61 @@ using V = hn::Vec<Tag>;
 
 // Rows are padded to whole vectors: loops run over the end.
 
+/// The state comes from memory, and a processor that looks ahead by itself stops at each 4 KiB of each plane.
+HWY_INLINE void soon(const float* at) { hwy::Prefetch(at + 256); }
+
+/// D5' from t5: minus its projection on the ball of the threshold.
+template <bool isotropic>
+HWY_INLINE void dual(V threshold, V& h, V& v) {
+    const Tag d;
+    h = hn::Neg(h);
+    v = hn::Neg(v);
+    if (isotropic) {
+        const V square = hn::MulAdd(h, h, hn::Mul(v, v));
+        const auto outside = hn::Gt(square, hn::Mul(threshold, threshold));
+        if (!hn::AllFalse(d, outside)) { // seldom: the threshold is many times a difference
+            const V factor = hn::Div(threshold, hn::Sqrt(square));
+            h = hn::IfThenElse(outside, hn::Mul(h, factor), h);
+            v = hn::IfThenElse(outside, hn::Mul(v, factor), v);
+        }
+    } else {
+        const V lowest = hn::Neg(threshold);
+        h = hn::Min(hn::Max(h, lowest), threshold);
+        v = hn::Min(hn::Max(v, lowest), threshold);
+    }
+}
+
 template <bool isotropic, bool all>
 void edges(const EdgeRow& r) {
     const Tag d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const V two = hn::Set(d, 2.0f);
     for (int64_t i = 0; i < r.samples; i += lanes) {
-        const V here = hn::LoadU(d, r.v4 + i);
-        const V th = hn::Sub(hn::Sub(hn::LoadU(d, r.v4 + i + 1), here), hn::LoadU(d, r.dh_old + i));
-        const V tv = hn::Sub(hn::Sub(hn::LoadU(d, r.v4_below + i), here), hn::LoadU(d, r.dv_old + i));
-        const V threshold = hn::LoadU(d, r.threshold + i);
-        V dh = hn::Neg(th), dv = hn::Neg(tv); // minus the projection on the ball
-        if (!all) {
-            dh = hn::Mul(hn::LoadU(d, r.h_counts + i), dh);
-            dv = hn::Mul(hn::LoadU(d, r.v_counts + i), dv);
+        const V threshold = hn::LoadU(d, r.threshold + i), here = hn::LoadU(d, r.v4 + i);
+        const V ch = all ? threshold : hn::LoadU(d, r.h_counts + i),
+                cv = all ? ch : hn::LoadU(d, r.v_counts + i);
+        const auto duals = [&](V th, V tv, V& dh, V& dv) HWY_ATTR {
+            dh = all ? th : hn::Mul(ch, th);
+            dv = all ? tv : hn::Mul(cv, tv);
+            dual<isotropic>(threshold, dh, dv);
+        };
+        soon(r.th_old + i);
+        soon(r.tv_old + i);
+        const V th_old = hn::LoadU(d, r.th_old + i), tv_old = hn::LoadU(d, r.tv_old + i);
+        V dh_old, dv_old, dh, dv;
+        duals(th_old, tv_old, dh_old, dv_old);
+        const V th = hn::Sub(hn::Sub(hn::LoadU(d, r.v4 + i + 1), here), dh_old);
+        const V tv = hn::Sub(hn::Sub(hn::LoadU(d, r.v4_below + i), here), dv_old);
+        duals(th, tv, dh, dv);
+        if (r.th) {
+            hn::StoreU(th, d, r.th + i);
+            hn::StoreU(tv, d, r.tv + i);
         }
-        if (isotropic) {
-            const V square = hn::MulAdd(dh, dh, hn::Mul(dv, dv));
-            const auto outside = hn::Gt(square, hn::Mul(threshold, threshold));
-            if (!hn::AllFalse(d, outside)) { // seldom: the threshold is many times a difference
-                const V factor = hn::Div(threshold, hn::Sqrt(square));
-                dh = hn::IfThenElse(outside, hn::Mul(dh, factor), dh);
-                dv = hn::IfThenElse(outside, hn::Mul(dv, factor), dv);
-            }
-        } else {
-            const V lowest = hn::Neg(threshold);
-            dh = hn::Min(hn::Max(dh, lowest), threshold);
-            dv = hn::Min(hn::Max(dv, lowest), threshold);
-        }
-        if (r.dh) {
-            hn::StoreU(dh, d, r.dh + i);
-            hn::StoreU(dv, d, r.dv + i);
-        }
-        hn::StoreU(hn::MulAdd(two, dh, th), d, r.wh + i);
-        hn::StoreU(hn::MulAdd(two, dv, tv), d, r.wv + i);
+        const V vh_old = hn::Add(th_old, dh_old), vv_old = hn::Add(tv_old, dv_old);
+        const V vh = hn::Add(th, dh), vv = hn::Add(tv, dv);
+        hn::StoreU(hn::Sub(vh_old, th), d, r.uh + i);
+        hn::StoreU(hn::Sub(vv_old, tv), d, r.uv + i);
+        hn::StoreU(hn::Sub(hn::Add(vh, vh), vh_old), d, r.sh + i);
+        hn::StoreU(hn::Sub(hn::Add(vv, vv), vv_old), d, r.sv + i);
     }
 }
 
@@ -66,9 +88,18 @@ void pixels_of(const PixelRow& r) {
     const V zero = hn::Zero(d), quarter = hn::Set(d, 0.25f), rest = hn::Set(d, 1.0f - r.mu),
             inverse = hn::Set(d, 1.0f / (1.0f + r.mu)), wanted = hn::Set(d, r.wanted), one = hn::Set(d, 1.0f);
     for (int64_t i = 0; i < r.samples; i += lanes) {
+        soon(r.q + i);
+        soon(r.p + i);
+        soon(r.d1 + i);
+        soon(r.t + i);
         const V q = hn::LoadU(d, r.q + i), v4 = hn::LoadU(d, r.v4 + i), p = hn::LoadU(d, r.p + i),
                 d1 = hn::LoadU(d, r.d1 + i), t = hn::LoadU(d, r.t + i);
-        const V d4 = hn::Add(hn::Sub(hn::LoadU(d, r.d4 + i), q), v4);
+        // H' of edges: what comes from the left and from above, less what leaves.
+        const auto gathered = [&](const float* h, const float* v, const float* v_above) HWY_ATTR {
+            return hn::Add(hn::Sub(hn::LoadU(d, h + i - 1), hn::LoadU(d, h + i)),
+                           hn::Sub(hn::LoadU(d, v_above + i), hn::LoadU(d, v + i)));
+        };
+        const V d4 = gathered(r.uh, r.uv, r.uv_above);
         V v1 = hn::MulAdd(rest, d1, p); // V1 + D1; no data term where invalid
         if (!all) v1 = hn::IfThenElse(hn::Gt(hn::LoadU(d, r.valid + i), zero), v1, q);
         V next = hn::Mul(quarter, hn::Add(hn::Add(v1, hn::Abs(t)),
@@ -83,11 +114,8 @@ void pixels_of(const PixelRow& r) {
         hn::StoreU(next_d1, d, r.d1 + i);
         hn::StoreU(hn::Add(next, hn::Min(t, zero)), d, r.t + i); // q - D2, D2 = max(-t, 0)
         hn::StoreU(next, d, r.q + i);
-        hn::StoreU(d4, d, r.d4 + i);
         hn::StoreU(hn::Add(next, hn::LoadU(d, r.sum + i)), d, r.sum + i);
-        const V h = hn::Sub(hn::LoadU(d, r.wh + i - 1), hn::LoadU(d, r.wh + i));
-        const V v = hn::Sub(hn::LoadU(d, r.wv_above + i), hn::LoadU(d, r.wv + i));
-        hn::StoreU(hn::Add(hn::Sub(next, d4), hn::Add(h, v)), d, r.rhs + i);
+        hn::StoreU(hn::Add(next, gathered(r.sh, r.sv, r.sv_above)), d, r.rhs + i);
     }
 }
 

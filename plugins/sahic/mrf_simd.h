@@ -5,24 +5,29 @@
 //   D1' = (D1 - q + p)/(1 + mu),  V1 = p - mu D1, so V1 + D1 = p + (1 - mu) D1            -> D1
 //   t = q - D2: V2 = max(t, 0), D2 = max(-t, 0), so V2 + D2 = |t|                           -> t
 //   D3' = b, one number a pixel: b = (1 - sum q)/K + D3;  V3 + D3 = q + 2b - D3             -> q, D3, e = 2b
-//   - D3 D5' = -projection of t5 = H V4 - D5 on the ball of the threshold, V5 + D5' = t5 + 2 D5' -> D5
+//   - D3
+//   t5 = H V4 - D5: D5' = -projection of t5 on the ball of the threshold, V5' = t5 + D5'    -> t5
+//   D4' = D4 - q + V4, and V4 solves (I + H'H) V4 = q - D4 + H'(V5 + D5), so
+//   D4' = H'(V5 + D5 - H V4) = H'(V5 - t5), t5 the new one: nothing is kept. The next right hand side is then
+//   q' - D4' + H'(V5' + D5') = q' + H'(2 V5' - V5), where D5, many times as large, has gone.
 #pragma once
 
 #include <cstdint>
 
 namespace hsi::sahic {
 
-/// Edges of one line of one class: t5, D5' and w = V5 + D5'.
+/// Edges of one line of one class: t5, and what D4' and the right hand side are made of.
 struct EdgeRow {
     int64_t samples = 0;
     const float *v4 = nullptr, *v4_below = nullptr; ///< one sample beyond the last is read
-    const float *dh_old = nullptr, *dv_old = nullptr;
-    float *dh = nullptr, *dv = nullptr; ///< may be null: only w is wanted
+    const float *th_old = nullptr, *tv_old = nullptr;
+    float *th = nullptr, *tv = nullptr; ///< may be null: only u and s are wanted
     const float* threshold = nullptr;   ///< lambda a / mu
     /// 1 or 0 a sample: the difference is penalised; both null: all are. One that leaves the scene is made
     /// zero by what is given as `v4` beyond it.
     const float *h_counts = nullptr, *v_counts = nullptr;
-    float *wh = nullptr, *wv = nullptr;
+    float *uh = nullptr, *uv = nullptr; ///< V5 - t5'
+    float *sh = nullptr, *sv = nullptr; ///< 2 V5' - V5
 };
 
 /// One line of one class: q and what follows from it.
@@ -33,10 +38,11 @@ struct PixelRow {
     const float* fixed = nullptr; ///< index of the class or -1; null: no training pixel in this line
     float wanted = 0;             ///< index of this class
     float mu = 0;
-    const float *wh = nullptr, *wv = nullptr,
-                *wv_above = nullptr; ///< wh: one sample before the first is read
-    float *q = nullptr, *d1 = nullptr, *t = nullptr, *d4 = nullptr;
-    float* rhs = nullptr; ///< q - D4 + H'(V5 + D5)
+    /// Of the line and the one above; of uh and sh one sample before the first is read.
+    const float *uh = nullptr, *uv = nullptr, *uv_above = nullptr;
+    const float *sh = nullptr, *sv = nullptr, *sv_above = nullptr;
+    float *q = nullptr, *d1 = nullptr, *t = nullptr;
+    float* rhs = nullptr;
     float* sum = nullptr; ///< q is added
 };
 
