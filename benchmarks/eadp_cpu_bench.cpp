@@ -203,7 +203,9 @@ BENCHMARK(profile)
     ->ArgsProduct({{1905}, {349}, {0, 1}, {0, 1}, {1, all_threads()}})
     ->Args({145, 145, 0, 0, all_threads()})
     ->Args({340, 610, 0, 0, all_threads()})
+    ->Args({4096, 683, 0, 0, all_threads()}) // planes that no cache holds
     ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
     ->UseRealTime();
 BENCHMARK_TEMPLATE(published, double)
     ->ArgNames({"samples", "lines", "threads"})

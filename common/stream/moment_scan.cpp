@@ -26,11 +26,25 @@ namespace {
 /// Pixels whose products are added in registers before they join the block's sums.
 constexpr int64_t run_pixels = chunk_of<double>;
 
-/// Pixels of a block, counted line by line: where a band's values begin, and how they lie.
+/// Four pixels of a line side by side, of which a run has so many.
+constexpr int64_t run_quads = run_pixels / 2;
+
+// The sum over pixels and that over neighbours have most of their products in common. In the basis of the
+// discrete cosines over four pixels, X = DCT-II of x_0 .. x_3,
+//   sum of x x' = X_0 X_0' + X_1 X_1' + X_2 X_2' + X_3 X_3',
+//   sum of d d' = l_1 X_1 X_1' + l_2 X_2 X_2' + l_3 X_3 X_3',  d = x_(i + 1) - x_i,  l_k = 2 - 2 cos(pi k/4),
+// so that only the pair between one quad and the next has a product of its own. X_1 to X_3 are made from
+// differences: no digit of theirs is lost on a high level.
+constexpr double cosine = 0.65328148243818826393, sine = 0.27059805007309849220; ///< of pi/8, by sqrt(2)
+constexpr double share_1 = 0.58578643762690495120, share_2 = 2, share_3 = 3.41421356237309504880;
+
+/// Pixels of a block, or quads of pixels, counted line by line: where a band's values begin, and how they
+/// lie.
 struct PixelRun {
     ptrdiff_t line_stride; ///< of the band's values
     int64_t samples;       ///< of a line of the block
-    int64_t first, count;  ///< pixels
+    int64_t first, count;
+    int64_t step = 1; ///< values from one to the next
 
     /// f(values of a stretch within one line, its pixels, pixel of the run).
     template <class F>
@@ -38,7 +52,7 @@ struct PixelRun {
         int64_t line = first / samples, sample = first % samples;
         for (int64_t done = 0; done < count; ++line, sample = 0) {
             const int64_t n = std::min(samples - sample, count - done);
-            f(band + line * line_stride + sample, n, done);
+            f(band + line * line_stride + sample * step, n, done);
             done += n;
         }
     }
@@ -87,24 +101,113 @@ void centre_band(const float* band, const PixelRun& run, float centre, const dou
     });
 }
 
-/// out[i] = x_(i + 1) - x_i for the pixels of a run with keep[i] > 0, 0 for the others. x_(i + 1) is not
-/// looked at where it would lie beyond the block's line.
+/// Two of a quad's four cosines, X_0 and X_2, or X_1 and X_3, in either half of `out`; 0 where keep[i] is not
+/// positive.
+template <bool odd>
+void quad_band(const float* band, const PixelRun& run, float centre, const double* HWY_RESTRICT keep,
+               double* HWY_RESTRICT out) {
+    const hn::CappedTag<double, 8> d;
+    const hn::Rebind<float, decltype(d)> df;
+    using D = hn::Vec<decltype(d)>;
+    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const D level = hn::Set(d, 4 * static_cast<double>(centre)), half = hn::Set(d, 0.5);
+    const D c = hn::Set(d, cosine), s = hn::Set(d, sine);
+    double* HWY_RESTRICT second = out + run_quads;
+    run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
+        int64_t i = 0;
+        for (; i + lanes <= n; i += lanes) {
+            hn::Vec<decltype(df)> f0, f1, f2, f3;
+            hn::LoadInterleaved4(df, x + 4 * i, f0, f1, f2, f3);
+            const D x0 = hn::PromoteTo(d, f0), x1 = hn::PromoteTo(d, f1), x2 = hn::PromoteTo(d, f2),
+                    x3 = hn::PromoteTo(d, f3);
+            const auto wanted = hn::Gt(hn::LoadU(d, keep + at + i), hn::Zero(d));
+            D a, b;
+            if (odd) {
+                const D outer = hn::Sub(x0, x3), inner = hn::Sub(x1, x2);
+                a = hn::MulAdd(c, outer, hn::Mul(s, inner));
+                b = hn::MulSub(s, outer, hn::Mul(c, inner));
+            } else {
+                const D outer = hn::Add(x0, x3), inner = hn::Add(x1, x2);
+                a = hn::Mul(half, hn::Sub(hn::Add(outer, inner), level));
+                b = hn::Mul(half, hn::Sub(outer, inner));
+            }
+            hn::StoreU(hn::IfThenElseZero(wanted, a), d, out + at + i);
+            hn::StoreU(hn::IfThenElseZero(wanted, b), d, second + at + i);
+        }
+        for (; i < n; ++i) {
+            const auto at_of = [&](int k) { return static_cast<double>(x[4 * i + k]); };
+            const bool wanted = keep[at + i] > 0;
+            const hn::CappedTag<double, 1> one;
+            if (odd) {
+                const auto outer = hn::Set(one, at_of(0) - at_of(3)),
+                           inner = hn::Set(one, at_of(1) - at_of(2));
+                const auto c1 = hn::Set(one, cosine), s1 = hn::Set(one, sine); // fused as above
+                out[at + i] = wanted ? hn::GetLane(hn::MulAdd(c1, outer, hn::Mul(s1, inner))) : 0.0;
+                second[at + i] = wanted ? hn::GetLane(hn::MulSub(s1, outer, hn::Mul(c1, inner))) : 0.0;
+            } else {
+                const double outer = at_of(0) + at_of(3), inner = at_of(1) + at_of(2);
+                out[at + i] = wanted ? 0.5 * (outer + inner - 4 * static_cast<double>(centre)) : 0.0;
+                second[at + i] = wanted ? 0.5 * (outer - inner) : 0.0;
+            }
+        }
+    });
+}
+void even_quad_band(const float* band, const PixelRun& run, float centre, const double* keep, double* out) {
+    quad_band<false>(band, run, centre, keep, out);
+}
+void odd_quad_band(const float* band, const PixelRun& run, const double* keep, double* out) {
+    quad_band<true>(band, run, 0.0f, keep, out);
+}
+
+/// out[i] = x_1 - x_0 for each four values with keep[i] > 0, 0 for the others. Behind the last x_1 nothing is
+/// looked at.
 void difference_band(const float* band, const PixelRun& run, const double* HWY_RESTRICT keep,
                      double* HWY_RESTRICT out) {
-    const hn::CappedTag<double, 4> d;
+    const hn::CappedTag<double, 8> d;
     const hn::Rebind<float, decltype(d)> df;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
         int64_t i = 0;
         for (; i + lanes < n; i += lanes) {
+            hn::Vec<decltype(df)> f0, f1, f2, f3;
+            hn::LoadInterleaved4(df, x + 4 * i, f0, f1, f2, f3);
             const auto wanted = hn::Gt(hn::LoadU(d, keep + at + i), hn::Zero(d));
-            const auto v =
-                hn::Sub(hn::PromoteTo(d, hn::LoadU(df, x + i + 1)), hn::PromoteTo(d, hn::LoadU(df, x + i)));
-            hn::StoreU(hn::IfThenElseZero(wanted, v), d, out + at + i);
+            hn::StoreU(hn::IfThenElseZero(wanted, hn::Sub(hn::PromoteTo(d, f1), hn::PromoteTo(d, f0))), d,
+                       out + at + i);
         }
         for (; i < n; ++i)
-            out[at + i] = keep[at + i] > 0 ? static_cast<double>(x[i + 1]) - static_cast<double>(x[i]) : 0.0;
+            out[at + i] =
+                keep[at + i] > 0 ? static_cast<double>(x[4 * i + 1]) - static_cast<double>(x[4 * i]) : 0.0;
     });
+}
+
+/// Of the halves of a run, X_0 and X_2 or X_1 and X_3: pixels += both, pairs += their shares.
+template <bool odd>
+HWY_INLINE void add_quads(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
+                          double* HWY_RESTRICT pixels, double* HWY_RESTRICT pairs) {
+    using TileSums = double[tile_rows][tile_columns];
+    const auto take = [&](const TileSums& first, const TileSums& second, int a, int b) HWY_ATTR {
+        const hn::CappedTag<double, tile_columns> d;
+        const auto low = hn::Set(d, share_1), high = hn::Set(d, odd ? share_3 : share_2);
+        for (int k = 0; k < tile_rows; ++k) {
+            const ptrdiff_t to = static_cast<ptrdiff_t>(a + k) * rows + b;
+            for (size_t at = 0; at < tile_columns; at += hn::Lanes(d)) {
+                const auto p = hn::LoadU(d, first[k] + at), q = hn::LoadU(d, second[k] + at);
+                auto sum = hn::Mul(high, q);
+                if (odd) sum = hn::MulAdd(low, p, sum);
+                double *const of_pixels = pixels + to + at, *const of_pairs = pairs + to + at;
+                hn::StoreU(hn::Add(hn::LoadU(d, of_pixels), hn::Add(p, q)), d, of_pixels);
+                hn::StoreU(hn::Add(hn::LoadU(d, of_pairs), sum), d, of_pairs);
+            }
+        }
+    };
+    add_products_of_halves(x, used, rows, count, take);
+}
+void add_even_quads(const double* x, int used, int rows, int64_t count, double* pixels, double* pairs) {
+    add_quads<false>(x, used, rows, count, pixels, pairs);
+}
+void add_odd_quads(const double* x, int used, int rows, int64_t count, double* pixels, double* pairs) {
+    add_quads<true>(x, used, rows, count, pixels, pairs);
 }
 
 /// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels. x as
@@ -133,6 +236,10 @@ namespace {
 
 HWY_EXPORT(add_magnitudes);
 HWY_EXPORT(centre_band);
+HWY_EXPORT(even_quad_band);
+HWY_EXPORT(odd_quad_band);
+HWY_EXPORT(add_even_quads);
+HWY_EXPORT(add_odd_quads);
 HWY_EXPORT(difference_band);
 HWY_EXPORT(add_scatter);
 
@@ -159,7 +266,8 @@ uint64_t worker_bytes(int bands, bool differences) {
     const auto rows = static_cast<uint64_t>(padded(bands));
     const auto matrices = static_cast<uint64_t>(differences ? 2 : 1);
     return matrices * (CovarianceSums::bytes(bands) + rows * rows * 8) + rows * run_pixels * 8 +
-           static_cast<uint64_t>(block_row * covariance_block_lines) * 5 + run_pixels * 8 + rows * 28;
+           static_cast<uint64_t>(block_row * covariance_block_lines) * (differences ? 21 : 5) +
+           run_pixels * 8 + rows * 28;
 }
 
 } // namespace
@@ -289,19 +397,20 @@ class MomentScan::ScanWorker final : public Worker {
   private:
     void add_block(const CubeView<float>& block) {
         const int64_t pixels = block.lines * block.samples;
-        const int64_t first = find_valid(block);
+        const int64_t before = sums.valid, first = find_valid(block);
         if (first == pixels) return;
         for (int b = 0; b < m_bands; ++b)
             m_centre[static_cast<size_t>(b)] = block.at(b, first / block.samples, first % block.samples);
         std::fill(m_scatter.begin(), m_scatter.end(), 0.0);
         std::fill(m_difference_scatter.begin(), m_difference_scatter.end(), 0.0);
-        int64_t valid = 0, found = 0;
-        for (int64_t from = 0; from < pixels; from += run_pixels) {
-            const PixelRun run{block.line_stride, block.samples, from, std::min(run_pixels, pixels - from)};
-            valid += add_run(block, run);
-            if (m_with_differences) found += add_pairs(block, run);
-        }
-        sums.add_pixels(valid, m_centre.data(), m_scatter.data() + static_cast<ptrdiff_t>(m_bands) * m_rows,
+        int64_t found = 0;
+        if (m_with_differences)
+            found = add_quads(block);
+        else
+            for (int64_t from = 0; from < pixels; from += run_pixels)
+                add_run(block, {block.line_stride, block.samples, from, std::min(run_pixels, pixels - from)});
+        sums.add_pixels(sums.valid - before, m_centre.data(),
+                        m_scatter.data() + static_cast<ptrdiff_t>(m_bands) * m_rows,
                         {m_scatter.data(), m_rows});
         if (found > 0) sums.add_pairs(found, {m_difference_scatter.data(), m_rows});
     }
@@ -347,14 +456,14 @@ class MomentScan::ScanWorker final : public Worker {
         return true;
     }
 
-    int64_t add_run(const CubeView<float>& block, const PixelRun& run) {
-        int64_t count = 0;
+    void add_run(const CubeView<float>& block, const PixelRun& run) {
+        bool any = false;
         for (int64_t i = 0; i < run.count; ++i) {
             const char v = m_valid[static_cast<size_t>(run.first + i)];
             m_keep[static_cast<size_t>(i)] = v;
-            count += v;
+            any = any || v;
         }
-        if (count == 0) return 0;
+        if (!any) return;
         const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(centre_band)
@@ -362,27 +471,117 @@ class MomentScan::ScanWorker final : public Worker {
          m_run.data() + b * run_pixels);
         std::copy_n(m_keep.begin(), run.count, m_run.data() + m_bands * run_pixels);
         HWY_DYNAMIC_DISPATCH(add_scatter)(m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data());
-        return count;
     }
 
-    /// The pairs whose left pixels are those of the run, within the block.
-    int64_t add_pairs(const CubeView<float>& block, const PixelRun& run) {
-        int64_t count = 0;
+    /// Pixels and pairs of a block; returns how many pairs. Lines are cut in quads from the block's left;
+    /// pixels of quads that are not valid throughout, and what is left of a line, are added one by one.
+    int64_t add_quads(const CubeView<float>& block) {
+        m_single.clear();
+        m_pair.clear();
+        int64_t pairs = 0;
+        for (int64_t line = 0; line < block.lines; ++line)
+            for (int64_t sample = 0; sample < block.samples; sample += 4) {
+                const int64_t begin = line * block.samples, end = begin + std::min(sample + 4, block.samples);
+                const bool whole = is_quad(block, begin + sample);
+                for (int64_t at = begin + sample; at < end; ++at) {
+                    if (!whole && m_valid[static_cast<size_t>(at)]) m_single.push_back(at);
+                    const bool pair = at + 1 < begin + block.samples && is_pair(at);
+                    pairs += pair;
+                    if (pair && !whole && at - begin < sample + 3) m_pair.push_back(at);
+                }
+            }
+        const int64_t per_line = block.samples / 4, quads = block.lines * per_line;
+        for (int64_t from = 0; from < quads; from += run_quads)
+            add_quad_run(block,
+                         {block.line_stride, per_line, from, std::min(run_quads, quads - from), int64_t{4}});
+        // From the last pixel of a quad to the first of the next, or of what is left of the line.
+        const int64_t between = (block.samples - 1) / 4, gaps = block.lines * between;
+        for (int64_t from = 0; from < gaps; from += run_pixels)
+            add_gap_run(block,
+                        {block.line_stride, between, from, std::min(run_pixels, gaps - from), int64_t{4}});
+        add_list(block, m_single, false);
+        add_list(block, m_pair, true);
+        return pairs;
+    }
+
+    /// Pixel `at` and the three after it: in its line, and valid.
+    bool is_quad(const CubeView<float>& block, int64_t at) const {
+        const char* const v = &m_valid[static_cast<size_t>(at)];
+        return at % block.samples + 4 <= block.samples && v[0] && v[1] && v[2] && v[3];
+    }
+    bool is_pair(int64_t at) const {
+        return m_valid[static_cast<size_t>(at)] && m_valid[static_cast<size_t>(at + 1)];
+    }
+
+    void add_quad_run(const CubeView<float>& block, const PixelRun& run) {
+        bool any = false;
         for (int64_t i = 0; i < run.count; ++i) {
-            const auto at = static_cast<size_t>(run.first + i);
-            const bool both =
-                (run.first + i + 1) % block.samples != 0 && m_valid[at] != 0 && m_valid[at + 1] != 0;
-            m_keep[static_cast<size_t>(i)] = both;
-            count += both;
+            const int64_t quad = run.first + i,
+                          at = quad / run.samples * block.samples + quad % run.samples * run.step;
+            const bool whole = is_quad(block, at);
+            m_keep[static_cast<size_t>(i)] = whole;
+            any = any || whole;
         }
-        if (count == 0) return 0;
+        if (!any) return;
+        const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
+        end_rows(m_run.data() + run_quads, m_bands, run.count);
+        // A quad's sum is 2 X_0.
+        double* const ones = m_run.data() + m_bands * run_pixels;
+        std::fill_n(ones, run_pixels, 0.0);
+        for (int64_t i = 0; i < run.count; ++i)
+            ones[i] = 2 * m_keep[static_cast<size_t>(i)];
+        for (int b = 0; b < m_bands; ++b)
+            HWY_DYNAMIC_DISPATCH(even_quad_band)
+        (block.row(b, 0), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
+         m_run.data() + b * run_pixels);
+        HWY_DYNAMIC_DISPATCH(add_even_quads)
+        (m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data(), m_difference_scatter.data());
+        std::fill_n(ones, run_pixels, 0.0); // differences do not count in sums
+        for (int b = 0; b < m_bands; ++b)
+            HWY_DYNAMIC_DISPATCH(odd_quad_band)
+        (block.row(b, 0), run, m_keep.data(), m_run.data() + b * run_pixels);
+        HWY_DYNAMIC_DISPATCH(add_odd_quads)
+        (m_run.data(), m_bands, m_rows, whole, m_scatter.data(), m_difference_scatter.data());
+    }
+
+    void add_gap_run(const CubeView<float>& block, const PixelRun& run) {
+        bool any = false;
+        for (int64_t i = 0; i < run.count; ++i) {
+            const int64_t gap = run.first + i,
+                          at = gap / run.samples * block.samples + gap % run.samples * run.step + 3;
+            const bool both = is_pair(at);
+            m_keep[static_cast<size_t>(i)] = both;
+            any = any || both;
+        }
+        if (!any) return;
         const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(difference_band)
-        (block.row(b, 0), run, m_keep.data(), m_run.data() + b * run_pixels);
+        (block.row(b, 0) + 3, run, m_keep.data(), m_run.data() + b * run_pixels);
         HWY_DYNAMIC_DISPATCH(add_scatter)
         (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
-        return count;
+    }
+
+    /// Pixels of a block, or pairs with the pixel to the right of each.
+    void add_list(const CubeView<float>& block, const std::vector<int64_t>& list, bool pairs) {
+        const auto size = static_cast<int64_t>(list.size());
+        for (int64_t from = 0; from < size; from += run_pixels) {
+            const int64_t count = std::min(run_pixels, size - from);
+            const int64_t whole = end_rows(m_run.data(), m_bands, count);
+            for (int b = 0; b < m_bands; ++b)
+                for (int64_t i = 0; i < count; ++i) {
+                    const int64_t at = list[static_cast<size_t>(from + i)];
+                    const float* const x = block.row(b, at / block.samples) + at % block.samples;
+                    m_run[static_cast<size_t>(b * run_pixels + i)] =
+                        pairs ? static_cast<double>(x[1]) - static_cast<double>(x[0])
+                              : static_cast<double>(x[0]) -
+                                    static_cast<double>(m_centre[static_cast<size_t>(b)]);
+                }
+            if (!pairs) std::fill_n(m_run.data() + m_bands * run_pixels, count, 1.0);
+            HWY_DYNAMIC_DISPATCH(add_scatter)
+            (m_run.data(), pairs ? m_bands : m_bands + 1, m_rows, whole,
+             pairs ? m_difference_scatter.data() : m_scatter.data());
+        }
     }
 
     const int m_bands, m_rows;
@@ -390,9 +589,10 @@ class MomentScan::ScanWorker final : public Worker {
     HostBuffer<double> m_run; ///< m_rows x run_pixels; the rows beyond the ones are zero
     std::vector<double> m_scatter, m_difference_scatter; ///< of the block, m_rows x m_rows
     BorderPairs m_borders;
-    std::vector<float> m_magnitude; ///< of a line of the block
-    std::vector<char> m_valid;      ///< of the block's pixels
-    std::vector<double> m_keep;     ///< of a run's pixels: 1 or 0
+    std::vector<float> m_magnitude;        ///< of a line of the block
+    std::vector<char> m_valid;             ///< of the block's pixels
+    std::vector<double> m_keep;            ///< of a run's pixels: 1 or 0
+    std::vector<int64_t> m_single, m_pair; ///< of the block: what no quad has
     std::vector<float> m_centre;
 };
 

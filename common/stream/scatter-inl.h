@@ -131,60 +131,86 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
     }
 }
 
-/// Sums of x_a x_b for b <= a (and some b > a) over `count` pixels, a multiple of scatter_sums<T>. x: `rows`
-/// rows (a multiple of panel_columns), chunk_of<T> apart, of which `used` are in use. take(sums, a, b) gets
-/// those of rows a .. a + 2 and columns b .. b + 3.
-template <class T, class Take>
-HWY_INLINE void add_products(const T* HWY_RESTRICT x, int used, int rows, int64_t count, Take take) {
+/// Sums of products of three rows and four columns over `count` pixels, a multiple of scatter_sums<T>; rows,
+/// and columns, lie chunk_of<T> apart.
+template <class T>
+HWY_INLINE void tile_products(const T* HWY_RESTRICT r0, const T* HWY_RESTRICT c0, int64_t count,
+                              T (&sums)[tile_rows][tile_columns]) {
     const ScatterTag<T> d;
     constexpr int64_t chunk_pixels = chunk_of<T>;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
+    const T* HWY_RESTRICT r1 = r0 + chunk_pixels;
+    const T* HWY_RESTRICT r2 = r1 + chunk_pixels;
+    const T* HWY_RESTRICT c1 = c0 + chunk_pixels;
+    const T* HWY_RESTRICT c2 = c1 + chunk_pixels;
+    const T* HWY_RESTRICT c3 = c2 + chunk_pixels;
+    // Registers of fewer than 64 bytes take the pixels in turns, of every 64 bytes the first ones, then the
+    // next: at no time are there more accumulators than these, and each adds what it would add in the widest
+    // register.
+    HWY_ALIGN T parts[tile_rows][tile_columns][scatter_sums<T>];
+    for (int64_t part = 0; part < scatter_sums<T>; part += lanes) {
+        auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
+        auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
+        auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
+        for (int64_t i = part; i < count; i += scatter_sums<T>) {
+            const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i), u2 = hn::LoadU(d, r2 + i);
+            auto v = hn::LoadU(d, c0 + i);
+            s00 = hn::MulAdd(u0, v, s00);
+            s10 = hn::MulAdd(u1, v, s10);
+            s20 = hn::MulAdd(u2, v, s20);
+            v = hn::LoadU(d, c1 + i);
+            s01 = hn::MulAdd(u0, v, s01);
+            s11 = hn::MulAdd(u1, v, s11);
+            s21 = hn::MulAdd(u2, v, s21);
+            v = hn::LoadU(d, c2 + i);
+            s02 = hn::MulAdd(u0, v, s02);
+            s12 = hn::MulAdd(u1, v, s12);
+            s22 = hn::MulAdd(u2, v, s22);
+            v = hn::LoadU(d, c3 + i);
+            s03 = hn::MulAdd(u0, v, s03);
+            s13 = hn::MulAdd(u1, v, s13);
+            s23 = hn::MulAdd(u2, v, s23);
+        }
+        take_turn(part, s00, s01, s02, s03, parts[0], sums[0]);
+        take_turn(part, s10, s11, s12, s13, parts[1], sums[1]);
+        take_turn(part, s20, s21, s22, s23, parts[2], sums[2]);
+    }
+}
+
+/// Calls f(a, b) for tiles of rows a .. a + 2 and columns b .. b + 3 that cover b <= a (and some b > a).
+/// rows: a multiple of panel_columns, of which `used` are in use.
+template <class F>
+HWY_INLINE void each_tile(int used, int rows, const F& f) {
     for (int panel = 0; panel < rows; panel += panel_columns)
         for (int a = panel; a < used; a += tile_rows)
             for (int b = panel; b < panel + panel_columns; b += tile_columns) {
                 if (b > a + tile_rows - 1) break; // above the diagonal
-                const T* HWY_RESTRICT r0 = x + a * chunk_pixels;
-                const T* HWY_RESTRICT r1 = r0 + chunk_pixels;
-                const T* HWY_RESTRICT r2 = r1 + chunk_pixels;
-                const T* HWY_RESTRICT c0 = x + b * chunk_pixels;
-                const T* HWY_RESTRICT c1 = c0 + chunk_pixels;
-                const T* HWY_RESTRICT c2 = c1 + chunk_pixels;
-                const T* HWY_RESTRICT c3 = c2 + chunk_pixels;
-                // Registers of fewer than 64 bytes take the pixels in turns, of every 64 bytes the first
-                // ones, then the next: at no time are there more accumulators than these, and each adds what
-                // it would add in the widest register.
-                HWY_ALIGN T parts[tile_rows][tile_columns][scatter_sums<T>];
-                T sums[tile_rows][tile_columns];
-                for (int64_t part = 0; part < scatter_sums<T>; part += lanes) {
-                    auto s00 = hn::Zero(d), s01 = hn::Zero(d), s02 = hn::Zero(d), s03 = hn::Zero(d);
-                    auto s10 = hn::Zero(d), s11 = hn::Zero(d), s12 = hn::Zero(d), s13 = hn::Zero(d);
-                    auto s20 = hn::Zero(d), s21 = hn::Zero(d), s22 = hn::Zero(d), s23 = hn::Zero(d);
-                    for (int64_t i = part; i < count; i += scatter_sums<T>) {
-                        const auto u0 = hn::LoadU(d, r0 + i), u1 = hn::LoadU(d, r1 + i),
-                                   u2 = hn::LoadU(d, r2 + i);
-                        auto v = hn::LoadU(d, c0 + i);
-                        s00 = hn::MulAdd(u0, v, s00);
-                        s10 = hn::MulAdd(u1, v, s10);
-                        s20 = hn::MulAdd(u2, v, s20);
-                        v = hn::LoadU(d, c1 + i);
-                        s01 = hn::MulAdd(u0, v, s01);
-                        s11 = hn::MulAdd(u1, v, s11);
-                        s21 = hn::MulAdd(u2, v, s21);
-                        v = hn::LoadU(d, c2 + i);
-                        s02 = hn::MulAdd(u0, v, s02);
-                        s12 = hn::MulAdd(u1, v, s12);
-                        s22 = hn::MulAdd(u2, v, s22);
-                        v = hn::LoadU(d, c3 + i);
-                        s03 = hn::MulAdd(u0, v, s03);
-                        s13 = hn::MulAdd(u1, v, s13);
-                        s23 = hn::MulAdd(u2, v, s23);
-                    }
-                    take_turn(part, s00, s01, s02, s03, parts[0], sums[0]);
-                    take_turn(part, s10, s11, s12, s13, parts[1], sums[1]);
-                    take_turn(part, s20, s21, s22, s23, parts[2], sums[2]);
-                }
-                take(sums, a, b);
+                f(a, b);
             }
+}
+
+/// Sums of x_a x_b over `count` pixels, a multiple of scatter_sums<T>. x: `rows` rows, chunk_of<T> apart.
+/// take(sums, a, b) gets those of a tile.
+template <class T, class Take>
+HWY_INLINE void add_products(const T* HWY_RESTRICT x, int used, int rows, int64_t count, Take take) {
+    each_tile(used, rows, [&](int a, int b) HWY_ATTR {
+        T sums[tile_rows][tile_columns];
+        tile_products(x + a * chunk_of<T>, x + b * chunk_of<T>, count, sums);
+        take(sums, a, b);
+    });
+}
+
+/// The same of each half of the rows: take(first, second, a, b).
+template <class T, class Take>
+HWY_INLINE void add_products_of_halves(const T* HWY_RESTRICT x, int used, int rows, int64_t count,
+                                       Take take) {
+    each_tile(used, rows, [&](int a, int b) HWY_ATTR {
+        T first[tile_rows][tile_columns], second[tile_rows][tile_columns];
+        const T *const r = x + a * chunk_of<T>, *const c = x + b * chunk_of<T>;
+        tile_products(r, c, count, first);
+        tile_products(r + chunk_of<T> / 2, c + chunk_of<T> / 2, count, second);
+        take(first, second, a, b);
+    });
 }
 
 } // namespace

@@ -224,14 +224,14 @@ class Recurrence {
         : m_simd(sweep_kernels<T>()), m_a(samples, lines), m_b(samples, lines), m_next_a(samples, lines),
           m_next_b(samples, lines), m_east(samples, lines), m_south(samples, lines) {
         for (int i = 0; i < team; ++i) {
-            m_rings.emplace_back(static_cast<size_t>(ring_pitch() * ring_rows * fused_sweeps));
+            m_rings.emplace_back(static_cast<size_t>(ring_pitch() * rows_before(fused_sweeps + 1)));
             std::fill_n(m_rings.back().data(), m_rings.back().size(), T(0));
         }
     }
     static uint64_t bytes(int64_t samples, int64_t lines, int team) {
-        return sizeof(T) *
-               (6 * Plane<T>::count(samples, lines) +
-                static_cast<uint64_t>(team) * static_cast<uint64_t>(ring_pitch() * ring_rows * fused_sweeps));
+        return sizeof(T) * (6 * Plane<T>::count(samples, lines) +
+                            static_cast<uint64_t>(team) *
+                                static_cast<uint64_t>(ring_pitch() * rows_before(fused_sweeps + 1)));
     }
 
     T* start_row(int64_t y) { return m_b.row(y); } ///< Y_0, to be filled before run()
@@ -267,7 +267,12 @@ class Recurrence {
 
   private:
     static constexpr int64_t strip_width = 2048 / sizeof(T);
-    static constexpr int ring_rows = fused_sweeps + 2;
+    /// Rows of a level (1 to fused_sweeps) in flight: a row lives until the group's last level is at it,
+    /// since copies are summed up then, and the two levels after its own need it and both its neighbours.
+    static constexpr int64_t ring_rows(int level) { return fused_sweeps + 3 - level; }
+    static constexpr int64_t rows_before(int64_t level) {
+        return (level - 1) * (fused_sweeps + 3) - (level - 1) * level / 2;
+    }
     static constexpr int64_t ring_pitch() { return Plane<T>::pitch_of(strip_width + 2 * fused_sweeps + 16); }
 
     void run_part(const Stage& stage, int k, int sweeps, const Rect& window, const Rect& part,
@@ -278,7 +283,8 @@ class Recurrence {
             // sample.
             if (level == 0) return m_b.row(y);
             if (level == -1) return m_a.row(y);
-            return ring.data() + ((level - 1) * ring_rows + y % ring_rows) * ring_pitch() + row_slack - left;
+            return ring.data() + (rows_before(level) + y % ring_rows(level)) * ring_pitch() + row_slack -
+                   left;
         };
         const Rect inner = intersect(part, region);
         for (int64_t t = part.y - sweeps + 2; t < part.bottom() + sweeps; ++t) {
@@ -310,9 +316,10 @@ class Recurrence {
                     T coefficient[fused_sweeps + 1];
                     for (int j = 0; j < terms; ++j)
                         coefficient[j] = static_cast<T>(a[static_cast<size_t>(k + first + j)]);
-                    m_simd.accumulate(rows, coefficient, terms, inner.w, k == 0,
-                                      targets[c].data + (y - region.y) * targets[c].pitch +
-                                          (inner.x - region.x));
+                    T* const sum = targets[c].data + (y - region.y) * targets[c].pitch + (inner.x - region.x);
+                    for (int j = 0; j < terms; j += most_rows) // the sums' rows stay in the first-level cache
+                        m_simd.accumulate(rows + j, coefficient + j, std::min(most_rows, terms - j), inner.w,
+                                          k == 0 && j == 0, sum);
                 }
             }
             std::copy_n(level_row(sweeps - 1, y) + part.x, part.w, m_next_a.row(y) + part.x);
@@ -323,7 +330,7 @@ class Recurrence {
     const SweepKernels<T>& m_simd;
     Plane<T> m_a, m_b, m_next_a, m_next_b; ///< Y_{k-1}, Y_k, and the same after the next group
     Plane<T> m_east, m_south;
-    std::vector<HostBuffer<T>> m_rings; ///< a member each: [level][row mod ring_rows]
+    std::vector<HostBuffer<T>> m_rings; ///< a member each: [level][row mod ring_rows(level)]
 };
 
 template <class T>

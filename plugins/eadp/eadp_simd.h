@@ -11,7 +11,9 @@
 namespace hsi::eadp {
 
 /// Sweeps that one pass over memory fuses.
-inline constexpr int fused_sweeps = 8;
+inline constexpr int fused_sweeps = 16;
+/// Most rows that are added up at once.
+inline constexpr int most_rows = 9;
 /// Rows may be read this many elements before their start and after their end, and ring rows written as many
 /// past it.
 inline constexpr int64_t row_slack = 32;
@@ -25,7 +27,7 @@ struct SweepKernels {
     /// vectors: writes up to row_slack more.
     void (*sweep)(const T* prev, const T* up, const T* mid, const T* down, const T* east, const T* south,
                   const T* north, int64_t count, bool first, T* out);
-    /// sum[i] = (fresh ? 0 : sum[i]) + coefficient[j] rows[j][i] over j < n <= fused_sweeps + 1. Exactly
+    /// sum[i] = (fresh ? 0 : sum[i]) + coefficient[j] rows[j][i] over j < n <= most_rows. Exactly
     /// `count` elements.
     void (*accumulate)(const T* const* rows, const T* coefficient, int n, int64_t count, bool fresh, T* sum);
 };

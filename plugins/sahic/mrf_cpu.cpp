@@ -1,35 +1,31 @@
 // SPDX-License-Identifier: MIT
-// ADMM on the CPU. (H'H + I)^-1 is applied exactly to rounding, without a two-dimensional transform: an FFT
-// along each line turns it into one tridiagonal system a frequency along the samples' column,
-//   (3 + w) Y_j - Y_(j-1) - Y_(j+1) = R_j,   w = 2 - 2 cos(2 pi k/n),
-// whose solution on an endless line is a causal and an anticausal first-order filter with the pole
-// z = (d - sqrt(d^2 - 4))/2 <= 0.382, d = 3 + w. Borders are what lies beyond them: a line is continued by
-// `reach` mirrored (or wrapped) values on both sides before the FFT, a column by as many lines: 0.382^20 is
-// 4e-9, under the rounding of single precision. So any size has a fast FFT, and no cosine transform is
-// needed. Two classes share one complex transform.
+// ADMM on the CPU. One step goes through the state once: a block of lines has what it needs of V4 in a few
+// rows at a time, made from the spectrum that the step before has left (mrf_spectrum.h), and leaves its own
+// spectrum in the same place. Between steps there is a recursion over blocks.
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "parallel/team.h"
 #include "sahic/mrf_simd.h"
+#include "sahic/mrf_spectrum.h"
 #include "sahic/sahic.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <numbers>
 #include <numeric>
+#include <utility>
 
 namespace hsi::sahic {
 namespace {
 
-constexpr int64_t reach = 20;
-constexpr int64_t block_lines = 16, group = 4; ///< lines of a unit of work; lines of an FFT
-constexpr int64_t panel = 128;                 ///< most frequencies of a unit of the recursive filter
-constexpr int64_t panel_bytes = 1 << 20;       ///< of a unit, which is gone through forwards and back again
+constexpr int64_t reach = SpectrumPlan::reach, width = SpectrumPlan::width;
+constexpr int64_t block_lines = 16; ///< of a unit of work
+constexpr int64_t ring = 8;         ///< rows of V4: what two batches of lines make
+constexpr int64_t chunk = 512;      ///< values of a unit of the recursion over blocks
+constexpr int64_t margin = 16;      ///< floats before the first sample of temporary rows
 
 int64_t stride_of(int64_t samples) { return (samples + 15) / 16 * 16 + 32; }
-constexpr int64_t margin = 16; ///< floats before the first sample of temporary rows
+int64_t blocks_of(int64_t lines) { return (lines + block_lines - 1) / block_lines; }
 
 /// Where a line or sample beyond the border comes from.
 int64_t beyond(int64_t i, int64_t size, bool periodic) {
@@ -39,44 +35,86 @@ int64_t beyond(int64_t i, int64_t size, bool periodic) {
     return at < size ? at : period - 1 - at;
 }
 
+/// What one thread has of its own, for lines of any length up to the limit's.
+struct StepRows {
+    using Rows = std::array<float*, 2>; ///< of the classes of a spectrum's plane
+    float *sum = nullptr, *unused = nullptr, *zero = nullptr, *extra = nullptr;
+    float *uh = nullptr, *sh = nullptr;
+    std::array<Rows, 2> uv, sv;          ///< of a line and of the one above it
+    std::array<Rows, ring> v4;           ///< line y - y0 at (y - y0) % ring
+    Rows below;                          ///< V4 of the line below the block
+    std::array<Rows, width / 4> lines{}; ///< right hand sides of a batch's lines, continued on both sides
+
+    /// Gives out parts of `memory`, or only counts.
+    int64_t place(float* memory, const SpectrumPlan& plan, int64_t samples) {
+        int64_t used = 0;
+        const auto take = [&](int64_t floats, int64_t before = margin) {
+            float* const at = memory ? memory + used + before : nullptr;
+            used += (floats + before + margin + 15) / 16 * 16;
+            return at;
+        };
+        const int64_t stride = stride_of(samples), row = plan.segments() * plan.length + margin;
+        sum = take(block_lines * stride);
+        uh = take(stride);
+        sh = take(stride);
+        unused = take(stride);
+        zero = take(plan.extended());
+        extra = take(plan.batch());
+        for (Rows* rows : {&uv[0], &uv[1], &sv[0], &sv[1]})
+            for (float*& r : *rows)
+                r = take(stride);
+        for (Rows& rows : v4)
+            for (float*& r : rows)
+                r = take(row);
+        for (float*& r : below)
+            r = take(row);
+        for (Rows& rows : lines) // the first sample aligned
+            for (float*& r : rows)
+                r = take(std::max(plan.extended(), reach + stride), 2 * margin - reach);
+        return used;
+    }
+};
+
 class CpuSolver final : public MrfSolver {
   public:
     CpuSolver(const MrfOptions& options, const MrfLimits& limits, int threads)
-        : m_options(options), m_limits(limits), m_team(threads), m_simd(mrf_kernels()) {
+        : m_options(options), m_limits(limits), m_team(threads), m_simd(mrf_kernels()),
+          m_spectrum(spectrum_kernels()), m_plan(limits.samples, limits.classes) {
         const int64_t stride = stride_of(limits.samples);
         const auto plane = static_cast<size_t>(limits.lines * stride + 16);
         const auto planes = static_cast<size_t>(limits.classes) * plane;
-        for (auto* b : {&m_p, &m_q, &m_d1, &m_t, &m_d4, &m_v4, &m_dh, &m_dv})
+        for (auto* b : {&m_p, &m_q, &m_d1, &m_t, &m_th, &m_tv})
             *b = HostBuffer<float>(planes);
         for (auto& b : m_last)
             b = HostBuffer<float>(static_cast<size_t>(limits.classes * last_floats(limits.lines, stride)));
-        for (auto* b : {&m_e, &m_d3, &m_threshold, &m_h_exists, &m_h_counts, &m_v_exists, &m_v_counts,
-                        &m_valid, &m_fixed})
+        for (auto* b : {&m_e, &m_d3, &m_threshold, &m_h_counts, &m_v_counts, &m_valid, &m_fixed})
             *b = HostBuffer<float>(plane);
-        const int64_t n = FftPlan::good_size(limits.samples + 2 * reach);
-        m_f = HostBuffer<float>(static_cast<size_t>((limits.classes + 1) / 2 * 2 * limits.lines * n + 16));
-        m_scratch.resize(static_cast<size_t>(threads));
-        for (auto& s : m_scratch)
-            s.resize(scratch_floats(limits));
+        m_f = HostBuffer<float>(static_cast<size_t>(spectrum_floats(m_plan, limits)));
+        for (auto* b : {&m_above, &m_below})
+            *b = HostBuffer<float>(static_cast<size_t>(row_floats(m_plan, limits)));
+        for (int i = 0; i < threads; ++i) {
+            const int64_t floats = StepRows().place(nullptr, m_plan, limits.samples);
+            m_scratch_memory.emplace_back(static_cast<size_t>(floats));
+            m_scratch.emplace_back();
+            m_scratch.back().place(m_scratch_memory.back().data(), m_plan, limits.samples);
+        }
     }
 
-    /// D5 of the last lines of all blocks of a class, horizontal and vertical.
-    static int64_t last_floats(int64_t lines, int64_t stride) {
-        return (lines + block_lines - 1) / block_lines * 2 * stride;
+    /// t5 of the last lines of all blocks of a class, horizontal and vertical.
+    static int64_t last_floats(int64_t lines, int64_t stride) { return blocks_of(lines) * 2 * stride; }
+    static int64_t spectrum_floats(const SpectrumPlan& plan, const MrfLimits& l) {
+        return plan.planes(l.classes) * blocks_of(l.lines) * (block_lines / plan.lines()) * plan.batch();
     }
-
-    static uint64_t scratch_floats(const MrfLimits& l) {
-        const int64_t stride = stride_of(l.samples), n = FftPlan::good_size(l.samples + 2 * reach);
-        return static_cast<uint64_t>((8 + block_lines) * stride + 2 * group * n + 4 * group * n +
-                                     2 * reach * panel + 8 * margin + (2 * stride + 16) + 64);
+    static int64_t row_floats(const SpectrumPlan& plan, const MrfLimits& l) {
+        return plan.planes(l.classes) * blocks_of(l.lines) * plan.row();
     }
 
     static uint64_t bytes(const MrfLimits& l) {
         const int64_t stride = stride_of(l.samples), plane = l.lines * stride + 16;
-        const int64_t n = FftPlan::good_size(l.samples + 2 * reach);
-        return static_cast<uint64_t>(4 * (plane * (8 * l.classes + 9) +
+        const SpectrumPlan plan(l.samples, l.classes);
+        return static_cast<uint64_t>(4 * (plane * (6 * l.classes + 7) +
                                           2 * l.classes * last_floats(l.lines, stride) +
-                                          (l.classes + 1) / 2 * 2 * l.lines * n));
+                                          spectrum_floats(plan, l) + 2 * row_floats(plan, l)));
     }
 
     MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) override {
@@ -88,15 +126,11 @@ class CpuSolver final : public MrfSolver {
         for (int it = 0; it < m_options.iterations; ++it) {
             if (cancel && cancel->requested()) throw Cancelled();
             if (it + 1 == m_options.iterations) copy_out(q); // q before the last step, for the residuals
-            m_team.run((m_lines + block_lines - 1) / block_lines, [&](int64_t unit, int member) {
-                update(unit * block_lines, it == 0, side, m_scratch[static_cast<size_t>(member)].data());
+            m_team.run(m_blocks, [&](int64_t block, int member) {
+                update(block, it == 0, side, m_scratch[static_cast<size_t>(member)]);
             });
-            m_team.run(m_pairs * 2 * m_panels, [&](int64_t unit, int member) {
-                filter(unit, m_scratch[static_cast<size_t>(member)].data());
-            });
-            m_team.run(m_pairs * m_groups, [&](int64_t unit, int member) {
-                back(unit, m_scratch[static_cast<size_t>(member)].data());
-            });
+            const int64_t chunks = (m_plan.row() + chunk - 1) / chunk;
+            m_team.run(m_planes * chunks, [&](int64_t unit, int) { carry(unit / chunks, unit % chunks); });
             side = 1 - side;
             if (progress) progress(static_cast<double>(it + 1) / m_options.iterations);
         }
@@ -115,33 +149,42 @@ class CpuSolver final : public MrfSolver {
         m_stride = stride_of(p.samples);
         m_plane = m_lines * m_stride + 16;
         m_classes = p.classes;
-        m_pairs = (m_classes + 1) / 2;
-        m_groups = (m_lines + group - 1) / group;
-        m_n = FftPlan::good_size(m_samples + 2 * reach);
+        m_blocks = blocks_of(m_lines);
+        const int64_t n = m_plan.n;
+        m_plan.resize(m_samples);
+        m_planes = m_plan.planes(m_classes);
         for (int64_t i = 0; i < reach; ++i) {
             m_before[static_cast<size_t>(i)] = beyond(i - reach, m_samples, p.periodic);
             m_behind[static_cast<size_t>(i)] = beyond(m_samples + i, m_samples, p.periodic);
         }
-        m_panel = panel;
-        while (m_panel > 32 && m_panel * m_lines * static_cast<int64_t>(sizeof(float)) > panel_bytes)
-            m_panel /= 2;
-        m_panels = (m_n + m_panel - 1) / m_panel;
-        if (m_plan.n != m_n) {
-            m_plan = FftPlan(m_n);
-            m_pole.resize(static_cast<size_t>(m_n));
-            m_gain.resize(static_cast<size_t>(m_n));
-            m_steady.resize(static_cast<size_t>(m_n));
-            for (int64_t k = 0; k < m_n; ++k) {
-                const double d = 5.0 - 2.0 * std::cos(2.0 * std::numbers::pi * static_cast<double>(k) /
-                                                      static_cast<double>(m_n));
-                const double z = (d - std::sqrt(d * d - 4.0)) / 2.0;
-                m_pole[static_cast<size_t>(k)] = static_cast<float>(z);
-                m_gain[static_cast<size_t>(k)] = static_cast<float>(z / static_cast<double>(m_n));
-                m_steady[static_cast<size_t>(k)] = static_cast<float>(1.0 / (1.0 - z));
-            }
+        if (m_plan.n != n || m_plan.pole.empty()) m_plan.prepare();
+        const int64_t last = m_lines - (m_blocks - 1) * block_lines;
+        for (auto* b : {&m_z_block, &m_z_last, &m_z_all, &m_z_inverse})
+            b->clear();
+        for (int64_t i = 0; i < m_plan.row(); ++i) {
+            const auto at = static_cast<size_t>(i % (m_plan.row() / 2) / m_plan.lanes);
+            const auto z = static_cast<double>(m_plan.pole[at]);
+            const auto power = [&](int64_t count) { return std::pow(z, static_cast<double>(count)); };
+            m_z_block.push_back(static_cast<float>(power(block_lines)));
+            m_z_last.push_back(static_cast<float>(power(last)));
+            m_z_all.push_back(static_cast<float>(power(m_lines)));
+            m_z_inverse.push_back(
+                static_cast<float>(1.0 / (1.0 - power(p.periodic ? m_lines : 2 * m_lines))));
         }
+        for (const StepRows& s : m_scratch)
+            clear(s);
+        m_row_whole.assign(static_cast<size_t>(m_lines), 1);
         m_row_fixed.assign(static_cast<size_t>(m_lines), 0);
         m_team.run(m_lines, [&](int64_t y, int) { start_line(p, y); });
+    }
+
+    /// What is read of scratch and not written before: lanes of no line, and what follows a line's ends.
+    void clear(const StepRows& s) const {
+        std::fill_n(s.zero, m_plan.extended(), 0.0f);
+        std::fill_n(s.extra, m_plan.batch(), 0.0f);
+        for (const auto& rows : s.lines)
+            for (float* r : rows)
+                std::fill_n(r, m_plan.extended(), 0.0f);
     }
 
     void start_line(const MrfProblem& p, int64_t y) {
@@ -149,8 +192,7 @@ class CpuSolver final : public MrfSolver {
         const auto valid = [&](int64_t line, int64_t sample) {
             return !std::isnan(p.p[line * m_samples + sample]);
         };
-        for (auto* b :
-             {&m_e, &m_d3, &m_threshold, &m_h_exists, &m_h_counts, &m_v_exists, &m_v_counts, &m_valid})
+        for (auto* b : {&m_e, &m_d3, &m_threshold, &m_h_counts, &m_v_counts, &m_valid})
             std::fill_n(b->data() + to, m_stride, 0.0f);
         std::fill_n(m_fixed.data() + to, m_stride, -1.0f);
         const int64_t below = y + 1 < m_lines ? y + 1 : 0;
@@ -159,8 +201,6 @@ class CpuSolver final : public MrfSolver {
             const bool v = valid(y, x), h_there = x + 1 < m_samples || p.periodic,
                        v_there = y + 1 < m_lines || p.periodic;
             m_valid[static_cast<size_t>(to + x)] = v;
-            m_h_exists[static_cast<size_t>(to + x)] = h_there;
-            m_v_exists[static_cast<size_t>(to + x)] = v_there;
             m_h_counts[static_cast<size_t>(to + x)] = h_there && v && valid(y, right);
             m_v_counts[static_cast<size_t>(to + x)] = v_there && v && valid(below, x);
             m_threshold[static_cast<size_t>(to + x)] =
@@ -168,6 +208,7 @@ class CpuSolver final : public MrfSolver {
             const int fixed = v && p.fixed ? p.fixed[row + x] : 0;
             m_fixed[static_cast<size_t>(to + x)] = static_cast<float>(fixed - 1);
             if (fixed > 0) m_row_fixed[static_cast<size_t>(y)] = 1;
+            if (!v || !valid(below, x)) m_row_whole[static_cast<size_t>(y)] = 0;
         }
         const float uniform = 1.0f / static_cast<float>(m_classes);
         for (int k = 0; k < m_classes; ++k) {
@@ -176,225 +217,248 @@ class CpuSolver final : public MrfSolver {
             for (int64_t x = 0; x < m_samples; ++x)
                 p_row[x] = m_valid[static_cast<size_t>(to + x)] > 0 ? from[x] : uniform;
             std::fill(p_row + m_samples, p_row + m_stride, 0.0f);
-            for (const auto* b : {&m_q, &m_t, &m_v4})
+            for (const auto* b : {&m_q, &m_t})
                 std::copy_n(p_row, m_stride, plane(*b, k) + to);
-            for (const auto* b : {&m_d1, &m_d4, &m_dh, &m_dv})
+            for (const auto* b : {&m_d1, &m_th, &m_tv})
                 std::fill_n(plane(*b, k) + to, m_stride, 0.0f);
         }
     }
 
-    /// D5 of a block's last line after the step before, since the block itself may be further: horizontal,
+    /// t5 of a block's last line after the step before, since the block itself may be further: horizontal,
     /// and a stride behind it vertical.
     float* last_of(int side, int k, int64_t block) const {
         return m_last[side].data() + k * last_floats(m_lines, m_stride) + block * 2 * m_stride;
     }
 
-    EdgeRow edge_row(int k, int64_t y) const {
+    /// Of line y, as the step before has left it.
+    EdgeRow edge_row(int k, int64_t y, const float* v4, const float* v4_below) const {
         EdgeRow r;
         const int64_t at = y * m_stride;
         r.samples = m_samples;
-        r.v4 = plane(m_v4, k) + at;
-        // Beyond the last line: anything, where the difference does not exist.
-        r.v4_below = plane(m_v4, k) + (y + 1 < m_lines ? y + 1 : 0) * m_stride;
-        r.dh_old = plane(m_dh, k) + at;
-        r.dv_old = plane(m_dv, k) + at;
+        r.v4 = v4;
+        r.v4_below = v4_below;
+        r.th_old = plane(m_th, k) + at;
+        r.tv_old = plane(m_tv, k) + at;
         r.threshold = m_threshold.data() + at;
-        r.h_exists = m_h_exists.data() + at;
-        r.h_counts = m_h_counts.data() + at;
-        r.v_exists = m_v_exists.data() + at;
-        r.v_counts = m_v_counts.data() + at;
+        if (!m_row_whole[static_cast<size_t>(y)]) {
+            r.h_counts = m_h_counts.data() + at;
+            r.v_counts = m_v_counts.data() + at;
+        }
         return r;
     }
 
-    /// One step of q and all that follows from it for lines [y0, y0 + block_lines), and the FFT of its lines.
-    void update(int64_t y0, bool first, int side, float* scratch) {
-        const int64_t y1 = std::min(y0 + block_lines, m_lines);
-        float* sum = scratch; // [line][stride]
-        float* wh = sum + block_lines * m_stride + margin;
-        float* whole = wh + m_stride + margin;
-        float* wv[2][2]; // of a pair's classes: of a line and of the one above it
-        for (int i = 0; i < 4; ++i)
-            wv[i / 2][i % 2] = whole + (i + 1) * (m_stride + margin);
-        float* rows = wv[1][1] + m_stride + margin; // [2][group][n]
-        float* x = rows + 2 * group * m_n;          // [4][group n]: re, im and scratch
-        std::fill_n(sum, block_lines * m_stride, 0.0f);
+    /// Classes of a spectrum's plane: the last may have one less.
+    int classes_of(int64_t of_plane) const {
+        return static_cast<int>(std::min<int64_t>(m_plan.parts, m_classes - of_plane * m_plan.parts));
+    }
+
+    float* batch_at(int64_t of_plane, int64_t block, int64_t i) const {
+        return m_f.data() +
+               ((of_plane * m_blocks + block) * (block_lines / m_plan.lines()) + i) * m_plan.batch();
+    }
+
+    /// One step of q and all that follows from it for a block of lines, and their spectrum.
+    void update(int64_t block, bool first, int side, const StepRows& s) {
+        const int64_t y0 = block * block_lines, y1 = std::min(y0 + block_lines, m_lines);
+        std::fill_n(s.sum, block_lines * m_stride, 0.0f);
         const auto edges = m_options.anisotropic ? m_simd.edges_anisotropic : m_simd.edges_isotropic;
-        for (int pair = 0; pair < m_pairs; ++pair) {
-            for (int part = 0; part < 2 && 2 * pair + part < m_classes; ++part)
-                above(2 * pair + part, y0, first, side, edges, whole, wv[part][1]);
-            for (int64_t y = y0; y < y1; y += group) {
-                for (int part = 0; part < 2; ++part) {
-                    const int k = 2 * pair + part;
-                    float* mine = rows + part * group * m_n;
-                    const int64_t lines = std::min(group, y1 - y);
-                    if (k >= m_classes) {
-                        std::fill_n(mine, group * m_n, 0.0f);
-                        continue;
-                    }
-                    for (int64_t line = y; line < y + lines; ++line) {
-                        const int64_t turn = (line - y0) % 2;
-                        line_of(k, line, first, edges, wh, wv[part][turn], wv[part][1 - turn], whole,
-                                sum + (line - y0) * m_stride, mine + (line - y) * m_n);
-                    }
-                    std::fill_n(mine + lines * m_n, (group - lines) * m_n, 0.0f);
-                }
-                transform(pair, y, rows, x);
+        const int64_t batches = (y1 - y0 + m_plan.lines() - 1) / m_plan.lines();
+        for (int64_t f = 0; f < m_planes; ++f) {
+            const int classes = classes_of(f);
+            const auto k = static_cast<int>(f * m_plan.parts);
+            if (!first) begin_block(f, block, s);
+            for (int part = 0; part < classes; ++part)
+                above(k + part, block, first, side, edges, s, static_cast<size_t>(part));
+            for (int64_t i = 0; i < batches; ++i) {
+                if (!first && i + 1 < batches) back(f, block, i + 1, s);
+                const int64_t y = y0 + i * m_plan.lines();
+                for (int64_t line = y; line < std::min(y + m_plan.lines(), y1); ++line)
+                    for (int part = 0; part < classes; ++part)
+                        line_of(k + part, line, first, edges, s, static_cast<size_t>(part));
+                transform(f, block, i, s);
             }
+            std::array<float*, block_lines> lines{};
+            m_spectrum.ends(m_plan, lines_of(f, block, lines));
         }
         for (int k = 0; k < m_classes; ++k) {
-            float* last = last_of(1 - side, k, y0 / block_lines);
-            std::copy_n(plane(m_dh, k) + (y1 - 1) * m_stride, m_stride, last);
-            std::copy_n(plane(m_dv, k) + (y1 - 1) * m_stride, m_stride, last + m_stride);
+            float* last = last_of(1 - side, k, block);
+            std::copy_n(plane(m_th, k) + (y1 - 1) * m_stride, m_stride, last);
+            std::copy_n(plane(m_tv, k) + (y1 - 1) * m_stride, m_stride, last + m_stride);
         }
         const float share = 1.0f / static_cast<float>(m_classes);
         for (int64_t y = y0; y < y1; ++y)
-            m_simd.sums(m_samples, sum + (y - y0) * m_stride, share, m_d3.data() + y * m_stride,
+            m_simd.sums(m_samples, s.sum + (y - y0) * m_stride, share, m_d3.data() + y * m_stride,
                         m_e.data() + y * m_stride);
     }
 
-    /// w of the line above line y, a block's first.
-    void above(int k, int64_t y, bool first, int side, void (*edges)(const EdgeRow&), float* unused,
-               float* wv) {
-        if (first || (y == 0 && !m_problem->periodic)) {
-            std::fill_n(wv, m_stride, 0.0f);
+    /// u and s of the line above a block's first.
+    void above(int k, int64_t block, bool first, int side, void (*edges)(const EdgeRow&), const StepRows& s,
+               size_t part) {
+        float *const uv = s.uv[1][part], *const sv = s.sv[1][part]; // the first line's are uv[0] and sv[0]
+        if (first || (block == 0 && !m_problem->periodic)) {
+            std::fill_n(uv, m_stride, 0.0f);
+            std::fill_n(sv, m_stride, 0.0f);
             return;
         }
-        const int64_t line = y > 0 ? y - 1 : m_lines - 1;
-        EdgeRow r = edge_row(k, line);
-        r.dh_old = last_of(side, k, line / block_lines);
-        r.dv_old = r.dh_old + m_stride;
-        r.wh = unused;
-        r.wv = wv;
+        const int64_t line = (block > 0 ? block * block_lines : m_lines) - 1;
+        EdgeRow r = edge_row(k, line, s.v4[ring - 1][part], s.v4[0][part]);
+        r.th_old = last_of(side, k, line / block_lines);
+        r.tv_old = r.th_old + m_stride;
+        r.uh = r.sh = s.unused;
+        r.uv = uv;
+        r.sv = sv;
         edges(r);
     }
 
-    /// whole: a row of scratch.
-    void line_of(int k, int64_t y, bool first, void (*edges)(const EdgeRow&), float* wh, float* wv,
-                 const float* wv_above, float* whole, float* sum, float* rhs) {
-        const int64_t at = y * m_stride;
-        if (first) { // V5 = 0 and D5 = 0
-            std::fill_n(wh - margin, m_stride + margin, 0.0f);
-            std::fill_n(wv, m_stride, 0.0f);
-        } else {
-            EdgeRow r = edge_row(k, y);
-            r.dh = plane(m_dh, k) + at;
-            r.dv = plane(m_dv, k) + at;
-            r.wh = wh;
-            r.wv = wv;
-            edges(r);
-            wh[-1] = m_problem->periodic ? wh[m_samples - 1] : 0.0f;
-        }
+    /// V4 of the line below y; where there is none, the line itself: a difference of zero.
+    const float* v4_below(int64_t y, const StepRows& s, size_t part) const {
+        const int64_t i = y % block_lines;
+        if (i + 1 == block_lines || y + 1 == m_lines)
+            return y + 1 < m_lines || m_problem->periodic ? s.below[part] : row_of(y, s, part);
+        return row_of(y + 1, s, part);
+    }
+    static float* row_of(int64_t y, const StepRows& s, size_t part) {
+        return s.v4[static_cast<size_t>(y % block_lines % ring)][part];
+    }
+
+    void line_of(int k, int64_t y, bool first, void (*edges)(const EdgeRow&), const StepRows& s,
+                 size_t part) {
+        const int64_t at = y * m_stride, in_block = y % block_lines;
+        const auto turn = static_cast<size_t>(in_block % 2);
+        float *const uv = s.uv[turn][part], *const sv = s.sv[turn][part];
         PixelRow p;
+        if (first) { // V4 = p, V5 = 0 and D5 = 0
+            for (float* h : {s.uh, s.sh})
+                std::fill_n(h - margin, m_stride + margin, 0.0f);
+            for (float* v : {uv, sv})
+                std::fill_n(v, m_stride, 0.0f);
+            p.v4 = plane(m_p, k) + at;
+        } else {
+            EdgeRow r = edge_row(k, y, row_of(y, s, part), v4_below(y, s, part));
+            r.th = plane(m_th, k) + at;
+            r.tv = plane(m_tv, k) + at;
+            r.uh = s.uh;
+            r.uv = uv;
+            r.sh = s.sh;
+            r.sv = sv;
+            edges(r);
+            for (float* h : {s.uh, s.sh})
+                h[-1] = m_problem->periodic ? h[m_samples - 1] : 0.0f;
+            p.v4 = r.v4;
+        }
         p.samples = m_samples;
         p.p = plane(m_p, k) + at;
-        p.v4 = plane(m_v4, k) + at;
         p.e = m_e.data() + at;
-        p.valid = m_valid.data() + at;
+        p.valid = m_row_whole[static_cast<size_t>(y)] ? nullptr : m_valid.data() + at;
         p.fixed = m_row_fixed[static_cast<size_t>(y)] ? m_fixed.data() + at : nullptr;
         p.wanted = static_cast<float>(k);
         p.mu = static_cast<float>(m_options.mu);
-        p.wh = wh;
-        p.wv = wv;
-        p.wv_above = wv_above;
+        p.uh = s.uh;
+        p.uv = uv;
+        p.uv_above = s.uv[1 - turn][part];
+        p.sh = s.sh;
+        p.sv = sv;
+        p.sv_above = s.sv[1 - turn][part];
         p.q = plane(m_q, k) + at;
         p.d1 = plane(m_d1, k) + at;
         p.t = plane(m_t, k) + at;
-        p.d4 = plane(m_d4, k) + at;
-        p.rhs = whole;
-        p.sum = sum;
+        float* const line = s.lines[static_cast<size_t>(in_block % m_plan.lines())][part];
+        p.rhs = line + reach;
+        p.sum = s.sum + in_block * m_stride;
         m_simd.pixels(p);
-        // The line, continued on both sides. Right of `reach` values more, whatever lies there is out of
-        // reach of the line; the left continuation begins where the last value ends.
-        float* const end = std::copy_n(whole, m_samples, rhs + reach);
+        // Right of `reach` values more is zero: out of reach of the line.
         for (size_t i = 0; i < reach; ++i) {
-            rhs[i] = whole[m_before[i]];
-            end[i] = whole[m_behind[i]];
-        }
-        std::fill(end + reach, rhs + m_n, 0.0f);
-    }
-
-    float* spectrum(int64_t pair, int part, int64_t y) const {
-        return m_f.data() + ((pair * 2 + part) * m_lines + y) * m_n;
-    }
-
-    void transform(int pair, int64_t y, const float* rows, float* x) {
-        float *re = x, *im = x + group * m_n;
-        for (int part = 0; part < 2; ++part) {
-            const float* from[4];
-            for (int64_t g = 0; g < group; ++g)
-                from[g] = rows + (part * group + g) * m_n;
-            m_simd.interleave(from, m_n, part == 0 ? re : im);
-        }
-        m_simd.fft(m_plan, re, im, x + 2 * group * m_n, x + 3 * group * m_n);
-        put(pair, y, re, im, const_cast<float*>(rows));
-    }
-
-    /// Lines y.. of the spectrum from [n][4]; lines beyond the last go to waste.
-    void put(int pair, int64_t y, const float* re, const float* im, float* waste) {
-        for (int part = 0; part < 2; ++part) {
-            float* to[4];
-            for (int64_t g = 0; g < group; ++g)
-                to[g] = y + g < m_lines ? spectrum(pair, part, y + g) : waste;
-            m_simd.deinterleave(part == 0 ? re : im, m_n, to);
+            line[i] = p.rhs[m_before[i]];
+            p.rhs[m_samples + static_cast<int64_t>(i)] = p.rhs[m_behind[i]];
         }
     }
 
-    /// The tridiagonal systems of one panel of frequencies of one part (re or im) of one pair.
-    void filter(int64_t unit, float* scratch) {
-        const int64_t first = unit % m_panels * m_panel, count = std::min(m_panel, m_n - first);
-        const int64_t plane_of = unit / m_panels;
-        float* f = m_f.data() + plane_of * m_lines * m_n + first;
-        const float *z = m_pole.data() + first, *gain = m_gain.data() + first,
-                    *steady = m_steady.data() + first;
-        const bool periodic = m_problem->periodic;
-        float* tail = scratch;               // [reach][panel]: what follows the last line
-        float* state = tail + reach * panel; // [panel]
-        for (int64_t j = 0; j < reach; ++j)
-            std::copy_n(f + beyond(m_lines + j, m_lines, periodic) * m_n, count, tail + j * panel);
-        const float* start = f + beyond(-reach, m_lines, periodic) * m_n;
-        for (int64_t i = 0; i < count; ++i)
-            state[i] = start[i] * steady[i];
-        for (int64_t j = 1 - reach; j < 0; ++j)
-            m_simd.causal(count, z, state, f + beyond(j, m_lines, periodic) * m_n, state);
-        const float* before = state;
-        for (int64_t j = 0; j < m_lines; ++j) {
-            m_simd.causal(count, z, before, f + j * m_n, f + j * m_n);
-            before = f + j * m_n;
-        }
-        for (int64_t j = 0; j < reach; ++j) {
-            m_simd.causal(count, z, before, tail + j * panel, tail + j * panel);
-            before = tail + j * panel;
-        }
-        for (int64_t i = 0; i < count; ++i)
-            state[i] = before[i] * steady[i];
-        for (int64_t j = reach - 2; j >= 0; --j)
-            m_simd.anticausal(count, z, gain, state, tail + j * panel);
-        for (int64_t j = m_lines - 1; j >= 0; --j)
-            m_simd.anticausal(count, z, gain, state, f + j * m_n);
-    }
-
-    /// V4 of four lines of a pair of classes.
-    void back(int64_t unit, float* scratch) {
-        const int64_t pair = unit / m_groups, y = unit % m_groups * group;
-        float *x = scratch, *re = x, *im = x + group * m_n, *rows = x + 4 * group * m_n;
-        for (int part = 0; part < 2; ++part) {
-            const float* from[4];
-            for (int64_t g = 0; g < group; ++g)
-                from[g] = spectrum(pair, part, std::min(y + g, m_lines - 1));
-            m_simd.interleave(from, m_n, part == 0 ? re : im);
-        }
-        m_simd.fft(m_plan, im, re, x + 2 * group * m_n, x + 3 * group * m_n);
-        for (int part = 0; part < 2 && 2 * pair + part < m_classes; ++part) {
-            float* to[4];
-            for (int64_t g = 0; g < group; ++g)
-                to[g] = rows + g * m_n;
-            m_simd.deinterleave(part == 0 ? re : im, m_n, to);
-            for (int64_t g = 0; g < group && y + g < m_lines; ++g) {
-                float* v4 = plane(m_v4, static_cast<int>(2 * pair) + part) + (y + g) * m_stride;
-                std::copy_n(to[g] + reach, m_samples, v4);
-                v4[m_samples] = v4[0]; // the right neighbour of the last sample, where there is one
+    /// Where the segments of a batch's lines begin: rows(line of the batch, class of the plane).
+    template <class T, class Rows>
+    void segments(const Rows& rows, T* (&out)[2][width]) const {
+        for (int64_t g = 0; g < m_plan.lines(); ++g)
+            for (int64_t lane = 0; lane < m_plan.lanes; ++lane) {
+                const int64_t to = g * m_plan.lanes + lane;
+                out[0][to] = rows(g, 0) + lane * m_plan.length;
+                out[1][to] = m_plan.parts == 2 ? rows(g, 1) + lane * m_plan.length
+                                               : rows(g, 0) + (m_plan.lanes + lane) * m_plan.length;
             }
-        }
+    }
+
+    /// The spectrum of a batch's lines; that of lines and classes that are none is zero.
+    void transform(int64_t f, int64_t block, int64_t i, const StepRows& s) {
+        const int64_t lines = m_lines - block * block_lines - i * m_plan.lines();
+        const float* from[2][width];
+        segments(
+            [&](int64_t g, int part) -> const float* {
+                return g < lines && part < classes_of(f)
+                           ? s.lines[static_cast<size_t>(g)][static_cast<size_t>(part)]
+                           : s.zero;
+            },
+            from);
+        float* const batch = batch_at(f, block, i);
+        m_spectrum.gather(m_plan, from, batch);
+        m_spectrum.forward(m_plan, batch);
+    }
+
+    SpectrumBlock lines_of(int64_t f, int64_t block, std::array<float*, block_lines>& lines) const {
+        SpectrumBlock b;
+        b.count = std::min(block_lines, m_lines - block * block_lines);
+        for (int64_t j = 0; j < b.count; ++j)
+            lines[static_cast<size_t>(j)] =
+                batch_at(f, block, j / m_plan.lines()) + j % m_plan.lines() * m_plan.lanes;
+        b.line = lines.data();
+        b.above = m_above.data() + (f * m_blocks + block) * m_plan.row();
+        b.below = m_below.data() + (f * m_blocks + block) * m_plan.row();
+        return b;
+    }
+
+    /// From a block's spectrum to V4 of the lines around it and of its first batch.
+    void begin_block(int64_t f, int64_t block, const StepRows& s) const {
+        std::array<float*, block_lines> lines{};
+        float* const beyond[2] = {s.extra, s.extra + m_plan.lanes};
+        m_spectrum.solve(m_plan, lines_of(f, block, lines), beyond);
+        constexpr size_t waste =
+            ring / 2; // rows that the second batch fills; `extra` may have two lanes more
+        to_rows(s.extra, [&](int64_t g) -> const StepRows::Rows& {
+            return g == 0 ? s.v4[ring - 1] : g == 1 ? s.below : s.v4[waste + static_cast<size_t>(g - 2)];
+        });
+        back(f, block, 0, s);
+    }
+
+    /// V4 of a batch's lines.
+    void back(int64_t f, int64_t block, int64_t i, const StepRows& s) const {
+        to_rows(batch_at(f, block, i), [&](int64_t g) -> const StepRows::Rows& {
+            return s.v4[static_cast<size_t>((i * m_plan.lines() + g) % ring)];
+        });
+    }
+
+    template <class Rows>
+    void to_rows(float* batch, const Rows& rows) const {
+        float* to[2][width];
+        segments([&](int64_t g, int part) { return rows(g)[static_cast<size_t>(part)]; }, to);
+        m_spectrum.backward(m_plan, batch);
+        m_spectrum.scatter(m_plan, batch, to);
+        for (int64_t g = 0; g < m_plan.lines(); ++g)
+            for (int part = 0; part < m_plan.parts; ++part) { // the last sample's right neighbour
+                float* const row = rows(g)[static_cast<size_t>(part)];
+                row[m_samples] = row[m_problem->periodic ? 0 : m_samples - 1];
+            }
+    }
+
+    /// What comes into every block from above and from below, for a chunk of a plane's frequencies.
+    void carry(int64_t f, int64_t unit) const {
+        SpectrumCarry c;
+        c.blocks = m_blocks;
+        c.stride = m_plan.row();
+        c.above = m_above.data() + f * m_blocks * m_plan.row();
+        c.below = m_below.data() + f * m_blocks * m_plan.row();
+        c.block = m_z_block.data();
+        c.last = m_z_last.data();
+        c.all = m_z_all.data();
+        c.inverse = m_z_inverse.data();
+        c.periodic = m_problem->periodic;
+        m_spectrum.carry(c, unit * chunk, std::min(chunk, m_plan.row() - unit * chunk));
     }
 
     void copy_out(float* q) {
@@ -404,15 +468,29 @@ class CpuSolver final : public MrfSolver {
         });
     }
 
-    /// Residuals after the last step; `before` holds q of the step before.
+    /// Residuals after the last step; `before` holds q of the step before. The spectrum is gone then.
     MrfResiduals finish(const MrfProblem& p, const float* before) {
         std::vector<MrfResiduals> by_line(static_cast<size_t>(m_lines));
         const Rect& core = p.core;
-        m_team.run(core.h, [&](int64_t unit, int) {
-            const int64_t y = core.y + unit;
-            MrfResiduals& r = by_line[static_cast<size_t>(y)];
-            for (int k = 0; k < m_classes; ++k)
-                line_residuals(k, y, core, before, r);
+        const int64_t first = core.y / block_lines, blocks = blocks_of(core.bottom()) - first;
+        m_team.run(blocks, [&](int64_t unit, int member) {
+            const int64_t block = first + unit;
+            const int64_t y0 = block * block_lines, y1 = std::min(y0 + block_lines, m_lines);
+            const StepRows& s = m_scratch[static_cast<size_t>(member)];
+            for (int64_t f = 0; f < m_planes; ++f) {
+                begin_block(f, block, s);
+                for (int64_t y = y0; y < y1; ++y) {
+                    const int64_t next = (y - y0) / m_plan.lines() + 1;
+                    if ((y - y0) % m_plan.lines() == 0 && y0 + next * m_plan.lines() < y1)
+                        back(f, block, next, s);
+                    if (y < core.y || y >= core.bottom()) continue;
+                    for (int part = 0; part < classes_of(f); ++part)
+                        line_residuals(static_cast<int>(f * m_plan.parts) + part, y,
+                                       row_of(y, s, static_cast<size_t>(part)),
+                                       v4_below(y, s, static_cast<size_t>(part)), before,
+                                       by_line[static_cast<size_t>(y)]);
+                }
+            }
         });
         MrfResiduals total;
         for (const auto& r : by_line)
@@ -421,10 +499,11 @@ class CpuSolver final : public MrfSolver {
         return total;
     }
 
-    void line_residuals(int k, int64_t y, const Rect& core, const float* before, MrfResiduals& r) const {
+    void line_residuals(int k, int64_t y, const float* v4, const float* v4_below, const float* before,
+                        MrfResiduals& r) const {
+        const Rect& core = m_problem->core;
         const int64_t at = y * m_stride;
-        const float *q = plane(m_q, k), *v4 = plane(m_v4, k);
-        const float *dh = plane(m_dh, k), *dv = plane(m_dv, k);
+        const float *q = plane(m_q, k), *th_old = plane(m_th, k), *tv_old = plane(m_tv, k);
         const double mu = m_options.mu;
         const auto square = [](double x) { return x * x; };
         for (int64_t x = core.x; x < core.right(); ++x) {
@@ -443,29 +522,29 @@ class CpuSolver final : public MrfSolver {
             r.v2 += square(qi - std::max(static_cast<double>(plane(m_t, k)[i]), 0.0));
             // V3 = q - D3 before + b, and e = 2 b - D3 before.
             r.v3 += square(static_cast<double>(m_e[s]) - static_cast<double>(m_d3[s]));
-            r.v4 += square(qi - static_cast<double>(v4[i]));
+            r.v4 += square(qi - static_cast<double>(v4[x]));
             r.change += square(qi - static_cast<double>(before[(k * m_lines + y) * m_samples + x]));
-            const double h =
-                m_h_exists[s] > 0 ? static_cast<double>(v4[right]) - static_cast<double>(v4[i]) : 0.0;
-            const double v =
-                m_v_exists[s] > 0 ? static_cast<double>(v4[below]) - static_cast<double>(v4[i]) : 0.0;
-            const double th = h - static_cast<double>(dh[i]), tv = v - static_cast<double>(dv[i]);
-            const double ch = m_h_counts[s] > 0 ? th : 0.0, cv = m_v_counts[s] > 0 ? tv : 0.0;
+            const auto here = static_cast<double>(v4[x]);
+            const double h = static_cast<double>(v4[x + 1]) - here,
+                         v = static_cast<double>(v4_below[x]) - here;
             const auto limit = static_cast<double>(m_threshold[s]);
-            const double gh = m_h_counts[s] > 0 ? static_cast<double>(q[right]) - qi : 0.0;
-            const double gv = m_v_counts[s] > 0 ? static_cast<double>(q[below]) - qi : 0.0;
-            double nh = 0, nv = 0; // D5'
-            if (m_options.anisotropic) {
-                nh = -std::clamp(ch, -limit, limit);
-                nv = -std::clamp(cv, -limit, limit);
-                r.objective += mu * limit * (std::fabs(gh) + std::fabs(gv));
-            } else {
-                const double norm = std::hypot(ch, cv), factor = norm > limit ? limit / norm : 1.0;
-                nh = -ch * factor;
-                nv = -cv * factor;
-                r.objective += mu * limit * std::hypot(gh, gv);
-            }
-            r.v5 += square(h - (th + nh)) + square(v - (tv + nv)); // V5 = t5 + D5'
+            const bool ch = m_h_counts[s] > 0, cv = m_v_counts[s] > 0;
+            const auto dual = [&](double t5h, double t5v) { // D5' from t5
+                const double ph = ch ? t5h : 0.0, pv = cv ? t5v : 0.0;
+                if (m_options.anisotropic)
+                    return std::pair(-std::clamp(ph, -limit, limit), -std::clamp(pv, -limit, limit));
+                const double norm = std::sqrt(square(ph) + square(pv)),
+                             factor = norm > limit ? limit / norm : 1.0;
+                return std::pair(-ph * factor, -pv * factor);
+            };
+            const auto [dh, dv] = dual(static_cast<double>(th_old[i]), static_cast<double>(tv_old[i]));
+            const auto [nh, nv] = dual(h - dh, v - dv);
+            r.v5 += square(dh - nh) + square(dv - nv); // V5 = t5 + D5' and t5 = H V4 - D5
+            const double gh = ch ? static_cast<double>(q[right]) - qi : 0.0,
+                         gv = cv ? static_cast<double>(q[below]) - qi : 0.0;
+            r.objective +=
+                mu * limit *
+                (m_options.anisotropic ? std::fabs(gh) + std::fabs(gv) : std::sqrt(square(gh) + square(gv)));
         }
     }
 
@@ -473,20 +552,23 @@ class CpuSolver final : public MrfSolver {
     const MrfLimits m_limits;
     Team m_team;
     const MrfKernels& m_simd;
+    const SpectrumKernels& m_spectrum;
+    SpectrumPlan m_plan;
     const MrfProblem* m_problem = nullptr;
     int m_classes = 0;
-    int64_t m_pairs = 0, m_lines = 0, m_samples = 0, m_stride = 0, m_plane = 0, m_groups = 0, m_n = 0,
-            m_panels = 0, m_panel = panel;
-    HostBuffer<float> m_p, m_q, m_d1, m_t, m_d4, m_v4, m_dh, m_dv; ///< [class][line][stride]
-    HostBuffer<float> m_last[2];                                   ///< by turns, see last_of()
-    HostBuffer<float> m_e, m_d3, m_threshold, m_h_exists, m_h_counts, m_v_exists, m_v_counts, m_valid,
-        m_fixed;
-    HostBuffer<float> m_f; ///< [pair][re, im][line][n]
-    FftPlan m_plan{16};
-    std::vector<float> m_pole, m_gain, m_steady;
+    int64_t m_lines = 0, m_samples = 0, m_stride = 0, m_plane = 0, m_blocks = 0;
+    int64_t m_planes = 0;                              ///< of the spectrum
+    HostBuffer<float> m_p, m_q, m_d1, m_t, m_th, m_tv; ///< [class][line][stride]
+    HostBuffer<float> m_last[2];                       ///< by turns, see last_of()
+    HostBuffer<float> m_e, m_d3, m_threshold, m_h_counts, m_v_counts, m_valid, m_fixed;
+    HostBuffer<float> m_f;                                        ///< [plane][block][batch], mrf_spectrum.h
+    HostBuffer<float> m_above, m_below;                           ///< [plane][block][row]
+    std::vector<float> m_z_block, m_z_last, m_z_all, m_z_inverse; ///< as in SpectrumCarry
     std::array<int64_t, reach> m_before{}, m_behind{}; ///< which samples continue a line on either side
-    std::vector<char> m_row_fixed;
-    std::vector<std::vector<float>> m_scratch;
+    std::vector<char> m_row_fixed;                     ///< there is a training pixel
+    std::vector<char> m_row_whole; ///< no pixel of the line and of the one below it is invalid
+    std::vector<HostBuffer<float>> m_scratch_memory;
+    std::vector<StepRows> m_scratch;
 };
 
 } // namespace
