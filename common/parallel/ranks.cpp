@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <utility>
 
 namespace hsi::parallel {
@@ -15,7 +16,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 // Tags of messages; those of SharedTiles begin at 16.
-enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4 };
+enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4, straight = 5 };
 
 /// Waits without a processor to itself: a little longer each time.
 class Patience {
@@ -204,6 +205,56 @@ void Ranks::all_in_pieces(const std::string& what, const std::function<std::stri
             more = true;
             take(static_cast<int>(rank), pieces[rank]);
         }
+    }
+}
+
+void Ranks::exchange(const std::string& what, const std::function<std::string(int to)>& next,
+                     const std::function<void(int from, const std::string& piece)>& take) {
+    if (!several()) return;
+    const std::string label = what + " " + std::to_string(m_round++);
+    const auto wait = [this] { check_cancelled(); };
+    // A deque moves no string. The transport may still read those of a run that is given up.
+    using UnderWay = std::deque<std::pair<std::string, std::unique_ptr<Sending>>>;
+    auto under_way = std::make_unique<UnderWay>();
+    try {
+        // Round after round each rank sends to one other and hears from one other: a label first, nothing
+        // last.
+        for (int step = 1; step < m_size; ++step) {
+            const int to = (m_rank + step) % m_size, from = (m_rank - step + m_size) % m_size;
+            bool labelled = false, sent = false, met = false, heard = false;
+            for (Patience pause; !sent || !heard || !under_way->empty();) {
+                bool moved = false;
+                while (!under_way->empty() && under_way->front().second->done()) {
+                    under_way->pop_front();
+                    moved = true;
+                }
+                if (!sent && under_way->size() < 2) {
+                    auto& [bytes, sending] = under_way->emplace_back(labelled ? next(to) : label, nullptr);
+                    sent = labelled && bytes.empty();
+                    labelled = true;
+                    sending = m_transport->send(to, straight, bytes.data(), bytes.size());
+                    moved = true;
+                }
+                if (const auto message = heard ? std::nullopt : m_transport->take(from, straight, wait)) {
+                    if (!met && message->bytes != label)
+                        throw Error("internal: " + name(m_rank) + " is at '" + label + "' and " + name(from) +
+                                    " at '" + message->bytes + "'");
+                    heard = met && message->bytes.empty();
+                    if (met && !heard) take(from, message->bytes);
+                    met = true;
+                    moved = true;
+                }
+                if (moved) {
+                    pause = Patience();
+                    continue;
+                }
+                wait();
+                pause();
+            }
+        }
+    } catch (...) {
+        (void)under_way.release();
+        throw;
     }
 }
 

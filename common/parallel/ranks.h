@@ -80,6 +80,11 @@ class Ranks {
     /// ranks.
     void all_in_pieces(const std::string& what, const std::function<std::string()>& next,
                        const std::function<void(int rank, const std::string& piece)>& take);
+    /// From every rank to every other, by the straight way. next(to): this rank's next piece for another,
+    /// no larger than a message (Transport::most_bytes), empty when nothing is left; take() gets those of the
+    /// others, each rank's in their order. Two pieces are under way at most, whatever the number of ranks.
+    void exchange(const std::string& what, const std::function<std::string(int to)>& next,
+                  const std::function<void(int from, const std::string& piece)>& take);
     /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` says what
     /// that means: "sees another src".
     void agree(const std::string& what, const std::string& mine, const std::string& fault,
@@ -153,6 +158,8 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 class SharedTiles {
   public:
     SharedTiles(Ranks& ranks, int64_t count);
+    /// Each position to its rank, as settled before.
+    SharedTiles(Ranks& ranks, std::vector<int> settled);
     SharedTiles(const SharedTiles&) = delete;
     SharedTiles& operator=(const SharedTiles&) = delete;
     ~SharedTiles();
@@ -174,6 +181,7 @@ class SharedTiles {
     int64_t take(int rank);
 
     Ranks& m_ranks;
+    const std::vector<int> m_settled; ///< whose a position is; empty: who asks first has it
     const int64_t m_pass, m_count;
     std::atomic<bool> m_end{false};
     std::atomic<int64_t> m_waited_ns{0};

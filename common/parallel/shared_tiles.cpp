@@ -39,6 +39,10 @@ SharedTiles::SharedTiles(Ranks& ranks, int64_t count)
     if (ranks.root()) m_server = std::thread([this] { serve(); });
 }
 
+SharedTiles::SharedTiles(Ranks& ranks, std::vector<int> settled)
+    : m_ranks(ranks), m_settled(std::move(settled)), m_pass(-1),
+      m_count(static_cast<int64_t>(m_settled.size())) {}
+
 SharedTiles::~SharedTiles() {
     m_end = true;
     if (m_server.joinable()) m_server.join();
@@ -53,7 +57,11 @@ double SharedTiles::waited() const { return static_cast<double>(m_waited_ns.load
 
 int64_t SharedTiles::take(int rank) {
     const std::lock_guard lock(m_mutex);
+    if (!m_settled.empty())
+        while (m_next < m_count && m_settled[static_cast<size_t>(m_next)] != rank)
+            ++m_next;
     if (m_next >= m_count) return m_count;
+    if (!m_settled.empty()) return m_next++;
     m_owners[m_next] = rank;
     // Whoever writes in order asks for each of them, and no more are under way than there are lanes. Others
     // never ask.
@@ -103,10 +111,11 @@ void SharedTiles::serve() {
 }
 
 std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& give_up) {
+    if (m_count == 0) return std::nullopt;
     const auto begin = Clock::now();
     int64_t position = 0;
-    if (m_ranks.root()) {
-        position = take(0);
+    if (m_ranks.root() || !m_settled.empty()) {
+        position = take(m_ranks.rank());
     } else {
         const auto wait = [&] {
             if (give_up()) throw Cancelled();
@@ -129,6 +138,7 @@ std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& 
 }
 
 std::optional<int> SharedTiles::owner(int64_t position, const std::function<bool()>& give_up) {
+    if (!m_settled.empty()) return m_settled[static_cast<size_t>(position)];
     for (;;) {
         {
             const std::lock_guard lock(m_mutex);

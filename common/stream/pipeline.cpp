@@ -107,7 +107,14 @@ class PassRun {
         std::optional<parallel::SharedTiles> shared;
         if (m_divided) {
             agree_on_plan();
-            m_shared = &shared.emplace(m_ranks, m_count);
+            if (m_options.owner) {
+                std::vector<int> settled(static_cast<size_t>(m_count));
+                for (int64_t position = 0; position < m_count; ++position)
+                    settled[static_cast<size_t>(position)] = m_options.owner(tile_at(position));
+                m_shared = &shared.emplace(m_ranks, std::move(settled));
+            } else {
+                m_shared = &shared.emplace(m_ranks, m_count);
+            }
         }
         // At the root of several ranks one more: it writes what the others send.
         const bool takes_in = m_divided && m_ordered && m_ranks.root();

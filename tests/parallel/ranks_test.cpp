@@ -79,6 +79,79 @@ TEST_P(RanksOf, PiecesOfAllReachAllUntilNobodyHasAny) {
     });
 }
 
+TEST_P(RanksOf, EachSendsToEachOther) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        for (int round = 0; round < 3; ++round) {
+            // Rank a has a pieces for b, less b; one of them is larger than what goes at once.
+            std::vector<int> given(static_cast<size_t>(n));
+            std::vector<std::vector<std::string>> found(static_cast<size_t>(n));
+            const auto piece = [&](int from, int to, int k) {
+                return std::to_string(from) + ">" + std::to_string(to) + std::string(k == 1 ? 5000 : 0, '.') +
+                       std::to_string(round);
+            };
+            const int me = ranks.rank();
+            ranks.exchange(
+                "pieces",
+                [&](int to) {
+                    int& k = given[static_cast<size_t>(to)];
+                    return k < me - to ? piece(me, to, k++) : std::string();
+                },
+                [&](int from, const std::string& bytes) {
+                    found[static_cast<size_t>(from)].push_back(bytes);
+                });
+            for (int from = 0; from < n; ++from) {
+                std::vector<std::string> expected;
+                for (int k = 0; k < from - me; ++k)
+                    expected.push_back(piece(from, me, k));
+                EXPECT_EQ(found[static_cast<size_t>(from)], expected) << from << " to " << me;
+            }
+        }
+    });
+}
+
+TEST(Ranks, WhoIsAtAnotherPointIsTold) {
+    std::atomic<int> told{0};
+    on_ranks(2, [&](Ranks& ranks, CancelFlag&) {
+        const auto nothing = [](int) { return std::string(); };
+        try {
+            ranks.exchange(ranks.root() ? "planes" : "borders", nothing, [](int, const std::string&) {});
+        } catch (const Error& e) {
+            EXPECT_NE(std::string(e.what()).find("is at '"), std::string::npos) << e.what();
+            ++told;
+        }
+    });
+    EXPECT_EQ(told, 2);
+}
+
+TEST_P(RanksOf, TilesThatAreSettledGoToTheirRank) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        const auto never = [] { return false; };
+        for (int pass = 0; pass < 2; ++pass) {
+            std::vector<int> settled;
+            settled.reserve(50);
+            for (int i = 0; i < 50; ++i)
+                settled.push_back(i / 3 % n);
+            parallel::SharedTiles shared(ranks, settled);
+            std::vector<int64_t> expected, taken;
+            for (int i = 0; i < 50; ++i) {
+                EXPECT_EQ(shared.owner(i, never), settled[static_cast<size_t>(i)]);
+                if (settled[static_cast<size_t>(i)] == ranks.rank()) expected.push_back(i);
+            }
+            while (const auto position = shared.next(0, never))
+                taken.push_back(*position);
+            EXPECT_EQ(taken, expected);
+            // A pass by who is free may follow while others are still in this one.
+            parallel::SharedTiles free(ranks, 20);
+            int64_t mine = 0;
+            while (free.next(0, never))
+                ++mine;
+            EXPECT_EQ(ranks.sum("tiles", mine), 20);
+        }
+    });
+}
+
 TEST_P(RanksOf, ADifferenceIsToldWithRankAndHost) {
     const int n = GetParam();
     std::atomic<int> told{0};
