@@ -258,6 +258,64 @@ void Ranks::exchange(const std::string& what, const std::function<std::string(in
     }
 }
 
+void Ranks::swap_borders(const std::string& what, std::string& before, std::string& after) {
+    if (!several()) return;
+    const std::string label = what + " " + std::to_string(m_round++);
+    const auto wait = [this] { check_cancelled(); };
+    struct Side {
+        int other;
+        std::string* bytes;
+        std::string mine, theirs;
+        uint64_t due = 0; // bytes that are still to come, once their number is known
+        bool met = false;
+    };
+    // On the heap, where a run that is given up leaves what the transport may still read.
+    auto sides = std::make_unique<std::vector<Side>>();
+    if (m_rank > 0) sides->push_back({m_rank - 1, &before, {}, {}});
+    if (m_rank + 1 < m_size) sides->push_back({m_rank + 1, &after, {}, {}});
+    auto under_way = std::make_unique<std::vector<std::unique_ptr<Sending>>>();
+    try {
+        for (Side& side : *sides) {
+            const auto text = BytePacker().put(label).put(*side.bytes).take();
+            side.mine = BytePacker().put(static_cast<uint64_t>(text.size())).take() + text;
+            for (size_t done = 0; done < side.mine.size(); done += Transport::most_bytes)
+                under_way->push_back(
+                    m_transport->send(side.other, straight, side.mine.data() + done,
+                                      std::min(side.mine.size() - done, Transport::most_bytes)));
+        }
+        for (Patience pause(100us);; pause()) {
+            std::erase_if(*under_way, [](const auto& sending) { return sending->done(); });
+            bool all = under_way->empty();
+            for (Side& side : *sides) {
+                if (side.met && side.due == 0) continue;
+                if (const auto message = m_transport->take(side.other, straight, wait)) {
+                    if (!side.met) side.due = sizeof(uint64_t) + unpacked<uint64_t>(message->bytes);
+                    side.met = true;
+                    side.due -= std::min<uint64_t>(side.due, message->bytes.size());
+                    side.theirs += message->bytes;
+                }
+                all = all && side.met && side.due == 0;
+            }
+            if (all) break;
+            wait();
+        }
+        for (Side& side : *sides) {
+            ByteUnpacker in(side.theirs);
+            (void)in.one<uint64_t>();
+            std::string theirs;
+            in.get(theirs);
+            if (theirs != label)
+                throw Error("internal: " + name(m_rank) + " is at '" + label + "' and " + name(side.other) +
+                            " at '" + theirs + "'");
+            in.get(*side.bytes);
+        }
+    } catch (...) {
+        (void)sides.release();
+        (void)under_way.release();
+        throw;
+    }
+}
+
 void Ranks::agree(const std::string& what, const std::string& mine, const std::string& fault,
                   const std::string& advice) {
     if (!several()) return;

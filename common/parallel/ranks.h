@@ -85,6 +85,10 @@ class Ranks {
     /// others, each rank's in their order. Two pieces are under way at most, whatever the number of ranks.
     void exchange(const std::string& what, const std::function<std::string(int to)>& next,
                   const std::function<void(int from, const std::string& piece)>& take);
+    /// What neighbours in the order of ranks have for one another: `before` and `after` are for the rank
+    /// before and the one after this one, and become what these have for it; they stay as they are where
+    /// there is none.
+    void swap_borders(const std::string& what, std::string& before, std::string& after);
     /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` says what
     /// that means: "sees another src".
     void agree(const std::string& what, const std::string& mine, const std::string& fault,

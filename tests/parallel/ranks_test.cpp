@@ -110,6 +110,22 @@ TEST_P(RanksOf, EachSendsToEachOther) {
     });
 }
 
+TEST_P(RanksOf, NeighboursSwapTheirBorders) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        const int me = ranks.rank();
+        const auto border = [](int from, int to, size_t size) {
+            return std::to_string(from) + ">" + std::to_string(to) + std::string(size, '.');
+        };
+        for (const size_t size : {size_t{0}, size_t{3000}, parallel::Transport::most_bytes + 1}) {
+            std::string before = border(me, me - 1, size), after = border(me, me + 1, size + 1);
+            ranks.swap_borders("border", before, after);
+            EXPECT_EQ(before, me > 0 ? border(me - 1, me, size + 1) : border(me, me - 1, size));
+            EXPECT_EQ(after, me + 1 < n ? border(me + 1, me, size) : border(me, me + 1, size + 1));
+        }
+    });
+}
+
 TEST(Ranks, WhoIsAtAnotherPointIsTold) {
     std::atomic<int> told{0};
     on_ranks(2, [&](Ranks& ranks, CancelFlag&) {
