@@ -18,17 +18,24 @@ using namespace std::chrono_literals;
 // Tags of messages; those of SharedTiles begin at 16.
 enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4, straight = 5 };
 
-/// Waits without a processor to itself: a little longer each time.
+/// Waits without a processor to itself: a little longer each time. What is on its way comes within some
+/// microseconds; the shortest sleep of a system takes more, so that a few looks come first.
 class Patience {
   public:
-    explicit Patience(std::chrono::microseconds longest = 1ms) : m_longest(longest) {}
+    explicit Patience(std::chrono::microseconds longest = 200us) : m_longest(longest) {}
 
     void operator()() {
+        if (m_looks < 30) {
+            ++m_looks;
+            std::this_thread::yield();
+            return;
+        }
         std::this_thread::sleep_for(m_pause);
         m_pause = std::min(m_pause * 2, m_longest);
     }
 
   private:
+    int m_looks = 0;
     std::chrono::microseconds m_pause{10}, m_longest;
 };
 
@@ -283,7 +290,7 @@ void Ranks::swap_borders(const std::string& what, std::string& before, std::stri
                     m_transport->send(side.other, straight, side.mine.data() + done,
                                       std::min(side.mine.size() - done, Transport::most_bytes)));
         }
-        for (Patience pause(100us);; pause()) {
+        for (Patience pause;; pause()) {
             std::erase_if(*under_way, [](const auto& sending) { return sending->done(); });
             bool all = under_way->empty();
             for (Side& side : *sides) {
