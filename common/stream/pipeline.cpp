@@ -40,7 +40,7 @@ uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, c
         static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
     // The root of several ranks holds a tile of another's beside its own (PassRun::take_in()); it has a lane
     // at least, and all ranks plan alike.
-    const uint64_t held = parallel::ranks().job_size() > 1 ? 2 : 1;
+    const uint64_t held = t.ranks > 1 || parallel::ranks().job_size() > 1 ? 2 : 1;
     for (int bands : outputs)
         bytes +=
             held * static_cast<uint64_t>(t.core_samples * t.core_lines) * static_cast<uint64_t>(bands) * 4;
