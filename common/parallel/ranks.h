@@ -161,7 +161,10 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 /// the root, asked by messages. To be made and ended by all ranks together.
 class SharedTiles {
   public:
-    SharedTiles(Ranks& ranks, int64_t count);
+    /// ahead: a lane asks for its next position when it gets one, so that it need not wait for the answer,
+    /// but for the last quarter, which who is free is to get. For many positions that take about as long as
+    /// one another.
+    SharedTiles(Ranks& ranks, int64_t count, bool ahead = false);
     /// Each position to its rank, as settled before.
     SharedTiles(Ranks& ranks, std::vector<int> settled);
     SharedTiles(const SharedTiles&) = delete;
@@ -187,6 +190,8 @@ class SharedTiles {
     Ranks& m_ranks;
     const std::vector<int> m_settled; ///< whose a position is; empty: who asks first has it
     const int64_t m_pass, m_count;
+    const bool m_ahead = false;
+    std::vector<char> m_asked; ///< of each lane: its next answer is under way
     std::atomic<bool> m_end{false};
     std::atomic<int64_t> m_waited_ns{0};
     mutable std::mutex m_mutex; ///< guards what follows

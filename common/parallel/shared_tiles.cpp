@@ -34,8 +34,8 @@ int part_tag(int64_t position) { return parts + static_cast<int>(position % most
 
 } // namespace
 
-SharedTiles::SharedTiles(Ranks& ranks, int64_t count)
-    : m_ranks(ranks), m_pass(ranks.m_pass++), m_count(count) {
+SharedTiles::SharedTiles(Ranks& ranks, int64_t count, bool ahead)
+    : m_ranks(ranks), m_pass(ranks.m_pass++), m_count(count), m_ahead(ahead), m_asked(most_lanes) {
     if (ranks.root()) m_server = std::thread([this] { serve(); });
 }
 
@@ -120,8 +120,13 @@ std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& 
         const auto wait = [&] {
             if (give_up()) throw Cancelled();
         };
-        const Question question{m_pass, lane};
-        m_ranks.send(0, ask, &question, sizeof question, wait);
+        const auto ask_for_one = [&] {
+            const Question question{m_pass, lane};
+            m_ranks.send(0, ask, &question, sizeof question, wait);
+        };
+        char& asked = m_asked[static_cast<size_t>(lane)];
+        if (!asked) ask_for_one();
+        asked = 0;
         auto pause = 5us;
         for (;; pause = std::min<std::chrono::microseconds>(pause * 2, 500us)) {
             if (const auto message = m_ranks.m_transport->take(0, answers + lane, wait)) {
@@ -132,6 +137,10 @@ std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& 
             std::this_thread::sleep_for(pause);
         }
         if (position == lost_step) throw Error("internal: ranks are in different passes");
+        if (m_ahead && position < m_count - m_count / 4) {
+            ask_for_one();
+            asked = 1;
+        }
     }
     m_waited_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
     return position < m_count ? std::optional(position) : std::nullopt;

@@ -113,7 +113,7 @@ class PassRun {
                     settled[static_cast<size_t>(position)] = m_options.owner(tile_at(position));
                 m_shared = &shared.emplace(m_ranks, std::move(settled));
             } else {
-                m_shared = &shared.emplace(m_ranks, m_count);
+                m_shared = &shared.emplace(m_ranks, m_count, true);
             }
         }
         // At the root of several ranks one more: it writes what the others send.
