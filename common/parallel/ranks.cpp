@@ -235,7 +235,7 @@ void Ranks::exchange(const std::string& what, const std::function<std::string(in
                     under_way->pop_front();
                     moved = true;
                 }
-                if (!sent && under_way->size() < 2) {
+                if (!sent && under_way->size() < 8) {
                     auto& [bytes, sending] = under_way->emplace_back(labelled ? next(to) : label, nullptr);
                     sent = labelled && bytes.empty();
                     labelled = true;

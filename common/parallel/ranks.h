@@ -82,7 +82,8 @@ class Ranks {
                        const std::function<void(int rank, const std::string& piece)>& take);
     /// From every rank to every other, by the straight way. next(to): this rank's next piece for another,
     /// no larger than a message (Transport::most_bytes), empty when nothing is left; take() gets those of the
-    /// others, each rank's in their order. Two pieces are under way at most, whatever the number of ranks.
+    /// others, each rank's in their order. Eight pieces are under way at most, whatever the number of
+    /// ranks.
     void exchange(const std::string& what, const std::function<std::string(int to)>& next,
                   const std::function<void(int from, const std::string& piece)>& take);
     /// What neighbours in the order of ranks have for one another: `before` and `after` are for the rank

@@ -20,8 +20,9 @@
 namespace hsi::stream {
 namespace {
 
-/// Of one message: some lines of a large scene.
-constexpr int64_t piece_values = int64_t{1} << 18;
+/// Of one message, which the heap has room for again and again: larger ones are mapped afresh each time
+/// (keep_heap_small), and page faults would take longer than the copies.
+constexpr int64_t piece_values = int64_t{12} << 10;
 
 CubeShape with_bands(CubeShape shape, size_t bands) {
     shape.bands = static_cast<int>(bands);
