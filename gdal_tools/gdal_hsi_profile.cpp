@@ -6,6 +6,7 @@
 #include "component_planes.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "profile/profile.h"
 #include "profile_settings.h"
 #include "raster/pixel_size.h"
@@ -84,8 +85,9 @@ class Profiling {
         auto profile = m_plan.profile_held ? std::make_unique<stream::PlaneStore>(all)
                                            : std::make_unique<stream::PlaneStore>(all, folder());
         const auto pass = m_run.pass("profile", 0.6);
-        profile::make_profile(*planes, m_settings.no_pca && whole_numbers(*m_scene.raster()), m_options,
-                              *profile, {m_plan.workers, pass.cancel, pass.progress});
+        const auto made =
+            profile::make_profile(*planes, m_settings.no_pca && whole_numbers(*m_scene.raster()), m_options,
+                                  *profile, {m_plan.workers, pass.cancel, pass.progress});
         planes.reset();
         const auto sink = raster::RasterSink::create(
             m_run.options().destination,
@@ -97,7 +99,16 @@ class Profiling {
         auto last = m_run.pass("writing", 0.1);
         last.memory = std::min(last.memory, m_plan.pass_bytes);
         last.output_layout = sink->layout();
-        m_run.add_pass(stream::run_pass(*profile->source(every), copy, {sink.get()}, last));
+        // What has been made plane by plane is written tile by tile: each rank gets the lines that it writes.
+        auto& ranks = parallel::ranks();
+        const auto source = profile->source(every);
+        const auto tiles = stream::plan_pass(*source, copy, last);
+        const int64_t rows = tiles.tile_lines();
+        profile->share(ranks, made, rows);
+        last.owner = [&](const Tile& tile) {
+            return stream::PlaneStore::owner(tile.core.y, rows, ranks.size());
+        };
+        m_run.add_pass(stream::run_pass(*source, copy, {sink.get()}, tiles, last));
         sink->commit();
         if (model) tools::print_components(m_run, *model);
     }

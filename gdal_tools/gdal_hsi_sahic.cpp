@@ -12,6 +12,7 @@
 #include "training_pixels.h"
 
 #include <algorithm>
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
@@ -59,12 +60,14 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
     return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
-/// Ranks train from the same pixels, but a BLAS may have other last digits on another processor.
-sahic::MlrModel of_root(sahic::MlrModel mine) {
+/// One rank trains for all: a BLAS may have other last digits on another processor.
+sahic::MlrModel by_root(const std::function<sahic::MlrModel()>& train) {
     parallel::Ranks& ranks = parallel::ranks();
-    if (!ranks.several()) return mine;
-    const std::string text = ranks.broadcast("model", sahic::to_json(mine));
-    return ranks.root() ? std::move(mine) : sahic::from_json(text, "the model of rank 0");
+    if (!ranks.several()) return train();
+    std::optional<sahic::MlrModel> mine;
+    if (ranks.root()) mine = train();
+    const std::string text = ranks.broadcast("model", mine ? sahic::to_json(*mine) : std::string());
+    return mine ? std::move(*mine) : sahic::from_json(text, "the model of rank 0");
 }
 
 tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t classes, bool trained) {
@@ -108,7 +111,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         spectral.first_line = found->first_line();
         spectral.first_sample = found->first_sample();
         model = std::make_shared<const sahic::MlrModel>(
-            of_root(tools::train(run, computing, s, *scene.raster(), *found, labels)));
+            by_root([&] { return tools::train(run, computing, s, *scene.raster(), *found, labels); }));
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);

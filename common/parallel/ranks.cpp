@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <utility>
 
 namespace hsi::parallel {
@@ -15,19 +16,26 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 // Tags of messages; those of SharedTiles begin at 16.
-enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4 };
+enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4, straight = 5 };
 
-/// Waits without a processor to itself: a little longer each time.
+/// Waits without a processor to itself: a little longer each time. What is on its way comes within some
+/// microseconds; the shortest sleep of a system takes more, so that a few looks come first.
 class Patience {
   public:
-    explicit Patience(std::chrono::microseconds longest = 1ms) : m_longest(longest) {}
+    explicit Patience(std::chrono::microseconds longest = 200us) : m_longest(longest) {}
 
     void operator()() {
+        if (m_looks < 30) {
+            ++m_looks;
+            std::this_thread::yield();
+            return;
+        }
         std::this_thread::sleep_for(m_pause);
         m_pause = std::min(m_pause * 2, m_longest);
     }
 
   private:
+    int m_looks = 0;
     std::chrono::microseconds m_pause{10}, m_longest;
 };
 
@@ -204,6 +212,114 @@ void Ranks::all_in_pieces(const std::string& what, const std::function<std::stri
             more = true;
             take(static_cast<int>(rank), pieces[rank]);
         }
+    }
+}
+
+void Ranks::exchange(const std::string& what, const std::function<std::string(int to)>& next,
+                     const std::function<void(int from, const std::string& piece)>& take) {
+    if (!several()) return;
+    const std::string label = what + " " + std::to_string(m_round++);
+    const auto wait = [this] { check_cancelled(); };
+    // A deque moves no string. The transport may still read those of a run that is given up.
+    using UnderWay = std::deque<std::pair<std::string, std::unique_ptr<Sending>>>;
+    auto under_way = std::make_unique<UnderWay>();
+    try {
+        // Round after round each rank sends to one other and hears from one other: a label first, nothing
+        // last.
+        for (int step = 1; step < m_size; ++step) {
+            const int to = (m_rank + step) % m_size, from = (m_rank - step + m_size) % m_size;
+            bool labelled = false, sent = false, met = false, heard = false;
+            for (Patience pause; !sent || !heard || !under_way->empty();) {
+                bool moved = false;
+                while (!under_way->empty() && under_way->front().second->done()) {
+                    under_way->pop_front();
+                    moved = true;
+                }
+                if (!sent && under_way->size() < 8) {
+                    auto& [bytes, sending] = under_way->emplace_back(labelled ? next(to) : label, nullptr);
+                    sent = labelled && bytes.empty();
+                    labelled = true;
+                    sending = m_transport->send(to, straight, bytes.data(), bytes.size());
+                    moved = true;
+                }
+                if (const auto message = heard ? std::nullopt : m_transport->take(from, straight, wait)) {
+                    if (!met && message->bytes != label)
+                        throw Error("internal: " + name(m_rank) + " is at '" + label + "' and " + name(from) +
+                                    " at '" + message->bytes + "'");
+                    heard = met && message->bytes.empty();
+                    if (met && !heard) take(from, message->bytes);
+                    met = true;
+                    moved = true;
+                }
+                if (moved) {
+                    pause = Patience();
+                    continue;
+                }
+                wait();
+                pause();
+            }
+        }
+    } catch (...) {
+        (void)under_way.release();
+        throw;
+    }
+}
+
+void Ranks::swap_borders(const std::string& what, std::string& before, std::string& after) {
+    if (!several()) return;
+    const std::string label = what + " " + std::to_string(m_round++);
+    const auto wait = [this] { check_cancelled(); };
+    struct Side {
+        int other;
+        std::string* bytes;
+        std::string mine, theirs;
+        uint64_t due = 0; // bytes that are still to come, once their number is known
+        bool met = false;
+    };
+    // On the heap, where a run that is given up leaves what the transport may still read.
+    auto sides = std::make_unique<std::vector<Side>>();
+    if (m_rank > 0) sides->push_back({m_rank - 1, &before, {}, {}});
+    if (m_rank + 1 < m_size) sides->push_back({m_rank + 1, &after, {}, {}});
+    auto under_way = std::make_unique<std::vector<std::unique_ptr<Sending>>>();
+    try {
+        for (Side& side : *sides) {
+            const auto text = BytePacker().put(label).put(*side.bytes).take();
+            side.mine = BytePacker().put(static_cast<uint64_t>(text.size())).take() + text;
+            for (size_t done = 0; done < side.mine.size(); done += Transport::most_bytes)
+                under_way->push_back(
+                    m_transport->send(side.other, straight, side.mine.data() + done,
+                                      std::min(side.mine.size() - done, Transport::most_bytes)));
+        }
+        for (Patience pause;; pause()) {
+            std::erase_if(*under_way, [](const auto& sending) { return sending->done(); });
+            bool all = under_way->empty();
+            for (Side& side : *sides) {
+                if (side.met && side.due == 0) continue;
+                if (const auto message = m_transport->take(side.other, straight, wait)) {
+                    if (!side.met) side.due = sizeof(uint64_t) + unpacked<uint64_t>(message->bytes);
+                    side.met = true;
+                    side.due -= std::min<uint64_t>(side.due, message->bytes.size());
+                    side.theirs += message->bytes;
+                }
+                all = all && side.met && side.due == 0;
+            }
+            if (all) break;
+            wait();
+        }
+        for (Side& side : *sides) {
+            ByteUnpacker in(side.theirs);
+            (void)in.one<uint64_t>();
+            std::string theirs;
+            in.get(theirs);
+            if (theirs != label)
+                throw Error("internal: " + name(m_rank) + " is at '" + label + "' and " + name(side.other) +
+                            " at '" + theirs + "'");
+            in.get(*side.bytes);
+        }
+    } catch (...) {
+        (void)sides.release();
+        (void)under_way.release();
+        throw;
     }
 }
 

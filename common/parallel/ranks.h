@@ -80,6 +80,16 @@ class Ranks {
     /// ranks.
     void all_in_pieces(const std::string& what, const std::function<std::string()>& next,
                        const std::function<void(int rank, const std::string& piece)>& take);
+    /// From every rank to every other, by the straight way. next(to): this rank's next piece for another,
+    /// no larger than a message (Transport::most_bytes), empty when nothing is left; take() gets those of the
+    /// others, each rank's in their order. Eight pieces are under way at most, whatever the number of
+    /// ranks.
+    void exchange(const std::string& what, const std::function<std::string(int to)>& next,
+                  const std::function<void(int from, const std::string& piece)>& take);
+    /// What neighbours in the order of ranks have for one another: `before` and `after` are for the rank
+    /// before and the one after this one, and become what these have for it; they stay as they are where
+    /// there is none.
+    void swap_borders(const std::string& what, std::string& before, std::string& after);
     /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` says what
     /// that means: "sees another src".
     void agree(const std::string& what, const std::string& mine, const std::string& fault,
@@ -152,7 +162,12 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 /// the root, asked by messages. To be made and ended by all ranks together.
 class SharedTiles {
   public:
-    SharedTiles(Ranks& ranks, int64_t count);
+    /// ahead: a lane asks for its next position when it gets one, so that it need not wait for the answer,
+    /// but for the last quarter, which who is free is to get. For many positions that take about as long as
+    /// one another.
+    SharedTiles(Ranks& ranks, int64_t count, bool ahead = false);
+    /// Each position to its rank, as settled before.
+    SharedTiles(Ranks& ranks, std::vector<int> settled);
     SharedTiles(const SharedTiles&) = delete;
     SharedTiles& operator=(const SharedTiles&) = delete;
     ~SharedTiles();
@@ -174,7 +189,10 @@ class SharedTiles {
     int64_t take(int rank);
 
     Ranks& m_ranks;
+    const std::vector<int> m_settled; ///< whose a position is; empty: who asks first has it
     const int64_t m_pass, m_count;
+    const bool m_ahead = false;
+    std::vector<char> m_asked; ///< of each lane: its next answer is under way
     std::atomic<bool> m_end{false};
     std::atomic<int64_t> m_waited_ns{0};
     mutable std::mutex m_mutex; ///< guards what follows

@@ -34,10 +34,14 @@ int part_tag(int64_t position) { return parts + static_cast<int>(position % most
 
 } // namespace
 
-SharedTiles::SharedTiles(Ranks& ranks, int64_t count)
-    : m_ranks(ranks), m_pass(ranks.m_pass++), m_count(count) {
+SharedTiles::SharedTiles(Ranks& ranks, int64_t count, bool ahead)
+    : m_ranks(ranks), m_pass(ranks.m_pass++), m_count(count), m_ahead(ahead), m_asked(most_lanes) {
     if (ranks.root()) m_server = std::thread([this] { serve(); });
 }
+
+SharedTiles::SharedTiles(Ranks& ranks, std::vector<int> settled)
+    : m_ranks(ranks), m_settled(std::move(settled)), m_pass(-1),
+      m_count(static_cast<int64_t>(m_settled.size())) {}
 
 SharedTiles::~SharedTiles() {
     m_end = true;
@@ -53,7 +57,11 @@ double SharedTiles::waited() const { return static_cast<double>(m_waited_ns.load
 
 int64_t SharedTiles::take(int rank) {
     const std::lock_guard lock(m_mutex);
+    if (!m_settled.empty())
+        while (m_next < m_count && m_settled[static_cast<size_t>(m_next)] != rank)
+            ++m_next;
     if (m_next >= m_count) return m_count;
+    if (!m_settled.empty()) return m_next++;
     m_owners[m_next] = rank;
     // Whoever writes in order asks for each of them, and no more are under way than there are lanes. Others
     // never ask.
@@ -103,16 +111,22 @@ void SharedTiles::serve() {
 }
 
 std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& give_up) {
+    if (m_count == 0) return std::nullopt;
     const auto begin = Clock::now();
     int64_t position = 0;
-    if (m_ranks.root()) {
-        position = take(0);
+    if (m_ranks.root() || !m_settled.empty()) {
+        position = take(m_ranks.rank());
     } else {
         const auto wait = [&] {
             if (give_up()) throw Cancelled();
         };
-        const Question question{m_pass, lane};
-        m_ranks.send(0, ask, &question, sizeof question, wait);
+        const auto ask_for_one = [&] {
+            const Question question{m_pass, lane};
+            m_ranks.send(0, ask, &question, sizeof question, wait);
+        };
+        char& asked = m_asked[static_cast<size_t>(lane)];
+        if (!asked) ask_for_one();
+        asked = 0;
         auto pause = 5us;
         for (;; pause = std::min<std::chrono::microseconds>(pause * 2, 500us)) {
             if (const auto message = m_ranks.m_transport->take(0, answers + lane, wait)) {
@@ -123,12 +137,17 @@ std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& 
             std::this_thread::sleep_for(pause);
         }
         if (position == lost_step) throw Error("internal: ranks are in different passes");
+        if (m_ahead && position < m_count - m_count / 4) {
+            ask_for_one();
+            asked = 1;
+        }
     }
     m_waited_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
     return position < m_count ? std::optional(position) : std::nullopt;
 }
 
 std::optional<int> SharedTiles::owner(int64_t position, const std::function<bool()>& give_up) {
+    if (!m_settled.empty()) return m_settled[static_cast<size_t>(position)];
     for (;;) {
         {
             const std::lock_guard lock(m_mutex);

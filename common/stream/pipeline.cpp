@@ -40,7 +40,7 @@ uint64_t buffer_bytes(const CubeShape& shape, const std::vector<int>& outputs, c
         static_cast<uint64_t>(t.window_samples * t.window_lines) * static_cast<uint64_t>(shape.bands) * 4;
     // The root of several ranks holds a tile of another's beside its own (PassRun::take_in()); it has a lane
     // at least, and all ranks plan alike.
-    const uint64_t held = parallel::ranks().job_size() > 1 ? 2 : 1;
+    const uint64_t held = t.ranks > 1 || parallel::ranks().job_size() > 1 ? 2 : 1;
     for (int bands : outputs)
         bytes +=
             held * static_cast<uint64_t>(t.core_samples * t.core_lines) * static_cast<uint64_t>(bands) * 4;
@@ -107,7 +107,14 @@ class PassRun {
         std::optional<parallel::SharedTiles> shared;
         if (m_divided) {
             agree_on_plan();
-            m_shared = &shared.emplace(m_ranks, m_count);
+            if (m_options.owner) {
+                std::vector<int> settled(static_cast<size_t>(m_count));
+                for (int64_t position = 0; position < m_count; ++position)
+                    settled[static_cast<size_t>(position)] = m_options.owner(tile_at(position));
+                m_shared = &shared.emplace(m_ranks, std::move(settled));
+            } else {
+                m_shared = &shared.emplace(m_ranks, m_count, true);
+            }
         }
         // At the root of several ranks one more: it writes what the others send.
         const bool takes_in = m_divided && m_ordered && m_ranks.root();

@@ -50,6 +50,9 @@ struct PassOptions {
     const CancelFlag* cancel = nullptr;
     std::function<void(double)> progress;       ///< share of the tiles done, called by one thread at a time
     const std::vector<int64_t>* only = nullptr; ///< tiles to visit (indices of the plan); all when null
+    /// With several ranks: whose a tile is, where that is settled because each has what its own tiles need.
+    /// Who is free takes the next one when null.
+    std::function<int(const Tile&)> owner;
     int ranks = 0; ///< for a plan: ranks that share the tiles; 0: those that there are
 };
 

@@ -20,8 +20,9 @@
 namespace hsi::stream {
 namespace {
 
-/// Of all ranks together in one message.
-constexpr int64_t gathered_values = int64_t{4} << 20;
+/// Of one message, which the heap has room for again and again: larger ones are mapped afresh each time
+/// (keep_heap_small), and page faults would take longer than the copies.
+constexpr int64_t piece_values = int64_t{12} << 10;
 
 CubeShape with_bands(CubeShape shape, size_t bands) {
     shape.bands = static_cast<int>(bands);
@@ -146,44 +147,52 @@ void PlaneStore::write_row(int plane, int64_t line, int64_t sample, int64_t coun
     }
 }
 
-void PlaneStore::share(parallel::Ranks& ranks, const std::vector<Part>& mine) {
-    // Of each plane runs of whole rows, all ranks together some megabytes at a time.
-    const auto most = std::max<int64_t>(1, gathered_values / ranks.size());
-    auto next = mine.begin();
-    int64_t line = 0; // of the next part
+void PlaneStore::share(parallel::Ranks& ranks, const std::vector<Part>& mine, int64_t rows) {
+    // To one rank after the other, of each plane runs of whole lines.
+    size_t part = 0;
+    int plane = 0;
+    int64_t line = 0; // of the next run, in the part
     std::vector<float> values;
-    const auto piece = [&] {
+    const auto piece = [&](int to) {
         BytePacker out;
-        for (int64_t packed = 0; next != mine.end() && packed < most;) {
-            const Rect& all = next->window;
-            const auto row = all.w * static_cast<int64_t>(next->planes.size());
-            const Rect part{all.x, all.y + line, all.w,
-                            std::clamp<int64_t>((most - packed) / row, 1, all.h - line)};
-            values.clear();
-            for (const int plane : next->planes)
-                for (int64_t y = 0; y < part.h; ++y) {
-                    const size_t at = values.size();
-                    values.resize(at + static_cast<size_t>(part.w));
-                    read_row(plane, part.y + y, part.x, part.w, values.data() + at);
-                }
-            out.put(next->planes).put(part).put(values);
-            packed += static_cast<int64_t>(values.size());
-            line += part.h;
-            if (line == all.h) ++next, line = 0;
+        int64_t room = piece_values;
+        while (part < mine.size() && room > 0) {
+            const Rect& all = mine[part].window;
+            // Lines of this rank, and those after them that are of another.
+            int64_t count = all.h - line, skip = 0;
+            if (rows > 0) {
+                const int64_t y = all.y + line;
+                count = std::min(count, rows - y % rows);
+                if (owner(y, rows, ranks.size()) != to) std::swap(count, skip);
+            }
+            count = std::min(count, std::max<int64_t>(1, room / all.w));
+            if (count > 0) {
+                const Rect run{all.x, all.y + line, all.w, count};
+                values.resize(static_cast<size_t>(run.area()));
+                const int from = mine[part].planes[static_cast<size_t>(plane)];
+                for (int64_t y = 0; y < count; ++y)
+                    read_row(from, run.y + y, run.x, run.w, values.data() + y * run.w);
+                out.put(from).put(run).put(values);
+                room -= run.area();
+            }
+            line += count + skip;
+            if (line < all.h) continue;
+            line = 0;
+            if (++plane < static_cast<int>(mine[part].planes.size())) continue;
+            plane = 0;
+            ++part;
         }
-        return out.take();
+        auto bytes = out.take();
+        if (bytes.empty()) part = 0; // for the next rank
+        return bytes;
     };
-    std::vector<int> planes;
-    ranks.all_in_pieces("planes", piece, [&](int rank, const std::string& bytes) {
-        if (rank == ranks.rank()) return;
+    ranks.exchange("planes", piece, [&](int, const std::string& bytes) {
         for (ByteUnpacker in(bytes); !in.empty();) {
-            in.get(planes);
-            const auto part = in.one<Rect>();
+            const auto to = in.one<int>();
+            const auto run = in.one<Rect>();
             in.get(values);
-            const float* from = values.data();
-            for (const int plane : planes)
-                for (int64_t y = 0; y < part.h; ++y, from += part.w)
-                    write_row(plane, part.y + y, part.x, part.w, from);
+            for (int64_t y = 0; y < run.h; ++y)
+                write_row(to, run.y + y, run.x, run.w, values.data() + y * run.w);
         }
     });
 }

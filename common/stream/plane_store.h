@@ -41,9 +41,11 @@ class PlaneStore {
         std::vector<int> planes;
         Rect window;
     };
-    /// By all ranks together: `mine` is what this rank has written of the store, and no other; afterwards
-    /// each has what all of them have.
-    void share(parallel::Ranks& ranks, const std::vector<Part>& mine);
+    /// By all ranks together: `mine` is what this rank has written of the store, and no other. Afterwards
+    /// each has what all of them have, or where rows > 0 at least its own lines of it.
+    void share(parallel::Ranks& ranks, const std::vector<Part>& mine, int64_t rows = 0);
+    /// Whose a line is where runs of so many lines (a row of tiles) go to the ranks in turn.
+    static int owner(int64_t line, int64_t rows, int ranks) { return static_cast<int>(line / rows % ranks); }
     /// All planes of a window into `to`, packed. The window may leave the scene on every side: lines and
     /// samples there are those of a scene that wraps round. \throws Error when the file cannot be read.
     void read(const Rect& window, float* to) const;

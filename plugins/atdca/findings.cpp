@@ -12,7 +12,7 @@ namespace hsi::atdca {
 namespace {
 
 /// Of all ranks together, in one message.
-constexpr uint64_t message_bytes = uint64_t{1} << 20;
+constexpr uint64_t message_bytes = uint64_t{4} << 20;
 
 std::string packed(const std::vector<Best>& list) {
     BytePacker out;

@@ -140,6 +140,15 @@ class Backend {
                                                               const std::vector<Stage>& stages,
                                                               const std::vector<Contrast>& contrasts,
                                                               bool with_component, int team) = 0;
+    /// The same for strips of whole lines, one of each rank of a job in their order, which all work on theirs
+    /// at once: every few sweeps neighbours give each other the lines at their border, so that no line is
+    /// computed by two. Null where a backend has no such thing, and where a strip has too few lines.
+    virtual std::unique_ptr<stream::Operation>
+    make_joined_diffusion(const Options& /*options*/, const std::vector<Stage>& /*stages*/,
+                          const std::vector<Contrast>& /*contrasts*/, bool /*with_component*/, int /*team*/,
+                          int64_t /*least_lines*/) {
+        return nullptr;
+    }
     /// The same for the whole scene as one tile, in two passes. A scan diffuses, and keeps the copies in the
     /// memory where they were made; the operation of make_profile() then gives the profile tile by tile, from
     /// as many lanes as there are: its input are the components. Its copies are those of the last scan.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/byte_pack.h"
 #include "core/cube_view.h"
+#include "core/error.h"
 #include "eadp/eadp.h"
 #include "eadp/eadp_simd.h"
 #include "eadp/gradient.h"
@@ -10,6 +11,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <string>
@@ -239,12 +242,16 @@ class Recurrence {
     /// Weights between lines y and y + 1; row -1 stays zero.
     T* south_row(int64_t y) { return m_south.row(y); }
 
-    /// Runs the stage; targets[c] covers `region`. The weights must hold in `region` grown by the degree.
+    /// Called before a group of sweeps with Y_{k-1} and Y_k of the region; gives them the lines around it.
+    using Meet = std::function<void(Plane<T>& a, Plane<T>& b)>;
+    /// Runs the stage; targets[c] covers `region`. The weights must hold in `region` grown by the degree, or
+    /// with `meet` by the sweeps of a group. begun: no line around it is missing yet.
     void run(const Stage& stage, const Rect& window, const Rect& region,
-             const std::vector<Target<T>>& targets, Team& team) {
+             const std::vector<Target<T>>& targets, Team& team, const Meet& meet, bool begun) {
         for (int k = 0; k < stage.degree; k += fused_sweeps) {
             const int sweeps = std::min(fused_sweeps, stage.degree - k);
-            const Rect output = intersect(grow(region, stage.degree - k - sweeps), window);
+            const Rect output = meet ? region : intersect(grow(region, stage.degree - k - sweeps), window);
+            if (meet && (k > 0 || !begun)) meet(m_a, m_b);
             const int64_t strips = (output.w + strip_width - 1) / strip_width;
             const int64_t width = ((output.w + strips - 1) / strips + 15) / 16 * 16;
             int64_t chunks = 1;
@@ -338,9 +345,9 @@ class DiffusionWorker final : public stream::Worker {
   public:
     DiffusionWorker(const Options& options, const std::vector<Stage>& stages,
                     const std::vector<Contrast>& contrasts, bool with_component, int team,
-                    const stream::TileLimits& limits)
+                    const stream::TileLimits& limits, parallel::Ranks* joined)
         : m_options(options), m_stages(stages), m_contrasts(contrasts), m_with_component(with_component),
-          m_team(team), m_recurrence(limits.window_samples, limits.window_lines, team),
+          m_team(team), m_joined(joined), m_recurrence(limits.window_samples, limits.window_lines, team),
           m_mask(static_cast<size_t>(limits.window_samples * limits.window_lines)) {
         for (int i = 0; i < team; ++i) {
             m_gradients.emplace_back(options.sigma, limits.window_samples);
@@ -375,6 +382,9 @@ class DiffusionWorker final : public stream::Worker {
         });
         const Rect window{0, 0, tile.window.w, tile.window.h};
         const Rect core{tile.core.x - tile.window.x, tile.core.y - tile.window.y, tile.core.w, tile.core.h};
+        if (m_joined && tile.index != m_joined->rank()) throw Error("internal: a strip of another rank");
+        typename Recurrence<T>::Meet meet;
+        if (m_joined) meet = [&](Plane<T>& a, Plane<T>& b) { swap_borders(window, core, a, b); };
         int band = 0;
         for (int component = 0; component < in.bands; ++component) {
             const auto& contrast = m_contrasts[static_cast<size_t>(component)];
@@ -391,13 +401,13 @@ class DiffusionWorker final : public stream::Worker {
             set_up(in, component, contrast);
             int64_t reach = 0;
             for (const auto& s : m_stages)
-                reach += s.degree;
+                reach += m_joined ? 0 : s.degree;
             for (size_t s = 0; s < m_stages.size(); ++s) {
                 const Stage& stage = m_stages[s];
-                reach -= stage.degree;
+                reach -= m_joined ? 0 : stage.degree;
                 const Rect region = intersect(grow(core, reach), window);
                 const auto targets = targets_of(stage, region, out[0], band);
-                m_recurrence.run(stage, window, region, targets, m_team);
+                m_recurrence.run(stage, window, region, targets, m_team, meet, s == 0);
                 for (const auto& target : targets)
                     finish(target, window, region, core, contrast.level, out[0], band++);
                 if (s + 1 < m_stages.size()) // the next copy starts from this one
@@ -473,6 +483,31 @@ class DiffusionWorker final : public stream::Worker {
     /// 2 tau_max times the mean of two g in [0, 1]; 0 when one of them is the mark of an invalid pixel.
     static T weight(double a, double b) { return static_cast<T>(tau_max * std::max(0.0, a + b)); }
 
+    /// The lines of the core at its borders go to the neighbours, and theirs come to the window.
+    void swap_borders(const Rect& window, const Rect& core, Plane<T>& a, Plane<T>& b) {
+        const auto bytes = static_cast<size_t>(window.w) * sizeof(T);
+        const auto each = [&](int64_t first, const auto& work) {
+            for (Plane<T>* plane : {&a, &b})
+                for (int64_t y = first; y < first + fused_sweeps; ++y)
+                    work(reinterpret_cast<char*>(plane->row(y)));
+        };
+        std::string before, after;
+        each(core.y, [&](const char* row) { before.append(row, bytes); });
+        each(core.bottom() - fused_sweeps, [&](const char* row) { after.append(row, bytes); });
+        m_joined->swap_borders("borders of strips", before, after);
+        const auto put = [&](const std::string& theirs, int64_t first) {
+            if (theirs.size() != 2 * fused_sweeps * bytes)
+                throw Error("internal: the border of another rank's strip has another size");
+            const char* from = theirs.data();
+            each(first, [&](char* row) {
+                std::memcpy(row, from, bytes);
+                from += bytes;
+            });
+        };
+        if (core.y > 0) put(before, core.y - fused_sweeps);
+        if (core.bottom() < window.h) put(after, core.bottom());
+    }
+
     /// Single precision sums up in the output itself, unless the sums are needed beyond the core.
     std::vector<Target<T>> targets_of(const Stage& stage, const Rect& region, const CubeView<float>& out,
                                       int band) {
@@ -508,6 +543,7 @@ class DiffusionWorker final : public stream::Worker {
     const std::vector<Contrast>& m_contrasts;
     const bool m_with_component;
     Team m_team;
+    parallel::Ranks* const m_joined; ///< each works on its strip; null: this tile is by itself
     Recurrence<T> m_recurrence;
     HostBuffer<float> m_mask; ///< over the window
     std::vector<Gradient> m_gradients;
@@ -518,10 +554,12 @@ class DiffusionWorker final : public stream::Worker {
 class CpuDiffusion final : public stream::Operation, public stream::Divisible {
   public:
     CpuDiffusion(Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
-                 bool with_component, int team)
+                 bool with_component, int team, parallel::Ranks* joined)
         : m_options(std::move(options)), m_stages(std::move(stages)), m_contrasts(std::move(contrasts)),
-          m_with_component(with_component), m_team(team) {}
-    int64_t halo() const override { return halo_of(m_options, m_stages); }
+          m_with_component(with_component), m_team(team), m_joined(joined) {}
+    int64_t halo() const override {
+        return m_joined ? gaussian_radius(m_options.sigma) + 1 + fused_sweeps : halo_of(m_options, m_stages);
+    }
     bool reads_in_place() const override { return true; }
     std::vector<int> output_bands() const override {
         int bands = m_with_component ? 1 : 0;
@@ -538,9 +576,9 @@ class CpuDiffusion final : public stream::Operation, public stream::Divisible {
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         if (m_options.precision == Precision::single_precision)
             return std::make_unique<DiffusionWorker<float>>(m_options, m_stages, m_contrasts,
-                                                            m_with_component, m_team, limits);
+                                                            m_with_component, m_team, limits, m_joined);
         return std::make_unique<DiffusionWorker<double>>(m_options, m_stages, m_contrasts, m_with_component,
-                                                         m_team, limits);
+                                                         m_team, limits, m_joined);
     }
 
   private:
@@ -549,6 +587,7 @@ class CpuDiffusion final : public stream::Operation, public stream::Divisible {
     const std::vector<Contrast> m_contrasts;
     const bool m_with_component;
     const int m_team;
+    parallel::Ranks* const m_joined; ///< each works on its strip; null: tiles are by themselves
 };
 
 /// All copies of a scene, component after component.
@@ -568,8 +607,8 @@ class CpuWholeDiffusion final : public stream::Operation {
   public:
     CpuWholeDiffusion(const Options& options, const std::vector<Stage>& stages,
                       const std::vector<Contrast>& contrasts, int team, std::shared_ptr<KeptCopies>& kept)
-        : m_tile(options, stages, contrasts, false, team), m_components(static_cast<int>(contrasts.size())),
-          m_kept(kept) {}
+        : m_tile(options, stages, contrasts, false, team, nullptr),
+          m_components(static_cast<int>(contrasts.size())), m_kept(kept) {}
     int64_t halo() const override { return m_tile.halo(); }
     uint64_t preferred_bytes() const override { return 0; }
     bool reads_in_place() const override { return true; }
@@ -643,7 +682,16 @@ class CpuBackend final : public Backend {
                                                       const std::vector<Stage>& stages,
                                                       const std::vector<Contrast>& contrasts,
                                                       bool with_component, int team) override {
-        return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team);
+        return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team, nullptr);
+    }
+    std::unique_ptr<stream::Operation> make_joined_diffusion(const Options& options,
+                                                             const std::vector<Stage>& stages,
+                                                             const std::vector<Contrast>& contrasts,
+                                                             bool with_component, int team,
+                                                             int64_t least_lines) override {
+        if (least_lines < fused_sweeps) return nullptr;
+        return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team,
+                                              &parallel::ranks());
     }
     std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
                                                             const std::vector<Stage>& stages,

@@ -30,13 +30,22 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
     DiffusionPlan chosen;
     const int ranks = pass.ranks > 0 ? pass.ranks : parallel::ranks().size();
     if (pass.tile_samples <= 0 && ranks > 1) {
+        const int64_t share = (shape.lines + ranks - 1) / ranks;
+        if (const auto joined =
+                backend.make_joined_diffusion(options, stages, contrasts, with_component, run.threads,
+                                              std::min(share, shape.lines - (ranks - 1) * share))) {
+            TilePlan plan(shape.samples, shape.lines, shape.samples, share, joined->halo(), 1);
+            plan.share_among(ranks);
+            const uint64_t bytes = stream::plan_bytes(source, *joined, plan);
+            if (bytes <= memory) return {plan, false, true, run.threads, bytes};
+        }
         const auto strips = backend.make_diffusion(options, stages, contrasts, with_component, run.threads);
         const int64_t lines = std::max((shape.lines + ranks - 1) / ranks, strips->halo());
         TilePlan plan(shape.samples, shape.lines, shape.samples, lines, strips->halo(), 1);
         plan.share_among(ranks);
         const uint64_t bytes = stream::plan_bytes(source, *strips, plan);
         if (dynamic_cast<const stream::Divisible*>(strips.get()) != nullptr && bytes <= memory)
-            return {plan, false, run.threads, bytes};
+            return {plan, false, false, run.threads, bytes};
     }
     if (pass.tile_samples <= 0) {
         const auto whole = with_component
@@ -46,12 +55,25 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
         const uint64_t bytes = stream::plan_bytes(source, *whole, plan);
         const stream::TileLimits limits{shape.samples, shape.lines, shape.samples, shape.lines};
         if (bytes <= memory && (pass.device_memory == 0 || whole->device_bytes(limits) <= pass.device_memory))
-            return {plan, true, run.threads, bytes};
+            return {plan, true, false, run.threads, bytes};
     }
     const auto tiled = backend.make_diffusion(options, stages, contrasts, with_component, 1);
     chosen.plan = stream::plan_pass(source, *tiled, pass);
     chosen.bytes = stream::plan_bytes(source, *tiled, chosen.plan);
     return chosen;
+}
+
+/// The pass of a plan that is not for the whole scene.
+stream::PassReport diffuse(const stream::CubeSource& source, const Options& options, Backend& backend,
+                           const std::vector<Stage>& stages, const std::vector<Contrast>& contrasts,
+                           bool with_component, const DiffusionPlan& plan, stream::CubeSink& sink,
+                           stream::PassOptions pass) {
+    const auto operation =
+        plan.joined ? backend.make_joined_diffusion(options, stages, contrasts, with_component, plan.team,
+                                                    source.shape().lines)
+                    : backend.make_diffusion(options, stages, contrasts, with_component, plan.team);
+    if (plan.joined) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
+    return stream::run_pass(source, *operation, {&sink}, plan.plan, pass);
 }
 
 /// Ranges and contrasts of all planes of a source.
@@ -131,10 +153,8 @@ ProfileFacts make_cascade(const stream::CubeSource& components, const Options& o
         const std::vector<Stage> stage{stages[static_cast<size_t>(c)]};
         const auto plan = plan_diffusion(*from, step, backend, stage, false, run, memory);
         const auto contrasts = find_contrasts(*from, step, backend, run, memory, plan, 0.3 * share, c, facts);
-        const auto operation = backend.make_diffusion(step, stage, contrasts, false, plan.team);
         const auto to = store->sink(planes(c + 1));
-        run.finished(
-            stream::run_pass(*from, *operation, {to.get()}, plan.plan,
+        run.finished(diffuse(*from, step, backend, stage, contrasts, false, plan, *to,
                              options_of(run, "diffusion " + std::to_string(c + 1), 0.7 * share, memory)));
     }
     std::vector<int> every(static_cast<size_t>(all.bands));
@@ -169,9 +189,8 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     const auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
     const auto contrasts = find_contrasts(components, options, backend, run, run.memory, plan, 0.3, 0, facts);
     if (!plan.whole) {
-        const auto operation = backend.make_diffusion(options, stages, contrasts, true, plan.team);
-        run.finished(stream::run_pass(components, *operation, {&open_sink(facts)}, plan.plan,
-                                      options_of(run, "diffusion", 0.7, run.memory)));
+        run.finished(diffuse(components, options, backend, stages, contrasts, true, plan, open_sink(facts),
+                             options_of(run, "diffusion", 0.7, run.memory)));
         return facts;
     }
     {

@@ -44,7 +44,8 @@ inline int profile_bands(const Options& options, int components) {
 /// a strip of the scene each, which all threads of the rank work on.
 struct DiffusionPlan {
     TilePlan plan;
-    bool whole = false; ///< the scene as one tile
+    bool whole = false;  ///< the scene as one tile
+    bool joined = false; ///< a strip of each rank (Backend::make_joined_diffusion())
     int team = 1;
     uint64_t bytes = 0; ///< of buffers
 };

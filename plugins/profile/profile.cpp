@@ -163,8 +163,9 @@ void profile_side(const std::vector<float>& plane, int64_t lines, int64_t sample
     }
 }
 
-void make_profile(stream::PlaneStore& components, bool whole, const Options& options, stream::PlaneStore& to,
-                  const ProfileRun& run) {
+std::vector<stream::PlaneStore::Part> make_profile(stream::PlaneStore& components, bool whole,
+                                                   const Options& options, stream::PlaneStore& to,
+                                                   const ProfileRun& run) {
     const auto shape = components.shape();
     if (shape.pixels() >= std::numeric_limits<int32_t>::max())
         throw Error("a component of " + std::to_string(shape.samples) + "x" + std::to_string(shape.lines) +
@@ -187,7 +188,6 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
         components.source({component})->open_reader()->read(all, view(plane));
         const auto put = [&](int band, std::vector<float>& values) {
             to.sink({component * bands + band})->write(all, view(values));
-            if (!ranks.several()) return;
             const std::lock_guard lock(mutex);
             made.push_back({{component * bands + band}, all});
         };
@@ -211,7 +211,7 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
                                                             static_cast<double>(steps)));
                      });
     });
-    if (ranks.several()) to.share(ranks, made);
+    return made;
 }
 
 } // namespace hsi::profile

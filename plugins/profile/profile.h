@@ -76,9 +76,11 @@ struct ProfileRun {
 };
 
 /// The profile of all planes of `components` (NaN: invalid) into `to`, which has options.bands() planes for
-/// each. A side is one thread's of one rank, so that neither changes anything; the ranks of a job call it
-/// together, and each has the whole profile in the end. \throws Cancelled, and Error from the stores.
-void make_profile(stream::PlaneStore& components, bool whole, const Options& options, stream::PlaneStore& to,
-                  const ProfileRun& run);
+/// each. A side is one thread's of one rank, so that neither changes anything. The ranks of a job call it
+/// together, and it returns what this one has made (PlaneStore::share()). \throws Cancelled, and Error from
+/// the stores.
+std::vector<stream::PlaneStore::Part> make_profile(stream::PlaneStore& components, bool whole,
+                                                   const Options& options, stream::PlaneStore& to,
+                                                   const ProfileRun& run);
 
 } // namespace hsi::profile

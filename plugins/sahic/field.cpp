@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "sahic/field.h"
 
+#include "core/byte_pack.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
+#include "stream/rank_report.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 namespace hsi::sahic {
@@ -60,6 +64,17 @@ void mark_fixed(const FixedPixels& labels, const std::vector<uint16_t>& class_of
                 fixed[y * window.w + x] = value;
         }
     }
+}
+
+/// Leaves the core of every plane of a window, packed.
+void cut_out(float* q, size_t planes, const Rect& window, const Rect& core) {
+    float* to = q;
+    for (size_t k = 0; k < planes; ++k)
+        for (int64_t y = core.y; y < core.bottom(); ++y, to += core.w) // never ahead of what it reads
+            std::memmove(to,
+                         q + static_cast<int64_t>(k) * window.area() + (y - window.y) * window.w + core.x -
+                             window.x,
+                         static_cast<size_t>(core.w) * sizeof(float));
 }
 
 /// Turns q of a tile's core into the outputs, strip by strip.
@@ -212,8 +227,31 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, Mrf
     report.lanes = 1;
     report.buffer_bytes = plan.host_bytes;
     const auto begin = Clock::now();
+    // Each rank solves every so many tiles, and the root writes all, in their order: what is added up per
+    // tile, too.
+    parallel::Ranks& ranks = parallel::ranks();
+    std::vector<int> owners;
+    for (int64_t t = 0; t < plan.tiles.size(); ++t)
+        owners.push_back(static_cast<int>(t % ranks.size()));
+    parallel::SharedTiles shared(ranks, owners);
+    const auto give_up = [&] { return pass.cancel != nullptr && pass.cancel->requested(); };
+    report.tiles = 0;
     for (int64_t t = 0; t < plan.tiles.size(); ++t) {
+        const int owner = owners[static_cast<size_t>(t)];
+        if (owner != ranks.rank() && !ranks.root()) continue;
         const Tile tile = plan.tiles.tile(t);
+        const size_t core_bytes = static_cast<size_t>(tile.core.area()) * k * sizeof(float);
+        MrfResiduals residuals;
+        if (owner != ranks.rank()) {
+            const auto now = Clock::now();
+            shared.receive(t, owner, &residuals, sizeof residuals, give_up);
+            shared.receive(t, owner, q.data(), core_bytes, give_up);
+            planes.read(tile.core, window_data.data());
+            result.residuals += residuals;
+            writer.write(tile.core, tile.core, q.data(), window_data.data());
+            report.write_seconds += seconds_since(now);
+            continue;
+        }
         const bool wraps = request.periodic && !plan.whole;
         const Rect window = wraps ? grow(tile.core, plan.halo) : tile.window;
         auto now = Clock::now();
@@ -238,14 +276,30 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, Mrf
                 pass.progress((static_cast<double>(t) + share) / static_cast<double>(plan.tiles.size()));
         };
         now = Clock::now();
-        result.residuals += solver.solve(problem, q.data(), pass.cancel);
+        residuals += solver.solve(problem, q.data(), pass.cancel);
         report.compute_seconds += seconds_since(now);
+        ++report.tiles;
         now = Clock::now();
-        writer.write(tile.core, window, q.data(), p);
+        if (ranks.root()) {
+            result.residuals += residuals;
+            writer.write(tile.core, window, q.data(), p);
+        } else {
+            cut_out(q.data(), k, window, tile.core);
+            shared.send(t, &residuals, sizeof residuals, give_up);
+            shared.send(t, q.data(), core_bytes, give_up);
+        }
         report.write_seconds += seconds_since(now);
     }
     report.seconds = seconds_since(begin);
+    stream::add_up(ranks, report, 0);
     result.pixels_by_class = writer.pixels_by_class();
+    if (ranks.several()) {
+        const auto bytes =
+            ranks.broadcast("field", BytePacker().put(result.residuals).put(result.pixels_by_class).take());
+        ByteUnpacker in(bytes);
+        in.get(result.residuals);
+        in.get(result.pixels_by_class);
+    }
     return result;
 }
 

@@ -3,6 +3,10 @@
 #include "eadp/eadp_reference.h"
 #include "eadp/profile.h"
 #include "math/linear_algebra.h"
+#include "parallel/thread_job.h"
+#include "stream/shared.h"
+#include "support/memory_cube.h"
+#include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
@@ -481,6 +485,56 @@ TEST(Eadp, EveryPassOverKeptPlanesIsOneTile) {
             run);
         EXPECT_TRUE(backend.kept);
         EXPECT_EQ(gradients.size(), 3u); // range, histogram, diffusion
+    }
+}
+
+/// One cube that all ranks write into.
+class JointSink final : public stream::SharedSink {
+  public:
+    explicit JointSink(MemorySink& behind) : m_behind(behind) {}
+    stream::CubeShape shape() const override { return m_behind.shape(); }
+    bool concurrent() const override { return true; }
+    void write(const Rect& core, const CubeView<float>& src) override { m_behind.write(core, src); }
+
+  private:
+    MemorySink& m_behind;
+};
+
+TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
+    auto planes = component_planes(70, 61, 2);
+    for (int64_t y = 18; y < 23; ++y) // a hole at a border, and across it
+        for (int64_t x = 30; x < 41; ++x)
+            planes.at(0, y, x) = planes.at(1, y, x) = std::numeric_limits<float>::quiet_NaN();
+    const MemorySource source(planes);
+    std::vector<eadp::Options> all(5, options_with({5, 40, 90}));
+    all[1].evolution = eadp::Evolution::incremental;
+    all[2].evolution = eadp::Evolution::cascade;
+    all[3].precision = eadp::Precision::double_precision;
+    all[4].scheme = eadp::Scheme::exact;
+    for (const auto& options : all) {
+        const auto expected = profile_of(planes, options);
+        for (const int size : {2, 3, 5, 7, 9}) {
+            MemorySink whole(70, 61, eadp::profile_bands(options, 2));
+            on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+                const parallel::ThreadJob job(ranks);
+                eadp::ProfileRun run;
+                run.threads = 2;
+                run.folder = testing::TempDir();
+                run.pass = [](const std::string& name, double) {
+                    stream::PassOptions pass;
+                    pass.name = name;
+                    return pass;
+                };
+                const auto backend = eadp::make_cpu_backend();
+                // The last strip has 30, 19, 9, 7 or 5 lines; fewer than 8 are too few.
+                EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).joined, size < 7);
+                JointSink sink(whole);
+                eadp::make_profile(
+                    source, options, *backend,
+                    [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
+            });
+            EXPECT_TRUE(identical(whole.cube, expected.cube)) << size << " ranks";
+        }
     }
 }
 

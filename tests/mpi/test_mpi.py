@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -222,7 +223,7 @@ def test_a_dry_run_plans_for_all_ranks(large, tmp_path):
     assert contents(folder) == before
     # The same plan without starting them; the processors are divided among them.
     alone = workloads.execute([BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "-ranks", "3", "s.img", "o.dat"], folder)
-    tiles = re.compile(r"Pass .* at a time")
+    tiles = re.compile(r"Pass .* of buffers")
     assert tiles.findall(alone.out) == tiles.findall(result.out) != []
     assert "writes about" in alone.out
     one = workloads.execute([BIN / "gdal_hsi_spp", "-dry-run", "-device", "cpu", "-threads", "1", "s.img", "o.dat"], folder)
@@ -414,3 +415,100 @@ def test_without_the_module(tmp_path, large):
         fails(result, "one of several", "hsi_mpi.so", code=1)
         assert contents(folder) == before
     assert workloads.execute(command, folder, env=dict(ENVIRONMENT, OMPI_COMM_WORLD_SIZE="2", HSI_MPI="NO")).code == 0
+
+
+def test_another_version(large, tmp_path):
+    """The same program, but for the digits of its version."""
+    folder = workloads.copy_of(large, tmp_path / "f")
+    version = workloads.execute([BIN / "gdal_hsi_spp", "--version"], folder).out.split()[1].rstrip(",").encode()
+    program = (BIN / "gdal_hsi_spp").resolve().read_bytes()
+    other = bytes(ord("9") if c != ord(".") else c for c in version)
+    assert version in program and version != other
+    newer = tmp_path / "gdal_hsi_spp"
+    newer.write_bytes(program.replace(version, other))
+    newer.chmod(0o755)
+    before = contents(folder)
+    command = spp()
+    result = mpirun(1, [*command, ":", "-n", "1", newer, *command[1:]], folder, timeout=60,
+                    env=dict(MPI_ENVIRONMENT, HSI_MODULE_PATH=str(BIN.parent / "lib/hsi")))
+    fails(result, "rank 1 on ", "another version", code=1)
+    assert contents(folder) == before
+
+
+def test_strips_that_swap_their_borders(large, tmp_path):
+    """EADP's diffusion, in as many strips as ranks."""
+    folder = workloads.copy_of(large, tmp_path / "f")
+    for evolution in ("independent", "cascade"):
+        command = [BIN / "gdal_hsi_eadp", "-device", "cpu", "-threads", "2", "-nc", "2", "-times", "5,30", "-evolution",
+                   evolution, "-report", "run.json", "-overwrite"]
+        assert workloads.execute([*command, "-of", "ENVI", "s.img", "one.dat"], folder).code == 0
+        assert workloads.execute([*command, "s.img", "one.tif"], folder).code == 0
+        for ranks in (2, 3):
+            for name in ("dat", "tif"):
+                extra = ("-of", "ENVI") if name == "dat" else ()
+                result = mpirun(ranks, [*command, *extra, "s.img", f"many.{name}"], folder)
+                assert result.code == 0, result.err
+                passes = {p["name"]: p for p in json.loads((folder / "run.json").read_text())["passes"]}
+                strips = passes["diffusion" if evolution == "independent" else "diffusion 2"]
+                assert [r["tiles"] for r in strips["ranks"]] == [1] * ranks
+                one, many = (gdal.Open(str(folder / f"{who}.{name}")).ReadAsArray() for who in ("one", "many"))
+                assert one.tobytes() == many.tobytes(), (evolution, ranks, name)
+
+
+# Runs the rest of the command line, and leaves the megabytes that it held at most in a file of the rank's.
+HELD = """
+import os, resource, subprocess, sys
+code = subprocess.run(sys.argv[2:]).returncode
+with open(os.path.join(sys.argv[1], os.environ["OMPI_COMM_WORLD_RANK"]), "w") as file:
+    file.write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024))
+sys.exit(code)
+"""
+MEMORY, BESIDE = 48, 150  # MB: -memory, and what a rank may hold beside it however many there are
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """168 MB: one rank that held it, or what the others send, would be found out."""
+    folder = tmp_path_factory.mktemp("wide")
+    for args in (["gdal_hsi_synth", "-q", "-size", "640", "512", "128", "-of", "ENVI", "-labels", "labels.tif", "s.img"],
+                 ["gdal_hsi_sample", "-q", "-n", "5", "labels.tif", "train.tif", "test.tif"]):
+        assert workloads.execute([BIN / args[0], *args[1:]], folder).code == 0
+    return folder
+
+
+@pytest.mark.parametrize("ranks", [2, 5])
+@pytest.mark.parametrize("job", ["spp_raw", "spp_in_order", "profile", "eadp", "mnf", "atdca", "sahic"])
+def test_a_rank_keeps_to_its_memory(job, ranks, wide, tmp_path):
+    cpu = ["-device", "cpu"]
+    words = {"spp_raw": ["spp", *cpu, "-of", "ENVI", "s.img", "DST"],
+             "spp_in_order": ["spp", *cpu, "-of", "GTiff", "s.img", "DST.tif"],
+             "profile": ["profile", "-of", "ENVI", "s.img", "DST"],
+             "eadp": ["eadp", *cpu, "-nc", "3", "-times", "5,10", "-of", "ENVI", "s.img", "DST"],
+             "mnf": ["mnf", "-of", "ENVI", "s.img", "DST"],
+             "atdca": ["atdca", *cpu, "-t", "8", "-method", "gs", "s.img", "DST.csv"],
+             "sahic": ["sahic", *cpu, "-no-spatial", "s.img", "train.tif", "DST.tif"]}[job]
+    command = [BIN / f"gdal_hsi_{words[0]}", "-q", "-threads", "2", "-memory", f"{MEMORY}MB"]
+    command += [word.replace("DST", str(tmp_path / "dst")) for word in words[1:]]
+    result = mpirun(ranks, [sys.executable, "-c", HELD, tmp_path, *command], wide)
+    assert result.code == 0, result.err
+    held = [float((tmp_path / str(rank)).read_text()) for rank in range(ranks)]
+    assert max(held) <= MEMORY + BESIDE, held
+
+
+def test_tiles_of_a_field_are_shared(wide, tmp_path):
+    """Each rank solves some; what is added up over tiles, in their order, has the bits of one process, too."""
+    command = [BIN / "gdal_hsi_sahic", "-q", "-device", "cpu", "-threads", "1", "-b", "1-8", "-srcwin", "0", "0", "300", "200",
+               "-tile", "160", "70", "-iterations", "20", "-overwrite", "-report", tmp_path / "run.json", "-probabilities",
+               tmp_path / "p.tif", "s.img", "train.tif", tmp_path / "map.tif"]
+    facts = []
+    for ranks in (1, 2, 3):
+        result = workloads.execute(command, wide) if ranks == 1 else mpirun(ranks, command, wide)
+        assert result.code == 0, result.err
+        report = json.loads((tmp_path / "run.json").read_text())
+        shared = [p for p in report["passes"] if p["name"] == "mrf"]
+        assert len(shared) == 1, report["passes"]
+        if ranks > 1:
+            assert [r["tiles"] for r in shared[0]["ranks"]] == [6 // ranks] * ranks
+        facts.append((report["mrf"], [gdal.Open(str(tmp_path / name)).ReadAsArray().tobytes()
+                                      for name in ("map.tif", "p.tif")]))
+    assert facts[0] == facts[1] == facts[2]

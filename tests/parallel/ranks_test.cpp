@@ -79,6 +79,95 @@ TEST_P(RanksOf, PiecesOfAllReachAllUntilNobodyHasAny) {
     });
 }
 
+TEST_P(RanksOf, EachSendsToEachOther) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        for (int round = 0; round < 3; ++round) {
+            // Rank a has a pieces for b, less b; one of them is larger than what goes at once.
+            std::vector<int> given(static_cast<size_t>(n));
+            std::vector<std::vector<std::string>> found(static_cast<size_t>(n));
+            const auto piece = [&](int from, int to, int k) {
+                return std::to_string(from) + ">" + std::to_string(to) + std::string(k == 1 ? 5000 : 0, '.') +
+                       std::to_string(round);
+            };
+            const int me = ranks.rank();
+            ranks.exchange(
+                "pieces",
+                [&](int to) {
+                    int& k = given[static_cast<size_t>(to)];
+                    return k < me - to ? piece(me, to, k++) : std::string();
+                },
+                [&](int from, const std::string& bytes) {
+                    found[static_cast<size_t>(from)].push_back(bytes);
+                });
+            for (int from = 0; from < n; ++from) {
+                std::vector<std::string> expected;
+                for (int k = 0; k < from - me; ++k)
+                    expected.push_back(piece(from, me, k));
+                EXPECT_EQ(found[static_cast<size_t>(from)], expected) << from << " to " << me;
+            }
+        }
+    });
+}
+
+TEST_P(RanksOf, NeighboursSwapTheirBorders) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        const int me = ranks.rank();
+        const auto border = [](int from, int to, size_t size) {
+            return std::to_string(from) + ">" + std::to_string(to) + std::string(size, '.');
+        };
+        for (const size_t size : {size_t{0}, size_t{3000}, parallel::Transport::most_bytes + 1}) {
+            std::string before = border(me, me - 1, size), after = border(me, me + 1, size + 1);
+            ranks.swap_borders("border", before, after);
+            EXPECT_EQ(before, me > 0 ? border(me - 1, me, size + 1) : border(me, me - 1, size));
+            EXPECT_EQ(after, me + 1 < n ? border(me + 1, me, size) : border(me, me + 1, size + 1));
+        }
+    });
+}
+
+TEST(Ranks, WhoIsAtAnotherPointIsTold) {
+    std::atomic<int> told{0};
+    on_ranks(2, [&](Ranks& ranks, CancelFlag&) {
+        const auto nothing = [](int) { return std::string(); };
+        try {
+            ranks.exchange(ranks.root() ? "planes" : "borders", nothing, [](int, const std::string&) {});
+        } catch (const Error& e) {
+            EXPECT_NE(std::string(e.what()).find("is at '"), std::string::npos) << e.what();
+            ++told;
+        }
+    });
+    EXPECT_EQ(told, 2);
+}
+
+TEST_P(RanksOf, TilesThatAreSettledGoToTheirRank) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        const auto never = [] { return false; };
+        for (int pass = 0; pass < 2; ++pass) {
+            std::vector<int> settled;
+            settled.reserve(50);
+            for (int i = 0; i < 50; ++i)
+                settled.push_back(i / 3 % n);
+            parallel::SharedTiles shared(ranks, settled);
+            std::vector<int64_t> expected, taken;
+            for (int i = 0; i < 50; ++i) {
+                EXPECT_EQ(shared.owner(i, never), settled[static_cast<size_t>(i)]);
+                if (settled[static_cast<size_t>(i)] == ranks.rank()) expected.push_back(i);
+            }
+            while (const auto position = shared.next(0, never))
+                taken.push_back(*position);
+            EXPECT_EQ(taken, expected);
+            // A pass by who is free may follow while others are still in this one.
+            parallel::SharedTiles free(ranks, 20);
+            int64_t mine = 0;
+            while (free.next(0, never))
+                ++mine;
+            EXPECT_EQ(ranks.sum("tiles", mine), 20);
+        }
+    });
+}
+
 TEST_P(RanksOf, ADifferenceIsToldWithRankAndHost) {
     const int n = GetParam();
     std::atomic<int> told{0};
@@ -100,7 +189,7 @@ TEST_P(RanksOf, EveryTileGoesToOneLane) {
     std::vector<int64_t> taken;
     on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
         for (int pass = 0; pass < 3; ++pass) {
-            parallel::SharedTiles shared(ranks, tiles);
+            parallel::SharedTiles shared(ranks, tiles, pass == 1);
             std::vector<std::thread> lanes;
             for (int lane = 0; lane < 2; ++lane)
                 lanes.emplace_back([&, lane] {

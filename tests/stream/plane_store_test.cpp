@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 
 namespace hsi::stream {
@@ -65,6 +66,40 @@ TEST(PlaneStore, EachRankHasInTheEndWhatAllHaveWritten) {
                 test::Cube back(1500, 1100, 3);
                 store->source({1, 2, 0})->open_reader()->read({0, 0, 1500, 1100}, back.view());
                 EXPECT_TRUE(test::identical(back, cube)) << ranks.rank() << " of " << size;
+            });
+}
+
+TEST(PlaneStore, EachRankHasInTheEndItsRowsOfPlanes) {
+    auto cube = test::random_scene(1500, 1100, 5, 4);
+    const CubeView<float> all = cube.view();
+    const Rect whole{0, 0, 1500, 1100};
+    constexpr int64_t rows = 130;
+    for (const bool in_memory : {true, false})
+        for (const int size : {1, 2, 3})
+            test::on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+                const auto store = store_of(cube.shape, in_memory);
+                std::vector<PlaneStore::Part> mine;
+                for (int plane = 0; plane < 5; ++plane)
+                    if (plane % size == ranks.rank()) {
+                        store->sink({plane})->write(
+                            whole, CubeView<float>::packed(all.row(plane, 0), 1, 1100, 1500));
+                        mine.push_back({{plane}, whole});
+                    }
+                store->share(ranks, mine, rows);
+                const auto source = store->source({0, 1, 2, 3, 4});
+                const auto reader = source->open_reader();
+                for (int64_t y = 0; y < 1100; y += rows) {
+                    if (PlaneStore::owner(y, rows, size) != ranks.rank()) continue;
+                    const Rect part{0, y, 1500, std::min<int64_t>(rows, 1100 - y)};
+                    test::Cube back(1500, part.h, 5);
+                    reader->read(part, back.view());
+                    for (int b = 0; b < 5; ++b)
+                        for (int64_t l = 0; l < part.h; ++l)
+                            ASSERT_EQ(
+                                std::memcmp(back.view().row(b, l), all.row(b, y + l), 1500 * sizeof(float)),
+                                0)
+                                << ranks.rank() << " of " << size << ", line " << y + l;
+                }
             });
 }
 
