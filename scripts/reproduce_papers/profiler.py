@@ -69,8 +69,9 @@ def table_of(output, first):
 
 def counters(kernels, metrics, command, launches=600):
     """{kernel: {metric: mean over its launches}}."""
-    output = call([found("ncu"), "--csv", "--print-units", "base", "--metrics", ",".join(metrics), "--kernel-name",
-                   "regex:" + "|".join(kernels), "--launch-count", launches, *command])
+    # The device may be others', too: its clocks stay as they are.
+    output = call([found("ncu"), "--csv", "--print-units", "base", "--clock-control", "none", "--metrics", ",".join(metrics),
+                   "--kernel-name", "regex:" + "|".join(kernels), "--launch-count", launches, *command])
     seen = {}
     for row in table_of(output, "ID"):
         kernel = next((k for k in kernels if k in row["Kernel Name"]), None)
