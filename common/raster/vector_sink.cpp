@@ -6,6 +6,7 @@
 #include "raster/atomic_file.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/locations.h"
 #include "raster/product.h"
 #include "raster/run_files.h"
 #include "raster/side_files.h"
@@ -275,8 +276,7 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
 }
 
 std::string srs_of_places(const RasterSource& source) {
-    double gt[6];
-    if (source.geotransform(gt) || !source.located()) return source.srs_wkt();
+    if (!locations_behind(SourceAccess::state(source))) return source.srs_wkt();
     char* wkt = nullptr;
     wgs84().exportToWkt(&wkt);
     std::string text = wkt ? wkt : "";
@@ -298,11 +298,12 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
     }
     std::vector<PixelPlace> places;
     const SourceState& state = SourceAccess::state(source);
-    if (!placed && source.located()) { // by the product's own longitudes and latitudes
-        std::vector<std::pair<int64_t, int64_t>> of_file;
+    if (const auto locations = locations_behind(state)) { // by the product's own longitudes and latitudes
+        std::vector<std::pair<int64_t, int64_t>> of_product;
         for (const auto& [line, sample] : pixels)
-            of_file.emplace_back(line + state.window().y, sample + state.window().x);
-        for (const auto& [lon, lat] : locations_of(*state.product, of_file))
+            of_product.emplace_back(line + state.window().y + locations->line,
+                                    sample + state.window().x + locations->sample);
+        for (const auto& [lon, lat] : locations_of(*locations->product, of_product))
             places.push_back({lon, lat, lon, lat});
         return places;
     }
