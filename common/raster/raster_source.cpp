@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/names.h"
 #include "core/process_limits.h"
 #include "raster/array_axes.h"
@@ -227,6 +228,10 @@ void choose_arrays(SourceState& s) {
     s.block_samples = part.chunk_samples(s.file_samples);
     s.block_lines = part.chunk_lines();
     if (s.block_samples >= s.file_samples) s.block_samples = 0;
+    uint64_t largest = 0;
+    for (const CubePart& each : s.product->parts)
+        largest = std::max(largest, each.chunk_bytes());
+    if (largest > 0) keep_buffers_of(largest);
 }
 
 void choose_access(SourceState& s, GDALDataset& dataset) {

@@ -300,6 +300,19 @@ def test_envi_header_without_data(tmp_path):
     assert result.code == 1 and "there is no data file beside it" in first_error(result)
 
 
+@pytest.mark.parametrize("name", ["scene.nc", "scene.h5"])
+def test_chunks_are_known_and_read_quietly(tmp_path, name):
+    """Of files that GDAL gives to the driver netCDF, by their extension, and of those that it gives to HDF5."""
+    cube = values()
+    files.emit(tmp_path, cube, chunks=(8, 5, 7)).rename(tmp_path / name)
+    if gdal.GetDriverByName("netCDF") is None:
+        pytest.skip("this GDAL has no driver netCDF, which knows chunks where HDF5's does not")
+    assert "in blocks of 5 x 8" in succeed(run("gdal_hsi_info", tmp_path / name)).out
+    result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-threads", 3, "-tile", 7, 6, tmp_path / name,
+                         tmp_path / "pca.tif"))
+    assert result.err == ""
+
+
 def test_little_memory(tmp_path):
     random = np.random.default_rng(5)
     cube = random.random((60, 300, 200), dtype="f4")  # 14 MB in chunks of 0.3 MB
