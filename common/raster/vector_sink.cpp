@@ -15,6 +15,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal_priv.h>
+#include <ogr_api.h>
 #include <ogr_spatialref.h>
 #include <ogrsf_frmts.h>
 
@@ -138,10 +139,15 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         }
         double x = point.x, y = point.y;
         check(!to_degrees || to_degrees->Transform(1, &x, &y), "a point has no place in degrees");
-        OGRPoint geometry(x, y);
-        check((!placed || feature->SetGeometry(&geometry) == OGRERR_NONE) &&
-                  out->CreateFeature(feature.get()) == OGRERR_NONE,
-              "a point cannot be written");
+        if (placed) {
+            // By functions: an OGRPoint of ours would name its class's virtual table, which the plugin, not
+            // linked to libgdal, cannot have where a program keeps GDAL's symbols to itself (Python does).
+            OGRGeometryH const geometry = OGR_G_CreateGeometry(wkbPoint);
+            OGR_G_SetPoint_2D(geometry, 0, x, y);
+            check(feature->SetGeometryDirectly(OGRGeometry::FromHandle(geometry)) == OGRERR_NONE,
+                  "a point cannot be written");
+        }
+        check(out->CreateFeature(feature.get()) == OGRERR_NONE, "a point cannot be written");
     }
     if (transactions) check(dataset.CommitTransaction() == OGRERR_NONE, "the points cannot be written");
     check(out->SyncToDisk() == OGRERR_NONE, "the layer cannot be written");
