@@ -24,8 +24,8 @@ class HostAllocator {
 void keep_heap_small() noexcept;
 
 /// After keep_heap_small(): each thread keeps what buffers of this size need, two of them, from one use to
-/// the next. Chunks of an array are decoded into such buffers; new memory for each costs a fifth of the time.
-/// Call it before threads are started.
+/// the next. Chunks of an array are decoded into such buffers; new memory for each would be cleared every
+/// time. Call it before threads are started.
 void keep_buffers_of(uint64_t bytes) noexcept;
 
 /// Ordinary memory, zero at first, advised to use huge pages.
