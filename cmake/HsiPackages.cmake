@@ -66,6 +66,7 @@ set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_NAME qgis-plugin-gdal-hsi)
 set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_ARCHITECTURE all)
 # Of gdal-hsi any version: the forms are made from what the installed executable says of its tools.
 set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_DEPENDS "gdal-hsi, qgis (>= 3.22), python3-qgis")
+set(CPACK_DEBIAN_QGIS-PLUGIN-GDAL-HSI_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/qgis/prerm)
 set(CPACK_COMPONENT_QGIS-PLUGIN-GDAL-HSI_DESCRIPTION "The tools of gdal-hsi in the Processing toolbox of QGIS: forms
 with help, ranges and choices, progress, batches, models and qgis_process,
 and styles for what comes out. Tick GDAL-HSI in the plugin manager, or run

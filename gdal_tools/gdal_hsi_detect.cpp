@@ -158,7 +158,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_destination("The scores, a band a target; it appears when it is complete");
     call.input("target", s.library, Content::spectra,
-               "The targets' spectra: the ENVI spectral library (.sli) or table (.csv) FILE");
+               "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, GeoJSON, GeoPackage)");
     call.option("target-pixel", s.pixels,
                 "The spectrum of this pixel of src is a target; counted from 0, within -srcwin")
         .shown_as("LINE SAMPLE")

@@ -194,8 +194,9 @@ void run_unmix(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
-    call.input_argument("library", s.library, Content::spectra,
-                        "The endmembers' spectra: an ENVI spectral library (.sli) or a table (.csv)");
+    call.input_argument(
+        "library", s.library, Content::spectra,
+        "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, GeoJSON, GeoPackage)");
     call.add_destination("The abundances, a band an endmember; it appears when it is complete");
     call.choice<unmix::Method>("method", s.unmix.method, "What abundances must hold to",
                                {{"ucls", unmix::Method::ucls, "nothing"},

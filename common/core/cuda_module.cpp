@@ -83,7 +83,8 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
     if (file.empty())
         throw Error("the CUDA module hsi_cuda_" + algorithm + ".so was not found (looked in " +
                         module_places() + ")",
-                    "Build with nvcc, set HSI_MODULE_PATH, or use -device cpu.");
+                    "Install the package gdal-hsi-cuda, or build with nvcc, or set HSI_MODULE_PATH; or use "
+                    "-device cpu.");
     void* handle = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!handle) {
         const char* why = dlerror();

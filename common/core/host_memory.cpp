@@ -7,8 +7,12 @@
 #include <malloc.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+
 namespace hsi {
 namespace {
+
+bool g_small = false; // the process is ours, and its heap kept small
 
 class PagedAllocator final : public HostAllocator {
   public:
@@ -27,11 +31,23 @@ class PagedAllocator final : public HostAllocator {
 
 void keep_heap_small() noexcept {
 #ifdef __GLIBC__
+    g_small = true;
     // Blocks of GDAL's cache come and go in the order of their use: on the heap they would leave holes,
     // several times the size of the cache (246 MB for one of 24 MB while overviews of 224 bands are made; 31
     // MB with a mapping for each).
     mallopt(M_MMAP_THRESHOLD, 64 << 10);
     mallopt(M_TRIM_THRESHOLD, 2 << 20);
+#endif
+}
+
+void keep_buffers_of(uint64_t bytes) noexcept {
+#ifdef __GLIBC__
+    constexpr uint64_t largest = uint64_t{32} << 20; // glibc's own limit for what is no mapping of its own
+    if (!g_small || bytes >= largest) return;
+    mallopt(M_MMAP_THRESHOLD, static_cast<int>(std::max<uint64_t>(bytes + (64 << 10), 64 << 10)));
+    mallopt(M_TRIM_THRESHOLD, static_cast<int>(2 * bytes + (2 << 20)));
+#else
+    (void)bytes;
 #endif
 }
 

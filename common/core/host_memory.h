@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <utility>
 
@@ -21,6 +22,11 @@ class HostAllocator {
 /// large buffers that come and go (decoded blocks) to keep tens of megabytes for each thread, which no plan
 /// knows of. Call it before threads are started.
 void keep_heap_small() noexcept;
+
+/// After keep_heap_small(): each thread keeps what buffers of this size need, two of them, from one use to
+/// the next. Chunks of an array are decoded into such buffers; new memory for each would be cleared every
+/// time. Call it before threads are started.
+void keep_buffers_of(uint64_t bytes) noexcept;
 
 /// Ordinary memory, zero at first, advised to use huge pages.
 std::shared_ptr<HostAllocator> paged_allocator();

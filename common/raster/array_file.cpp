@@ -3,7 +3,9 @@
 
 #include "raster/gdal_errors.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cstdint>
 
 namespace hsi::raster {
 namespace {
@@ -26,6 +28,12 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     return out;
 }
 
+DatasetHandle open_arrays(const std::string& name, const char* driver) {
+    const char* const drivers[] = {driver, nullptr};
+    return DatasetHandle(GDALDataset::FromHandle(
+        GDALOpenEx(name.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+}
+
 } // namespace
 
 std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
@@ -34,9 +42,7 @@ std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     const GdalErrors quiet;
     // HDF5's own reader first: it keeps no cache of 16 MB for each array.
     for (const char* driver : {"HDF5", "netCDF"}) {
-        const char* const drivers[] = {driver, nullptr};
-        DatasetHandle dataset(GDALDataset::FromHandle(
-            GDALOpenEx(path.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+        DatasetHandle dataset = open_arrays(path, driver);
         if (!dataset) continue;
         auto root = dataset->GetRootGroup();
         if (!root) continue;
@@ -52,6 +58,18 @@ std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
 std::shared_ptr<GDALGroup> ArrayFile::group(const std::string& name) const {
     const GdalErrors quiet;
     return name == "/" ? m_root : m_root->OpenGroupFromFullname(name);
+}
+
+std::vector<GUInt64> ArrayFile::chunks(const std::string& name) const {
+    const auto ours = array(name);
+    if (!ours) return {};
+    auto sizes = ours->GetBlockSize();
+    if (std::count(sizes.begin(), sizes.end(), 0U) == 0) return sizes;
+    const GdalErrors quiet;
+    const DatasetHandle other = open_arrays("NETCDF:\"" + m_path + "\"", "netCDF");
+    const auto root = other ? other->GetRootGroup() : nullptr;
+    const auto same = root ? root->OpenMDArrayFromFullname(name) : nullptr;
+    return same && same->GetDimensionCount() == sizes.size() ? same->GetBlockSize() : sizes;
 }
 
 std::shared_ptr<GDALMDArray> ArrayFile::array(const std::string& name) const {

@@ -29,6 +29,10 @@ class ArrayFile {
     std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null when there is none
     std::vector<std::string> group_names(const std::string& of) const;
 
+    /// Chunks along each axis of an array; 0 where it is stored in one piece. The driver HDF5 of GDAL 3.6
+    /// does not tell them: the driver netCDF is asked then, where it is there and reads the file.
+    std::vector<GUInt64> chunks(const std::string& name) const;
+
     /// Numbers of an array of one axis; empty when there is none.
     Numbers list(const std::string& array) const;
     /// The text of an array of one element; empty when there is none.

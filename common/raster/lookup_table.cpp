@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "raster/lookup_table.h"
-
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "raster/array_file.h"
 #include "raster/gdal_errors.h"
-#include "raster/metadata_items.h"
+#include "raster/locations.h"
 #include "raster/product.h"
 #include "raster/source_impl.h"
 
-#include <cpl_conv.h>
-
 #include <algorithm>
-#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <utility>
@@ -289,20 +285,6 @@ class GridSource final : public stream::CubeSource {
     const std::shared_ptr<stream::CubeSource> m_swath;
     const int64_t m_x, m_y;
 };
-
-/// Where the first pixel of a part of a scene was: its GEOLOCATION domain moves along with -srcwin.
-std::optional<std::pair<int64_t, int64_t>> first_pixel(const SceneMetadata& scene) {
-    const auto domain = scene.domains.find("GEOLOCATION");
-    if (domain == scene.domains.end()) return std::nullopt;
-    std::pair<int64_t, int64_t> first;
-    for (const std::string& item : domain->second) {
-        const std::string key = item_key(item);
-        const auto value = [&] { return -std::llround(CPLAtof(item.c_str() + key.size() + 1)); };
-        if (key == "PIXEL_OFFSET") first.first = value();
-        if (key == "LINE_OFFSET") first.second = value();
-    }
-    return first;
-}
 
 } // namespace
 

@@ -143,7 +143,7 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
     part.band_axis = std::find(fitting.begin(), fitting.end(), usual) != fitting.end() ? usual : fitting[0];
     part.line_axis = part.band_axis == 0 ? 1 : 0;
     part.sample_axis = part.band_axis == 2 ? 1 : 2;
-    const auto chunk = array->GetBlockSize();
+    const auto chunk = file.chunks(part.array);
     for (size_t k = 0; k < 3 && k < chunk.size(); ++k)
         part.chunk[k] = static_cast<int64_t>(chunk[k]);
     if (std::count(part.chunk.begin(), part.chunk.end(), 0) > 0) part.chunk = {};

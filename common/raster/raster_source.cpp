@@ -3,14 +3,17 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "core/names.h"
 #include "core/process_limits.h"
 #include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
+#include "raster/locations.h"
 #include "raster/product.h"
 #include "raster/source_impl.h"
 
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 
 #include <fcntl.h>
 
@@ -210,12 +213,25 @@ void choose_parts(SourceState& s) {
     match_nodata(s);
 }
 
+/// Outputs name their product's arrays of longitude and latitude, and points are placed by these.
+void note_lost_locations(SourceState& s) {
+    VSIStatBufL info;
+    const std::string product = product_of_locations(s.scene);
+    if (!product.empty() && VSIStatExL(product.c_str(), &info, VSI_STAT_EXISTS_FLAG) != 0)
+        s.notes.push_back(s.name() + " was made from '" + product +
+                          "', which is not there: its pixels have no longitude and latitude");
+}
+
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s) {
     const CubePart& part = s.product->parts.front();
     s.block_samples = part.chunk_samples(s.file_samples);
     s.block_lines = part.chunk_lines();
     if (s.block_samples >= s.file_samples) s.block_samples = 0;
+    uint64_t largest = 0;
+    for (const CubePart& each : s.product->parts)
+        largest = std::max(largest, each.chunk_bytes());
+    if (largest > 0) keep_buffers_of(largest);
 }
 
 void choose_access(SourceState& s, GDALDataset& dataset) {
@@ -338,6 +354,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     if (s->product) complete_scene(*s->product, s->scene);
     check_envi_header(*s);
     check_axes(*dataset, s->name());
+    note_lost_locations(*s);
     choose_parts(*s);
     find_mask(*s, *dataset);
     choose_access(*s, *dataset);
@@ -531,9 +548,7 @@ std::string RasterSource::srs_wkt() const {
     return out;
 }
 
-bool RasterSource::located() const {
-    return m->scene.geotransform || (m->product && !m->product->longitude.empty());
-}
+bool RasterSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }
 
 bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }
 std::vector<std::string> RasterSource::category_names() const { return m->scene.bands.front().categories; }

@@ -88,7 +88,8 @@ class RasterSource final : public stream::CubeSource {
     bool has_srs() const;
     std::string srs_wkt() const;              ///< empty when there is none
     bool geotransform(double (&gt)[6]) const; ///< of the window; false when there is none
-    /// True when every pixel has a place: a geotransform, or a product's arrays of longitude and latitude.
+    /// True when every pixel has a place: a geotransform, or arrays of longitude and latitude of the
+    /// product that it is or was made from. Opens the latter.
     bool located() const;
     std::vector<std::string> category_names() const; ///< of the first kept band
 

@@ -70,6 +70,9 @@ class Collector {
             if (there(list[i])) add_file(list[i]);
             if (EQUAL(driver.c_str(), "OGR_VRT")) add(list[i], depth + 1);
         }
+        // The product that a scene was made from: points are placed by its arrays.
+        for (const char* item : {"X_DATASET", "Y_DATASET"})
+            if (const char* name = dataset->GetMetadataItem(item, "GEOLOCATION")) add_containers(name, depth);
         if (!EQUAL(driver.c_str(), "VRT")) return;
         CSLConstList const xml = dataset->GetMetadata("xml:VRT");
         const CPLXMLTreeCloser root(xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr);

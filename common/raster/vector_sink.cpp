@@ -6,6 +6,7 @@
 #include "raster/atomic_file.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/locations.h"
 #include "raster/product.h"
 #include "raster/run_files.h"
 #include "raster/side_files.h"
@@ -14,6 +15,7 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <gdal_priv.h>
+#include <ogr_api.h>
 #include <ogr_spatialref.h>
 #include <ogrsf_frmts.h>
 
@@ -137,13 +139,15 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         }
         double x = point.x, y = point.y;
         check(!to_degrees || to_degrees->Transform(1, &x, &y), "a point has no place in degrees");
-        // Not an OGRPoint of our own: its table of functions would have to be found when the plugin is
-        // loaded, by a process that may keep GDAL to itself (tests/cli/test_gdal_commands.py).
-        OGRGeometryH geometry = placed ? OGR_G_CreateGeometry(wkbPoint) : nullptr;
-        if (placed) OGR_G_SetPoint_2D(geometry, 0, x, y);
-        check((!placed || feature->SetGeometryDirectly(OGRGeometry::FromHandle(geometry)) == OGRERR_NONE) &&
-                  out->CreateFeature(feature.get()) == OGRERR_NONE,
-              "a point cannot be written");
+        if (placed) {
+            // By functions: an OGRPoint of ours would name its class's virtual table, which the plugin, not
+            // linked to libgdal, cannot have where a program keeps GDAL's symbols to itself (Python does).
+            OGRGeometryH const geometry = OGR_G_CreateGeometry(wkbPoint);
+            OGR_G_SetPoint_2D(geometry, 0, x, y);
+            check(feature->SetGeometryDirectly(OGRGeometry::FromHandle(geometry)) == OGRERR_NONE,
+                  "a point cannot be written");
+        }
+        check(out->CreateFeature(feature.get()) == OGRERR_NONE, "a point cannot be written");
     }
     if (transactions) check(dataset.CommitTransaction() == OGRERR_NONE, "the points cannot be written");
     check(out->SyncToDisk() == OGRERR_NONE, "the layer cannot be written");
@@ -278,8 +282,7 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
 }
 
 std::string srs_of_places(const RasterSource& source) {
-    double gt[6];
-    if (source.geotransform(gt) || !source.located()) return source.srs_wkt();
+    if (!locations_behind(SourceAccess::state(source))) return source.srs_wkt();
     char* wkt = nullptr;
     wgs84().exportToWkt(&wkt);
     std::string text = wkt ? wkt : "";
@@ -301,11 +304,12 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
     }
     std::vector<PixelPlace> places;
     const SourceState& state = SourceAccess::state(source);
-    if (!placed && source.located()) { // by the product's own longitudes and latitudes
-        std::vector<std::pair<int64_t, int64_t>> of_file;
+    if (const auto locations = locations_behind(state)) { // by the product's own longitudes and latitudes
+        std::vector<std::pair<int64_t, int64_t>> of_product;
         for (const auto& [line, sample] : pixels)
-            of_file.emplace_back(line + state.window().y, sample + state.window().x);
-        for (const auto& [lon, lat] : locations_of(*state.product, of_file))
+            of_product.emplace_back(line + state.window().y + locations->line,
+                                    sample + state.window().x + locations->sample);
+        for (const auto& [lon, lat] : locations_of(*locations->product, of_product))
             places.push_back({lon, lat, lon, lat});
         return places;
     }

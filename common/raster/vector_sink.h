@@ -58,7 +58,8 @@ struct PixelPlace {
     double lon = 0, lat = 0; ///< degrees, WGS 84; NaN when the scene has no SRS or no geotransform
 };
 
-/// A place for each (line, sample). A scene without geotransform lies where QGIS draws it: one unit a pixel,
+/// A place for each (line, sample): by the geotransform, or by the arrays of longitude and latitude of the
+/// product that the scene is or was made from. Any other scene lies where QGIS draws it: one unit a pixel,
 /// lines downwards from 0.
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels);

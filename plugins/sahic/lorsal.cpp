@@ -5,9 +5,9 @@
 #include "core/error.h"
 #include "core/process_owner.h"
 #include "parallel/team.h"
+#include "sahic/blas.h"
 #include "sahic/lorsal_problem.h"
 
-#include <cblas.h>
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -16,13 +16,18 @@
 #include <mutex>
 #include <numeric>
 
-extern "C" void dsyevd_(const char* job, const char* triangle, const int* n, double* a, const int* lda,
-                        double* w, double* work, const int* lwork, int* iwork, const int* liwork, int* info);
-
 namespace hsi::sahic {
 namespace training {
 namespace {
 constexpr int64_t block_rows = 128;
+
+/// What only OpenBLAS has; nullptr in a process with another BLAS. Looked up when it is needed, because the
+/// library that a program finds need not be the one that it was linked with: on Debian an alternative of the
+/// system decides.
+template <class Function>
+Function blas_function(const char* name) {
+    return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
+}
 
 /// Sets an environment variable where there is none, for as long as this lives.
 class DefaultVariable {
@@ -45,8 +50,9 @@ class DefaultVariable {
 /// OpenBLAS picks its kernels by the processor, and those for AVX-512 add in another order than those for
 /// AVX2 (Haswell's, which Zen has, too). The latter are taken wherever they run: one training set, one model.
 /// It picks them when it is loaded, before anything here runs, so it is asked to do so again; where it was
-/// built for one processor it has no choice, and lacks these functions. In another program's process its BLAS
-/// stays as it is: others may be computing with it at this moment, and reading the environment.
+/// built for one processor it has no choice, and lacks these functions, as any other BLAS does. In another
+/// program's process its BLAS stays as it is: others may be computing with it at this moment, and reading the
+/// environment.
 ///
 /// Version 0.3.34 cuts products into larger pieces on processors of AMD's with AVX-512, whatever the kernels:
 /// those for AVX2 have no room for them on their stack and end in a segmentation fault (OpenBLAS issue 6026).
@@ -58,8 +64,8 @@ void choose_blas_kernels() {
     std::call_once(once, [] {
         if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
         using Function = void (*)();
-        const auto quit = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_quit"));
-        const auto init = reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, "gotoblas_dynamic_init"));
+        const auto quit = blas_function<Function>("gotoblas_dynamic_quit");
+        const auto init = blas_function<Function>("gotoblas_dynamic_init");
         if (!quit || !init) return;
         const DefaultVariable kernels("OPENBLAS_CORETYPE", "Haswell"), cache("OPENBLAS_L2_SIZE", "256");
         quit();
@@ -74,28 +80,37 @@ namespace {
 std::mutex g_blas;      // guards what follows
 int g_blas_users = 0;   // trainings that run in this process
 int g_blas_threads = 0; // before the first of them
+
+/// Another BLAS than OpenBLAS has the threads that its own environment variables give it: netlib's has none,
+/// BLIS one unless told otherwise.
+int blas_threads() {
+    const auto get = blas_function<int (*)()>("openblas_get_num_threads");
+    return get ? get() : 1;
+}
+void set_blas_threads(int threads) {
+    if (const auto set = blas_function<void (*)(int)>("openblas_set_num_threads")) set(threads);
+}
 } // namespace
 
 SingleThreadedBlas::SingleThreadedBlas() {
     choose_blas_kernels();
     const std::lock_guard lock(g_blas);
-    if (g_blas_users++ == 0) g_blas_threads = openblas_get_num_threads();
-    openblas_set_num_threads(1);
+    if (g_blas_users++ == 0) g_blas_threads = blas_threads();
+    set_blas_threads(1);
 }
 
 SingleThreadedBlas::~SingleThreadedBlas() {
     const std::lock_guard lock(g_blas);
-    if (--g_blas_users == 0) openblas_set_num_threads(g_blas_threads);
+    if (--g_blas_users == 0) set_blas_threads(g_blas_threads);
 }
 
 void multiply(Team& team, bool transposed, int64_t rows, int cols, int64_t inner, const double* a,
               int64_t lda, const double* b, int64_t ldb, double* c, int64_t ldc) {
     team.run((rows + block_rows - 1) / block_rows, [&](int64_t unit, int) {
         const int64_t first = unit * block_rows, count = std::min(block_rows, rows - first);
-        cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans,
-                    static_cast<int>(count), cols, static_cast<int>(inner), 1.0,
-                    transposed ? a + first * lda : a + first, static_cast<int>(lda), b, static_cast<int>(ldb),
-                    0.0, c + first, static_cast<int>(ldc));
+        blas::gemm(transposed ? blas::Op::transpose : blas::Op::none, blas::Op::none, static_cast<int>(count),
+                   cols, static_cast<int>(inner), 1.0, transposed ? a + first * lda : a + first,
+                   static_cast<int>(lda), b, static_cast<int>(ldb), 0.0, c + first, static_cast<int>(ldc));
     });
 }
 
@@ -173,9 +188,8 @@ std::vector<double> correlation(const Problem& p) {
     for (int64_t j = 0; j < p.samples; ++j)
         r[static_cast<size_t>(j + 1)] =
             std::accumulate(p.kernel.begin() + j * p.samples, p.kernel.begin() + (j + 1) * p.samples, 0.0);
-    cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, static_cast<int>(p.samples),
-                static_cast<int>(p.samples), 1.0, p.kernel.data(), static_cast<int>(p.samples), 0.0,
-                r.data() + p.d + 1, static_cast<int>(p.d));
+    blas::syrk_lower(static_cast<int>(p.samples), static_cast<int>(p.samples), 1.0, p.kernel.data(),
+                     static_cast<int>(p.samples), 0.0, r.data() + p.d + 1, static_cast<int>(p.d));
     return r;
 }
 
@@ -183,17 +197,14 @@ std::vector<double> correlation(const Problem& p) {
 struct Eigensystem {
     std::vector<double> vectors, values;
     explicit Eigensystem(const Problem& p) : vectors(correlation(p)), values(static_cast<size_t>(p.d)) {
-        const int n = static_cast<int>(p.d), query = -1;
+        const int n = static_cast<int>(p.d);
         double work_size = 0;
-        int iwork_size = 0, info = 0;
-        dsyevd_("V", "L", &n, vectors.data(), &n, values.data(), &work_size, &query, &iwork_size, &query,
-                &info);
+        int iwork_size = 0;
+        blas::eigen_lower(n, values.data(), &work_size, -1, &iwork_size, -1, vectors.data());
         std::vector<double> work(static_cast<size_t>(work_size));
         std::vector<int> iwork(static_cast<size_t>(iwork_size));
-        const int lwork = static_cast<int>(work.size()), liwork = iwork_size;
-        dsyevd_("V", "L", &n, vectors.data(), &n, values.data(), work.data(), &lwork, iwork.data(), &liwork,
-                &info);
-        if (info != 0)
+        if (blas::eigen_lower(n, values.data(), work.data(), static_cast<int>(work.size()), iwork.data(),
+                              iwork_size, vectors.data()) != 0)
             throw Error("the eigenproblem of the training features could not be solved",
                         "Look for extreme values among the training pixels.");
         for (double& v : values)

@@ -15,17 +15,17 @@
 // and (1 - s) Y + s P(w), s = min(1, lambda / |H (Y - P(w))|_inf), is a point of it for any w.
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "sahic/blas.h"
 #include "sahic/lorsal_problem.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
 
-extern "C" void dpotrf_(const char* triangle, const int* n, double* a, const int* lda, int* info);
-
 namespace hsi::sahic::training {
 namespace {
 
+using blas::Op;
 using Index = std::vector<int>;
 
 /// L of a = L L' in the lower triangle, column-major n x n; blocks are shared among the team. False: not
@@ -37,14 +37,11 @@ bool cholesky(Team& team, std::vector<double>& a, int64_t n) {
     const int ld = static_cast<int>(n);
     for (int64_t j = 0; j < n; j += nb) {
         const int b = width(j);
-        int info = 0;
-        dpotrf_("L", &b, at(j, j), &ld, &info);
-        if (info != 0) return false;
+        if (blas::cholesky_lower(b, at(j, j), ld) != 0) return false;
         const int64_t below = (n - j - 1) / nb; // blocks under the diagonal one
         team.run(below, [&](int64_t u, int) {
             const int64_t i = j + (u + 1) * nb;
-            cblas_dtrsm(CblasColMajor, CblasRight, CblasLower, CblasTrans, CblasNonUnit, width(i), b, 1.0,
-                        at(j, j), ld, at(i, j), ld);
+            blas::divide_by_lower_transposed(width(i), b, at(j, j), ld, at(i, j), ld);
         });
         std::vector<std::pair<int64_t, int64_t>> blocks;
         for (int64_t c = j + nb; c < n; c += nb)
@@ -53,11 +50,10 @@ bool cholesky(Team& team, std::vector<double>& a, int64_t n) {
         team.run(static_cast<int64_t>(blocks.size()), [&](int64_t u, int) {
             const auto [r, c] = blocks[static_cast<size_t>(u)];
             if (r == c)
-                cblas_dsyrk(CblasColMajor, CblasLower, CblasNoTrans, width(r), b, -1.0, at(r, j), ld, 1.0,
-                            at(r, r), ld);
+                blas::syrk_lower(width(r), b, -1.0, at(r, j), ld, 1.0, at(r, r), ld);
             else
-                cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, width(r), width(c), b, -1.0, at(r, j),
-                            ld, at(c, j), ld, 1.0, at(r, c), ld);
+                blas::gemm(Op::none, Op::transpose, width(r), width(c), b, -1.0, at(r, j), ld, at(c, j), ld,
+                           1.0, at(r, c), ld);
         });
     }
     return true;
@@ -124,8 +120,8 @@ class Solver {
                 double* column = factor.data() + r * samples;
                 std::copy_n(m_p.kernel.data() + at * samples, samples, column);
                 for (size_t q = 0; q < r; ++q)
-                    cblas_daxpy(static_cast<int>(samples), -factor[q * samples + at],
-                                factor.data() + q * samples, 1, column, 1);
+                    blas::axpy(static_cast<int>(samples), -factor[q * samples + at],
+                               factor.data() + q * samples, column);
                 for (size_t i = 0; i < samples; ++i) {
                     column[i] *= scale;
                     rest[i] = std::max(0.0, rest[i] - column[i] * column[i]);
@@ -174,9 +170,8 @@ class Solver {
             double* to = z + k * m_p.samples;
             std::fill_n(to, m_p.samples, 0.0);
             if (count > 0)
-                cblas_dgemv(CblasColMajor, CblasNoTrans, static_cast<int>(m_p.samples), count, 1.0,
-                            m_features[s].data(), static_cast<int>(m_p.samples), w.data() + m_offset[s], 1,
-                            0.0, to, 1);
+                blas::gemv(Op::none, static_cast<int>(m_p.samples), count, m_features[s].data(),
+                           static_cast<int>(m_p.samples), w.data() + m_offset[s], to);
         });
     }
     std::vector<double> gradient() {
@@ -184,10 +179,9 @@ class Solver {
         m_team.run(m_p.m, [&](int64_t k, int) {
             const auto s = static_cast<size_t>(k);
             if (!m_rows[s].empty())
-                cblas_dgemv(CblasColMajor, CblasTrans, static_cast<int>(m_p.samples),
-                            static_cast<int>(m_rows[s].size()), 1.0, m_features[s].data(),
-                            static_cast<int>(m_p.samples), m_r.data() + k * m_p.samples, 1, 0.0,
-                            g.data() + m_offset[s], 1);
+                blas::gemv(Op::transpose, static_cast<int>(m_p.samples), static_cast<int>(m_rows[s].size()),
+                           m_features[s].data(), static_cast<int>(m_p.samples), m_r.data() + k * m_p.samples,
+                           g.data() + m_offset[s]);
         });
         return g;
     }
@@ -246,12 +240,12 @@ class Solver {
                 for (int64_t i = 0; i < samples; ++i)
                     scaled[c * samples + i] =
                         weight[static_cast<size_t>(i)] * m_features[sl][static_cast<size_t>(c * samples + i)];
-            cblas_dgemm(CblasColMajor, CblasTrans, CblasNoTrans, rows, columns, static_cast<int>(samples),
-                        1.0, m_features[sk].data(), static_cast<int>(samples), scaled,
-                        static_cast<int>(samples), 0.0,
-                        m_hessian.data() + static_cast<int64_t>(m_offset[sl]) * n +
-                            static_cast<int64_t>(m_offset[sk]),
-                        static_cast<int>(n));
+            blas::gemm(Op::transpose, Op::none, rows, columns, static_cast<int>(samples), 1.0,
+                       m_features[sk].data(), static_cast<int>(samples), scaled, static_cast<int>(samples),
+                       0.0,
+                       m_hessian.data() + static_cast<int64_t>(m_offset[sl]) * n +
+                           static_cast<int64_t>(m_offset[sk]),
+                       static_cast<int>(n));
         });
     }
 
@@ -362,10 +356,8 @@ class Solver {
         }
         auto x = rhs;
         const int size = static_cast<int>(n);
-        cblas_dtrsv(CblasColMajor, CblasLower, CblasNoTrans, CblasNonUnit, size, m_factor.data(), size,
-                    x.data(), 1);
-        cblas_dtrsv(CblasColMajor, CblasLower, CblasTrans, CblasNonUnit, size, m_factor.data(), size,
-                    x.data(), 1);
+        blas::solve_lower(Op::none, size, m_factor.data(), size, x.data());
+        blas::solve_lower(Op::transpose, size, m_factor.data(), size, x.data());
         for (size_t i = 0; i < n; ++i)
             direction[i] = x[i] * scale[i];
     }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-// The training problem on the CPU, for both solvers. All products run in OpenBLAS on one thread each, over
+// The training problem on the CPU, for both solvers. All products run in a BLAS on one thread each, over
 // blocks whose cut does not depend on the number of threads: neither does any bit of the result.
 #pragma once
 
 #include "core/error.h"
 #include "parallel/team.h"
 #include "sahic/lorsal.h"
-
-#include <cblas.h>
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +15,9 @@
 
 namespace hsi::sahic::training {
 
-/// OpenBLAS stays on the calling thread while this lives; the team does the sharing. It computes with the
-/// kernels that every x86-64 with FMA has, unless the environment variable OPENBLAS_CORETYPE names others.
+/// While this lives, the BLAS stays on the calling thread when it is OpenBLAS; the team does the sharing. It
+/// computes with the kernels that every x86-64 with FMA has, unless the environment variable
+/// OPENBLAS_CORETYPE names others.
 class SingleThreadedBlas {
   public:
     SingleThreadedBlas();

@@ -3,12 +3,13 @@
 whatever the order of their axes, chunks, tiles and threads, that positions are those of the location arrays, and that
 damaged products are refused. The truth is the NumPy array that a writer of product_files.py was given."""
 
+import csv
 import json
 import subprocess
 
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, osr
 
 import product_files as files
 from conftest import assert_untouched, first_error, read, run, stored_bytes, succeed, write_scene
@@ -111,7 +112,7 @@ def test_values_are_those_of_the_arrays(product, tmp_path):
                     product["path"], truth))
 
 
-def test_a_chain(product, tmp_path):
+def test_a_run_tells_the_product_and_computes_on_its_values(product, tmp_path):
     truth = write_scene(tmp_path / "truth.tif", product["cube"], "GTiff")
     good = ",".join(str(b) for b in range(1, BANDS + 1) if b not in product["bad"])
     dry = succeed(run("gdal_hsi_spp", "-device", "cpu", "-dry-run", product["path"], tmp_path / "dry.tif"))
@@ -121,21 +122,88 @@ def test_a_chain(product, tmp_path):
     succeed(run("gdal_hsi_spp", "-device", "cpu", "-b", good, truth, tmp_path / "b.tif"))
     assert stored_bytes(tmp_path / "a.tif") == stored_bytes(tmp_path / "b.tif")
     succeed(run("gdal_hsi_pca", "-device", "cpu", "-nc", 3, tmp_path / "a.tif", tmp_path / "pca.tif"))
-    csv = tmp_path / "targets.csv"
-    succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 4, product["path"], csv))
-    rows = [line.replace('"', "").split(",") for line in csv.read_text().splitlines()]
-    at = {name.lower(): k for k, name in enumerate(rows[0])}
+
+
+def points(path):
+    with path.open() as table:
+        return [{key.lower(): value for key, value in row.items()} for row in csv.DictReader(table)]
+
+
+def check_place(row, product, srs):
+    """A point's x and y, longitude and latitude against the product's location arrays, or its grid and PROJ."""
+    line, sample = int(float(row["line"])), int(float(row["sample"]))
+    if product["place"] is None:
+        lon, lat = (array[line, sample] for array in files.places(LINES, SAMPLES))
+        x, y, near = lon, lat, 2e-5
+    else:
+        gt = product["place"]
+        x, y, near = gt[0] + gt[1] * (sample + 0.5), gt[3] + gt[5] * (line + 0.5), 1e-6
+        lon, lat = osr.CoordinateTransformation(srs, WGS84).TransformPoint(x, y)[:2]
+        assert abs(float(row["lon"]) - lon) < 1e-7 and abs(float(row["lat"]) - lat) < 1e-7
+    assert abs(float(row["x"]) - x) < near and abs(float(row["y"]) - y) < near
+    assert abs(float(row["lon"]) - lon) < 2e-5 and abs(float(row["lat"]) - lat) < 2e-5
+    return line, sample
+
+
+WGS84 = osr.SpatialReference()
+WGS84.ImportFromEPSG(4326)
+WGS84.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+
+
+def test_a_chain(product, tmp_path):
+    """From the product to targets on the globe and to abundances: spp, atdca, unmix."""
+    targets = 4
+    succeed(run("gdal_hsi_spp", "-device", "cpu", product["path"], tmp_path / "spp.tif"))
+    succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", targets, "-original", product["path"], "-spectra", tmp_path / "targets.sli",
+                tmp_path / "spp.tif", tmp_path / "targets.csv"))
+    succeed(run("gdal_hsi_unmix", "-device", "cpu", product["path"], tmp_path / "targets.sli", tmp_path / "shares.tif"))
+    made = gdal.Open(str(tmp_path / "shares.tif"))
+    assert (made.RasterXSize, made.RasterYSize, made.RasterCount) == (SAMPLES, LINES, targets)
+    if product["place"]:
+        assert made.GetGeoTransform() == product["place"]
+    else:
+        assert made.GetMetadata("GEOLOCATION") or gdal.GetDriverByName("HDF5") is None
+    rows = points(tmp_path / "targets.csv")
+    assert len(rows) == targets
+    shares = made.ReadAsArray()
+    srs = made.GetSpatialRef()
+    for k, row in enumerate(rows):
+        line, sample = check_place(row, product, srs)
+        # The spectrum is the product's own at that pixel, so all of the pixel is the target.
+        assert shares[k, line, sample] == pytest.approx(1, abs=1e-5)
+    assert np.allclose(shares.sum(axis=0), 1, atol=1e-5) and shares.min() >= 0
+
+
+@pytest.mark.parametrize("key", ["emit-l2a", "prisma-l1", "aviris-ng", "tanager-basic"])
+@pytest.mark.parametrize("target", ["part.tif", "part.dat"])
+def test_a_part_of_a_product_keeps_its_places(key, target, tmp_path):
+    writer, arguments = PRODUCTS[key][:2]
+    path = writer(tmp_path, values(), **arguments)
+    part, x0, y0 = tmp_path / target, 4, 6
+    succeed(run("gdal_hsi_spp", "-device", "cpu", "-srcwin", x0, y0, 12, 20, path, part))
+    assert "a longitude and latitude for every pixel" in succeed(run("gdal_hsi_info", part)).out
+    succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, "-srcwin", 2, 1, 9, 18, part, tmp_path / "targets.csv"))
     lon, lat = files.places(LINES, SAMPLES)
-    for row in rows[1:]:
-        line, sample = int(float(row[at["line"]])), int(float(row[at["sample"]]))
-        if not product["place"]:
-            for column, array in (("lon", lon), ("lat", lat), ("x", lon), ("y", lat)):
-                assert abs(float(row[at[column]]) - array[line, sample]) < 2e-5
-        else:
-            gt = product["place"]
-            assert abs(float(row[at["x"]]) - (gt[0] + gt[1] * (sample + 0.5))) < 1e-6
-            assert abs(float(row[at["y"]]) - (gt[3] + gt[5] * (line + 0.5))) < 1e-6
-            assert -180 <= float(row[at["lon"]]) <= 180
+    rows = points(tmp_path / "targets.csv")
+    assert len(rows) == 3
+    for row in rows:
+        line, sample = int(row["line"]) + 1 + y0, int(row["sample"]) + 2 + x0  # of the window in the part
+        assert abs(float(row["lon"]) - lon[line, sample]) < 2e-5 and abs(float(row["lat"]) - lat[line, sample]) < 2e-5
+
+
+def test_a_scene_whose_product_is_gone(tmp_path):
+    path = files.emit(tmp_path, values())
+    succeed(run("gdal_hsi_spp", "-device", "cpu", path, tmp_path / "spp.tif"))
+    with assert_untouched(tmp_path):  # its arrays are read with what was made of it
+        result = run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, "-overwrite", tmp_path / "spp.tif", path)
+        assert result.code == 2 and "would overwrite" in first_error(result)
+    path.rename(tmp_path / "elsewhere.nc")
+    result = succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, tmp_path / "spp.tif", tmp_path / "targets.csv"))
+    assert "'" + str(path) + "', which is not there: its pixels have no longitude and latitude" in result.err
+    assert [row["lon"] for row in points(tmp_path / "targets.csv")] == [""] * 3
+    files.tanager(tmp_path, values()[:, :20])  # another product of another size by that name
+    succeed(run("gdal_hsi_atdca", "-device", "cpu", "-t", 3, tmp_path / "spp.tif", tmp_path / "again.csv"))
+    assert [row["lon"] for row in points(tmp_path / "again.csv")] == [""] * 3
 
 
 def test_bands_by_wavelength(product):
@@ -230,6 +298,19 @@ def test_envi_header_without_data(tmp_path):
     (tmp_path / "scene.dat").unlink()
     result = run("gdal_hsi_vd", tmp_path / "scene.hdr")
     assert result.code == 1 and "there is no data file beside it" in first_error(result)
+
+
+@pytest.mark.parametrize("name", ["scene.nc", "scene.h5"])
+def test_chunks_are_known_and_read_quietly(tmp_path, name):
+    """Of files that GDAL gives to the driver netCDF, by their extension, and of those that it gives to HDF5."""
+    cube = values()
+    files.emit(tmp_path, cube, chunks=(8, 5, 7)).rename(tmp_path / name)
+    if gdal.GetDriverByName("netCDF") is None:
+        pytest.skip("this GDAL has no driver netCDF, which knows chunks where HDF5's does not")
+    assert "in blocks of 5 x 8" in succeed(run("gdal_hsi_info", tmp_path / name)).out
+    result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-threads", 3, "-tile", 7, 6, tmp_path / name,
+                         tmp_path / "pca.tif"))
+    assert result.err == ""
 
 
 def test_little_memory(tmp_path):

@@ -37,11 +37,13 @@ class LibraryModules : public testing::Test {
     bool present(const char* algorithm) const {
         return reinterpret_cast<int (*)(const char*)>(dlsym(m_handle, "hsi_probe_present"))(algorithm) != 0;
     }
-    std::string places() const {
+    std::string error(const char* algorithm) const {
         char text[8192];
-        reinterpret_cast<void (*)(char*, size_t)>(dlsym(m_handle, "hsi_probe_places"))(text, sizeof text);
+        using Function = void (*)(const char*, char*, size_t);
+        reinterpret_cast<Function>(dlsym(m_handle, "hsi_probe_error"))(algorithm, text, sizeof text);
         return text;
     }
+    std::string places() const { return error("absent"); }
     static void touch(const fs::path& file) { std::ofstream(file) << "module"; }
 
     fs::path m_folder;
@@ -57,6 +59,16 @@ TEST_F(LibraryModules, AreFoundBesideTheLibraryAndInItsNeighbour) {
     EXPECT_TRUE(present("near"));
     EXPECT_TRUE(present("next"));
     EXPECT_NE(places().find((m_folder / "lib" / "hsi").string()), std::string::npos) << places();
+}
+
+/// An installation without the package of CUDA modules, on a machine with a GPU.
+TEST_F(LibraryModules, OneThatIsNotThereLeadsToItsPackage) {
+    load(library());
+    const auto text = error("absent");
+    EXPECT_EQ(text.find("the CUDA module hsi_cuda_absent.so was not found (looked in "), 0u) << text;
+    EXPECT_NE(text.find("\nInstall the package gdal-hsi-cuda"), std::string::npos) << text;
+    touch(m_folder / "lib" / "hsi" / "hsi_cuda_damaged.so");
+    EXPECT_EQ(error("damaged").find("cannot load the CUDA module: "), 0u) << error("damaged");
 }
 
 TEST_F(LibraryModules, AreFoundThroughALinkToTheLibrary) {

@@ -9,13 +9,13 @@ extern "C" {
 __attribute__((visibility("default"))) int hsi_probe_present(const char* algorithm) {
     return hsi::cuda_module_present(algorithm) ? 1 : 0;
 }
-/// Where a module that is not there was looked for.
-__attribute__((visibility("default"))) void hsi_probe_places(char* text, size_t size) {
+/// The error for a module that is not there, or is none, and below it the advice.
+__attribute__((visibility("default"))) void hsi_probe_error(const char* algorithm, char* text, size_t size) {
     try {
-        hsi::cuda_module_symbol("absent", "none");
+        hsi::cuda_module_symbol(algorithm, "none");
         std::snprintf(text, size, "found");
     } catch (const hsi::Error& e) {
-        std::snprintf(text, size, "%s", e.what());
+        std::snprintf(text, size, "%s\n%s", e.what(), e.advice().c_str());
     }
 }
 }

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// The routines of BLAS and LAPACK that training takes, by their Fortran interface: every implementation has
+// it (netlib's reference, OpenBLAS, BLIS, MKL), the C interface only some. Matrices are column-major, strides
+// are between columns, numbers are double, integers 32 bits wide. In place: results replace the last
+// argument.
+#pragma once
+
+#include <cstddef>
+
+// What follows the arguments are the lengths of the texts: compilers of Fortran count on them.
+extern "C" {
+void daxpy_(const int* n, const double* alpha, const double* x, const int* incx, double* y, const int* incy);
+void dgemv_(const char* op, const int* m, const int* n, const double* alpha, const double* a, const int* lda,
+            const double* x, const int* incx, const double* beta, double* y, const int* incy, size_t);
+void dtrsv_(const char* triangle, const char* op, const char* diagonal, const int* n, const double* a,
+            const int* lda, double* x, const int* incx, size_t, size_t, size_t);
+void dgemm_(const char* op_a, const char* op_b, const int* m, const int* n, const int* k, const double* alpha,
+            const double* a, const int* lda, const double* b, const int* ldb, const double* beta, double* c,
+            const int* ldc, size_t, size_t);
+void dsyrk_(const char* triangle, const char* op, const int* n, const int* k, const double* alpha,
+            const double* a, const int* lda, const double* beta, double* c, const int* ldc, size_t, size_t);
+void dtrsm_(const char* side, const char* triangle, const char* op, const char* diagonal, const int* m,
+            const int* n, const double* alpha, const double* a, const int* lda, double* b, const int* ldb,
+            size_t, size_t, size_t, size_t);
+void dpotrf_(const char* triangle, const int* n, double* a, const int* lda, int* info, size_t);
+void dsyevd_(const char* job, const char* triangle, const int* n, double* a, const int* lda, double* w,
+             double* work, const int* lwork, int* iwork, const int* liwork, int* info, size_t, size_t);
+}
+
+namespace hsi::sahic::blas {
+
+enum class Op : char { none = 'N', transpose = 'T' };
+
+/// y (n) += alpha x.
+inline void axpy(int n, double alpha, const double* x, double* y) {
+    const int one = 1;
+    daxpy_(&n, &alpha, x, &one, y, &one);
+}
+
+/// y = op(a) x, a: rows x columns.
+inline void gemv(Op op, int rows, int columns, const double* a, int lda, const double* x, double* y) {
+    const char o = static_cast<char>(op);
+    const int one = 1;
+    const double alpha = 1, beta = 0;
+    dgemv_(&o, &rows, &columns, &alpha, a, &lda, x, &one, &beta, y, &one, 1);
+}
+
+/// x (n) = op(l)^-1 x, l: the lower triangle of n x n.
+inline void solve_lower(Op op, int n, const double* l, int ldl, double* x) {
+    const char o = static_cast<char>(op);
+    const int one = 1;
+    dtrsv_("L", &o, "N", &n, l, &ldl, x, &one, 1, 1, 1);
+}
+
+/// c (rows x columns) = alpha op_a(a) op_b(b) + beta c, with `inner` terms a sum.
+inline void gemm(Op op_a, Op op_b, int rows, int columns, int inner, double alpha, const double* a, int lda,
+                 const double* b, int ldb, double beta, double* c, int ldc) {
+    const char oa = static_cast<char>(op_a), ob = static_cast<char>(op_b);
+    dgemm_(&oa, &ob, &rows, &columns, &inner, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
+}
+
+/// The lower triangle of c (n x n) = alpha a a' + beta c, a: n x inner.
+inline void syrk_lower(int n, int inner, double alpha, const double* a, int lda, double beta, double* c,
+                       int ldc) {
+    dsyrk_("L", "N", &n, &inner, &alpha, a, &lda, &beta, c, &ldc, 1, 1);
+}
+
+/// b (rows x n) = b l'^-1, l: the lower triangle of n x n.
+inline void divide_by_lower_transposed(int rows, int n, const double* l, int ldl, double* b, int ldb) {
+    const double alpha = 1;
+    dtrsm_("R", "L", "T", "N", &rows, &n, &alpha, l, &ldl, b, &ldb, 1, 1, 1, 1);
+}
+
+/// L of a = L L' in a's lower triangle. Returns LAPACK's info: 0, or where a is not positive.
+inline int cholesky_lower(int n, double* a, int lda) {
+    int info = 0;
+    dpotrf_("L", &n, a, &lda, &info, 1);
+    return info;
+}
+
+/// Eigenvectors (columns) of the symmetric a (n x n; its lower triangle is read), eigenvalues ascending. A
+/// workspace of -1 elements asks for its best size. Returns LAPACK's info: 0, or that it did not converge.
+inline int eigen_lower(int n, double* values, double* work, int work_size, int* iwork, int iwork_size,
+                       double* a) {
+    int info = 0;
+    dsyevd_("V", "L", &n, a, &n, values, work, &work_size, iwork, &iwork_size, &info, 1, 1);
+    return info;
+}
+
+} // namespace hsi::sahic::blas
