@@ -79,9 +79,25 @@ def qgis(tmp_path_factory):
     return made
 
 
+def write_lookup_table(path, samples, lines):
+    """A geographic lookup table for a scene of that size: every line lies two pixels further to the right."""
+    import numpy
+    from osgeo import gdal, osr
+    y, x = numpy.mgrid[0:lines, 0:samples + 2 * lines]
+    sample = x - 2 * y + 1
+    inside = (sample >= 1) & (sample <= samples)
+    table = gdal.GetDriverByName("GTiff").Create(str(path), x.shape[1], lines, 2, gdal.GDT_Int32)
+    table.SetGeoTransform((10, 0.001, 0, 50, 0, -0.001))
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(4326)
+    table.SetProjection(srs.ExportToWkt())
+    table.GetRasterBand(1).WriteArray(numpy.where(inside, sample, 0))
+    table.GetRasterBand(2).WriteArray(numpy.where(inside, y + 1, 0))
+
+
 @pytest.fixture(scope="session")
 def scene(tmp_path_factory):
-    """A folder with scene.tif (60 bands), labels.tif, targets.sli, model.json (SVM), p.tif and map.tif."""
+    """A folder with scene.tif (60 bands), labels.tif, targets.sli, model.json (SVM), p.tif, map.tif and glt.tif."""
     folder = tmp_path_factory.mktemp("scene")
 
     def made(tool, *words):
@@ -96,4 +112,5 @@ def scene(tmp_path_factory):
     made("svm_classify", "-device", "cpu", "-probabilities", folder / "p.tif", folder / "scene.tif",
          folder / "model.json", folder / "map.tif")
     made("spp", "-device", "cpu", folder / "scene.tif", folder / "other.tif")
+    write_lookup_table(folder / "glt.tif", 120, 90)
     return folder

@@ -30,10 +30,23 @@ RUNS = {
                  "json": True},
                 ["-metric", "nrmse,sad", "-json", "-map", "{o}/d.tif", "{s}/scene.tif", "{s}/other.tif"],
                 {"map": "d.tif"}),
+    "detect": ({"src": "{s}/scene.tif", "target": "{s}/targets.sli", "method": "ace", "map": "{o}/m.tif", "device": "cpu",
+                "dst": "{o}/d.tif"},
+               ["-target", "{s}/targets.sli", "-method", "ace", "-map", "{o}/m.tif", "-device", "cpu", "{s}/scene.tif",
+                "{o}/d.tif"],
+               {"dst": "d.tif", "map": "m.tif"}),
     "eadp": ({"src": "{s}/scene.tif", "nc": 2, "c": 3, "sigma": 0.5, "g": 0, "device": "cpu", "dst": "{o}/e.tif"},
              ["-nc", "2", "-c", "3", "-sigma", "0.5", "-g", "g1", "-device", "cpu", "{s}/scene.tif", "{o}/e.tif"],
              {"dst": "e.tif"}),
+    "endmembers": ({"src": "{s}/scene.tif", "t": "4", "method": "nfindr", "spectra": "{o}/e.csv", "dst": "{o}/e.gpkg"},
+                   ["-t", "4", "-method", "nfindr", "-spectra", "{o}/e.csv", "{s}/scene.tif", "{o}/e.gpkg"],
+                   {"dst": "e.gpkg", "spectra": "e.csv"}),
     "info": ({"src": "{s}/scene.tif", "count": True}, ["-count", "{s}/scene.tif"], {}),
+    "mnf": ({"src": "{s}/scene.tif", "nc": 4, "device": "cpu", "model": "{o}/m.json", "dst": "{o}/m.tif"},
+            ["-nc", "4", "-device", "cpu", "-model", "{o}/m.json", "{s}/scene.tif", "{o}/m.tif"],
+            {"dst": "m.tif", "model": "m.json"}),
+    "orthorectify": ({"src": "{s}/map.tif", "glt": "{s}/glt.tif", "dst": "{o}/o.tif"},
+                     ["-glt", "{s}/glt.tif", "{s}/map.tif", "{o}/o.tif"], {"dst": "o.tif"}),
     "pca": ({"src": "{s}/scene.tif", "b": "1-20,30", "nc": 3, "scale": True, "device": "cpu", "model": "{o}/m.json",
              "dst": "{o}/p.dat",
              "of": "ENVI"},
@@ -59,6 +72,8 @@ RUNS = {
     "sample": ({"labels": "{s}/labels.tif", "n": "20|5:1,2", "seed": 7, "dst": "{o}/a.tif", "dst_test": "{o}/b.tif"},
                ["-n", "20", "-n", "5:1,2", "-seed", "7", "{s}/labels.tif", "{o}/a.tif", "{o}/b.tif"],
                {"dst": "a.tif", "dst_test": "b.tif"}),
+    "spectra": ({"src": "{s}/scene.tif", "labels": "{s}/train.tif", "out": "{o}/s.csv"},
+                ["{s}/scene.tif", "{s}/train.tif", "{o}/s.csv"], {"out": "s.csv"}),
     "spp": ({"src": "{s}/scene.tif", "ws": 7, "srcwin": "3 4 60 50", "ot": "Float64", "co": "COMPRESS=LZW|PREDICTOR=3",
              "device": "cpu",
              "alpha": "{o}/a.tif", "dst": "{o}/y.tif"},
@@ -199,6 +214,24 @@ def colours(path):
     picture = gdal.Open(str(path)).ReadAsArray()[:3].reshape(3, -1).T
     found, counts = np.unique(picture, axis=0, return_counts=True)
     return {"#%02x%02x%02x" % tuple(int(v) for v in c) for c, n in zip(found, counts) if n > 0.01 * counts.sum()}
+
+
+@pytest.mark.parametrize("tool", sorted(RUNS))
+def test_results_are_drawn(qgis, scene, tmp_path, tool):
+    """Each raster and layer of points is loaded and drawn, and the picture shows more than one colour. HSI_QGIS_PICTURES
+    names a folder in which to keep the pictures, to be looked at."""
+    parameters, _, outputs = RUNS[tool]
+    pictures = pathlib.Path(os.environ.get("HSI_QGIS_PICTURES", tmp_path / "pictures")) / tool
+    pictures.mkdir(parents=True, exist_ok=True)
+    answer = qgis.job(algorithm=tool, pictures=pictures,
+                      parameters={name: fill(value, scene, tmp_path) for name, value in parameters.items()})
+    assert "results" in answer, answer
+    drawn = [layer["name"].replace(" ", "_") for layer in answer["layers"]]
+    wanted = [file for file in outputs.values() if file.endswith((".tif", ".dat", ".gpkg"))]
+    assert sorted(drawn) == sorted(pathlib.Path(file).stem for file in wanted)
+    for name in drawn:
+        picture = gdal.Open(str(pictures / (name + ".png"))).ReadAsArray()
+        assert len(np.unique(picture.reshape(len(picture), -1), axis=1).T) > 1, name
 
 
 def test_cubes_come_in_natural_colours(qgis, scene, tmp_path):
