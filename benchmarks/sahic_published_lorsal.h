@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 // What paper 003 does before its random field: LORSAL, probabilities and weights, in double precision. The
 // serial version (SAHIC_S) in plain loops, the multicore one (SAHIC_M) with OpenMP and a library of optimised
-// routines: OpenBLAS here, MKL there. The method and what the paper leaves open are those of sahic/lorsal.h;
-// all training pixels stay anchors, and the border is periodic.
+// routines: a BLAS with a LAPACK here, MKL there. The method and what the paper leaves open are those of
+// sahic/lorsal.h; all training pixels stay anchors, and the border is periodic.
 #pragma once
 
 #include "math/linear_algebra.h"
+#include "sahic/blas.h"
 #include "sahic/lorsal.h"
 #include "support/memory_cube.h"
 
-#include <cblas.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <cmath>
@@ -18,10 +19,13 @@
 #include <stdexcept>
 #include <vector>
 
-extern "C" void dsyevd_(const char* job, const char* triangle, const int* n, double* a, const int* lda,
-                        double* w, double* work, const int* lwork, int* iwork, const int* liwork, int* info);
-
 namespace hsi::sahic::published {
+
+/// Of OpenBLAS; another library has the threads that its own settings give it.
+inline void set_blas_threads(int threads) {
+    if (void* const set = dlsym(RTLD_DEFAULT, "openblas_set_num_threads"))
+        reinterpret_cast<void (*)(int)>(set)(threads);
+}
 
 class Lorsal {
   public:
@@ -31,7 +35,7 @@ class Lorsal {
           m_m(static_cast<int>(set.classes.size()) - 1), m_bands(set.features), m_scale(set.scale),
           m_label(detail::class_indices(set)),
           m_gamma(1 / (2 * options.delta * options.delta * detail::mean_square_distance(set))) {
-        openblas_set_num_threads(std::max(1, threads));
+        set_blas_threads(std::max(1, threads));
         for (const float v : set.values)
             m_anchor.push_back(static_cast<double>(v) / m_scale);
         m_kernel.resize(size(m_samples, m_samples));
@@ -43,7 +47,7 @@ class Lorsal {
     std::vector<float> probabilities(const test::Cube& cube) const {
         const int64_t pixels = cube.shape.pixels(), block = 256;
         std::vector<float> p(static_cast<size_t>((m_m + 1) * pixels));
-        openblas_set_num_threads(1);
+        set_blas_threads(1);
 #pragma omp parallel for num_threads(std::max(1, m_threads))
         for (int64_t first = 0; first < pixels; first += block) {
             const int count = static_cast<int>(std::min(block, pixels - first));
@@ -98,8 +102,8 @@ class Lorsal {
     void multiply(bool transposed, int rows, int columns, int inner, const double* a, int lda,
                   const double* b, int ldb, double* c, int ldc) const {
         if (m_threads > 0) {
-            cblas_dgemm(CblasColMajor, transposed ? CblasTrans : CblasNoTrans, CblasNoTrans, rows, columns,
-                        inner, 1.0, a, lda, b, ldb, 0.0, c, ldc);
+            blas::gemm(transposed ? blas::Op::transpose : blas::Op::none, blas::Op::none, rows, columns,
+                       inner, 1.0, a, lda, b, ldb, 0.0, c, ldc);
             return;
         }
         for (int j = 0; j < columns; ++j) {
@@ -162,9 +166,8 @@ class Lorsal {
         const int lwork = 1 + 6 * m_d + 2 * m_d * m_d, liwork = 3 + 5 * m_d;
         std::vector<double> work(static_cast<size_t>(lwork));
         std::vector<int> iwork(static_cast<size_t>(liwork));
-        int info = 0;
-        dsyevd_("V", "L", &m_d, vectors.data(), &m_d, values.data(), work.data(), &lwork, iwork.data(),
-                &liwork, &info);
+        const int info =
+            blas::eigen_lower(m_d, values.data(), work.data(), lwork, iwork.data(), liwork, vectors.data());
         if (info != 0) throw std::runtime_error("dsyevd: " + std::to_string(info));
     }
 

@@ -63,7 +63,7 @@ def test_real_scenes_equal_lapack(folder, nodata, tmp_path):
     assert np.allclose(model["eigenvalues"][:7], reference(data)[2][:7], rtol=1e-6)
 
 
-def test_made_scene_equals_lapack_whatever_the_tiles_and_threads(scene, tmp_path):
+def test_synthetic_scene_equals_lapack_whatever_the_tiles_and_threads(scene, tmp_path):
     succeed(pca(scene, tmp_path / "y.tif", "-nc", 7))
     whole = values(tmp_path / "y.tif")
     check_components(whole, values(scene), 4)  # the fifth and later ones are noise of nearly one variance

@@ -97,7 +97,7 @@ def test_reference_on_a_scene_solved_by_hand():
 # --- numbers ---------------------------------------------------------------------------------------------------------
 
 @pytest.mark.parametrize("bands", [2, 12, 67])
-def test_made_scene_for_every_window(tmp_path, bands):
+def test_synthetic_scene_for_every_window(tmp_path, bands):
     data = cube(41, 29, bands, seed=bands).astype(np.float32).astype(np.float64)
     source = write_scene(tmp_path / "in.img", data)
     want = reference(data, WINDOWS)
