@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <chrono>
 #include <deque>
+#include <memory>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 namespace hsi::parallel {
 namespace {
@@ -56,6 +59,15 @@ Ending unpacked_ending(const std::string& bytes) {
 template <class T>
 T unpacked(const std::string& bytes) {
     return ByteUnpacker(bytes).one<T>();
+}
+
+/// What the transport may still read when a run is given up: it stays until the process ends.
+template <class T>
+void keep_for_good(std::unique_ptr<T> left) {
+    static std::mutex mutex;
+    static auto& kept = *new std::vector<std::shared_ptr<void>>;
+    const std::lock_guard lock(mutex);
+    kept.push_back(std::move(left));
 }
 
 } // namespace
@@ -260,7 +272,7 @@ void Ranks::exchange(const std::string& what, const std::function<std::string(in
             }
         }
     } catch (...) {
-        (void)under_way.release();
+        keep_for_good(std::move(under_way));
         throw;
     }
 }
@@ -317,8 +329,8 @@ void Ranks::swap_borders(const std::string& what, std::string& before, std::stri
             in.get(*side.bytes);
         }
     } catch (...) {
-        (void)sides.release();
-        (void)under_way.release();
+        keep_for_good(std::move(sides));
+        keep_for_good(std::move(under_way));
         throw;
     }
 }

@@ -501,8 +501,8 @@ class JointSink final : public stream::SharedSink {
 };
 
 TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
-    auto planes = component_planes(70, 61, 2);
-    for (int64_t y = 18; y < 23; ++y) // a hole at a border, and across it
+    auto planes = component_planes(70, 121, 2);
+    for (int64_t y = 38; y < 44; ++y) // a hole at a border, and across it
         for (int64_t x = 30; x < 41; ++x)
             planes.at(0, y, x) = planes.at(1, y, x) = std::numeric_limits<float>::quiet_NaN();
     const MemorySource source(planes);
@@ -514,7 +514,7 @@ TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
     for (const auto& options : all) {
         const auto expected = profile_of(planes, options);
         for (const int size : {2, 3, 5, 7, 9}) {
-            MemorySink whole(70, 61, eadp::profile_bands(options, 2));
+            MemorySink whole(70, 121, eadp::profile_bands(options, 2));
             on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
                 const parallel::ThreadJob job(ranks);
                 eadp::ProfileRun run;
@@ -526,7 +526,7 @@ TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
                     return pass;
                 };
                 const auto backend = eadp::make_cpu_backend();
-                // The last strip has 30, 19, 9, 7 or 5 lines; fewer than 8 are too few.
+                // The last strip has 60, 39, 21, 13 or 9 lines; fewer than 16 are too few.
                 EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).joined, size < 7);
                 JointSink sink(whole);
                 eadp::make_profile(
