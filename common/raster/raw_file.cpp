@@ -76,8 +76,13 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
         raw.line_step <= 0 || raw.band_step <= 0 || ::stat(raw.path.c_str(), &info) != 0 ||
         !S_ISREG(info.st_mode))
         return std::nullopt;
-    for (int b = 1; b <= dataset.GetRasterCount(); ++b)
-        if (dataset.GetRasterBand(b)->GetRasterDataType() != raw.type) return std::nullopt;
+    for (int b = 1; b <= dataset.GetRasterCount(); ++b) {
+        GDALRasterBand* const band = dataset.GetRasterBand(b);
+        if (band->GetRasterDataType() != raw.type) return std::nullopt;
+        // A GeoTIFF of half-precision floats calls them Float32, and its layout, too.
+        const char* const bits = band->GetMetadataItem("NBITS", "IMAGE_STRUCTURE");
+        if (bits != nullptr && std::atoi(bits) != 8 * raw.sample_bytes) return std::nullopt;
+    }
     // A packed ENVI file is no raw one, whatever the layout says.
     const char* packed = dataset.GetMetadataItem("file_compression", "ENVI");
     if (packed != nullptr && std::atoi(packed) != 0) return std::nullopt;

@@ -201,6 +201,14 @@ const std::multimap<std::string, const char*>& extensions_beside() {
     return list;
 }
 
+/// What SQLite keeps beside a database that is open, or was when its program ended: it would be played back
+/// into the next file of that name.
+std::vector<std::string> database_logs(const std::string& driver, const std::string& path) {
+    for (const char* name : {"GPKG", "SQLite", "MBTiles", "Rasterlite"})
+        if (EQUAL(driver.c_str(), name)) return {path + "-wal", path + "-journal", path + "-shm"};
+    return {};
+}
+
 std::string with_extension(const std::string& path, const char* extension) {
     return CPLResetExtension(path.c_str(), extension);
 }
@@ -249,6 +257,8 @@ std::vector<std::string> side_file_names(const std::string& driver, const std::s
         names.push_back(EQUAL(list.FetchNameValueDef("SUFFIX", "REPLACE"), "ADD")
                             ? path + ".hdr"
                             : with_extension(path, "hdr"));
+    for (const auto& name : database_logs(driver, path))
+        names.push_back(name);
     if (EQUAL(driver.c_str(), "ROI_PAC")) names.push_back(path + ".rsc");
     if (EQUAL(driver.c_str(), "ISCE")) names.push_back(path + ".xml");
     if (EQUAL(driver.c_str(), "ERS"))
@@ -282,9 +292,15 @@ std::string other_owner_of_header(const std::string& header, const std::string& 
 }
 
 std::vector<std::string> old_side_files(const std::string& path) {
-    if (!there(path)) return {};
-    const GdalErrors quiet;
     std::vector<std::string> out;
+    if (!there(path)) { // its database may be gone, but not what would be played back into the next one
+        for (const char* extension : {"gpkg", "sqlite", "db", "mbtiles"})
+            if (EQUAL(CPLGetExtension(path.c_str()), extension))
+                for (const auto& name : database_logs("SQLite", path))
+                    if (there(name)) out.push_back(name);
+        return out;
+    }
+    const GdalErrors quiet;
     for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
         if (there(path + suffix)) out.push_back(path + suffix);
     const Dataset old = open(path);
@@ -292,6 +308,8 @@ std::vector<std::string> old_side_files(const std::string& path) {
     const std::string driver = old->GetDriver()->GetDescription();
     std::vector<std::string> names = side_file_names(driver, path, {});
     if (EQUAL(driver.c_str(), "ENVI")) names.push_back(path + ".hdr");
+    for (const auto& name : database_logs(driver, path)) // which no dataset lists
+        if (there(name)) out.push_back(name);
     for (const std::string& name : names) {
         if (std::find(out.begin(), out.end(), name) != out.end() || !there(name) || !lists(old, name))
             continue;

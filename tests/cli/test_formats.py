@@ -5,10 +5,13 @@ tests/raster/output_format_test.cpp."""
 
 import contextlib
 import itertools
+import json
+import pathlib
+import sqlite3
 
 import numpy as np
 import pytest
-from osgeo import gdal
+from osgeo import gdal, ogr
 
 from conftest import assert_untouched, cube, envi_header, first_error, open_band, read, run, spp, succeed, write_scene
 
@@ -274,3 +277,41 @@ def test_labels_and_maps_keep_their_zeros(scene, out):
     assert result.err == ""
     near = gdal.Open(str(out / "near.tif")).ReadAsArray()
     assert set(np.unique(near)) == {0, 1, 2, 3}
+
+
+def test_half_precision_floats_are_read_as_such(scene, out):
+    """GDAL calls them Float32, and the layout of the raw file, too, where a sample has two bytes."""
+    copy = out / "half.tif"
+    gdal.Translate(str(copy), str(scene), creationOptions=["NBITS=16", "INTERLEAVE=BAND"], outputType=gdal.GDT_Float32)
+    with open(copy, "ab") as file:
+        file.write(bytes(4 * copy.stat().st_size))  # as many bytes as a file of whole floats would have
+    succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-model", out / "half.json", copy, out / "half_pcs.tif"))
+    mean = json.loads((out / "half.json").read_text())["mean"]
+    values = gdal.Open(str(copy)).ReadAsArray().astype(np.float64)
+    valid = np.isfinite(values).all(axis=0) & (values != 0).any(axis=0)
+    assert np.allclose(mean, values[:, valid].mean(axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("extension", ["gpkg", "sqlite"])
+def test_logs_of_an_old_database_are_not_played_into_the_next(extension, scene, out):
+    """SQLite does so with what a program that ended, or has the old file open, has left beside it."""
+    dst = out / f"points.{extension}"
+    command = ["gdal_hsi_atdca", "-q", "-device", "cpu", "-t", 3]
+    succeed(run(*command, scene, dst))
+    with contextlib.closing(sqlite3.connect(dst, isolation_level=None)) as database:
+        database.execute("PRAGMA journal_mode=WAL")
+        database.execute("CREATE TABLE note (text)")
+        for _ in range(300):
+            database.execute("INSERT INTO note VALUES (?)", ("x" * 200,))
+        database.execute("BEGIN")
+        database.execute("SELECT COUNT(*) FROM note").fetchall()
+        assert pathlib.Path(f"{dst}-wal").stat().st_size > 0
+        succeed(run(*command, "-overwrite", scene, dst))
+        assert ogr.Open(str(dst)).GetLayer(0).GetFeatureCount() == 3
+    dst.unlink()
+    log = pathlib.Path(f"{dst}-wal")
+    log.write_bytes(b"of a program that ended")
+    result = run(*command, scene, dst)
+    assert result.code == 1 and f"{dst.name}-wal" in first_error(result) and log.exists() and not dst.exists()
+    succeed(run(*command, "-overwrite", scene, dst))
+    assert ogr.Open(str(dst)).GetLayer(0).GetFeatureCount() == 3 and not log.exists()
