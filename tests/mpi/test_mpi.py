@@ -445,9 +445,13 @@ def test_another_version(large, tmp_path):
     assert contents(folder) == before
 
 
-def test_strips_that_swap_their_borders(large, tmp_path):
-    """EADP's diffusion, in as many strips as ranks."""
-    folder = workloads.copy_of(large, tmp_path / "f")
+def test_strips_that_swap_their_borders(tmp_path):
+    """EADP's diffusion, in as many strips as ranks; a strip has at least the sixteen lines that are swapped."""
+    folder = tmp_path / "f"
+    folder.mkdir()
+    values = workloads.cube(140, 57, 6).astype(np.float32)
+    spoil(values)
+    workloads.write_scene(folder / "s.img", values)
     for evolution in ("independent", "cascade"):
         command = [BIN / "gdal_hsi_eadp", "-device", "cpu", "-threads", "2", "-nc", "2", "-times", "5,30", "-evolution",
                    evolution, "-report", "run.json", "-overwrite"]
