@@ -148,8 +148,12 @@ raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectr
     return library;
 }
 
-raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
-                            const std::string& path) {
+raster::PointLayer layer_of(tool::Run& run, const std::vector<atdca::Target>& targets,
+                            const raster::RasterSource& source, const std::string& path) {
+    if (const auto means = raster::unread_georeference(source); !means.empty())
+        run.warn(source.path() + " is placed by " + means +
+                 ", which points do not follow: theirs are its pixels "
+                 "(gdalwarp puts the scene onto a grid)");
     std::vector<std::pair<int64_t, int64_t>> pixels;
     for (const auto& t : targets)
         pixels.emplace_back(t.line, t.sample);

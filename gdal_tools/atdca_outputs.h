@@ -64,8 +64,8 @@ raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectr
                                    const raster::RasterSource& cube, const char* what = "Target");
 
 /// One point a target, with rank, line, sample, score, longitude and latitude.
-raster::PointLayer layer_of(const std::vector<atdca::Target>& targets, const raster::RasterSource& source,
-                            const std::string& path);
+raster::PointLayer layer_of(tool::Run& run, const std::vector<atdca::Target>& targets,
+                            const raster::RasterSource& source, const std::string& path);
 
 /// The cube that src was made from, of the same size; null when `path` is empty.
 std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,

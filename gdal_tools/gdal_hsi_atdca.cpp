@@ -81,7 +81,7 @@ void run_atdca(tool::Run& run, Settings s) {
 
     if (further) tools::classify_pixels(run, computing, s, source->shape(), spectra, cube);
     if (!s.spectra.empty()) raster::write_spectral_library(spectra_output, library, s.targets.history);
-    raster::write_points(s.targets, tools::layer_of(targets, *source, s.targets.path));
+    raster::write_points(s.targets, tools::layer_of(run, targets, *source, s.targets.path));
 
     tools::tell_cost(run, found, options.targets, !options.keep_scene);
     tools::tell_targets(run, targets);

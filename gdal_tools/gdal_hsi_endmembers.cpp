@@ -116,7 +116,7 @@ void run_endmembers(tool::Run& run, Settings s) {
         raster::write_spectral_library(
             spectra_output, tools::library_of(spectra, targets, *cube, "Endmember"), s.members.history);
     }
-    raster::write_points(s.members, tools::layer_of(targets, *scene.raster(), s.members.path));
+    raster::write_points(s.members, tools::layer_of(run, targets, *scene.raster(), s.members.path));
     tools::tell_targets(run, targets);
 }
 

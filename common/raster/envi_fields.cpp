@@ -4,6 +4,7 @@
 
 #include "raster/envi_header.h"
 #include "raster/metadata_items.h"
+#include "raster/spectral_metadata.h"
 #include "raster/spectral_texts.h"
 
 #include <cpl_string.h>
@@ -73,20 +74,6 @@ std::string gapless_list(std::vector<std::string> texts) {
     return envi_list_text(texts);
 }
 
-/// The name that a header gave a band: GDAL's ENVI driver appends the wavelength to it, or makes a name of
-/// that alone. Empty for the latter.
-std::string plain_name(const BandMetadata& band) {
-    if (band.wavelength.empty()) return band.description;
-    for (const std::string& tail : {band.wavelength + " " + band.wavelength_units, band.wavelength}) {
-        if (band.description == tail) return {};
-        const std::string suffix = " (" + tail + ")";
-        if (band.description.size() > suffix.size() &&
-            band.description.compare(band.description.size() - suffix.size(), suffix.size(), suffix) == 0)
-            return band.description.substr(0, band.description.size() - suffix.size());
-    }
-    return band.description;
-}
-
 } // namespace
 
 bool scene_list(const std::string& key) {
@@ -111,6 +98,7 @@ EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands) {
     for (const EnviField& field : scene.envi.fields()) {
         const std::string key = envi_key(field.key);
         if (storage_field(key) || (!same_bands && band_field(key))) continue;
+        if (band_field(key) && !scene_list(key) && is_wrong_band_list(scene, field.key)) continue;
         if (key == "x start" || key == "y start") {
             const auto shift = static_cast<double>(key[0] == 'x' ? scene.window.x : scene.window.y);
             out.set(field.key, number_text(CPLAtof(field.value.c_str()) + shift));
@@ -167,9 +155,8 @@ std::string finish_envi_header(const std::string& written, const SceneMetadata& 
         std::vector<std::string> names;
         bool any = false;
         for (size_t k = 0; k < scene.bands.size(); ++k) {
-            std::string name = plain_name(scene.bands[k]);
+            const std::string name = envi_name(plain_band_name(scene.bands[k]));
             any |= !name.empty();
-            std::replace(name.begin(), name.end(), ',', ' '); // the list's separator
             names.push_back(name.empty() ? "Band " + std::to_string(k + 1) : name);
         }
         if (any)

@@ -41,6 +41,12 @@ bool is_envi_list(std::string_view value) {
     return value.size() >= 2 && value.front() == '{' && value.back() == '}';
 }
 
+std::string envi_name(std::string name) {
+    for (char& c : name)
+        if (c == ',' || c == '{' || c == '}') c = ' ';
+    return name;
+}
+
 std::vector<std::string> envi_list(std::string_view value) {
     std::vector<std::string> out;
     value = trim(value);

@@ -34,6 +34,8 @@ class EnviHeader {
 std::string envi_key(std::string_view key);
 
 bool is_envi_list(std::string_view value); ///< in braces
+/// A name as an element of a list, where commas and braces cannot stand: they become blanks.
+std::string envi_name(std::string name);
 /// The trimmed elements of "{a, b, c}"; empty for other values.
 std::vector<std::string> envi_list(std::string_view value);
 std::string envi_list_text(const std::vector<std::string>& elements);

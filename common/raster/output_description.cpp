@@ -136,10 +136,11 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
         dataset.SetMetadataItem("HSI_HISTORY", all.c_str());
     }
     GDALRasterBand* first = dataset.GetRasterBand(1);
+    const bool envi = is(dataset.GetDriver(), "ENVI");
     if (!spec.categories.empty()) {
         CPLStringList names;
         for (const std::string& name : spec.categories)
-            names.AddString(name.c_str());
+            names.AddString((envi ? envi_name(name) : name).c_str());
         first->SetCategoryNames(names.List());
     }
     if (!spec.colours.empty()) {

@@ -10,6 +10,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/locations.h"
 #include "raster/product.h"
+#include "raster/source_checks.h"
 #include "raster/source_impl.h"
 
 #include <cpl_string.h>
@@ -73,7 +74,15 @@ void choose_bands(SourceState& s) {
     }
     for (const BandMetadata& b : s.scene.bands) {
         // An alpha band says where the others are valid; it is no part of the spectrum.
-        if (count > 1 && b.interpretation == GCI_AlphaBand) continue;
+        if (count > 1 && b.interpretation == GCI_AlphaBand) {
+            // GDAL gives any four bands of bytes these meanings when nobody says otherwise.
+            if (count == 4)
+                s.notes.push_back(
+                    "band " + std::to_string(b.file_band) + " of " + s.name() +
+                    " is called alpha: it tells where the others are valid and is no band of the "
+                    "scene (-b 1-4 takes it for one)");
+            continue;
+        }
         if (s.options.use_bbl && b.bad())
             s.bad.push_back(b.file_band);
         else
@@ -103,35 +112,6 @@ void exclude_bands(SourceState& s) {
     if (s.bands.empty()) throw Error("-exclude-range leaves no band of " + s.name());
 }
 
-/// GDAL takes a missing data type for Byte, a missing interleave for BSQ and a missing byte order for this
-/// machine's: a header that was cut short would give numbers, and wrong ones.
-void check_envi_header(const SourceState& s) {
-    const EnviHeader& header = s.scene.envi;
-    if (s.scene.driver != "ENVI" || header.fields().empty()) return;
-    const bool several = s.scene.file_bands > 1,
-               wide = GDALGetDataTypeSizeBytes(s.scene.bands.front().type) > 1;
-    std::string missing;
-    for (const auto& [key, needed] : {std::pair{"samples", true},
-                                      {"lines", true},
-                                      {"bands", true},
-                                      {"data type", true},
-                                      {"interleave", several},
-                                      {"byte order", wide}}) {
-        if (needed && header.find(key) == nullptr)
-            missing += (missing.empty() ? "'" : ", '") + std::string(key) + "'";
-    }
-    const std::string advice = "The header was cut short, or written by hand: complete it.";
-    if (const std::string* word = header.find("interleave");
-        several && word != nullptr && !equal_names(*word, "bsq") && !equal_names(*word, "bil") &&
-        !equal_names(*word, "bip"))
-        throw Error("the ENVI header of " + s.name() + " has interleave = " + *word + ", which is none",
-                    "Write bsq, bil or bip.");
-    if (!missing.empty()) throw Error("the ENVI header of " + s.name() + " does not tell " + missing, advice);
-    for (const EnviField& field : header.fields())
-        if (field.value.rfind('{', 0) == 0 && field.value.find('}') == std::string::npos)
-            throw Error("the ENVI header of " + s.name() + " ends within '" + field.key + "'", advice);
-}
-
 void keep_bands(SourceState& s) {
     std::vector<BandMetadata> kept;
     for (const int b : s.bands)
@@ -149,29 +129,20 @@ void choose_window(SourceState& s) {
     s.scene.window = w;
 }
 
-/// Values must be real numbers of a type that readers take; s.type becomes one that holds them all.
-void check_types(SourceState& s) {
-    for (const BandMetadata& b : s.scene.bands) {
-        if (GDALDataTypeIsComplex(b.type))
-            throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " is complex (" +
-                            GDALGetDataTypeName(b.type) + "); real values are needed",
-                        "gdal_translate -ot Float32 keeps the real part.");
-        if (!convertible(b.type))
-            throw Error("band " + std::to_string(b.file_band) + " of " + s.name() + " has the type " +
-                        GDALGetDataTypeName(b.type) + ", which is not supported");
-        s.type = s.type == GDT_Unknown ? b.type : GDALDataTypeUnion(s.type, b.type);
-    }
-}
-
 void find_mask(SourceState& s, GDALDataset& dataset) {
     bool same = true;
     int first = 0;
+    // Named with -b, it is a band like any other and no mask.
+    const bool alpha_is_a_band =
+        std::any_of(s.scene.bands.begin(), s.scene.bands.end(),
+                    [](const BandMetadata& b) { return b.interpretation == GCI_AlphaBand; });
     for (size_t k = 0; k < s.bands.size(); ++k) {
         const int flags = dataset.GetRasterBand(s.bands[k])->GetMaskFlags();
         // Nodata values of single bands are compared by the readers; a tuple of them for all bands is a mask.
         int kind = flags & (GMF_ALL_VALID | GMF_PER_DATASET | GMF_ALPHA | GMF_NODATA);
+        if ((kind & GMF_ALPHA) && alpha_is_a_band) kind = GMF_ALL_VALID;
         const bool nodata_alone = kind == GMF_NODATA, overridden = (kind & GMF_NODATA) && s.options.nodata;
-        if ((flags & GMF_ALL_VALID) || nodata_alone || overridden)
+        if ((kind & GMF_ALL_VALID) || nodata_alone || overridden)
             kind = 0;
         else
             kind = (flags & GMF_PER_DATASET) ? 2 : 1;
@@ -204,22 +175,13 @@ void choose_scene(SourceState& s, SceneMetadata scene) {
         throw Error(s.name() + " has no pixels: its size is " + size_text(s.file_samples, s.file_lines));
 }
 
-void choose_parts(SourceState& s) {
+void choose_parts(SourceState& s, GDALDataset* dataset) {
     choose_window(s);
     choose_bands(s);
     exclude_bands(s);
     keep_bands(s);
-    check_types(s);
+    check_types(s, dataset);
     match_nodata(s);
-}
-
-/// Outputs name their product's arrays of longitude and latitude, and points are placed by these.
-void note_lost_locations(SourceState& s) {
-    VSIStatBufL info;
-    const std::string product = product_of_locations(s.scene);
-    if (!product.empty() && VSIStatExL(product.c_str(), &info, VSI_STAT_EXISTS_FLAG) != 0)
-        s.notes.push_back(s.name() + " was made from '" + product +
-                          "', which is not there: its pixels have no longitude and latitude");
 }
 
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
@@ -343,7 +305,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     if (s->product && !s->product->parts.empty()) {
         s->in_arrays = true;
         choose_scene(*s, scene_of(*s->product));
-        choose_parts(*s);
+        choose_parts(*s, nullptr);
         choose_arrays(*s);
         return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
     }
@@ -355,7 +317,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     check_envi_header(*s);
     check_axes(*dataset, s->name());
     note_lost_locations(*s);
-    choose_parts(*s);
+    choose_parts(*s, dataset.get());
     find_mask(*s, *dataset);
     choose_access(*s, *dataset);
     s->pool = std::make_shared<DatasetPool>(s->options);
@@ -522,10 +484,9 @@ std::vector<std::string> RasterSource::notes() const {
     std::vector<std::string> out = m->notes;
     for (const char* key : {"wavelength", "fwhm", "bbl", "data gain values", "data offset values",
                             "data reflectance gain values", "data reflectance offset values"}) {
-        const std::string* const text = m->scene.envi.find(key);
-        const size_t count = text ? envi_list(*text).size() : 0;
-        if (count == 0 || count == static_cast<size_t>(m->scene.file_bands)) continue;
-        out.push_back(m->name() + ": the list '" + key + "' has " + std::to_string(count) + " values for " +
+        if (!is_wrong_band_list(m->scene, key)) continue;
+        out.push_back(m->name() + ": the list '" + key + "' has " +
+                      std::to_string(envi_list(*m->scene.envi.find(key)).size()) + " values for " +
                       std::to_string(m->scene.file_bands) + " bands, and is left out");
     }
     return out;

@@ -2,6 +2,7 @@
 #include "raster/run_files.h"
 
 #include "core/error.h"
+#include "raster/side_files.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -281,6 +282,12 @@ void RunFiles::commit(const CancelFlag* cancel) {
     }
     for (const auto& file : pending)
         file->conclude();
+    for (const auto& file : pending) {
+        const auto own = file->targets();
+        for (const std::string& other : foreign_side_files(file->destination(), own))
+            warn("'" + other + "' is no part of '" + file->destination() +
+                 "', but GDAL reads both together: delete it, or choose another name");
+    }
 }
 
 } // namespace hsi::raster

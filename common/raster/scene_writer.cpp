@@ -68,7 +68,9 @@ void write_band(const BandMetadata& from, const SpectralTexts& spectra, size_t i
     if (from.offset) to.SetOffset(*from.offset);
     if (!from.unit.empty()) to.SetUnitType(from.unit.c_str());
     if (!from.categories.empty()) {
-        CPLStringList names = to_csl(from.categories);
+        CPLStringList names;
+        for (const std::string& name : from.categories)
+            names.AddString((envi ? envi_name(name) : name).c_str());
         to.SetCategoryNames(names.List());
     }
     if (from.colours) to.SetColorTable(const_cast<GDALColorTable*>(from.colours.get()));

@@ -4,6 +4,7 @@
 #include "core/file_path.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/metadata_items.h"
 #include "raster/product.h"
 
 #include <cpl_conv.h>
@@ -191,6 +192,9 @@ const std::multimap<std::string, const char*>& extensions_beside() {
                                                               {"ESRI Shapefile", "prj"},
                                                               {"ESRI Shapefile", "cpg"},
                                                               {"ESRI Shapefile", "qix"},
+                                                              {"ESRI Shapefile", "sbn"},
+                                                              {"ESRI Shapefile", "sbx"},
+                                                              {"ESRI Shapefile", "qpj"},
                                                               {"MapInfo File", "dat"},
                                                               {"MapInfo File", "map"},
                                                               {"MapInfo File", "id"},
@@ -289,6 +293,31 @@ std::string other_owner_of_header(const std::string& header, const std::string& 
         if (dataset && lists(dataset, header) && holds_its_pixels(dataset, at->path())) return file;
     }
     return {};
+}
+
+std::vector<std::string> foreign_side_files(const std::string& path, const std::vector<std::string>& own) {
+    std::vector<std::string> names;
+    if (!is_local(path)) return names;
+    const std::string extension = CPLGetExtension(path.c_str());
+    std::vector<std::string> extensions{"wld", "tab", "imd", "rpb", "pvl"};
+    if (extension.size() > 1)
+        extensions.insert(extensions.end(),
+                          {extension + "w", std::string{extension.front(), extension.back(), 'w'}});
+    for (const std::string& each : extensions)
+        for (const std::string& spelling : {lower(each), upper(each)})
+            names.push_back(with_extension(path, spelling.c_str()));
+    const std::string stem = path.substr(0, path.size() - (extension.empty() ? 0 : extension.size() + 1));
+    for (const char* const end : {"_rpc.txt", "_RPC.TXT"})
+        names.push_back(stem + end);
+    std::erase_if(names, [&](const std::string& name) {
+        return !there(name) || std::any_of(own.begin(), own.end(),
+                                           [&](const std::string& mine) { return same_file(mine, name); });
+    });
+    if (names.empty()) return names;
+    const GdalErrors quiet;
+    const Dataset dataset = open(path, GDAL_OF_RASTER);
+    std::erase_if(names, [&](const std::string& name) { return !dataset || !lists(dataset, name); });
+    return names;
 }
 
 std::vector<std::string> old_side_files(const std::string& path) {

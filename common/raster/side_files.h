@@ -24,6 +24,10 @@ std::vector<std::string> side_file_names(const std::string& driver, const std::s
 /// that are there and that no other dataset uses. Never anything that it merely refers to, as a VRT does.
 std::vector<std::string> old_side_files(const std::string& path);
 
+/// Files beside the complete output `path` that are none of its `own`, and that GDAL reads with it all the
+/// same: a world file that another program has left gives a scene without georeference a place.
+std::vector<std::string> foreign_side_files(const std::string& path, const std::vector<std::string>& own);
+
 /// A dataset beside `path` that is read with the ENVI header `header`; empty when there is none.
 std::string other_owner_of_header(const std::string& header, const std::string& path);
 

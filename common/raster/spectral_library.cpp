@@ -36,6 +36,14 @@ std::string header_of(const std::string& path) { return CPLResetExtension(path.c
 
 constexpr const char* library_type = "ENVI Spectral Library"; ///< of the field "file type"
 
+/// True when the name itself says that the file is no ENVI library.
+bool has_own_extension(const std::string& path) {
+    const std::string extension = CPLGetExtension(path.c_str());
+    const auto others = {"txt", "asc", "tsv", "json", "geojson", "gpkg", "spectrum"};
+    return std::any_of(others.begin(), others.end(),
+                       [&](const char* other) { return EQUAL(extension.c_str(), other); });
+}
+
 bool is_library_header(const std::string& header) {
     const EnviHeader fields = EnviHeader::parse(library_text(header));
     const std::string* type = fields.find("file type");
@@ -86,6 +94,8 @@ SpectralLibrary read_envi(const std::string& path) {
     const auto count = static_cast<size_t>(header_number(header, "lines", 0, path));
     if (bands == 0 || count == 0 || header_number(header, "bands", 1, path) != 1)
         refuse_library(path, "its header does not describe a spectral library");
+    if (const int order = header_number(header, "byte order", 0, path); order > 1)
+        refuse_library(path, "its header has byte order = " + std::to_string(order) + ", which is none");
     const int type = header_number(header, "data type", 0, path);
     const bool swap = header_number(header, "byte order", 0, path) != 0;
     size_t width = 0;
@@ -159,9 +169,11 @@ SpectralLibrary read_envi(const std::string& path) {
 
 SpectralLibrary read_some(const std::string& path) {
     if (is_csv(path)) return read_library_table(path, library_text(path));
-    for (const std::string& header : {header_of(path), path + ".hdr"})
-        if (exists(header) && header != path) return read_envi(path);
-    if (EQUAL(CPLGetExtension(path.c_str()), "sli")) return read_envi(path); // says what is missing
+    if (EQUAL(CPLGetExtension(path.c_str()), "sli")) return read_envi(path); // or says what is missing
+    // The header of crops.sli says nothing of a crops.geojson beside it.
+    if (!has_own_extension(path))
+        for (const std::string& header : {header_of(path), path + ".hdr"})
+            if (exists(header) && header != path) return read_envi(path);
     const std::string text = library_text(path);
     if (is_usgs_text(text)) return read_usgs_text(path, text);
     if (is_ecostress_text(text)) return read_ecostress_text(path, text);
@@ -176,13 +188,7 @@ std::string number(double v) {
     return text;
 }
 
-/// Names in ENVI's lists may hold neither commas nor braces; in CSV they are quoted.
-std::string envi_name(std::string name) {
-    for (char& c : name)
-        if (c == ',' || c == '{' || c == '}') c = ' ';
-    return name;
-}
-
+/// With quotes where it needs them.
 std::string csv_name(std::string name) {
     for (char& c : name)
         if (c == '\n' || c == '\r') c = ' ';

@@ -66,6 +66,37 @@ void read_band_lists(const BandLists& lists, int file_bands, BandMetadata& b) {
     if (EQUAL(b.wavelength_units.c_str(), "unknown")) b.wavelength_units.clear();
 }
 
+void drop_item(MetadataDomains& domains, const char* domain, const char* key) {
+    const auto at = domains.find(domain);
+    if (at == domains.end()) return;
+    std::erase_if(at->second, [&](const std::string& item) { return EQUAL(item_key(item).c_str(), key); });
+    if (at->second.empty()) domains.erase(at);
+}
+
+/// GDAL's ENVI driver deals the elements of a header's list to the bands in turn even where the list has
+/// another length, and then no element can be trusted to be its band's. Other drivers' items are their own.
+void drop_items_of_wrong_lists(SceneMetadata& scene) {
+    if (scene.driver != "ENVI") return;
+    const auto wrong = [&](const char* key) { return is_wrong_band_list(scene, key); };
+    const bool wavelength = wrong("wavelength"), fwhm = wrong("fwhm"), bbl = wrong("bbl");
+    for (BandMetadata& b : scene.bands) {
+        if (wavelength) {
+            // The driver's names of bands end in the wavelength, or are nothing else.
+            b.wavelength = value_of(b.domains, "", "wavelength");
+            b.wavelength_units = value_of(b.domains, "", "wavelength_units");
+            b.description = plain_band_name(b);
+            drop_item(b.domains, "", "wavelength");
+            drop_item(b.domains, "", "wavelength_units");
+            drop_item(b.domains, "IMAGERY", "CENTRAL_WAVELENGTH_UM");
+        }
+        if (fwhm) {
+            drop_item(b.domains, "", "fwhm");
+            drop_item(b.domains, "IMAGERY", "FWHM_UM");
+        }
+        if (bbl) drop_item(b.domains, "", "bbl");
+    }
+}
+
 /// The domain IMAGERY, for what no item and no list tells.
 void read_imagery(BandMetadata& b) {
     if (b.wavelength.empty()) {
@@ -90,6 +121,24 @@ void read_netcdf_dimension(const MetadataDomains& of_dataset, BandMetadata& b) {
 }
 
 } // namespace
+
+bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key) {
+    const std::string* const text = scene.envi.find(key);
+    const size_t count = text ? envi_list(*text).size() : 0;
+    return count != 0 && count != static_cast<size_t>(scene.file_bands);
+}
+
+std::string plain_band_name(const BandMetadata& band) {
+    if (band.wavelength.empty()) return band.description;
+    for (const std::string& tail : {band.wavelength + " " + band.wavelength_units, band.wavelength}) {
+        if (band.description == tail) return {};
+        const std::string suffix = " (" + tail + ")";
+        if (band.description.size() > suffix.size() &&
+            band.description.compare(band.description.size() - suffix.size(), suffix.size(), suffix) == 0)
+            return band.description.substr(0, band.description.size() - suffix.size());
+    }
+    return band.description;
+}
 
 bool in_micrometres(const std::string& units) {
     const std::string u = lower(units);
@@ -116,6 +165,7 @@ double to_nanometres(double value, const std::string& units, double guess) {
 }
 
 void read_spectral(SceneMetadata& scene) {
+    drop_items_of_wrong_lists(scene);
     const BandLists lists = band_lists(scene);
     double largest = 0;
     for (BandMetadata& b : scene.bands) {

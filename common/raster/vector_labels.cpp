@@ -70,7 +70,7 @@ class VectorLabels final : public LabelSource {
             throw Error("'" + m_path + "' is a vector file and has no pixels of its own",
                         "Name the raster whose pixels are meant (-like).");
         if (!grid->geotransform)
-            throw Error(m_grid.owner + " has no georeference: the features of '" + m_path +
+            throw Error(grid->owner + " has no georeference: the features of '" + m_path +
                             "' cannot be placed on it",
                         "Georeference it (gdal_translate -a_srs -a_ullr), or give labels as a raster.");
         m_grid = *grid;

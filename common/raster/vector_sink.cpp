@@ -7,6 +7,7 @@
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 #include "raster/locations.h"
+#include "raster/metadata_items.h"
 #include "raster/product.h"
 #include "raster/run_files.h"
 #include "raster/side_files.h"
@@ -288,6 +289,15 @@ std::string srs_of_places(const RasterSource& source) {
     std::string text = wkt ? wkt : "";
     CPLFree(wkt);
     return text;
+}
+
+std::string unread_georeference(const RasterSource& source) {
+    // Of a product that is not at hand opening has told already.
+    if (source.located() || !product_of_locations(source.metadata()).empty()) return {};
+    const SceneMetadata& scene = source.metadata();
+    if (!scene.gcps.empty()) return "ground control points";
+    if (!value_of(scene.domains, "GEOLOCATION", "X_DATASET").empty()) return "arrays (GEOLOCATION)";
+    return scene.domains.count("RPC") > 0 ? "rational polynomials (RPC)" : "";
 }
 
 std::vector<PixelPlace> places_of_pixels(const RasterSource& source,

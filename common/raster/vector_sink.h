@@ -67,6 +67,10 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource& source,
 /// The SRS of x and y of these places, as WKT; empty: none.
 std::string srs_of_places(const RasterSource& source);
 
+/// "ground control points": what places the scene, but none of its points. Empty for a scene that has a place
+/// for each pixel, or none at all.
+std::string unread_georeference(const RasterSource& source);
+
 /// "targets" for "/tmp/targets.gpkg": the usual name of a file's only layer.
 std::string layer_name(const std::string& path);
 

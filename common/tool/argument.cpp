@@ -22,9 +22,7 @@ void check_limits(const Argument& argument, double value, const std::string& tex
     const bool low = argument.minimum &&
                      (argument.above_minimum ? !(value > *argument.minimum) : !(value >= *argument.minimum));
     const bool high = argument.maximum && !(value <= *argument.maximum);
-    // What has limits is a quantity, and infinity is none.
-    if (low || high || ((argument.minimum || argument.maximum) && !std::isfinite(value)))
-        refuse(argument, text);
+    if (low || high || !std::isfinite(value)) refuse(argument, text);
 }
 
 } // namespace

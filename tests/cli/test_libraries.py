@@ -165,6 +165,17 @@ def test_ecostress(scene, spectra, tmp_path, falling):
     assert np.allclose(angles(scene, library, tmp_path / "b.tif"), want, atol=1e-4, equal_nan=True)
 
 
+def test_header_of_another_file_of_the_same_stem(scene, spectra, tmp_path):
+    """crops.hdr belongs to crops.sli: a crops.geojson beside it is none of its floats."""
+    want = angles(scene, write_sli(tmp_path / "one.sli", spectra[:1], names=NAMES[:1]), tmp_path / "a.tif")
+    write_sli(tmp_path / "crops.sli", spectra[1:2], names=NAMES[1:2])
+    profiles(tmp_path / "crops.geojson", spectra[:1], "GeoJSON")
+    rows = [f"{w}\t{v}" for w, v in zip(NM, spectra[0])]
+    (tmp_path / "crops.txt").write_text("Wavelength (nm)\tmeadow\n" + "\n".join(rows) + "\n")
+    for name in ("crops.geojson", "crops.txt"):
+        assert np.allclose(angles(scene, tmp_path / name, tmp_path / f"{name}.tif"), want, atol=1e-4, equal_nan=True)
+
+
 def test_wrong_lengths_in_a_header_are_told(scene, spectra, tmp_path):
     library = write_sli(tmp_path / "wrong.sli", spectra, wavelengths=NM[:-1], names=NAMES[:2])
     result = succeed(run("gdal_hsi_unmix", scene, library, tmp_path / "o.tif"))

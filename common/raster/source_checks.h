@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// What a file says of itself is not always what GDAL makes of it: checks of a scene that has just been
+// opened.
+#pragma once
+
+#include "raster/source_impl.h"
+
+namespace hsi::raster {
+
+/// GDAL takes a missing data type for Byte, a missing interleave for BSQ and a missing byte order for this
+/// machine's: a header that was cut short would give numbers, and wrong ones.
+/// A "data ignore value" that is no number is left out, with a note. \throws Error naming the field.
+void check_envi_header(SourceState& s);
+
+/// Values must be real numbers of a type that readers take; s.type becomes one that holds them all.
+/// `dataset` is null where the scene is not read by GDAL's bands. \throws Error naming the band.
+void check_types(SourceState& s, GDALDataset* dataset);
+
+/// Outputs name their product's arrays of longitude and latitude, and points are placed by these.
+void note_lost_locations(SourceState& s);
+
+} // namespace hsi::raster

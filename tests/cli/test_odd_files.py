@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: MIT
+"""Files as people have them: what GDAL makes of a file is not always what the file says, and then a tool either keeps to
+the file, with a word of it, or refuses; no wrong number comes out of it without one."""
+
+import pathlib
+
+import numpy as np
+import pytest
+from osgeo import gdal, osr
+
+from conftest import assert_untouched, cube, envi_header, first_error, open_band, read, run, succeed, write_scene
+
+NOWHERE = {"geotransform": None, "epsg": None}
+NM = [400.0 + 50 * k for k in range(12)]
+
+
+def rewrite(scene, **fields):
+    """Sets fields of the ENVI header; names have underscores for blanks."""
+    header = pathlib.Path(scene).with_suffix(".hdr")
+    names = {key.replace("_", " "): value for key, value in fields.items()}
+    lines = [line for line in header.read_text().splitlines() if line.split("=")[0].strip() not in names]
+    header.write_text("\n".join(lines + [f"{key} = {value}" for key, value in names.items()]) + "\n")
+
+
+def test_wavelengths_of_a_wrong_list_are_nowhere(tmp_path, out):
+    """GDAL's ENVI driver deals a list that is too short or too long to the bands in turn."""
+    scene = write_scene(tmp_path / "s.img", cube(), wavelengths=NM)
+    rewrite(scene, wavelength="{" + ", ".join(str(w) for w in NM[:11]) + "}")
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", "-b", "400-700nm", scene, out / "o.tif")
+    assert result.code == 1 and "has no wavelengths" in first_error(result), result.err
+    for name, options in (("o.tif", []), ("o.img", ["-of", "ENVI"]), ("eleven.img", ["-of", "ENVI", "-b", "1-11"])):
+        succeed(run("gdal_hsi_spp", "-q", scene, out / name, *options))
+        dataset = gdal.Open(str(out / name))
+        for b in range(dataset.RasterCount):
+            band = dataset.GetRasterBand(b + 1)
+            assert band.GetMetadataItem("wavelength") is None
+            assert band.GetMetadataItem("CENTRAL_WAVELENGTH_UM", "IMAGERY") is None
+            assert "400" not in band.GetDescription() and "nm" not in band.GetDescription().lower()
+    assert "wavelength" not in envi_header(out / "eleven.img")
+
+
+@pytest.mark.parametrize("value", ["none", "", "0 or 1"])
+def test_nodata_that_is_no_number(tmp_path, out, value):
+    """It would be taken for 0, and every pixel with a 0 for one without data."""
+    data = cube()
+    data[:, 3, 4] = 0
+    plain = write_scene(tmp_path / "plain.img", data)
+    odd = write_scene(tmp_path / "odd.img", data)
+    rewrite(odd, data_ignore_value=value)
+    succeed(run("gdal_hsi_spp", plain, out / "plain.tif"))
+    result = succeed(run("gdal_hsi_spp", odd, out / "odd.tif"))
+    assert f"data ignore value = {value} is no number, and is left out" in result.err
+    assert np.array_equal(read(out / "plain.tif"), read(out / "odd.tif"), equal_nan=True)
+
+
+@pytest.mark.parametrize("order", ["2", "-1", "little"])
+def test_byte_order_that_is_none(tmp_path, out, order):
+    scene = write_scene(tmp_path / "s.img", cube())
+    rewrite(scene, byte_order=order)
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", scene, out / "o.tif")
+    assert result.code == 1 and f"byte order = {order}, which is none" in first_error(result), result.err
+
+
+@pytest.mark.skipif(int(gdal.VersionInfo()) >= 3070000, reason="this GDAL has a type for signed bytes")
+def test_signed_bytes(tmp_path, out):
+    scene = tmp_path / "signed.tif"
+    dataset = gdal.GetDriverByName("GTiff").Create(str(scene), 9, 8, 5, gdal.GDT_Byte, ["PIXELTYPE=SIGNEDBYTE"])
+    dataset.WriteRaster(0, 0, 9, 8, np.random.default_rng(1).integers(-100, 100, (5, 8, 9)).astype("i1").tobytes())
+    dataset = None
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", scene, out / "o.tif")
+    assert result.code == 1 and "has signed bytes" in first_error(result), result.err
+
+
+def four_bytes(path, seed=2):
+    """GDAL gives four bands of bytes the meanings red, green, blue and alpha when nobody says otherwise."""
+    data = np.random.default_rng(seed).integers(1, 255, (4, 8, 9)).astype("u1")
+    data[3, 2, 3] = 0
+    dataset = gdal.GetDriverByName("GTiff").Create(str(path), 9, 8, 4, gdal.GDT_Byte)
+    dataset.WriteRaster(0, 0, 9, 8, data.tobytes())
+    dataset = None
+    return data
+
+
+def test_four_bands_of_bytes(tmp_path, out):
+    four_bytes(tmp_path / "s.tif")
+    result = succeed(run("gdal_hsi_spp", tmp_path / "s.tif", out / "three.tif"))
+    assert "band 4" in result.err and "is called alpha" in result.err and "-b 1-4" in result.err
+    three = read(out / "three.tif")
+    assert len(three) == 3 and np.isnan(three[:, 2, 3]).all()
+    result = succeed(run("gdal_hsi_spp", "-b", "1-4", tmp_path / "s.tif", out / "four.tif"))
+    assert "alpha" not in result.err
+    gdal.Translate(str(tmp_path / "plain.img"), str(tmp_path / "s.tif"), format="ENVI", outputType=gdal.GDT_Float32)
+    succeed(run("gdal_hsi_spp", tmp_path / "plain.img", out / "want.tif"))
+    four = read(out / "four.tif")
+    assert len(four) == 4 and not np.isnan(four).any()
+    assert np.array_equal(four, read(out / "want.tif"))
+
+
+def test_world_file_beside_a_new_output(tmp_path, out):
+    """Another program's, of an image that is gone: GDAL takes it for the place of ours."""
+    scene = write_scene(tmp_path / "s.img", cube(), **NOWHERE)
+    (out / "o.tfw").write_text("1\n0\n0\n-1\n500000\n5800000\n")
+    result = succeed(run("gdal_hsi_spp", scene, out / "o.tif"))
+    assert f"'{out / 'o.tfw'}' is no part of '{out / 'o.tif'}'" in result.err, result.err
+    assert (out / "o.tfw").exists()
+    # Its own are no others'.
+    placed = write_scene(tmp_path / "placed.tif", cube(), driver="GTiff", geotransform=(500000, 30, 0, 5800000, 0, -30))
+    result = succeed(run("gdal_hsi_spp", "-co", "TFW=YES", placed, out / "own.tif"))
+    assert (out / "own.tfw").exists() and "is no part of" not in result.err, result.err
+
+
+def test_class_names_with_the_separators_of_envi(tmp_path, out):
+    scene = write_scene(tmp_path / "s.img", cube())
+    labels = tmp_path / "labels.tif"
+    dataset = gdal.GetDriverByName("GTiff").Create(str(labels), 40, 30, 1, gdal.GDT_Byte)
+    values = np.zeros((30, 40), "u1")
+    values[:10], values[12:20], values[22:] = 1, 2, 3
+    dataset.GetRasterBand(1).WriteArray(values)
+    dataset.GetRasterBand(1).SetCategoryNames(["none", "grass, dry", "roof {tiles}", "water"])
+    dataset = None
+    succeed(run("gdal_hsi_sahic", "-q", scene, labels, out / "map.img", "-of", "ENVI"))
+    names = open_band(out / "map.img").GetCategoryNames()
+    assert [" ".join(n.split()) for n in names] == ["Unclassified", "grass dry", "roof tiles", "water"]
+
+
+@pytest.mark.parametrize("threshold", ["nan", "inf", "-inf"])
+def test_threshold_that_is_no_quantity(tmp_path, out, threshold):
+    scene = write_scene(tmp_path / "s.img", cube())
+    with assert_untouched(out):
+        result = run("gdal_hsi_detect", "-method", "rx", scene, out / "o.tif", "-map", out / "m.tif",
+                     "-threshold", threshold)
+    assert result.code == 2 and "-threshold" in first_error(result), result.err
+
+
+def test_points_of_a_scene_that_others_place(tmp_path, out):
+    """By arrays or ground control points, which the tools leave to gdalwarp: points say so."""
+    scene = write_scene(tmp_path / "s.tif", cube(), driver="GTiff", **NOWHERE)
+    dataset = gdal.Open(str(scene), gdal.GA_Update)
+    dataset.SetMetadata({"X_DATASET": "lon.tif", "X_BAND": "1", "Y_DATASET": "lat.tif", "Y_BAND": "1",
+                         "PIXEL_OFFSET": "0", "LINE_OFFSET": "0", "PIXEL_STEP": "1", "LINE_STEP": "1"}, "GEOLOCATION")
+    dataset = None
+    result = succeed(run("gdal_hsi_atdca", "-t", 3, scene, out / "a.gpkg"))
+    assert "is placed by arrays (GEOLOCATION), which points do not follow" in result.err, result.err
+    controlled = write_scene(tmp_path / "g.tif", cube(), driver="GTiff", **NOWHERE)
+    dataset = gdal.Open(str(controlled), gdal.GA_Update)
+    degrees = osr.SpatialReference()
+    degrees.ImportFromEPSG(4326)
+    dataset.SetGCPs([gdal.GCP(10 + x / 100, 50 - y / 100, 0, x, y) for x, y in ((0, 0), (40, 0), (0, 30), (40, 30))],
+                    degrees.ExportToWkt())
+    dataset = None
+    result = succeed(run("gdal_hsi_endmembers", "-t", 3, controlled, out / "e.gpkg"))
+    assert "is placed by ground control points, which points do not follow" in result.err, result.err
+    plain = write_scene(tmp_path / "p.tif", cube(), driver="GTiff", **NOWHERE)
+    assert "is placed by" not in succeed(run("gdal_hsi_atdca", "-t", 3, plain, out / "p.gpkg")).err
+
+
+def test_virtual_output_of_a_directory_of_a_tiff(tmp_path, out, monkeypatch):
+    """The name of such a source holds a file's, which is looked for from where the reader stands."""
+    write_scene(tmp_path / "s.tif", cube(), driver="GTiff")
+    monkeypatch.chdir(tmp_path)
+    succeed(run("gdal_hsi_pca", "-q", "-nc", 2, "GTIFF_DIR:1:./s.tif", out / "o.vrt", "-of", "VRT"))
+    assert f"GTIFF_DIR:1:{tmp_path / 's.tif'}</SourceFilename>" in (out / "o.vrt").read_text()
