@@ -327,6 +327,9 @@ std::vector<std::string> old_side_files(const std::string& path) {
             if (EQUAL(CPLGetExtension(path.c_str()), extension))
                 for (const auto& name : database_logs("SQLite", path))
                     if (there(name)) out.push_back(name);
+        if (EQUAL(CPLGetExtension(path.c_str()), "shp")) // an index of other points would hide the new ones
+            for (const auto& name : side_file_names("ESRI Shapefile", path, {}))
+                if (there(name)) out.push_back(name);
         return out;
     }
     const GdalErrors quiet;

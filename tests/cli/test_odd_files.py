@@ -112,6 +112,18 @@ def test_world_file_beside_a_new_output(tmp_path, out):
     assert (out / "own.tfw").exists() and "is no part of" not in result.err, result.err
 
 
+@pytest.mark.parametrize("end", ["qix", "sbn", "sbx", "qpj"])
+def test_index_of_a_shapefile_that_is_gone(tmp_path, out, end):
+    """It would be taken for the new points'."""
+    scene = write_scene(tmp_path / "s.img", cube())
+    (out / f"t.{end}").write_text("of other points")
+    with assert_untouched(out):
+        result = run("gdal_hsi_atdca", "-t", 3, scene, out / "t.shp")
+    assert result.code == 1 and f"t.{end}'" in first_error(result), result.err
+    succeed(run("gdal_hsi_atdca", "-t", 3, "-overwrite", scene, out / "t.shp"))
+    assert (out / "t.shp").exists() and not (out / f"t.{end}").exists()
+
+
 def test_class_names_with_the_separators_of_envi(tmp_path, out):
     scene = write_scene(tmp_path / "s.img", cube())
     labels = tmp_path / "labels.tif"
