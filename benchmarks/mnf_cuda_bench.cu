@@ -17,12 +17,9 @@
 #include "stream/plane_store.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <numeric>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -79,44 +76,33 @@ double difference(const std::vector<double>& a, const std::vector<double>& b, si
 }
 
 void measure(const stream::CubeShape& shape, int components, int repeat) {
-    std::printf("%lldx%lld, %d bands, %d components\n", static_cast<long long>(shape.samples),
-                static_cast<long long>(shape.lines), shape.bands, components);
-    stream::PlaneStore store(shape);
-    bench::make_cube(shape, store);
-    std::vector<int> all(static_cast<size_t>(shape.bands)), made(static_cast<size_t>(components));
-    std::iota(all.begin(), all.end(), 0);
-    std::iota(made.begin(), made.end(), 0);
-    const auto source = store.source(all);
-    stream::PlaneStore planes({shape.samples, shape.lines, components});
-    const auto sink = planes.sink(made);
+    bench::Passes cube(shape, components);
     const auto backend = make_cuda_backend<pca::Backend>("pca", {cuda_devices().at(0)});
     const auto cpu = pca::make_cpu_backend();
-    stream::PassOptions pass;
-    pass.lanes = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    pass.memory = uint64_t{8} << 30;
-    using Clock = std::chrono::steady_clock;
-    const auto milliseconds = [](Clock::time_point from) {
-        return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-    };
     std::vector<double> scans, transforms, cpu_scans;
     for (int i = 0; i <= std::min(repeat, 7); ++i) {
-        auto begin = Clock::now();
-        const auto scan = backend->make_moments(shape, backend->free_memory());
-        stream::run_pass(*source, *scan, {}, pass);
-        if (i > 0) scans.push_back(milliseconds(begin));
+        std::unique_ptr<stream::MomentScan> scan;
+        const double scanning = bench::time_on_host([&] {
+            scan = backend->make_moments(shape, backend->free_memory());
+            stream::run_pass(*cube.source, *scan, {}, cube.options);
+        });
+        if (i > 0) scans.push_back(scanning);
         const auto moments = scan->result();
         const auto found = mnf::fit(moments);
-        begin = Clock::now();
-        const auto transform =
-            backend->make_transform(mnf::projection(found.model, components, found.kept, shape.bands));
-        stream::run_pass(stream::EmptySource(shape), *transform, {sink.get()}, pass);
-        if (i > 0) transforms.push_back(milliseconds(begin));
+        const double projecting = bench::time_on_host([&] {
+            const auto transform =
+                backend->make_transform(mnf::projection(found.model, components, found.kept, shape.bands));
+            stream::run_pass(stream::EmptySource(shape), *transform, {cube.sink.get()}, cube.options);
+        });
+        if (i > 0) transforms.push_back(projecting);
         if (!backend->holds_scene()) throw Error("the scene does not fit on the device");
         backend->release();
-        begin = Clock::now();
-        const auto cpu_scan = cpu->make_moments(shape, 0);
-        stream::run_pass(*source, *cpu_scan, {}, pass);
-        if (i > 0) cpu_scans.push_back(milliseconds(begin));
+        std::unique_ptr<stream::MomentScan> cpu_scan;
+        const double on_cpu = bench::time_on_host([&] {
+            cpu_scan = cpu->make_moments(shape, 0);
+            stream::run_pass(*cube.source, *cpu_scan, {}, cube.options);
+        });
+        if (i > 0) cpu_scans.push_back(on_cpu);
         if (i > 0) continue;
         const auto want = cpu_scan->result();
         const auto n = static_cast<size_t>(shape.bands);
@@ -124,10 +110,10 @@ void measure(const stream::CubeShape& shape, int components, int repeat) {
                     difference(moments.covariance, want.covariance, n),
                     difference(moments.differences, want.differences, n));
     }
-    measure_kernels(shape, store, repeat);
-    std::printf("  moments, whole pass    %8.3f ms, %d lanes\n", median(scans), pass.lanes);
+    measure_kernels(shape, cube.store, repeat);
+    std::printf("  moments, whole pass    %8.3f ms, %d lanes\n", median(scans), cube.options.lanes);
     std::printf("  projection, whole pass %8.3f ms\n", median(transforms));
-    std::printf("  moments on the CPU     %8.3f ms, %d threads\n", median(cpu_scans), pass.lanes);
+    std::printf("  moments on the CPU     %8.3f ms, %d threads\n", median(cpu_scans), cube.options.lanes);
 }
 
 } // namespace

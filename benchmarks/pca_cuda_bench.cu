@@ -16,10 +16,7 @@
 #include "stream/plane_store.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
-#include <numeric>
-#include <thread>
 #include <vector>
 
 namespace {
@@ -74,42 +71,29 @@ void measure_kernels(const stream::CubeShape& shape, const stream::PlaneStore& s
 }
 
 void measure(const stream::CubeShape& shape, int components, int repeat) {
-    std::printf("%lldx%lld, %d bands, %d components\n", static_cast<long long>(shape.samples),
-                static_cast<long long>(shape.lines), shape.bands, components);
-    stream::PlaneStore store(shape);
-    bench::make_cube(shape, store);
-    std::vector<int> all(static_cast<size_t>(shape.bands)), made(static_cast<size_t>(components));
-    std::iota(all.begin(), all.end(), 0);
-    std::iota(made.begin(), made.end(), 0);
-    const auto source = store.source(all);
-    stream::PlaneStore planes({shape.samples, shape.lines, components});
-    const auto sink = planes.sink(made);
+    bench::Passes cube(shape, components);
     const auto backend = make_cuda_backend<pca::Backend>("pca", {cuda_devices().at(0)});
-    stream::PassOptions pass;
-    pass.lanes = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-    pass.memory = uint64_t{8} << 30;
-    using Clock = std::chrono::steady_clock;
-    const auto milliseconds = [](Clock::time_point from) {
-        return std::chrono::duration<double, std::milli>(Clock::now() - from).count();
-    };
     std::vector<double> scans, transforms;
     pca::Transform t;
     for (int i = 0; i <= std::min(repeat, 7); ++i) {
-        auto begin = Clock::now();
-        const auto scan = backend->make_covariance(shape, backend->free_memory());
-        stream::run_pass(*source, *scan, {}, pass);
-        if (i > 0) scans.push_back(milliseconds(begin));
-        t = pca::projection(pca::fit(scan->result(), {components, false, false}), components, all,
+        std::unique_ptr<stream::CovarianceScan> scan;
+        const double scanning = bench::time_on_host([&] {
+            scan = backend->make_covariance(shape, backend->free_memory());
+            stream::run_pass(*cube.source, *scan, {}, cube.options);
+        });
+        if (i > 0) scans.push_back(scanning);
+        t = pca::projection(pca::fit(scan->result(), {components, false, false}), components, cube.bands,
                             shape.bands);
-        begin = Clock::now();
-        const auto transform = backend->make_transform(t);
-        stream::run_pass(stream::EmptySource(shape), *transform, {sink.get()}, pass);
-        if (i > 0) transforms.push_back(milliseconds(begin));
+        const double projecting = bench::time_on_host([&] {
+            const auto transform = backend->make_transform(t);
+            stream::run_pass(stream::EmptySource(shape), *transform, {cube.sink.get()}, cube.options);
+        });
+        if (i > 0) transforms.push_back(projecting);
         if (!backend->holds_scene()) throw Error("the scene does not fit on the device");
         backend->release();
     }
-    measure_kernels(shape, store, t, repeat);
-    std::printf("  covariance, whole pass %8.3f ms, %d lanes\n", median(scans), pass.lanes);
+    measure_kernels(shape, cube.store, t, repeat);
+    std::printf("  covariance, whole pass %8.3f ms, %d lanes\n", median(scans), cube.options.lanes);
     std::printf("  projection, whole pass %8.3f ms\n", median(transforms));
 }
 

@@ -5,9 +5,11 @@
 #include "core/error.h"
 #include "cuda/check.h"
 #include "cuda/stream.h"
+#include "stream/pipeline.h"
 #include "stream/plane_store.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -16,6 +18,8 @@
 #include <functional>
 #include <numeric>
 #include <random>
+#include <thread>
+#include <utility>
 #include <vector>
 
 namespace hsi::bench {
@@ -59,6 +63,36 @@ inline void make_cube(const stream::CubeShape& shape, stream::PlaneStore& store)
         }
         sink->write({0, y, shape.samples, 1}, CubeView<float>::packed(line.data(), bands, 1, shape.samples));
     }
+}
+
+/// A cube in memory, a pass over it on all threads, and a place for what comes out of it.
+struct Passes {
+    Passes(const stream::CubeShape& shape, int components)
+        : store(shape), planes({shape.samples, shape.lines, components}) {
+        std::printf("%lldx%lld, %d bands, %d components\n", static_cast<long long>(shape.samples),
+                    static_cast<long long>(shape.lines), shape.bands, components);
+        make_cube(shape, store);
+        bands.resize(static_cast<size_t>(shape.bands));
+        std::iota(bands.begin(), bands.end(), 0);
+        source = store.source(bands);
+        std::vector<int> made(static_cast<size_t>(components));
+        std::iota(made.begin(), made.end(), 0);
+        sink = planes.sink(made);
+        options.lanes = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+        options.memory = uint64_t{8} << 30;
+    }
+    stream::PlaneStore store, planes;
+    std::vector<int> bands; ///< all of them
+    decltype(std::declval<stream::PlaneStore>().source({})) source;
+    decltype(std::declval<stream::PlaneStore>().sink({})) sink;
+    stream::PassOptions options;
+};
+
+/// Milliseconds on the host's clock.
+inline double time_on_host(const std::function<void()>& run) {
+    const auto begin = std::chrono::steady_clock::now();
+    run();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
 }
 
 inline double median(std::vector<double> times) {

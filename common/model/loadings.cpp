@@ -15,6 +15,27 @@ std::string entry(const char* list, size_t index) {
     return "entry " + std::to_string(index + 1) + " of '" + list + "'";
 }
 
+OrderedJson begin_document(const char* format, int version, const Origin& origin, const std::string& source,
+                           int64_t pixels) {
+    OrderedJson document;
+    document["format"] = format;
+    document["version"] = version;
+    document["created_by"] = origin.created_by;
+    document["history"] = origin.history;
+    document["source"] = source;
+    document["pixels"] = pixels;
+    return document;
+}
+
+void add_bands(OrderedJson& document, const ModelBands& bands) {
+    document["bands"] = bands.bands;
+    document["wavelengths_nm"] = with_nulls(bands.wavelengths_nm);
+    if (const auto values = values_text(bands); !values.empty()) document["values"] = Json::parse(values);
+    if (bands.minimum.empty()) return;
+    document["minimum"] = bands.minimum;
+    document["maximum"] = bands.maximum;
+}
+
 Json with_nulls(const std::vector<double>& values) {
     Json list = Json::array();
     for (double v : values)

@@ -7,6 +7,7 @@
 #include "model/document.h"
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,13 @@ inline constexpr size_t most_bands = 65536;
 
 /// "entry 3 of 'scale'".
 std::string entry(const char* list, size_t index);
+
+/// What such a model begins with: "format", "version", "created_by", "history", "source" and "pixels", the
+/// number of pixels that it was made from.
+OrderedJson begin_document(const char* format, int version, const Origin& origin, const std::string& source,
+                           int64_t pixels);
+/// The members "bands", "wavelengths_nm", "values", "minimum" and "maximum", as far as they are known.
+void add_bands(OrderedJson& document, const ModelBands& bands);
 
 /// JSON has no NaN: unknown wavelengths are null.
 Json with_nulls(const std::vector<double>& values);

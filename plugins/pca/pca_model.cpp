@@ -20,13 +20,8 @@ using model::Reader;
 } // namespace
 
 std::string to_json(const Model& model) {
-    OrderedJson doc;
-    doc["format"] = format_name;
-    doc["version"] = format_version;
-    doc["created_by"] = model.origin.created_by;
-    doc["history"] = model.origin.history;
-    doc["source"] = model.source;
-    doc["pixels"] = model.pixels;
+    OrderedJson doc =
+        model::begin_document(format_name, format_version, model.origin, model.source, model.pixels);
     doc["components"] = model.components;
     doc["whiten"] = model.whiten;
     doc["eigenvalues"] = model.eigenvalues;
@@ -34,13 +29,7 @@ std::string to_json(const Model& model) {
     for (int k = 0; k < model.components; ++k)
         explained.push_back(model.explained(k));
     doc["explained_variance_ratio"] = explained;
-    doc["bands"] = model.bands;
-    doc["wavelengths_nm"] = model::with_nulls(model.wavelengths_nm);
-    if (const auto values = model::values_text(model); !values.empty()) doc["values"] = Json::parse(values);
-    if (!model.minimum.empty()) {
-        doc["minimum"] = model.minimum;
-        doc["maximum"] = model.maximum;
-    }
+    model::add_bands(doc, model);
     doc["mean"] = model.mean;
     doc["scale"] = model.scale;
     doc["loadings"] = model::rows_of(model.loadings, model.mean.size());
