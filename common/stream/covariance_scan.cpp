@@ -2,6 +2,7 @@
 #include "stream/covariance_scan.h"
 
 #include "core/byte_pack.h"
+#include "core/error.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
@@ -507,8 +508,18 @@ SceneCovariance CovarianceScan::result() const {
     if (m_total.valid == 0) return r;
     r.mean = m_total.means();
     r.covariance = m_total.covariance();
-    for (int b = 0; b < n; ++b)
+    double greatest = 0;
+    for (int b = 0; b < n; ++b) {
         if (!m_total.varies[static_cast<size_t>(b)]) r.constant.push_back(b);
+        greatest = std::max(greatest, r.covariance[static_cast<size_t>(b) * static_cast<size_t>(n + 1)]);
+    }
+    // The least normal float is 1e-38: below this, products lose more than ten digits of the whole variance.
+    constexpr double least_variance = 1e-28;
+    if (m_products == Products::single && static_cast<int>(r.constant.size()) < n &&
+        greatest < least_variance)
+        throw Error(
+            "the scene's values vary by less than 1e-14, and their products vanish in single precision",
+            "Multiply them first, by 1e15 for example (gdal_calc.py).");
     return r;
 }
 

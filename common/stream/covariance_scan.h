@@ -95,6 +95,7 @@ class CovarianceScan : public Operation, public Divisible {
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
     void exchange(parallel::Ranks& ranks) override;
+    /// \throws Error when the scene varies, but so little that products in single precision vanish.
     SceneCovariance result() const;
 
   protected:

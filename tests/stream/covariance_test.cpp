@@ -140,6 +140,21 @@ TEST(CovarianceScan, KeepsItsDigitsWhereTheLevelIsAMillionTimesTheSpread) {
     EXPECT_EQ(tiled.covariance, whole.covariance);
 }
 
+TEST(CovarianceScan, RefusesValuesWhoseProductsVanish) {
+    const auto scaled = [](float factor) {
+        auto cube = random_scene(40, 30, 5, 3);
+        for (float& v : cube.values)
+            v *= factor;
+        return cube;
+    };
+    const auto want = scan(scaled(1));
+    const auto small = scan(scaled(0x1p-40f)); // a power of two: the same digits
+    for (size_t i = 0; i < want.covariance.size(); ++i)
+        EXPECT_EQ(small.covariance[i], std::ldexp(want.covariance[i], -80));
+    EXPECT_THROW(scan(scaled(1e-27f)), Error);
+    EXPECT_NO_THROW(scan(scaled(0)));
+}
+
 TEST(CovarianceScan, KnowsConstantBands) {
     Cube cube = random_scene(1100, 40, 6, 12);
     for (int64_t l = 0; l < 40; ++l)
