@@ -3,11 +3,15 @@
 // valid pixels, then angles and displacement tile by tile.
 #include "catalogue.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "raster/output_set.h"
+#include "raster/side_files.h"
 #include "spp/spp.h"
 #include "stream/band_statistics.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -75,6 +79,17 @@ std::string alpha_beside(const std::string& destination) {
     return (extension ? destination.substr(0, dot) : destination) + "_alpha.tif";
 }
 
+/// Only the alpha of an old dst is replaced where nobody has named the file. \throws Error.
+void check_alpha_beside(const std::string& alpha, const std::string& destination) {
+    if (::access(alpha.c_str(), F_OK) != 0) return;
+    const auto old = raster::files_read_with(destination);
+    if (std::none_of(old.begin(), old.end(), [&](const auto& file) { return same_file(file, alpha); }))
+        throw Error("'" + alpha +
+                        "', where alpha of a virtual dst is kept, is there already, and no part of an old '" +
+                        destination + "'",
+                    "Name a file for it with -alpha.");
+}
+
 /// y' as a VRT: each band is computed from the original band, alpha and the mean when it is read.
 class VirtualCube {
   public:
@@ -121,7 +136,10 @@ void run_spp(tool::Run& run, Settings settings) {
     settings.spp.cube = !raster::RasterSink::is_virtual(run.options().destination);
     std::optional<VirtualCube> virtual_cube;
     if (!settings.spp.cube) {
-        if (settings.alpha_file.empty()) settings.alpha_file = alpha_beside(run.options().destination.path);
+        if (settings.alpha_file.empty()) {
+            settings.alpha_file = alpha_beside(run.options().destination.path);
+            check_alpha_beside(settings.alpha_file, run.options().destination.path);
+        }
         settings.spp.alpha = true;
         virtual_cube.emplace(run, settings, *scene.raster());
     }

@@ -72,7 +72,7 @@ RasterSource::Beyond RasterSource::count_beyond_float() const {
             if (s.scene.bands[k].type != GDT_Float64) continue;
             GDALRasterBand& band = *dataset->GetRasterBand(s.bands[k]);
             read(band, values.data(), GDT_Float64);
-            if (s.mask != MaskKind::none) read(*band.GetMaskBand(), mask.data(), GDT_Byte);
+            if (s.mask != MaskKind::none) read(s.mask_of(*dataset, s.bands[k]), mask.data(), GDT_Byte);
             const auto& nodata = s.scene.bands[k].nodata;
             const double nothing = nodata ? nodata->as_double() : 0;
             for (size_t i = 0; i < static_cast<size_t>(window.w * h); ++i) {

@@ -160,10 +160,10 @@ class GdalReader final : public stream::CubeReader {
     void apply_mask(int band, int first, int count, const Rect& r, const CubeView<float>& dst,
                     const GdalErrors& errors) {
         m_mask.resize(static_cast<size_t>(r.w * r.h));
-        check(m_dataset->GetRasterBand(band)->GetMaskBand()->RasterIO(
-                  GF_Read, static_cast<int>(r.x), static_cast<int>(r.y), static_cast<int>(r.w),
-                  static_cast<int>(r.h), m_mask.data(), static_cast<int>(r.w), static_cast<int>(r.h),
-                  GDT_Byte, 0, 0, nullptr),
+        check(m_source->mask_of(*m_dataset, band)
+                  .RasterIO(GF_Read, static_cast<int>(r.x), static_cast<int>(r.y), static_cast<int>(r.w),
+                            static_cast<int>(r.h), m_mask.data(), static_cast<int>(r.w),
+                            static_cast<int>(r.h), GDT_Byte, 0, 0, nullptr),
               errors);
         constexpr float nan = std::numeric_limits<float>::quiet_NaN();
         for (int k = first; k < first + count; ++k)

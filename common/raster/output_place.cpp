@@ -99,11 +99,7 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         if ((there && side.rfind(end + ".", 0) == 0 && !header) || !exists(side, info)) continue;
         if (!options.overwrite)
             throw Error("File '" + side + "' already exists.", "Specify -overwrite to replace it.");
-        if (!header) continue;
-        if (const std::string owner = other_owner_of_header(side, end); !owner.empty())
-            throw Error("'" + side + "' is the header of '" + owner + "', and '" + path +
-                            "' would need it too",
-                        "Choose a name that differs before the extension.");
+        check_side_is_free(side, end);
     }
 }
 

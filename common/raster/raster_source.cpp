@@ -113,6 +113,11 @@ void exclude_bands(SourceState& s) {
 }
 
 void keep_bands(SourceState& s) {
+    const int count = s.scene.file_bands;
+    for (const BandMetadata& b : s.scene.bands)
+        if (count > 1 && b.interpretation == GCI_AlphaBand &&
+            std::find(s.bands.begin(), s.bands.end(), b.file_band) == s.bands.end())
+            s.alpha = b.file_band;
     std::vector<BandMetadata> kept;
     for (const int b : s.bands)
         kept.push_back(s.scene.bands[static_cast<size_t>(b - 1)]);
@@ -151,6 +156,11 @@ void find_mask(SourceState& s, GDALDataset& dataset) {
         if (kind != 0) s.mask = MaskKind::band;
     }
     if (s.mask == MaskKind::band && same && first == 2) s.mask = MaskKind::dataset;
+    // GDAL takes an alpha band for a mask in files of two or four bands alone.
+    if (s.mask == MaskKind::none && s.alpha > 0)
+        s.mask = MaskKind::dataset;
+    else
+        s.alpha = 0;
     s.scene.masked = s.mask != MaskKind::none;
 }
 

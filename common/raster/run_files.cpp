@@ -170,9 +170,26 @@ void RunFiles::reads(const std::string& role, const std::string& path,
     Entry entry{role, path, files, false};
     if (std::find(entry.files.begin(), entry.files.end(), path) == entry.files.end())
         entry.files.push_back(path);
+    for (const std::string& file : entry.files)
+        if (auto seen = look_at(file)) m_seen.push_back(std::move(*seen));
     m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it
     for (size_t i = 0; i + 1 < m_entries.size(); ++i)
         check(m_entries.back(), m_entries[i]);
+}
+
+std::optional<RunFiles::Seen> RunFiles::look_at(const std::string& path) {
+    struct stat info {};
+    if (!is_local(path) || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    return Seen{path, info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+}
+
+/// A file that is gone has been read as it was: it cannot have been opened again.
+void RunFiles::check_unchanged() const {
+    for (const Seen& seen : m_seen)
+        if (const auto now = look_at(seen.path); now && *now != seen)
+            throw Error("'" + seen.path +
+                            "' was changed while this run read it, and its results would be of neither state",
+                        "Run it again when nothing else writes the file.");
 }
 
 bool RunFiles::clashes(const std::string& role, const std::string& path) const {
@@ -245,6 +262,7 @@ void RunFiles::check_targets(const Pending& pending) const {
     std::vector<std::string> all;
     for (const auto& file : pending)
         for (const std::string& target : file->targets()) {
+            if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
             if (is_read(target) || lies_on_read(target))
                 throw Error("'" + target + "' would overwrite a file that this run reads",
                             "Name another file: what a run reads is never replaced.");
@@ -261,6 +279,7 @@ void RunFiles::commit(const CancelFlag* cancel) {
     const Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();
+    check_unchanged();
     check_targets(pending);
     for (const auto& file : pending) {
         auto stale = file->stale();

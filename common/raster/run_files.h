@@ -6,8 +6,10 @@
 #include "core/cancel.h"
 #include "raster/atomic_file.h"
 
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -47,11 +49,21 @@ class RunFiles {
     void warn(const std::string& text) const;
     void note(const std::string& text) const;
 
-    /// Gives all pending outputs their names. Throws Error, or Cancelled when `cancel` was requested before;
-    /// then every file is as it was.
+    /// Gives all pending outputs their names. Throws Error, also when a file that was read has been changed
+    /// or replaced since, or Cancelled when `cancel` was requested before; then every file is as it was.
     void commit(const CancelFlag* cancel);
 
   private:
+    /// A file that is read, as it was when the run began: its contents must be one state of it.
+    struct Seen {
+        std::string path;
+        uint64_t device, inode;
+        int64_t size, seconds, nanoseconds;
+        bool operator==(const Seen&) const = default;
+    };
+    static std::optional<Seen> look_at(const std::string& path);
+    void check_unchanged() const;
+
     struct Entry {
         std::string role, path;         ///< as the user wrote it
         std::vector<std::string> files; ///< all its files, `path` among them
@@ -64,6 +76,7 @@ class RunFiles {
     void check_targets(const Pending& pending) const;
 
     std::vector<Entry> m_entries;
+    std::vector<Seen> m_seen;
     Pending m_pending;
     Tell m_warn, m_note;
     std::vector<std::pair<std::string, std::string>> m_streams;

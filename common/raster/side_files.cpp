@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/side_files.h"
 
+#include "core/error.h"
 #include "core/file_path.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
@@ -278,21 +279,41 @@ std::vector<std::string> side_file_names(const std::string& driver, const std::s
     return names;
 }
 
-std::string other_owner_of_header(const std::string& header, const std::string& path) {
+std::string other_owner(const std::string& side, const std::string& path) {
     const GdalErrors quiet;
-    const std::string stem = CPLGetBasename(header.c_str()), folder = folder_of(header);
+    const std::string stem = CPLGetBasename(side.c_str()), folder = folder_of(side);
     std::error_code ec;
     for (std::filesystem::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
         const std::string name = at->path().filename().string();
         const std::string file = join_path(folder, name);
         // x.hdr serves x, x.img, x.dat ..., and as a suffix x.img.hdr serves x.img alone.
         if (CPLGetBasename(name.c_str()) != stem && name != stem) continue;
-        if (same_file(file, header) || same_file(file, path) || EQUAL(CPLGetExtension(name.c_str()), "hdr"))
+        if (same_file(file, side) || same_file(file, path) || EQUAL(CPLGetExtension(name.c_str()), "hdr"))
             continue;
-        const Dataset dataset = open(file, GDAL_OF_RASTER);
-        if (dataset && lists(dataset, header) && holds_its_pixels(dataset, at->path())) return file;
+        const Dataset dataset = open(file);
+        if (dataset && lists(dataset, side) &&
+            (dataset->GetRasterCount() == 0 || holds_its_pixels(dataset, at->path())))
+            return file;
     }
     return {};
+}
+
+void check_side_is_free(const std::string& side, const std::string& path) {
+    if (side.rfind(path + ".", 0) == 0 || !is_local(side) || !there(side)) return;
+    const GdalErrors quiet;
+    const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
+    if (!header && there(path))
+        if (const Dataset old = open(path); old && lists(old, side)) return;
+    const std::string advice = "Choose a name that differs before the extension.";
+    if (const std::string owner = other_owner(side, path); !owner.empty())
+        throw Error("'" + side + "' is " + (header ? "the header" : "a file") + " of '" + owner + "', and '" +
+                        path + "' would need it too",
+                    advice);
+    const Dataset own = header ? Dataset() : open(side);
+    if (!own || (own->GetRasterCount() > 0 && !holds_its_pixels(own, side))) return;
+    throw Error("'" + side + "' holds data of its own (" + own->GetDriver()->GetDescription() + "), and '" +
+                    path + "' would write a file of that name",
+                advice);
 }
 
 std::vector<std::string> foreign_side_files(const std::string& path, const std::vector<std::string>& own) {
@@ -345,8 +366,7 @@ std::vector<std::string> old_side_files(const std::string& path) {
     for (const std::string& name : names) {
         if (std::find(out.begin(), out.end(), name) != out.end() || !there(name) || !lists(old, name))
             continue;
-        if (EQUAL(CPLGetExtension(name.c_str()), "hdr") && !other_owner_of_header(name, path).empty())
-            continue;
+        if (EQUAL(CPLGetExtension(name.c_str()), "hdr") && !other_owner(name, path).empty()) continue;
         out.push_back(name);
     }
     return out;

@@ -59,6 +59,7 @@ struct SourceState {
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
     MaskKind mask = MaskKind::none;
+    int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
     int64_t block_samples = 0, block_lines = 1; ///< of the file
     bool band_interleaved_blocks = true;        ///< false: decoding a block yields all bands of the file
     std::shared_ptr<const stream::CubeSource> pixels; ///< not null: all pixels come from there, past the file
@@ -71,6 +72,12 @@ struct SourceState {
     std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
 
     bool compressed = true; ///< blocks are decoded: GDAL holds them as stored, too
+
+    /// The mask of file band `band`, with MaskKind::dataset or band.
+    GDALRasterBand& mask_of(GDALDataset& dataset, int band) const {
+        GDALRasterBand* const own = dataset.GetRasterBand(alpha > 0 ? alpha : band);
+        return alpha > 0 ? *own : *own->GetMaskBand();
+    }
 
     Rect window() const { return scene.window; }
     /// Bytes of one block of the file: of all bands where they are stored together.

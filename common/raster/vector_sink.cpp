@@ -179,6 +179,7 @@ void check_vector_output(const VectorOptions& options) {
         if (name.rfind(end + ".", 0) == 0 || VSIStatL(name.c_str(), &status) != 0) continue;
         if (!options.overwrite)
             throw Error("'" + name + "' is there already", "Give -overwrite to replace it.");
+        if (name != end) check_side_is_free(name, end);
     }
     if (!is_local(options.path)) return;
     const std::string folder = folder_of(end);

@@ -99,7 +99,9 @@ class Writer {
             add_source(node, band.further, "1", {0, 0, m_source.window().w, m_source.window().h}, false);
         for (size_t k = 0; k < masks; ++k)
             add_source(node, m_source.options.path,
-                       "mask," + std::to_string(m_source.bands[static_cast<size_t>(bands[k])]),
+                       m_source.alpha > 0
+                           ? std::to_string(m_source.alpha)
+                           : "mask," + std::to_string(m_source.bands[static_cast<size_t>(bands[k])]),
                        m_source.window(), true);
     }
 

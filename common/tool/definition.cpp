@@ -326,8 +326,8 @@ void Call::finish() {
     }
     for (const Argument& argument : m_arguments) {
         if (argument.count > 0) argument.assign(argument);
-        if (argument.required && argument.content != Content::none && argument.words.front().empty())
-            throw UsageError(argument.spelling() + " is empty");
+        if (argument.count > 0 && argument.content != Content::none && argument.words.front().empty())
+            throw UsageError(argument.spelling() + " is empty: a file's name belongs there");
     }
     for (const auto& [one, other] : m_exclusions)
         if (given(one) && given(other))

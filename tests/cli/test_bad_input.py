@@ -472,19 +472,45 @@ def test_disk_that_fills_up_with_the_last_block(tmp_path, out):
     first_error(result)
 
 
-def interrupted_in_the_middle(number, big_scene, out, *options):
-    process = start("gdal_hsi_spp", "-device", "cpu", "-threads", 1, "-tile", 100, 20, "-ws", 15, *options, big_scene,
+def in_the_middle(act, scene, out, *options):
+    """spp on the scene, and `act` on its process when its second pass has begun."""
+    process = start("gdal_hsi_spp", "-device", "cpu", "-threads", 1, "-tile", 100, 20, "-ws", 15, *options, scene,
                     out / "out.img", "-of", "ENVI", "-overwrite")
     names = set(os.listdir(out))
     try:
         # A temporary file in the folder says that the second pass has begun.
         assert wait_for(lambda: set(os.listdir(out)) - names or process.poll() is not None)
         assert process.poll() is None, process.communicate()
-        process.send_signal(number)
+        act(process)
         stdout, stderr = process.communicate(timeout=60)
     finally:
         process.kill()
     return process.returncode, stdout.decode(), stderr.decode()
+
+
+def interrupted_in_the_middle(number, big_scene, out, *options):
+    return in_the_middle(lambda process: process.send_signal(number), big_scene, out, *options)
+
+
+@pytest.mark.parametrize("how", ["in place", "replaced", "header"])
+def test_source_that_changes_meanwhile(tmp_path, out, how):
+    """A second pass would find another scene than the first: statistics of one with pixels of the other."""
+    scene = pathlib.Path(write_scene(tmp_path / "s.img", cube(*BIG)))
+
+    def change(_):
+        if how == "in place":
+            with open(scene, "r+b") as file:
+                file.write(bytes(4000))
+        elif how == "replaced":
+            (tmp_path / "new.img").write_bytes(scene.read_bytes())
+            os.replace(tmp_path / "new.img", scene)
+        else:
+            os.utime(scene.with_suffix(".hdr"), (1, 1))
+
+    (out / "out.img").write_text("old")
+    with assert_untouched(out):
+        code, _, err = in_the_middle(change, scene, out)
+    assert code == 1 and "was changed while this run read it" in err, err
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU])

@@ -2,13 +2,23 @@
 """Files as people have them: what GDAL makes of a file is not always what the file says, and then a tool either keeps to
 the file, with a word of it, or refuses; no wrong number comes out of it without one."""
 
+import os
 import pathlib
+import subprocess
 
 import numpy as np
 import pytest
-from osgeo import gdal, osr
+from osgeo import gdal, ogr, osr
 
-from conftest import assert_untouched, cube, envi_header, first_error, open_band, read, run, succeed, write_scene
+from conftest import PLUGINS, assert_untouched, cube, envi_header, first_error, open_band, read, run, succeed, write_scene
+
+def read_virtual(path):
+    """What another process reads of a VRT, through the plugin."""
+    plain = path.with_suffix(".read.tif")
+    subprocess.run(["gdal_translate", "-q", str(path), str(plain)], check=True,
+                   env={**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)})
+    return read(plain)
+
 
 NOWHERE = {"geotransform": None, "epsg": None}
 NM = [400.0 + 50 * k for k in range(12)]
@@ -99,6 +109,28 @@ def test_four_bands_of_bytes(tmp_path, out):
     assert np.array_equal(four, read(out / "want.tif"))
 
 
+@pytest.mark.parametrize("kind", ["u1", "i2", "f4"])
+def test_alpha_of_many_bands_is_a_mask(tmp_path, out, kind):
+    """GDAL takes an alpha band for a mask in files of two or four bands alone."""
+    data = np.minimum(cube(bands=9)[:, :12, :14].round() / (10 if kind == "u1" else 1), 255 if kind == "u1" else 1e6)
+    alpha = np.full((1, 12, 14), 255)
+    alpha[0, 3:6, 4:8] = 0
+    masked = write_scene(tmp_path / "masked.tif", np.concatenate([data, alpha]), driver="GTiff", dtype=kind)
+    dataset = gdal.Open(masked, gdal.GA_Update)
+    dataset.GetRasterBand(10).SetColorInterpretation(gdal.GCI_AlphaBand)
+    dataset = None
+    holes = np.where(alpha == 0, np.nan, data.astype(kind))
+    plain = write_scene(tmp_path / "plain.img", holes)
+    succeed(run("gdal_hsi_spp", "-q", plain, out / "want.tif"))
+    succeed(run("gdal_hsi_spp", "-q", masked, out / "got.tif"))
+    got, want = read(out / "got.tif"), read(out / "want.tif")
+    assert np.isnan(got[:, 3:6, 4:8]).all() and not np.isnan(got[:, :3]).any()
+    assert np.array_equal(got, want, equal_nan=True)
+    succeed(run("gdal_hsi_pca", "-q", "-nc", 2, masked, out / "got.vrt"))
+    succeed(run("gdal_hsi_pca", "-q", "-nc", 2, plain, out / "want.vrt"))
+    assert np.array_equal(read_virtual(out / "got.vrt"), read_virtual(out / "want.vrt"), equal_nan=True)
+
+
 def test_world_file_beside_a_new_output(tmp_path, out):
     """Another program's, of an image that is gone: GDAL takes it for the place of ours."""
     scene = write_scene(tmp_path / "s.img", cube(), **NOWHERE)
@@ -110,6 +142,50 @@ def test_world_file_beside_a_new_output(tmp_path, out):
     placed = write_scene(tmp_path / "placed.tif", cube(), driver="GTiff", geotransform=(500000, 30, 0, 5800000, 0, -30))
     result = succeed(run("gdal_hsi_spp", "-co", "TFW=YES", placed, out / "own.tif"))
     assert (out / "own.tfw").exists() and "is no part of" not in result.err, result.err
+
+
+@pytest.mark.parametrize("made", ["t.tab", "t.ers", "t.shp"])
+def test_data_of_others_under_the_name_of_a_companion(tmp_path, out, made):
+    """A format that writes t.dat beside t.tab does not replace the scene t.dat, with -overwrite neither."""
+    scene = write_scene(tmp_path / "s.img", cube())
+    other = {"t.tab": "t.dat", "t.ers": "t", "t.shp": "t.dbf"}[made]
+    if other == "t.dbf":
+        table = ogr.GetDriverByName("ESRI Shapefile").CreateDataSource(str(out / "t.dbf"))
+        table.CreateLayer("t", geom_type=ogr.wkbNone).CreateField(ogr.FieldDefn("a", ogr.OFTInteger))
+        table = None
+    else:
+        write_scene(out / other, cube(), options=["SUFFIX=ADD"] if other == "t" else [])
+    tool = ["gdal_hsi_pca", "-nc", 2] if made == "t.ers" else ["gdal_hsi_atdca", "-t", 3]
+    for options in ([], ["-overwrite"]):
+        with assert_untouched(out):
+            result = run(*tool, "-q", *options, scene, out / made)
+        assert result.code == 1 and str(out / other) in first_error(result), result.err
+    for file in out.iterdir():
+        file.unlink()
+    succeed(run(*tool, "-q", scene, out / made))
+    succeed(run(*tool, "-q", "-overwrite", scene, out / made))  # its own are replaced
+
+
+def test_alpha_of_a_virtual_output_is_nobody_elses(tmp_path, out):
+    """It is kept beside dst, in a file that the command line does not name."""
+    scene = write_scene(tmp_path / "s.tif", cube(), driver="GTiff")
+    (out / "y_alpha.tif").write_text("precious")
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", "-overwrite", scene, out / "y.vrt")
+    assert result.code == 1 and "y_alpha.tif" in first_error(result) and "-alpha" in result.err, result.err
+    succeed(run("gdal_hsi_spp", "-alpha", out / "other.tif", scene, out / "y.vrt"))
+    (out / "y_alpha.tif").unlink()
+    succeed(run("gdal_hsi_spp", "-overwrite", scene, out / "y.vrt"))
+    succeed(run("gdal_hsi_spp", "-overwrite", scene, out / "y.vrt"))  # now it is the old dst's
+
+
+@pytest.mark.parametrize("words", [["-report", ""], ["-alpha", ""]])
+def test_empty_names_of_files(tmp_path, out, words):
+    """A variable of a script that is not set."""
+    scene = write_scene(tmp_path / "s.img", cube())
+    with assert_untouched(out):
+        result = run("gdal_hsi_spp", *words, scene, out / "o.tif")
+    assert result.code == 2 and f"{words[0]} is empty" in first_error(result), result.err
 
 
 @pytest.mark.parametrize("end", ["qix", "sbn", "sbx", "qpj"])

@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <thread>
 
 namespace hsi::test {
@@ -234,6 +236,36 @@ TEST(RunFiles, OrNotAtAll) {
     EXPECT_EQ(read_text(folder / "a.tif"), "old a");
 }
 
+TEST(RunFiles, WhatIsReadMustStayWhatItWas) {
+    const TempFolder folder;
+    const auto ends_well = [&](const std::function<void()>& meanwhile) {
+        write_text(folder / "src", "first");
+        RunFiles files;
+        files.reads("src", folder / "src", {});
+        files.add(complete(folder / "dst", "new", true));
+        meanwhile();
+        try {
+            files.commit(nullptr);
+        } catch (const Error&) {
+            EXPECT_FALSE(fs::exists(folder / "dst"));
+            return false;
+        }
+        fs::remove(folder / "dst");
+        return true;
+    };
+    EXPECT_TRUE(ends_well([] {}));
+    EXPECT_TRUE(ends_well([&] { read_text(folder / "src"); }));
+    EXPECT_TRUE(ends_well([&] { fs::remove(folder / "src"); })) << "it was read as it was";
+    EXPECT_FALSE(ends_well([&] { write_text(folder / "src", "another"); }));
+    EXPECT_FALSE(ends_well([&] {
+        write_text(folder / "new", "first");
+        fs::rename(folder / "new", folder / "src");
+    }));
+    EXPECT_FALSE(ends_well([&] {
+        fs::last_write_time(folder / "src", fs::file_time_type::clock::now() + std::chrono::seconds(1));
+    }));
+}
+
 TEST(RunFiles, ASignalBeforeTheEndLeavesEverything) {
     const TempFolder folder;
     CancelFlag cancel;
@@ -336,11 +368,10 @@ TEST(SideFiles, AHeaderOfTwoStaysForTheOther) {
     const TempFolder folder;
     make_raster(folder / "a.bsq", "ENVI", 2);
     fs::copy(folder / "a.bsq", folder / "a.img");
-    EXPECT_TRUE(
-        same_file(raster::other_owner_of_header(folder / "a.hdr", folder / "a.img"), folder / "a.bsq"));
+    EXPECT_TRUE(same_file(raster::other_owner(folder / "a.hdr", folder / "a.img"), folder / "a.bsq"));
     EXPECT_TRUE(raster::old_side_files(folder / "a.img").empty());
     fs::remove(folder / "a.img");
-    EXPECT_EQ(raster::other_owner_of_header(folder / "a.hdr", folder / "a.bsq"), "");
+    EXPECT_EQ(raster::other_owner(folder / "a.hdr", folder / "a.bsq"), "");
 }
 
 // --- text
