@@ -89,7 +89,7 @@ def eadp_kernels(run, which):
     if not run.has("eadp_cuda_bench"):
         raise Missing("eadp_cuda_bench is not among the executables", NO_GPU)
     seen = counters(list(which["paper"]), which["metrics"],
-                    [run.args.bin / "eadp_cuda_bench", "-repeat", 1, "-size", 1905, 349, 7])
+                    [run.program("eadp_cuda_bench"), "-repeat", 1, "-size", 1905, 349, 7])
     rows = []
     for kernel, paper in which["paper"].items():
         values = seen.get(kernel, {})
