@@ -183,6 +183,22 @@ def stand_in(folder, name, printed):
     program.chmod(0o755)
 
 
+def test_operations_become_a_share_of_what_the_cycles_allow(tmp_path):
+    """Paper 001's Table VI: 100 operations in 10 ns and 20 cycles of up to 10 fused products."""
+    double = "smsp__sass_thread_inst_executed_op_d{}_pred_on.sum"
+    metrics = {double.format("add"): 10, double.format("mul"): 20, double.format("fma"): 35, "dram__bytes.sum": 400,
+               "gpu__time_duration.sum": 10, "dram__throughput.avg.pct_of_peak_sustained_elapsed": 50,
+               "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained": 10, "sm__cycles_elapsed.avg": 20}
+    stand_in(tmp_path, "ncu", "\n".join(['"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"',
+                                         *(f'"0","fed_nld_step<double>(int)","{m}","","{v}"' for m, v in metrics.items())]))
+    stand_in(tmp_path, "eadp_cuda_bench", "")
+    succeed(reproduce("001", "table6", "--bin", tmp_path, "--json", tmp_path / "t.json", env={"PATH": f"{tmp_path}:/bin"}))
+    columns, kernels = table(numbers(tmp_path / "t.json"))
+    step = next(row for row in kernels if row[0] == "fed_nld_step")
+    assert step[1:] == [10.0, 0.25, 40.0, 0.5, 85.24, 0.62, 65.37, 0.34]
+    assert columns[2] == "GFLOPS, of the peak" and kernels[0][1:5] == [None] * 4
+
+
 @pytest.fixture
 def bare_python(tmp_path):
     """The environment of a Python with neither GDAL nor numpy."""
