@@ -136,7 +136,7 @@ HWY_INLINE void take_turn(int64_t part, V a, V b, V c, V e, double (*HWY_RESTRIC
 template <class D, class T>
 HWY_INLINE hn::Vec<D> load_once(D d, const T* p) {
     auto v = hn::LoadU(d, p);
-#if HWY_ARCH_X86 && HWY_COMPILER_GCC
+#if HWY_ARCH_X86 && HWY_COMPILER_GCC && HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
     asm("" : "+x"(v.raw));
 #endif
     return v;
