@@ -122,7 +122,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         run.report()["snr"].push_back(model.snr(k));
     tools::project_scene(scene, computing, mnf::projection(model, nc, kept, scene.shape().bands),
                          component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model));
-    raster::write_text_output(model_output, mnf::to_json(model));
+    if (!settings.model_file.empty()) raster::write_text_output(model_output, mnf::to_json(model));
     tell_components(run, model, nc);
 }
 

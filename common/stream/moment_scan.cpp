@@ -26,19 +26,26 @@ namespace {
 /// Pixels whose products are added in registers before they join the block's sums.
 constexpr int64_t run_pixels = chunk_of<double>;
 
-/// Four pixels of a line side by side, of which a run has so many.
-constexpr int64_t run_quads = run_pixels / 2;
+/// Eight pixels of a line side by side, an octet, make eight cosines, of which a run has four kinds at a
+/// time.
+constexpr int64_t octet = 8, kinds = 4;
+constexpr int64_t run_octets = run_pixels / kinds;
 
 // The sum over pixels and that over neighbours have most of their products in common. In the basis of the
-// discrete cosines over four pixels, X = DCT-II of x_0 .. x_3,
-//   sum of x x' = X_0 X_0' + X_1 X_1' + X_2 X_2' + X_3 X_3',
-//   sum of d d' = l_1 X_1 X_1' + l_2 X_2 X_2' + l_3 X_3 X_3',  d = x_(i + 1) - x_i,  l_k = 2 - 2 cos(pi k/4),
-// so that only the pair between one quad and the next has a product of its own. X_1 to X_3 are made from
-// differences: no digit of theirs is lost on a high level.
-constexpr double cosine = 0.65328148243818826393, sine = 0.27059805007309849220; ///< of pi/8, by sqrt(2)
-constexpr double share_1 = 0.58578643762690495120, share_2 = 2, share_3 = 3.41421356237309504880;
+// discrete cosines over eight pixels, X = DCT-II of x_0 .. x_7,
+//   sum of x x' = sum of X_k X_k',
+//   sum of d d' = sum of l_k X_k X_k',  d = x_(i + 1) - x_i,  l_k = 2 - 2 cos(pi k/8),
+// so that only the pair between one octet and the next has a product of its own: nine for eight pixels. X_1
+// to X_7 are made from differences: no digit of theirs is lost on a high level. X_0 and X_4 are left smaller
+// by the root of 2, so that their factors are exact: their products count twice.
+constexpr double cosine_1 = 0.49039264020161522456, cosine_3 = 0.41573480615127261853,
+                 cosine_5 = 0.27778511650980111237, cosine_7 = 0.09754516100806413392; ///< of i pi/16, by 2
+constexpr double cosine_2 = 0.46193976625564337806, cosine_6 = 0.19134171618254488586; ///< likewise
+constexpr double share_1 = 0.15224093497742648774, share_2 = 0.58578643762690495119,
+                 share_3 = 1.23463313526982045654, share_5 = 2.76536686473017954346,
+                 share_6 = 3.41421356237309504880, share_7 = 3.84775906502257351226; ///< l_k; l_4 is 2
 
-/// Pixels of a block, or quads of pixels, counted line by line: where a band's values begin, and how they
+/// Pixels of a block, or octets of them, counted line by line: where a band's values begin, and how they
 /// lie.
 struct PixelRun {
     ptrdiff_t line_stride; ///< of the band's values
@@ -101,113 +108,152 @@ void centre_band(const float* band, const PixelRun& run, float centre, const dou
     });
 }
 
-/// Two of a quad's four cosines, X_0 and X_2, or X_1 and X_3, in either half of `out`; 0 where keep[i] is not
-/// positive.
+/// The pixels of Lanes(d) octets from x on: pixel[j] has the one of each that is number j.
+template <class D, class V>
+HWY_INLINE void load_octets(D d, const float* HWY_RESTRICT x, V (&pixel)[octet]) {
+    const hn::Rebind<float, D> df;
+    hn::Vec<decltype(df)> a0, a1, a2, a3, b0, b1, b2, b3;
+    hn::LoadInterleaved4(df, x, a0, a1, a2, a3);
+    hn::LoadInterleaved4(df, x + 4 * hn::Lanes(d), b0, b1, b2, b3);
+    const auto take = [&](int j, auto a, auto b) HWY_ATTR {
+#if HWY_TARGET != HWY_SCALAR // which has no halves: there a and b are it
+        if constexpr (hn::MaxLanes(D()) > 1) {
+            pixel[j] = hn::PromoteTo(d, hn::ConcatEven(df, b, a));
+            pixel[4 + j] = hn::PromoteTo(d, hn::ConcatOdd(df, b, a));
+            return;
+        }
+#endif
+        pixel[j] = hn::PromoteTo(d, a);
+        pixel[4 + j] = hn::PromoteTo(d, b);
+    };
+    take(0, a0, b0);
+    take(1, a1, b1);
+    take(2, a2, b2);
+    take(3, a3, b3);
+}
+
+/// X_1, X_3, X_5 and X_7 of octets.
+template <class D, class V>
+HWY_INLINE void odd_cosines(D d, const V (&x)[octet], V (&out)[kinds]) {
+    const V d0 = hn::Sub(x[0], x[7]), d1 = hn::Sub(x[1], x[6]), d2 = hn::Sub(x[2], x[5]),
+            d3 = hn::Sub(x[3], x[4]);
+    const V c1 = hn::Set(d, cosine_1), c3 = hn::Set(d, cosine_3), c5 = hn::Set(d, cosine_5),
+            c7 = hn::Set(d, cosine_7);
+    out[0] = hn::MulAdd(c1, d0, hn::MulAdd(c3, d1, hn::MulAdd(c5, d2, hn::Mul(c7, d3))));
+    out[1] = hn::MulSub(c3, d0, hn::MulAdd(c7, d1, hn::MulAdd(c1, d2, hn::Mul(c5, d3))));
+    out[2] = hn::MulAdd(c5, d0, hn::NegMulAdd(c1, d1, hn::MulAdd(c7, d2, hn::Mul(c3, d3))));
+    out[3] = hn::MulAdd(c7, d0, hn::NegMulAdd(c5, d1, hn::MulSub(c3, d2, hn::Mul(c1, d3))));
+}
+
+/// X_0 and X_4 by the root of 2, X_2 and X_6 of octets; level: eight times the band's centre.
+template <class D, class V>
+HWY_INLINE void even_cosines(D d, const V (&x)[octet], V level, V (&out)[kinds]) {
+    const V s0 = hn::Add(x[0], x[7]), s1 = hn::Add(x[1], x[6]), s2 = hn::Add(x[2], x[5]),
+            s3 = hn::Add(x[3], x[4]);
+    const V outer = hn::Add(s0, s3), inner = hn::Add(s1, s2), o = hn::Sub(s0, s3), i = hn::Sub(s1, s2);
+    const V c2 = hn::Set(d, cosine_2), c6 = hn::Set(d, cosine_6), quarter = hn::Set(d, 0.25);
+    out[0] = hn::Mul(quarter, hn::Sub(hn::Add(outer, inner), level));
+    out[1] = hn::MulAdd(c2, o, hn::Mul(c6, i));
+    out[2] = hn::Mul(quarter, hn::Sub(outer, inner));
+    out[3] = hn::MulSub(c6, o, hn::Mul(c2, i));
+}
+
+/// Fetches `count` values of the band that follows: it lies too far away for the processor to guess.
+HWY_INLINE void fetch(const float* next, int64_t count) {
+    for (int64_t i = 0; i < count; i += 16)
+        hwy::Prefetch(next + i);
+}
+
+/// The odd or the even cosines of a run's octets, a quarter of `out` each; 0 where keep[i] is not positive.
+/// next: how far away the next band lies.
 template <bool odd>
-void quad_band(const float* band, const PixelRun& run, float centre, const double* HWY_RESTRICT keep,
-               double* HWY_RESTRICT out) {
-    const hn::CappedTag<double, 8> d;
-    const hn::Rebind<float, decltype(d)> df;
-    using D = hn::Vec<decltype(d)>;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    const D level = hn::Set(d, 4 * static_cast<double>(centre)), half = hn::Set(d, 0.5);
-    const D c = hn::Set(d, cosine), s = hn::Set(d, sine);
-    double* HWY_RESTRICT second = out + run_quads;
+void octet_band(const float* band, ptrdiff_t next, const PixelRun& run, float centre,
+                const double* HWY_RESTRICT keep, double* HWY_RESTRICT out) {
+    const auto some = [&](auto d, const float* x, int64_t at) HWY_ATTR {
+        using V = hn::Vec<decltype(d)>;
+        V pixel[octet], cosines[kinds];
+        load_octets(d, x, pixel);
+        if constexpr (odd)
+            odd_cosines(d, pixel, cosines);
+        else
+            even_cosines(d, pixel, hn::Set(d, static_cast<double>(octet) * static_cast<double>(centre)),
+                         cosines);
+        const auto wanted = hn::Gt(hn::LoadU(d, keep + at), hn::Zero(d));
+        for (int k = 0; k < kinds; ++k)
+            hn::StoreU(hn::IfThenElseZero(wanted, cosines[k]), d, out + k * run_octets + at);
+    };
     run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
+        const hn::CappedTag<double, 8> d;
+        const hn::CappedTag<double, 1> one;
+        const auto lanes = static_cast<int64_t>(hn::Lanes(d));
         int64_t i = 0;
         for (; i + lanes <= n; i += lanes) {
-            hn::Vec<decltype(df)> f0, f1, f2, f3;
-            hn::LoadInterleaved4(df, x + 4 * i, f0, f1, f2, f3);
-            const D x0 = hn::PromoteTo(d, f0), x1 = hn::PromoteTo(d, f1), x2 = hn::PromoteTo(d, f2),
-                    x3 = hn::PromoteTo(d, f3);
-            const auto wanted = hn::Gt(hn::LoadU(d, keep + at + i), hn::Zero(d));
-            D a, b;
-            if (odd) {
-                const D outer = hn::Sub(x0, x3), inner = hn::Sub(x1, x2);
-                a = hn::MulAdd(c, outer, hn::Mul(s, inner));
-                b = hn::MulSub(s, outer, hn::Mul(c, inner));
-            } else {
-                const D outer = hn::Add(x0, x3), inner = hn::Add(x1, x2);
-                a = hn::Mul(half, hn::Sub(hn::Add(outer, inner), level));
-                b = hn::Mul(half, hn::Sub(outer, inner));
-            }
-            hn::StoreU(hn::IfThenElseZero(wanted, a), d, out + at + i);
-            hn::StoreU(hn::IfThenElseZero(wanted, b), d, second + at + i);
-        }
-        for (; i < n; ++i) {
-            const auto at_of = [&](int k) { return static_cast<double>(x[4 * i + k]); };
-            const bool wanted = keep[at + i] > 0;
-            const hn::CappedTag<double, 1> one;
-            if (odd) {
-                const auto outer = hn::Set(one, at_of(0) - at_of(3)),
-                           inner = hn::Set(one, at_of(1) - at_of(2));
-                const auto c1 = hn::Set(one, cosine), s1 = hn::Set(one, sine); // fused as above
-                out[at + i] = wanted ? hn::GetLane(hn::MulAdd(c1, outer, hn::Mul(s1, inner))) : 0.0;
-                second[at + i] = wanted ? hn::GetLane(hn::MulSub(s1, outer, hn::Mul(c1, inner))) : 0.0;
-            } else {
-                const double outer = at_of(0) + at_of(3), inner = at_of(1) + at_of(2);
-                out[at + i] = wanted ? 0.5 * (outer + inner - 4 * static_cast<double>(centre)) : 0.0;
-                second[at + i] = wanted ? 0.5 * (outer - inner) : 0.0;
-            }
-        }
-    });
-}
-void even_quad_band(const float* band, const PixelRun& run, float centre, const double* keep, double* out) {
-    quad_band<false>(band, run, centre, keep, out);
-}
-void odd_quad_band(const float* band, const PixelRun& run, const double* keep, double* out) {
-    quad_band<true>(band, run, 0.0f, keep, out);
-}
-
-/// out[i] = x_1 - x_0 for each four values with keep[i] > 0, 0 for the others. Behind the last x_1 nothing is
-/// looked at.
-void difference_band(const float* band, const PixelRun& run, const double* HWY_RESTRICT keep,
-                     double* HWY_RESTRICT out) {
-    const hn::CappedTag<double, 8> d;
-    const hn::Rebind<float, decltype(d)> df;
-    const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
-        int64_t i = 0;
-        for (; i + lanes < n; i += lanes) {
-            hn::Vec<decltype(df)> f0, f1, f2, f3;
-            hn::LoadInterleaved4(df, x + 4 * i, f0, f1, f2, f3);
-            const auto wanted = hn::Gt(hn::LoadU(d, keep + at + i), hn::Zero(d));
-            hn::StoreU(hn::IfThenElseZero(wanted, hn::Sub(hn::PromoteTo(d, f1), hn::PromoteTo(d, f0))), d,
-                       out + at + i);
+            fetch(x + next + octet * i, octet * lanes);
+            some(d, x + octet * i, at + i);
         }
         for (; i < n; ++i)
+            some(one, x + octet * i, at + i);
+    });
+}
+void even_octet_band(const float* band, ptrdiff_t next, const PixelRun& run, float centre, const double* keep,
+                     double* out) {
+    octet_band<false>(band, next, run, centre, keep, out);
+}
+void odd_octet_band(const float* band, ptrdiff_t next, const PixelRun& run, const double* keep, double* out) {
+    octet_band<true>(band, next, run, 0.0f, keep, out);
+}
+
+/// out[i] = x_1 - x_0 for each eight values with keep[i] > 0, 0 for the others. Behind the last x_1 nothing
+/// is looked at.
+void difference_band(const float* band, ptrdiff_t next, const PixelRun& run, const double* HWY_RESTRICT keep,
+                     double* HWY_RESTRICT out) {
+    run.for_stretches(band, [&](const float* HWY_RESTRICT x, int64_t n, int64_t at) HWY_ATTR {
+        for (int64_t i = 0; i < n; ++i) {
+            const float* const pair = x + octet * i;
+            hwy::Prefetch(pair + next);
             out[at + i] =
-                keep[at + i] > 0 ? static_cast<double>(x[4 * i + 1]) - static_cast<double>(x[4 * i]) : 0.0;
+                keep[at + i] > 0 ? static_cast<double>(pair[1]) - static_cast<double>(pair[0]) : 0.0;
+        }
     });
 }
 
-/// Of the halves of a run, X_0 and X_2 or X_1 and X_3: pixels += both, pairs += their shares.
+/// Of the quarters of a run, four kinds of cosines: pixels += their products, pairs += their shares of them.
 template <bool odd>
-HWY_INLINE void add_quads(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
-                          double* HWY_RESTRICT pixels, double* HWY_RESTRICT pairs) {
+HWY_INLINE void add_octets(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
+                           double* HWY_RESTRICT pixels, double* HWY_RESTRICT pairs) {
     using TileSums = double[tile_rows][tile_columns];
-    const auto take = [&](const TileSums& first, const TileSums& second, int a, int b) HWY_ATTR {
+    const auto take = [&](const TileSums(&sums)[kinds], int a, int b) HWY_ATTR {
         const hn::CappedTag<double, tile_columns> d;
-        const auto low = hn::Set(d, share_1), high = hn::Set(d, odd ? share_3 : share_2);
+        const auto two = hn::Set(d, 2.0), four = hn::Set(d, 4.0);
         for (int k = 0; k < tile_rows; ++k) {
             const ptrdiff_t to = static_cast<ptrdiff_t>(a + k) * rows + b;
             for (size_t at = 0; at < tile_columns; at += hn::Lanes(d)) {
-                const auto p = hn::LoadU(d, first[k] + at), q = hn::LoadU(d, second[k] + at);
-                auto sum = hn::Mul(high, q);
-                if (odd) sum = hn::MulAdd(low, p, sum);
+                const auto m0 = hn::LoadU(d, sums[0][k] + at), m1 = hn::LoadU(d, sums[1][k] + at),
+                           m2 = hn::LoadU(d, sums[2][k] + at), m3 = hn::LoadU(d, sums[3][k] + at);
                 double *const of_pixels = pixels + to + at, *const of_pairs = pairs + to + at;
-                hn::StoreU(hn::Add(hn::LoadU(d, of_pixels), hn::Add(p, q)), d, of_pixels);
-                hn::StoreU(hn::Add(hn::LoadU(d, of_pairs), sum), d, of_pairs);
+                auto all = hn::Add(m1, m3), shared = all;
+                if constexpr (odd) {
+                    all = hn::Add(all, hn::Add(m0, m2));
+                    shared = hn::MulAdd(hn::Set(d, share_5), m2, hn::Mul(hn::Set(d, share_7), m3));
+                    shared = hn::MulAdd(hn::Set(d, share_3), m1, shared);
+                    shared = hn::MulAdd(hn::Set(d, share_1), m0, shared);
+                } else {
+                    all = hn::MulAdd(two, hn::Add(m0, m2), all);
+                    shared = hn::MulAdd(four, m2, hn::Mul(hn::Set(d, share_6), m3));
+                    shared = hn::MulAdd(hn::Set(d, share_2), m1, shared);
+                }
+                hn::StoreU(hn::Add(hn::LoadU(d, of_pixels), all), d, of_pixels);
+                hn::StoreU(hn::Add(hn::LoadU(d, of_pairs), shared), d, of_pairs);
             }
         }
     };
-    add_products_of_halves(x, used, rows, count, take);
+    add_products_of_parts<kinds>(x, used, rows, count, take);
 }
-void add_even_quads(const double* x, int used, int rows, int64_t count, double* pixels, double* pairs) {
-    add_quads<false>(x, used, rows, count, pixels, pairs);
+void add_even_octets(const double* x, int used, int rows, int64_t count, double* pixels, double* pairs) {
+    add_octets<false>(x, used, rows, count, pixels, pairs);
 }
-void add_odd_quads(const double* x, int used, int rows, int64_t count, double* pixels, double* pairs) {
-    add_quads<true>(x, used, rows, count, pixels, pairs);
+void add_odd_octets(const double* x, int used, int rows, int64_t count, double* pixels, double* pairs) {
+    add_octets<true>(x, used, rows, count, pixels, pairs);
 }
 
 /// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels. x as
@@ -236,10 +282,10 @@ namespace {
 
 HWY_EXPORT(add_magnitudes);
 HWY_EXPORT(centre_band);
-HWY_EXPORT(even_quad_band);
-HWY_EXPORT(odd_quad_band);
-HWY_EXPORT(add_even_quads);
-HWY_EXPORT(add_odd_quads);
+HWY_EXPORT(even_octet_band);
+HWY_EXPORT(odd_octet_band);
+HWY_EXPORT(add_even_octets);
+HWY_EXPORT(add_odd_octets);
 HWY_EXPORT(difference_band);
 HWY_EXPORT(add_scatter);
 
@@ -405,7 +451,7 @@ class MomentScan::ScanWorker final : public Worker {
         std::fill(m_difference_scatter.begin(), m_difference_scatter.end(), 0.0);
         int64_t found = 0;
         if (m_with_differences)
-            found = add_quads(block);
+            found = add_octets(block);
         else
             for (int64_t from = 0; from < pixels; from += run_pixels)
                 add_run(block, {block.line_stride, block.samples, from, std::min(run_pixels, pixels - from)});
@@ -473,82 +519,92 @@ class MomentScan::ScanWorker final : public Worker {
         HWY_DYNAMIC_DISPATCH(add_scatter)(m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data());
     }
 
-    /// Pixels and pairs of a block; returns how many pairs. Lines are cut in quads from the block's left;
-    /// pixels of quads that are not valid throughout, and what is left of a line, are added one by one.
-    int64_t add_quads(const CubeView<float>& block) {
+    /// Pixels and pairs of a block; returns how many pairs. Lines are cut in octets from the block's left;
+    /// pixels of octets that are not valid throughout, and what is left of a line, are added one by one.
+    int64_t add_octets(const CubeView<float>& block) {
         m_single.clear();
         m_pair.clear();
         int64_t pairs = 0;
         for (int64_t line = 0; line < block.lines; ++line)
-            for (int64_t sample = 0; sample < block.samples; sample += 4) {
-                const int64_t begin = line * block.samples, end = begin + std::min(sample + 4, block.samples);
-                const bool whole = is_quad(block, begin + sample);
-                for (int64_t at = begin + sample; at < end; ++at) {
-                    if (!whole && m_valid[static_cast<size_t>(at)]) m_single.push_back(at);
-                    const bool pair = at + 1 < begin + block.samples && is_pair(at);
-                    pairs += pair;
-                    if (pair && !whole && at - begin < sample + 3) m_pair.push_back(at);
+            for (int64_t sample = 0; sample < block.samples; sample += octet) {
+                const int64_t first = line * block.samples + sample,
+                              end = first + std::min(octet, block.samples - sample);
+                if (sample + octet < block.samples) pairs += is_pair(end - 1); // with the next
+                if (is_octet(block, first)) {
+                    pairs += octet - 1;
+                    continue;
+                }
+                for (int64_t at = first; at < end; ++at) {
+                    if (m_valid[static_cast<size_t>(at)]) m_single.push_back(at);
+                    if (at + 1 < end && is_pair(at)) m_pair.push_back(at);
                 }
             }
-        const int64_t per_line = block.samples / 4, quads = block.lines * per_line;
-        for (int64_t from = 0; from < quads; from += run_quads)
-            add_quad_run(block,
-                         {block.line_stride, per_line, from, std::min(run_quads, quads - from), int64_t{4}});
-        // From the last pixel of a quad to the first of the next, or of what is left of the line.
-        const int64_t between = (block.samples - 1) / 4, gaps = block.lines * between;
+        pairs += static_cast<int64_t>(m_pair.size());
+        const int64_t per_line = block.samples / octet, octets = block.lines * per_line;
+        for (int64_t from = 0; from < octets; from += run_octets)
+            add_octet_run(block,
+                          {block.line_stride, per_line, from, std::min(run_octets, octets - from), octet});
+        // From the last pixel of an octet to the first of the next, or of what is left of the line.
+        const int64_t between = (block.samples - 1) / octet, gaps = block.lines * between;
         for (int64_t from = 0; from < gaps; from += run_pixels)
-            add_gap_run(block,
-                        {block.line_stride, between, from, std::min(run_pixels, gaps - from), int64_t{4}});
+            add_gap_run(block, {block.line_stride, between, from, std::min(run_pixels, gaps - from), octet});
         add_list(block, m_single, false);
         add_list(block, m_pair, true);
         return pairs;
     }
 
-    /// Pixel `at` and the three after it: in its line, and valid.
-    bool is_quad(const CubeView<float>& block, int64_t at) const {
-        const char* const v = &m_valid[static_cast<size_t>(at)];
-        return at % block.samples + 4 <= block.samples && v[0] && v[1] && v[2] && v[3];
+    /// Pixel `at` and the seven after it: in its line, and valid.
+    bool is_octet(const CubeView<float>& block, int64_t at) const {
+        const auto v = m_valid.begin() + at;
+        return at % block.samples + octet <= block.samples &&
+               std::all_of(v, v + octet, [](char one) { return one != 0; });
     }
     bool is_pair(int64_t at) const {
         return m_valid[static_cast<size_t>(at)] && m_valid[static_cast<size_t>(at + 1)];
     }
+    /// From a band to the next; there is none after the last.
+    ptrdiff_t next_of(const CubeView<float>& block, int band) const {
+        return band + 1 < m_bands ? block.band_stride : 0;
+    }
 
-    void add_quad_run(const CubeView<float>& block, const PixelRun& run) {
+    void add_octet_run(const CubeView<float>& block, const PixelRun& run) {
         bool any = false;
         for (int64_t i = 0; i < run.count; ++i) {
-            const int64_t quad = run.first + i,
-                          at = quad / run.samples * block.samples + quad % run.samples * run.step;
-            const bool whole = is_quad(block, at);
+            const int64_t number = run.first + i,
+                          at = number / run.samples * block.samples + number % run.samples * run.step;
+            const bool whole = is_octet(block, at);
             m_keep[static_cast<size_t>(i)] = whole;
             any = any || whole;
         }
         if (!any) return;
-        const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
-        end_rows(m_run.data() + run_quads, m_bands, run.count);
-        // A quad's sum is 2 X_0.
+        int64_t whole = 0;
+        for (int64_t k = 0; k < kinds; ++k)
+            whole = end_rows(m_run.data() + k * run_octets, m_bands, run.count);
+        // An octet's sum is four times what stands for X_0, whose products count twice.
         double* const ones = m_run.data() + m_bands * run_pixels;
         std::fill_n(ones, run_pixels, 0.0);
         for (int64_t i = 0; i < run.count; ++i)
             ones[i] = 2 * m_keep[static_cast<size_t>(i)];
         for (int b = 0; b < m_bands; ++b)
-            HWY_DYNAMIC_DISPATCH(even_quad_band)
-        (block.row(b, 0), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
+            HWY_DYNAMIC_DISPATCH(even_octet_band)
+        (block.row(b, 0), next_of(block, b), run, m_centre[static_cast<size_t>(b)], m_keep.data(),
          m_run.data() + b * run_pixels);
-        HWY_DYNAMIC_DISPATCH(add_even_quads)
+        HWY_DYNAMIC_DISPATCH(add_even_octets)
         (m_run.data(), m_bands + 1, m_rows, whole, m_scatter.data(), m_difference_scatter.data());
         std::fill_n(ones, run_pixels, 0.0); // differences do not count in sums
         for (int b = 0; b < m_bands; ++b)
-            HWY_DYNAMIC_DISPATCH(odd_quad_band)
-        (block.row(b, 0), run, m_keep.data(), m_run.data() + b * run_pixels);
-        HWY_DYNAMIC_DISPATCH(add_odd_quads)
+            HWY_DYNAMIC_DISPATCH(odd_octet_band)
+        (block.row(b, 0), next_of(block, b), run, m_keep.data(), m_run.data() + b * run_pixels);
+        HWY_DYNAMIC_DISPATCH(add_odd_octets)
         (m_run.data(), m_bands, m_rows, whole, m_scatter.data(), m_difference_scatter.data());
     }
 
     void add_gap_run(const CubeView<float>& block, const PixelRun& run) {
+        constexpr int64_t last = octet - 1;
         bool any = false;
         for (int64_t i = 0; i < run.count; ++i) {
             const int64_t gap = run.first + i,
-                          at = gap / run.samples * block.samples + gap % run.samples * run.step + 3;
+                          at = gap / run.samples * block.samples + gap % run.samples * run.step + last;
             const bool both = is_pair(at);
             m_keep[static_cast<size_t>(i)] = both;
             any = any || both;
@@ -557,7 +613,7 @@ class MomentScan::ScanWorker final : public Worker {
         const int64_t whole = end_rows(m_run.data(), m_bands, run.count);
         for (int b = 0; b < m_bands; ++b)
             HWY_DYNAMIC_DISPATCH(difference_band)
-        (block.row(b, 0) + 3, run, m_keep.data(), m_run.data() + b * run_pixels);
+        (block.row(b, 0) + last, next_of(block, b), run, m_keep.data(), m_run.data() + b * run_pixels);
         HWY_DYNAMIC_DISPATCH(add_scatter)
         (m_run.data(), m_bands, m_rows, whole, m_difference_scatter.data());
     }
@@ -592,7 +648,7 @@ class MomentScan::ScanWorker final : public Worker {
     std::vector<float> m_magnitude;        ///< of a line of the block
     std::vector<char> m_valid;             ///< of the block's pixels
     std::vector<double> m_keep;            ///< of a run's pixels: 1 or 0
-    std::vector<int64_t> m_single, m_pair; ///< of the block: what no quad has
+    std::vector<int64_t> m_single, m_pair; ///< of the block: what no octet has
     std::vector<float> m_centre;
 };
 

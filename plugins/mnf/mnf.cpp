@@ -73,13 +73,14 @@ Fit fit(const stream::SceneMoments& moments) {
         double* const w = m.inverse.data() + static_cast<size_t>(k) * size;
         for (size_t b = 0; b < size; ++b)
             v[b] = eigen.vector(k)[b] / deviation[b];
-        math::fix_sign(v, n); // in the scene's units
-        for (size_t b = 0; b < size; ++b) {
-            double sum = 0;
-            for (size_t a = 0; a < size; ++a)
-                sum += noise[b * size + a] * (v[a] * deviation[a]);
-            w[b] = sum * deviation[b];
+        math::fix_sign(v, n);               // in the scene's units
+        for (size_t a = 0; a < size; ++a) { // column by column: the sums of all bands side by side
+            const double factor = v[a] * deviation[a];
+            for (size_t b = 0; b < size; ++b)
+                w[b] += noise[a * size + b] * factor;
         }
+        for (size_t b = 0; b < size; ++b)
+            w[b] *= deviation[b];
     }
     return result;
 }

@@ -122,7 +122,7 @@ def shares_of_ours(run, result):
         result.note(f"Ours is left out: {e}.")
         return []
     scene = run.scene_or_synthetic(result, (614, 512, 224), "-targets", 30)
-    seen = profiler.shares(run, [run.args.bin / "gdal_hsi_atdca", "-q", "-overwrite", "-device", "cuda", "-method", "gs",
+    seen = profiler.shares(run, [run.program("gdal_hsi_atdca"), "-q", "-overwrite", "-device", "cuda", "-method", "gs",
                                  "-t", 30, scene, run.path("targets.geojson")])
     whole = sum(ns for _, _, ns in seen)
     rows = [(name[:60], calls, 100 * ns / whole) for name, calls, ns in sorted(seen, key=lambda r: -r[2])]

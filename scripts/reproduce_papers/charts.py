@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Charts as PNG with GDAL and numpy alone: curves, bars and pictures of one band; letters of 3 x 5 dots."""
-import numpy as np
-from osgeo import gdal
+"""Charts as PNG with the standard library alone: curves, bars and pictures of one band; letters of 3 x 5 dots."""
+import math
+import pathlib
+import struct
+import zlib
 
 WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 720, 440, 90, 60, 40, 190
 COLOURS = ((31, 119, 180), (214, 39, 40), (44, 160, 44), (148, 103, 189), (255, 127, 14), (23, 190, 207), (120, 120, 120))
@@ -15,12 +17,28 @@ GLYPHS = {
     "/": "11244", "%": "51245", "(": "12221", ")": "42224", ":": "02020", "=": "07070", "_": "00007", "^": "25000"}
 
 
-def write_png(path, picture):
-    """picture: (lines, samples, 3), bytes."""
-    memory = gdal.GetDriverByName("MEM").Create("", picture.shape[1], picture.shape[0], 3, gdal.GDT_Byte)
-    memory.WriteArray(np.ascontiguousarray(picture.transpose(2, 0, 1)))
-    gdal.SetConfigOption("GDAL_PAM_ENABLED", "NO")
-    gdal.GetDriverByName("PNG").CreateCopy(str(path), memory)
+class Picture:
+    """Pixels of three bytes, white at first."""
+
+    def __init__(self, width, height):
+        self.width, self.height = width, height
+        self.rows = [bytearray(b"\xff" * (3 * width)) for _ in range(height)]
+
+    def fill(self, x0, y0, x1, y1, colour):
+        """Columns x0 to x1 - 1 of lines y0 to y1 - 1, as far as they are in the picture."""
+        x0, x1 = max(0, int(x0)), min(self.width, int(x1))
+        for y in range(max(0, int(y0)), min(self.height, int(y1))):
+            if x1 > x0:
+                self.rows[y][3 * x0:3 * x1] = bytes(colour) * (x1 - x0)
+
+    def write(self, path):
+        def chunk(name, data):
+            return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+        lines = b"".join(b"\0" + row for row in self.rows)  # no filter
+        pathlib.Path(path).write_bytes(
+            b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", self.width, self.height, 8, 2, 0, 0, 0))
+            + chunk(b"IDAT", zlib.compress(lines, 9)) + chunk(b"IEND", b""))
 
 
 def text(picture, x, y, words, colour=(0, 0, 0), scale=2, centred=False, right=False):
@@ -32,26 +50,26 @@ def text(picture, x, y, words, colour=(0, 0, 0), scale=2, centred=False, right=F
             for column in range(3):
                 if int(bits) >> (2 - column) & 1:
                     top, left = int(y) + row * scale, x + (4 * i + column) * scale
-                    if top >= 0 and left >= 0:
-                        picture[top:top + scale, left:left + scale] = colour
+                    picture.fill(left, top, left + scale, top + scale, colour)
 
 
 def line(picture, x0, y0, x1, y1, colour, width=2):
     steps = int(max(abs(x1 - x0), abs(y1 - y0), 1)) * 2
-    for x, y in zip(np.linspace(x0, x1, steps), np.linspace(y0, y1, steps)):
-        picture[int(y):int(y) + width, int(x):int(x) + width] = colour
+    for i in range(steps):
+        x, y = (int(a + (b - a) * i / (steps - 1)) for a, b in ((x0, x1), (y0, y1)))
+        picture.fill(x, y, x + width, y + width, colour)
 
 
 def ticks(low, high):
     """Round numbers from low to high, five or so."""
-    step = 10 ** np.floor(np.log10((high - low) / 5))
+    step = 10 ** math.floor(math.log10((high - low) / 5))
     step *= next(f for f in (1, 2, 5, 10) if (high - low) / (step * f) <= 6)
-    return [t for t in np.arange(np.ceil(low / step - 1e-9), np.floor(high / step + 1e-9) + 1) * step]
+    return [t * step for t in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)]
 
 
 class Axes:
     def __init__(self, title, x_name, y_name, low, high):
-        self.picture = np.full((HEIGHT, WIDTH, 3), 255, np.uint8)
+        self.picture = Picture(WIDTH, HEIGHT)
         pad = 0.05 * (high - low) or abs(high) * 0.05 or 1.0
         self.low, self.high = (0 if low == 0 else low - pad), high + pad
         for tick in ticks(self.low, self.high):
@@ -70,7 +88,7 @@ class Axes:
     def legend(self, names):
         for i, name in enumerate(names):
             y = TOP + 18 * i
-            self.picture[y:y + 10, WIDTH - RIGHT + 12:WIDTH - RIGHT + 22] = COLOURS[i % len(COLOURS)]
+            self.picture.fill(WIDTH - RIGHT + 12, y, WIDTH - RIGHT + 22, y + 10, COLOURS[i % len(COLOURS)])
             text(self.picture, WIDTH - RIGHT + 28, y, name)
 
 
@@ -87,9 +105,9 @@ def curves(path, title, x_name, y_name, series):
         for (x0, y0), (x1, y1) in zip(one, one[1:]):
             line(axes.picture, place(x0), axes.y(y0), place(x1), axes.y(y1), colour)
         for x, y in one:
-            axes.picture[int(axes.y(y)) - 3:int(axes.y(y)) + 4, int(place(x)) - 3:int(place(x)) + 4] = colour
+            axes.picture.fill(int(place(x)) - 3, int(axes.y(y)) - 3, int(place(x)) + 4, int(axes.y(y)) + 4, colour)
     axes.legend(series)
-    write_png(path, axes.picture)
+    axes.picture.write(path)
 
 
 def bars(path, title, x_name, y_name, groups, names):
@@ -100,23 +118,24 @@ def bars(path, title, x_name, y_name, groups, names):
         width = 0.8 * pitch / len(names)
         for i, height in enumerate(heights):
             x = int(LEFT + pitch * (g + 0.1) + width * i)
-            axes.picture[int(axes.y(height)):HEIGHT - BOTTOM, x:x + max(1, int(width) - 1)] = COLOURS[i % len(COLOURS)]
+            axes.picture.fill(x, axes.y(height), x + max(1, int(width) - 1), HEIGHT - BOTTOM, COLOURS[i % len(COLOURS)])
         text(axes.picture, LEFT + pitch * (g + 0.5), HEIGHT - BOTTOM + 10, name, centred=True)
     axes.legend(names)
-    write_png(path, axes.picture)
+    axes.picture.write(path)
 
 
 def panels(path, title, planes):
-    """planes: name -> (lines, samples); each from black (0) to white (its greatest value), side by side."""
-    height = max(p.shape[0] for p in planes.values())
-    picture = np.full((height + 60, sum(max(p.shape[1], 160) + 12 for p in planes.values()), 3), 255, np.uint8)
+    """planes: name -> lines of numbers; each from black (0 or no number) to white (its greatest value), side by side."""
+    wide = {name: max(len(plane[0]), 160) + 12 for name, plane in planes.items()}
+    picture = Picture(sum(wide.values()), max(len(p) for p in planes.values()) + 60)
     text(picture, 6, 6, title)
     x = 6
     for name, plane in planes.items():
-        greatest = float(np.nanmax(plane)) if np.isfinite(plane).any() else 0.0
-        grey = np.nan_to_num(255 * plane / greatest if greatest > 0 else 0 * plane).astype(np.uint8)
-        picture[24:24 + plane.shape[0], x:x + plane.shape[1]] = grey[:, :, None]
-        text(picture, x, 30 + plane.shape[0], name)
-        text(picture, x, 44 + plane.shape[0], f"white: {greatest:.2e}")
-        x += max(plane.shape[1], 160) + 12
-    write_png(path, picture)
+        greatest = max((v for row in plane for v in row if math.isfinite(v)), default=0.0)
+        for y, row in enumerate(plane):
+            grey = (max(0, min(255, int(255 * v / greatest))) if greatest > 0 and math.isfinite(v) else 0 for v in row)
+            picture.rows[24 + y][3 * x:3 * (x + len(row))] = bytes(g for v in grey for g in (v, v, v))
+        text(picture, x, 30 + len(plane), name)
+        text(picture, x, 44 + len(plane), f"white: {greatest:.2e}")
+        x += wide[name]
+    picture.write(path)

@@ -6,7 +6,12 @@ import statistics
 import subprocess
 import sys
 
-from osgeo import gdal
+try:  # most tables need neither: they run where GDAL has no Python, such as beside a bundle for GPUs
+    import numpy
+    from osgeo import gdal, ogr
+    gdal.UseExceptions()
+except ImportError:
+    numpy = gdal = ogr = None
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 METRICS = ("overall_accuracy", "average_accuracy", "kappa")
@@ -90,8 +95,13 @@ class Run:
     def path(self, name):
         return self.folder / name
 
+    def program(self, name):
+        """An executable: in the folder of --bin, or where a bundle for GPUs has it."""
+        places = [self.args.bin, ROOT / "libexec", ROOT / "benchmarks"]
+        return next((p / name for p in places if (p / name).exists()), self.args.bin / name)
+
     def has(self, name):
-        return (self.args.bin / name).exists()
+        return self.program(name).exists()
 
     def _run(self, program, words):
         if not pathlib.Path(program).exists():
@@ -100,7 +110,7 @@ class Run:
         return subprocess.run([str(program), *map(str, words)], capture_output=True, text=True, check=False)
 
     def tool(self, name, *words):
-        done = self._run(self.args.bin / name, words)
+        done = self._run(self.program(name), words)
         if done.returncode != 0:
             raise Missing(f"{name} failed: {done.stderr.strip()}", "The command was: " + " ".join(map(str, done.args)))
         return done.stdout
@@ -112,7 +122,7 @@ class Run:
 
     def google(self, name, expression):
         """The rows of a benchmark of Google Benchmark's kind."""
-        done = self._run(self.args.bin / name, [f"--benchmark_filter={expression}", "--benchmark_format=json",
+        done = self._run(self.program(name), [f"--benchmark_filter={expression}", "--benchmark_format=json",
                                                 "--benchmark_min_time=0.05"])
         if done.returncode != 0:
             raise Missing(f"{name} failed: {done.stderr.strip()}", "")
@@ -120,7 +130,7 @@ class Run:
 
     def bench(self, name, *words, advice=NO_GPU):
         """What a benchmark prints; Missing where it fails: those of GPU kernels do where there is no GPU."""
-        done = self._run(self.args.bin / name, words)
+        done = self._run(self.program(name), words)
         if done.returncode != 0:
             why = (done.stderr or done.stdout).strip().splitlines()
             raise Missing(f"{name} measured nothing: {why[0] if why else 'no message'}", advice)
@@ -177,6 +187,13 @@ class Run:
 
     def progress(self, text):
         print(text, file=sys.stderr)
+
+
+def needs_arrays():
+    """For those that read rasters themselves."""
+    if gdal is None:
+        raise Missing("this reads rasters by GDAL's Python and numpy, which are not there",
+                      "Install them: python3-gdal of Debian and Ubuntu.")
 
 
 def percent(judged):

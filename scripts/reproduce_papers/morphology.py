@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """An extended morphological profile with numpy alone, for builds without gdal_hsi_profile: closings and openings by
 reconstruction with disks around every component."""
-import numpy as np
-from osgeo import gdal
+from .common import gdal, needs_arrays
+from .common import numpy as np
 
 
 def disk(radius):
@@ -34,6 +34,7 @@ def reconstruct(marker, mask):
 
 def morphological_profile(source, target, radii=(2, 4, 6, 8)):
     """Closings and openings by reconstruction with disks, around each band of `source`."""
+    needs_arrays()
     dataset = gdal.Open(str(source))
     planes = []
     for image in dataset.ReadAsArray().astype(np.float64):

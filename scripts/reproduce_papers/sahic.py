@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 from . import charts
-from .common import METRICS, ROOT, Missing, Result, item, mean_spread, percent, seconds_of_passes
+from .common import METRICS, ROOT, Missing, Result, item, mean_spread, needs_arrays, percent, seconds_of_passes
 
 # Tables IV and VI: training pixels and accuracy in percent of each class; OA, AA, kappa x 100; the scene's parameters.
 SCENES = {
@@ -62,6 +62,7 @@ def accuracies(run, dataset, ways):
                     classes.setdefault((c["value"], c["name"]), []).append(100 * c["producers_accuracy"]["value"])
             run.progress(f"seed {seed}, {key}: OA {results[key][-1]['overall_accuracy']:.2f}")
             if run.args.maps and seed == 1:
+                needs_arrays()
                 run.args.maps.mkdir(parents=True, exist_ok=True)
                 picture = run.args.maps / f"{key.replace(',', '').replace(' ', '_').lower()}.png"
                 subprocess.run([sys.executable, ROOT / "scripts" / "quicklook", scene, mapped, picture], check=True,

@@ -6,11 +6,9 @@ import statistics
 import subprocess
 import sys
 
-import numpy as np
-from osgeo import gdal, ogr
-
 from . import charts, profiler
-from .common import ROOT, Missing, Result, item, seconds_of_passes, size_of
+from .common import ROOT, Missing, Result, gdal, item, needs_arrays, ogr, seconds_of_passes, size_of
+from .common import numpy as np
 
 WINDOWS = (3, 5, 7, 9, 11, 13, 15)
 SIZES = {"Cuprite": (350, 350, 188), "WTC": (614, 512, 224)}
@@ -96,6 +94,7 @@ def scenes(run, result):
 
 @item("004", "table1", "NRMSE and MaxSDE against the serial algorithm, by window", "a GPU for the GPU half")
 def table1(run):
+    needs_arrays()
     result, chosen, result_data = Result(), windows(run), {}
     for name, scene in scenes(run, result):
         pixels, rows, gpu = read(scene), [], True
@@ -197,6 +196,7 @@ def table3(run):
 
 
 def map_of(run, which, title):
+    needs_arrays()
     result = Result()
     name, scene = next(scenes(run, result))
     serial = serial_spp(read(scene), [5])[5]
@@ -210,7 +210,7 @@ def map_of(run, which, title):
     result.table(f"{title} of every pixel, ws = 5, {name}", ("", "mean", "greatest"),
                  [(key, float(p.mean()), float(p.max())) for key, p in planes.items()])
     result.data = result.tables[0]["rows"]
-    charts.panels(run.png, title, planes)
+    charts.panels(run.png, title, {name: p.tolist() for name, p in planes.items()})
     return result
 
 
@@ -235,6 +235,7 @@ def targets_of(run, cube, original, t, name):
 
 @item("004", "fig8", "Endmembers found after the serial SPP and after ours, ws = 3; and without SPP")
 def fig8(run):
+    needs_arrays()
     result, truth = Result(), run.path("truth.json")
     size = run.args.size or SIZES["Cuprite"]
     t = run.args.targets or TARGETS["Cuprite"]
@@ -277,7 +278,7 @@ def counted(run, title, metrics, derive):
     curves = {name: [] for name in kernels}
     for w in chosen:
         seen = profiler.counters(list(kernels.values()), metrics, [
-            run.args.bin / "spp_cuda_bench", "-size", *(run.args.size or SIZES["WTC"]), "-ws", w, "-published", 1,
+            run.program("spp_cuda_bench"), "-size", *(run.args.size or SIZES["WTC"]), "-ws", w, "-published", 1,
             "-repeat", 1], 30)
         for name, kernel in kernels.items():
             if kernel in seen:

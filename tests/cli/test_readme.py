@@ -77,5 +77,7 @@ def test_block(block, reader):
         for name, value in re.findall(r"(OA|AA|kappa) ([0-9.]+)", figure):
             label = {"OA": r"\(OA\)", "AA": r"\(AA\)", "kappa": "Kappa"}[name]
             assert re.search(rf"{label}: {re.escape(value)}\b", shown), f"{name} {value} is not in\n{shown}"
+    for figure in re.findall(r"# rmse ([0-9.]+)", code):
+        assert re.search(rf"^rmse +{re.escape(figure)}", shown, re.MULTILINE), f"rmse {figure} is not in\n{shown}"
     for line in re.findall(r"# (Virtual dimensionality: .*)", code):
         assert line in shown.splitlines(), f"{line} is not in\n{shown}"

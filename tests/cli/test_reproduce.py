@@ -183,6 +183,89 @@ def stand_in(folder, name, printed):
     program.chmod(0o755)
 
 
+def test_operations_become_a_share_of_what_the_cycles_allow(tmp_path):
+    """Paper 001's Table VI: 100 operations in 10 ns and 20 cycles of up to 10 fused products."""
+    double = "smsp__sass_thread_inst_executed_op_d{}_pred_on.sum"
+    metrics = {double.format("add"): 10, double.format("mul"): 20, double.format("fma"): 35, "dram__bytes.sum": 400,
+               "gpu__time_duration.sum": 10, "dram__throughput.avg.pct_of_peak_sustained_elapsed": 50,
+               "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained": 10, "sm__cycles_elapsed.avg": 20}
+    stand_in(tmp_path, "ncu", "\n".join(['"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"',
+                                         *(f'"0","fed_nld_step<double>(int)","{m}","","{v}"' for m, v in metrics.items())]))
+    stand_in(tmp_path, "eadp_cuda_bench", "")
+    succeed(reproduce("001", "table6", "--bin", tmp_path, "--json", tmp_path / "t.json", env={"PATH": f"{tmp_path}:/bin"}))
+    columns, kernels = table(numbers(tmp_path / "t.json"))
+    step = next(row for row in kernels if row[0] == "fed_nld_step")
+    assert step[1:] == [10.0, 0.25, 40.0, 0.5, 85.24, 0.62, 65.37, 0.34]
+    assert columns[2] == "GFLOPS, of the peak" and kernels[0][1:5] == [None] * 4
+
+
+@pytest.fixture
+def bare_python(tmp_path):
+    """The environment of a Python with neither GDAL nor numpy."""
+    for name in ("osgeo", "numpy"):
+        (tmp_path / "bare" / name).mkdir(parents=True)
+        (tmp_path / "bare" / name / "__init__.py").write_text(f"raise ImportError('no {name} here')\n")
+    return {"PYTHONPATH": str(tmp_path / "bare")}
+
+
+def colours(path):
+    """How many pixels of a picture have each colour."""
+    picture = gdal.Open(str(path)).ReadAsArray()
+    assert picture.shape == (3, 440, 720)
+    values, counts = np.unique(picture.reshape(3, -1), axis=1, return_counts=True)
+    return {tuple(int(v) for v in colour): int(n) for colour, n in zip(values.T, counts)}
+
+
+def test_counters_become_figures_where_python_is_bare(bare_python, tmp_path):
+    """Paper 004's figures 9 and 10 from what ncu would print, without GDAL's Python and without numpy."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    stalled = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
+    metrics = {stalled.format("long_scoreboard"): 3, stalled.format("lg_throttle"): 1,
+               "smsp__average_warp_latency_per_inst_issued.ratio": 16, "l1tex__t_sector_hit_rate.pct": 80}
+    rows = ['"ID","Kernel Name","Metric Name","Metric Unit","Metric Value"']
+    for factor, kernel in enumerate(("alpha_1m_kernel", "alpha_nm_kernel", "alpha_ns_kernel"), 1):
+        rows += [f'"0","void {kernel}<5>(const float *)","{m}","","{v / factor if v != 16 else v}"' for m, v in metrics.items()]
+    stand_in(folder, "ncu", "\n".join(rows))
+    stand_in(folder, "spp_cuda_bench", "")
+    for name, expected in (("fig9", (25, 12.5, 25 / 3)), ("fig10", (80, 40, 80 / 3))):
+        png, told = tmp_path / f"{name}.png", tmp_path / f"{name}.json"
+        done = succeed(reproduce("004", name, "--bin", folder, "--values", "3,7,11", "--json", told, "--png", png,
+                                 env={**bare_python, "PATH": f"{folder}:/bin"}))
+        assert f"Figure: {png}" in done.out
+        columns, values = table(numbers(told))
+        assert columns == ["", "ws 3", "ws 7", "ws 11"]
+        assert values == [[k, *([pytest.approx(v)] * 3)] for k, v in zip(("1M-SPP", "NM-SPP", "NS-SPP"), expected)]
+        seen = colours(png)
+        for colour in ((31, 119, 180), (214, 39, 40), (44, 160, 44)):  # a curve of three points each, and its legend
+            assert seen[colour] > 1000
+        assert seen[255, 255, 255] > 250000
+    told = reproduce("004", "table1", *SMALL, env=bare_python)
+    assert told.code == 1 and told.out == "" and "python3-gdal" in told.err
+
+
+def test_times_by_size_become_a_figure_where_python_is_bare(bare_python, tmp_path):
+    """Paper 001's figure 7: our tools, and a stand-in for the benchmark of a GPU."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("gdal_hsi_synth", "gdal_hsi_eadp"):
+        (folder / name).symlink_to(BIN / name)
+    stand_in(folder, "eadp_cuda_bench", "this 40x36, 7 components, 8 copies\n"
+             "  FED, single                            0.500 ms    FED 0.400\n"
+             "  published kernels, double              5.000 ms    FED 4.000")
+    png, told = tmp_path / "fig7.png", tmp_path / "fig7.json"
+    succeed(reproduce("001", "fig7", *SMALL, "--bin", folder, "--values", "1,3", "--repeat", 1, "--json", told, "--png", png,
+                      env={**os.environ, **bare_python}))
+    columns, rows = table(numbers(told))
+    assert [row[:2] for row in rows] == [[1, "40 x 36"], [3, "40 x 108"]]
+    for row in rows:
+        here = dict(zip(columns, row))
+        assert here["GPU, single"] == 0.5 and here["published kernels, double"] == 5.0
+        assert here["CPU/GPU"] == pytest.approx(here["CPU, single"] / 0.5) and here["CPU, single"] > 0
+    seen = colours(png)
+    assert all(seen[colour] > 100 for colour in ((31, 119, 180), (214, 39, 40), (44, 160, 44)))
+
+
 def test_what_benchmarks_of_a_gpu_print_becomes_tables(tmp_path):
     """Stand-ins that print as spp_cuda_bench and sahic_cuda_bench do."""
     stand_in(tmp_path, "spp_cuda_bench", """A GPU, 132 multiprocessors
