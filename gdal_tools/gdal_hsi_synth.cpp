@@ -86,7 +86,9 @@ void declare(tool::Call& call) {
         .required = true;
     call.option("seed", s.scene.seed, "Seed: another number, another scene").from(0);
     call.option("endmembers", s.scene.endmembers, "Materials in the scene, 2 to 24");
-    call.option("snr", s.scene.snr, "Signal-to-noise ratio of every band; inf: no noise").in_unit("decibels");
+    call.option("snr", s.scene.snr, "Signal-to-noise ratio of every band; inf: no noise")
+        .in_unit("decibels")
+        .or_infinite();
     call.option("targets", s.scene.targets,
                 "Pure pixels to plant at random places, of one material after the other");
     call.output("labels", s.labels, Content::raster,

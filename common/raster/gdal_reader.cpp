@@ -27,7 +27,7 @@ class GdalReader final : public stream::CubeReader {
         const Rect in_file{window.x + m_source->window().x, window.y + m_source->window().y, window.w,
                            window.h};
         const GdalErrors errors;
-        if (m_source->band_interleaved_blocks && covers_blocks(in_file))
+        if (m_source->band_interleaved_blocks && !m_source->half && covers_blocks(in_file))
             read_blocks(in_file, dst, errors);
         else if (m_wide)
             read_wide(in_file, dst, errors);

@@ -208,6 +208,8 @@ void choose_arrays(SourceState& s) {
 
 void choose_access(SourceState& s, GDALDataset& dataset) {
     GDALRasterBand* band = dataset.GetRasterBand(s.bands.front());
+    s.half = std::any_of(s.bands.begin(), s.bands.end(),
+                         [&](int b) { return is_half(dataset.GetRasterBand(b)->GetRasterDataType()); });
     int bx = 0, by = 0;
     band->GetBlockSize(&bx, &by);
     s.block_samples = bx;

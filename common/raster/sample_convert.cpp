@@ -182,6 +182,11 @@ bool convertible(GDALDataType type) {
     return with_type(type, [](auto) {});
 }
 
+bool is_half(GDALDataType type) {
+    const char* const name = GDALGetDataTypeName(type);
+    return name != nullptr && std::strcmp(name, "Float16") == 0;
+}
+
 void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count) {
     const auto* bytes = static_cast<const unsigned char*>(src);

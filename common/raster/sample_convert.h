@@ -23,6 +23,8 @@ NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type);
 bool exact_in_float(GDALDataType type);
 /// True for the types that to_floats() takes.
 bool convertible(GDALDataType type);
+/// Float16 of GDAL 3.11 and newer, which older ones read as Float32. GDAL's RasterIO makes Float32 of it.
+bool is_half(GDALDataType type);
 
 /// dst[i] = the i-th sample of `type`, `stride` bytes apart, at any alignment; NaN where it equals nodata.
 /// `swapped`: the bytes are not in this machine's order. Rounds as GDAL does.

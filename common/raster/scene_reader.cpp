@@ -2,6 +2,7 @@
 // read_scene(): what GDAL tells of a dataset and its bands, and the ENVI header's own text.
 #include "raster/envi_header.h"
 #include "raster/metadata_items.h"
+#include "raster/sample_convert.h"
 #include "raster/scene_metadata.h"
 #include "raster/spectral_metadata.h"
 
@@ -78,6 +79,7 @@ BandMetadata read_band(GDALRasterBand& band, int number) {
     BandMetadata out;
     out.file_band = number;
     out.type = band.GetRasterDataType();
+    if (is_half(out.type)) out.type = GDT_Float32;
     out.interpretation = band.GetColorInterpretation();
     out.description = band.GetDescription();
     int has = 0;

@@ -71,6 +71,8 @@ struct SourceState {
     /// A reader has met an infinite value in a band of doubles; shared by sources that leave out bands.
     std::shared_ptr<std::atomic<bool>> infinity = std::make_shared<std::atomic<bool>>(false);
 
+    bool half = false; ///< blocks hold half-precision floats, which only RasterIO turns into the scene's type
+
     bool compressed = true; ///< blocks are decoded: GDAL holds them as stored, too
 
     /// The mask of file band `band`, with MaskKind::dataset or band.

@@ -22,7 +22,8 @@ void check_limits(const Argument& argument, double value, const std::string& tex
     const bool low = argument.minimum &&
                      (argument.above_minimum ? !(value > *argument.minimum) : !(value >= *argument.minimum));
     const bool high = argument.maximum && !(value <= *argument.maximum);
-    if (low || high || !std::isfinite(value)) refuse(argument, text);
+    const bool quantity = std::isfinite(value) || (argument.infinite && !std::isnan(value));
+    if (low || high || !quantity) refuse(argument, text);
 }
 
 } // namespace
@@ -90,6 +91,11 @@ Argument& Argument::above(double least) {
 Argument& Argument::between(double least, double most) {
     maximum = most;
     return from(least);
+}
+
+Argument& Argument::or_infinite() {
+    infinite = true;
+    return *this;
 }
 
 Argument& Argument::in_unit(std::string name_of_unit) {

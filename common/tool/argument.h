@@ -65,6 +65,7 @@ struct Argument {
     std::string unit;        ///< "pixels", "degrees"
     std::optional<double> minimum, maximum; ///< of every number of it
     bool above_minimum = false;             ///< the minimum itself is not allowed
+    bool infinite = false;                  ///< numbers may be inf
     std::vector<Choice> choices;            ///< all values that are allowed; empty: any
     std::string default_value;              ///< as one would write it; empty: none
     std::string default_note;               ///< what holds without a value: "all good ones"
@@ -73,6 +74,7 @@ struct Argument {
     Argument& from(double least);                  ///< numbers from `least` on
     Argument& above(double least);                 ///< numbers above `least`
     Argument& between(double least, double most);  ///< numbers from `least` to `most`
+    Argument& or_infinite();                       ///< inf is allowed
     Argument& in_unit(std::string name_of_unit);   ///< unit
     Argument& shown_as(std::string name_of_value); ///< value_name
     Argument& defaults_to(std::string note);       ///< default_note, in the place of the default value
