@@ -138,6 +138,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
                             : tools::classify_with_field(run, computing, s, model, cube, std::move(spectral),
                                                          field, plan, labels, outputs, finished_reading);
     if (check) finished_reading();
+    if (result.invalid == pixels) throw tool::no_valid_pixel(*scene.raster());
     raster::write_text_output(model_output, sahic::to_json(*model));
     outputs.commit();
     tools::tell_classes(run, computing, *model, result, pixels);

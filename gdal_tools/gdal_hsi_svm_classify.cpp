@@ -105,6 +105,7 @@ void run_classify(tool::Run& run, const Settings& s) {
     const tool::RangeCheck check(*source, *model);
     run.add_pass(stream::run_pass(check.source(), *operation, outputs.sinks(), pass));
     check.tell(run);
+    if (operation->classified() == 0) throw tool::no_valid_pixel(*source);
     outputs.commit();
 
     Json counts = Json::array();

@@ -2,15 +2,46 @@
 #include "projection_stage.h"
 
 #include "core/byte_size.h"
+#include "parallel/ranks.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi::tools {
 namespace {
+
+/// Counts the pixels with a value on their way to a file.
+class ValidCount final : public stream::CubeSink {
+  public:
+    explicit ValidCount(stream::CubeSink& to) : m_to(to) {}
+    stream::CubeShape shape() const override { return m_to.shape(); }
+    bool concurrent() const override { return m_to.concurrent(); }
+    stream::BlockLayout layout() const override { return m_to.layout(); }
+    uint64_t stored_bytes_per_pixel() const override { return m_to.stored_bytes_per_pixel(); }
+    void write(const Rect& core, const CubeView<float>& src) override {
+        int64_t valid = 0;
+        for (int64_t y = 0; y < src.lines; ++y) {
+            const float* const row = src.row(0, y);
+            valid += std::count_if(row, row + src.samples, [](float v) { return !std::isnan(v); });
+        }
+        m_valid += valid;
+        m_to.write(core, src);
+    }
+    int64_t valid() const { ///< of all ranks
+        std::vector<int64_t> counts{m_valid.load()};
+        parallel::ranks().add_up("valid pixels", counts);
+        return counts[0];
+    }
+
+  private:
+    stream::CubeSink& m_to;
+    std::atomic<int64_t> m_valid{0};
+};
 
 /// "MNF3" of "MNF3 (filtered)": what a component of any of the tools is called; empty: it is none.
 std::string component_name(const std::string& band) {
@@ -87,7 +118,11 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
     const auto pass = computing.pass(name, share);
     if (run.options().dry_run) return tool::print_plan(run, cube, *operation, pass);
     const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
-    run.add_pass(stream::run_pass(cube, *operation, {sink.get()}, pass));
+    ValidCount counted(*sink);
+    run.add_pass(stream::run_pass(cube, *operation, {&counted}, pass));
+    const int64_t valid = counted.valid();
+    if (valid == 0) throw tool::no_valid_pixel(like);
+    tool::tell_invalid(run, valid, cube.shape().pixels() - valid);
     sink->commit();
 }
 

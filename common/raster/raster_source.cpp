@@ -399,6 +399,10 @@ bool RasterSource::held_by_system() const {
     return m->raw && m->file->held_by_system(probes);
 }
 
+uint64_t RasterSource::shared_block_bytes() const {
+    return m->raw || m->in_arrays || m->pixels || m->band_interleaved_blocks ? 0 : m->block_bytes();
+}
+
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
     if (m->raw || m->in_arrays || m->pixels) return least;

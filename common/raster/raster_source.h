@@ -63,6 +63,7 @@ class RasterSource final : public stream::CubeSource {
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
     bool held_by_system() const;
+    uint64_t shared_block_bytes() const;   ///< of a block of all bands together; 0: each band has its own
     uint64_t cache_bytes() const;          ///< GDAL block cache that tile reading wants (small when raw)
     const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands
     std::vector<int> bad_bands() const;    ///< file bands left out because the bad-band list marks them

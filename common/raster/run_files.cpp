@@ -4,6 +4,8 @@
 #include "core/error.h"
 #include "raster/side_files.h"
 
+#include <cpl_port.h>
+
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -180,6 +182,8 @@ void RunFiles::reads(const std::string& role, const std::string& path,
 std::optional<RunFiles::Seen> RunFiles::look_at(const std::string& path) {
     struct stat info {};
     if (!is_local(path) || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    // GDAL makes this index of a shapefile anew where it is allowed to (SHAPE_RESTORE_SHX).
+    if (path.size() > 4 && EQUAL(path.c_str() + path.size() - 4, ".shx")) return std::nullopt;
     return Seen{path, info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
 }
 

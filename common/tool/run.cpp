@@ -163,7 +163,13 @@ void Run::Impl::start() {
 }
 
 uint64_t Run::Impl::cache() const {
-    return std::min(std::max(cache_wanted, least_cache), options.memory / 4);
+    const uint64_t bytes = std::min(std::max(cache_wanted, least_cache), options.memory / 4);
+    // GDAL lays the bands that share a block with the one it is asked for into the cache, when they fit.
+    // Where that pushes them out again before they are asked for, each band brings all others anew: better
+    // that none fits.
+    const auto lanes = static_cast<uint64_t>(std::max(1, options.threads));
+    return shared_block > 0 && bytes >= shared_block && bytes < (lanes + 1) * shared_block ? shared_block - 1
+                                                                                           : bytes;
 }
 
 void Run::Impl::set_cache() { host.limit_cache(cache()); }
@@ -310,6 +316,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source() {
                         format_byte_size(m->options.memory),
                     "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
                     "band apart (gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
+    m->shared_block = std::max(m->shared_block, source->shared_block_bytes());
     // What readers hold beside the cache is in the plan of each pass; the cache itself never gets more than a
     // quarter.
     reserve_cache(std::min(source->cache_bytes(), m->options.memory / 4));

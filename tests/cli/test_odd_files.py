@@ -2,6 +2,7 @@
 """Files as people have them: what GDAL makes of a file is not always what the file says, and then a tool either keeps to
 the file, with a word of it, or refuses; no wrong number comes out of it without one."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -251,3 +252,37 @@ def test_virtual_output_of_a_directory_of_a_tiff(tmp_path, out, monkeypatch):
     monkeypatch.chdir(tmp_path)
     succeed(run("gdal_hsi_pca", "-q", "-nc", 2, "GTIFF_DIR:1:./s.tif", out / "o.vrt", "-of", "VRT"))
     assert f"GTIFF_DIR:1:{tmp_path / 's.tif'}</SourceFilename>" in (out / "o.vrt").read_text()
+
+
+@pytest.fixture
+def models(tmp_path):
+    """A scene and a model of it by each of the tools that have them."""
+    scene = write_scene(tmp_path / "scene.img", cube(), wavelengths=NM)
+    labels = np.zeros((1, 30, 40))
+    labels[0, :10], labels[0, 12:20], labels[0, 22:] = 1, 2, 3
+    labels = write_scene(tmp_path / "labels.tif", labels, driver="GTiff", dtype="u1")
+    made = {"pca": ["-nc", 2, "-model", tmp_path / "pca.json", scene, tmp_path / "p.tif"],
+            "mnf": ["-nc", 2, "-model", tmp_path / "mnf.json", scene, tmp_path / "m.tif"],
+            "sahic": ["-no-spatial", "-model", tmp_path / "sahic.json", scene, labels, tmp_path / "s.tif"],
+            "svm_train": ["-C", 8, "-gamma", 0.5, scene, labels, tmp_path / "svm_classify.json"]}
+    for tool, words in made.items():
+        succeed(run(f"gdal_hsi_{tool}", "-q", *words))
+    return tmp_path
+
+
+@pytest.mark.parametrize("tool", ["pca", "mnf", "svm_classify", "sahic"])
+def test_models_count_pixels_without_a_value(models, out, tool):
+    words = ["-no-spatial"] if tool == "sahic" else []
+    none = ["none"] if tool == "sahic" else []
+    data = cube()
+    data[:, 4, :7] = np.nan
+    holes = write_scene(models / "holes.img", data, wavelengths=NM)
+    result = succeed(run(f"gdal_hsi_{tool}", "-apply", models / f"{tool}.json", *words, "-report", out / "r.json", holes,
+                         *none, out / "o.tif"))
+    assert "7 of 1200 pixels are invalid" in result.out + result.err
+    assert json.loads((out / "r.json").read_text())["invalid_pixels"] == 7
+    data[5] = np.nan
+    empty = write_scene(models / "empty.img", data, wavelengths=NM)
+    with assert_untouched(out):
+        result = run(f"gdal_hsi_{tool}", "-q", "-apply", models / f"{tool}.json", *words, empty, *none, out / "e.tif")
+    assert result.code == 1 and "no pixel is valid" in first_error(result), result.err
