@@ -5,14 +5,16 @@ damaged products are refused. The truth is the NumPy array that a writer of prod
 
 import csv
 import json
+import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 from osgeo import gdal, osr
 
 import product_files as files
-from conftest import assert_untouched, first_error, read, run, stored_bytes, succeed, write_scene
+from conftest import ROOT, assert_untouched, first_error, read, run, stored_bytes, succeed, write_scene
 
 pytest.importorskip("netCDF4", reason="EMIT's and AVIRIS's layouts are written with netCDF4 (Debian: python3-netcdf4)")
 pytest.importorskip("h5py", reason="the other layouts are written with h5py (Debian: python3-h5py)")
@@ -172,6 +174,14 @@ def test_a_chain(product, tmp_path):
         # The spectrum is the product's own at that pixel, so all of the pixel is the target.
         assert shares[k, line, sample] == pytest.approx(1, abs=1e-5)
     assert np.allclose(shares.sum(axis=0), 1, atol=1e-5) and shares.min() >= 0
+
+
+def test_products_are_shown():
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "show_products", "--bin", os.environ["HSI_BIN_DIR"], "prisma-l1", "neon"],
+                          capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("  target ") == 8 and done.stdout.count("its share there 1.0000") == 8
+    assert "PRISMA L1" in done.stdout and "NEON AOP reflectance" in done.stdout
 
 
 @pytest.mark.parametrize("key", ["emit-l2a", "prisma-l1", "aviris-ng", "tanager-basic"])
