@@ -23,6 +23,10 @@ namespace {
 constexpr uint64_t array_piece_bytes = uint64_t{8}
                                        << 20; ///< of the file's own type, where chunks are not larger
 
+/// Pieces that lie decoded: each is memory to clear once, and one that the caches no longer hold when it is
+/// taken.
+constexpr uint64_t most_ahead = 8;
+
 /// A band of a part that goes to a band of the tile.
 struct Wanted {
     int64_t index = 0;
@@ -100,7 +104,7 @@ class ProductReader final : public stream::CubeReader {
     uint64_t look_ahead(uint64_t bytes) override {
         // Two for the reader to go back and forth between at least: the first is counted among what any
         // holds.
-        const uint64_t piece = piece_bytes(*m_source->product), more = bytes / piece;
+        const uint64_t piece = piece_bytes(*m_source->product), more = std::min(bytes / piece, most_ahead);
         if (more == 0) return 0;
         try {
             m_ahead = std::make_unique<parallel::WorkAhead<Piece>>(
