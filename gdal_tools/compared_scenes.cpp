@@ -42,6 +42,7 @@ class PickedSource final : public stream::CubeSource {
                         std::copy_n(view.row(picks[k], y), window.w, dst.row(static_cast<int>(k), y));
             }
             void prefetch(const Rect& window) override { reader->prefetch(window); }
+            uint64_t look_ahead(uint64_t bytes) override { return reader->look_ahead(bytes); }
             std::unique_ptr<stream::CubeReader> reader;
             const std::vector<int>& picks;
             int bands;

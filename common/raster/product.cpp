@@ -110,6 +110,7 @@ std::string data_file_of(const std::string& header_path) {
 std::optional<Product> product_in_arrays(const std::string& path) {
     const auto file = ArrayFile::open(path);
     if (!file) return std::nullopt;
+    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
     for (const auto read : array_products)
         if (auto product = read(*file)) return product;
     return std::nullopt;

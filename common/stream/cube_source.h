@@ -43,6 +43,10 @@ class CubeReader {
     virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
     /// A hint that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
+    /// Lets a reader that decodes what it reads do so for the window that prefetch() named last, on a thread
+    /// of its own and into `bytes` of memory or less, while its caller computes. Returns how many it may
+    /// hold; 0 where it does nothing of the kind. Call it before the first read.
+    virtual uint64_t look_ahead(uint64_t /*bytes*/) { return 0; }
 };
 
 class CubeSource {

@@ -132,7 +132,7 @@ class PassRun {
         m_report.tile_lines = m_plan.max_core_lines();
         m_report.halo = m_plan.halo();
         m_report.lanes = lanes;
-        m_report.buffer_bytes = plan_bytes(m_source, m_operation, m_plan);
+        m_report.buffer_bytes = plan_bytes(m_source, m_operation, m_plan) + m_report.ahead_bytes;
         m_report.seconds = seconds_since(begin);
         if (m_divided) {
             m_report.tiles = m_done;
@@ -232,9 +232,23 @@ class PassRun {
         if (m_ordered) m_turnstile.leave();
     }
 
+    /// Lanes read while others compute. Where memory has left a single one of several, its reader does, in
+    /// what the plan has left over: of the next tile at most.
+    void let_look_ahead(CubeReader& reader) {
+        if (m_plan.lanes() > 1 || m_options.lanes < 2 || m_shared != nullptr || m_count < 2) return;
+        const uint64_t planned = plan_bytes(m_source, m_operation, m_plan);
+        if (planned >= m_options.memory) return;
+        const auto tile = static_cast<uint64_t>(m_limits.window_samples * m_limits.window_lines) *
+                          m_source.stored_bytes_per_pixel();
+        const uint64_t ahead = reader.look_ahead(std::min(tile, m_options.memory - planned));
+        const std::lock_guard lock(m_mutex);
+        m_report.ahead_bytes = ahead;
+    }
+
     void run_lane(int lane) {
         const size_t bands = static_cast<size_t>(m_source.shape().bands);
         const auto reader = m_source.open_reader();
+        let_look_ahead(*reader);
         const auto allocator = m_operation.allocator();
         const bool in_place = m_operation.reads_in_place();
         const size_t in_size = bands * static_cast<size_t>(m_limits.window_samples * m_limits.window_lines);

@@ -33,9 +33,10 @@ struct PassReport {
     int64_t tiles = 0;
     int64_t tile_samples = 0, tile_lines = 0, halo = 0;
     int lanes = 0;
-    uint64_t bytes_read = 0, bytes_written = 0;                      ///< as stored in the files
-    uint64_t buffer_bytes = 0;                                       ///< host memory planned for all lanes
-    double seconds = 0;                                              ///< wall clock of the pass
+    uint64_t bytes_read = 0, bytes_written = 0; ///< as stored in the files
+    uint64_t buffer_bytes = 0;                  ///< host memory planned for all lanes
+    uint64_t ahead_bytes = 0; ///< of these, for what a lone lane's reader decodes while the lane computes
+    double seconds = 0;       ///< wall clock of the pass
     double read_seconds = 0, compute_seconds = 0, write_seconds = 0; ///< summed over lanes
     std::vector<RankPass> ranks; ///< with several: of each; the sums above are then those of all
 };

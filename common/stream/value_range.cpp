@@ -86,6 +86,7 @@ class RangeWatch::Reader final : public CubeReader {
         }
     }
     void prefetch(const Rect& window) override { m_reader->prefetch(window); }
+    uint64_t look_ahead(uint64_t bytes) override { return m_reader->look_ahead(bytes); }
 
   private:
     /// The pixels at m_places of a line.

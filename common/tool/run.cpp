@@ -113,6 +113,7 @@ Json describe(const stream::PassReport& p) {
         {"bytes_read", p.bytes_read},
         {"bytes_written", p.bytes_written},
         {"buffer_bytes", p.buffer_bytes},
+        {"read_ahead_bytes", p.ahead_bytes},
         {"seconds", p.seconds},
         {"read_seconds", p.read_seconds},
         {"compute_seconds", p.compute_seconds},

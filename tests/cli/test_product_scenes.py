@@ -5,14 +5,16 @@ damaged products are refused. The truth is the NumPy array that a writer of prod
 
 import csv
 import json
+import os
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 from osgeo import gdal, osr
 
 import product_files as files
-from conftest import assert_untouched, first_error, read, run, stored_bytes, succeed, write_scene
+from conftest import ROOT, assert_untouched, first_error, read, run, stored_bytes, succeed, write_scene
 
 pytest.importorskip("netCDF4", reason="EMIT's and AVIRIS's layouts are written with netCDF4 (Debian: python3-netcdf4)")
 pytest.importorskip("h5py", reason="the other layouts are written with h5py (Debian: python3-h5py)")
@@ -174,6 +176,14 @@ def test_a_chain(product, tmp_path):
     assert np.allclose(shares.sum(axis=0), 1, atol=1e-5) and shares.min() >= 0
 
 
+def test_products_are_shown():
+    done = subprocess.run([sys.executable, ROOT / "scripts" / "show_products", "--bin", os.environ["HSI_BIN_DIR"], "prisma-l1", "neon"],
+                          capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("  target ") == 8 and done.stdout.count("its share there 1.0000") == 8
+    assert "PRISMA L1" in done.stdout and "NEON AOP reflectance" in done.stdout
+
+
 @pytest.mark.parametrize("key", ["emit-l2a", "prisma-l1", "aviris-ng", "tanager-basic"])
 @pytest.mark.parametrize("target", ["part.tif", "part.dat"])
 def test_a_part_of_a_product_keeps_its_places(key, target, tmp_path):
@@ -311,6 +321,50 @@ def test_chunks_are_known_and_read_quietly(tmp_path, name):
     result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 2, "-threads", 3, "-tile", 7, 6, tmp_path / name,
                          tmp_path / "pca.tif"))
     assert result.err == ""
+
+
+def test_read_quietly_where_hdf5_knows_no_attribute(tmp_path):
+    """netCDF's library looks for attributes of compressed arrays that others than it have written."""
+    import h5py
+    cube = np.moveaxis(values(), 0, 2)
+    path = tmp_path / "scene.nc"
+    with h5py.File(path, "w") as file:
+        array = file.create_dataset("reflectance", data=cube, chunks=(8, 5, 7), compression="gzip", shuffle=True)
+        for k, name in enumerate(("downtrack", "crosstrack", "bands")):
+            file.create_dataset(name, data=np.arange(cube.shape[k], dtype="f4")).make_scale(name)
+            array.dims[k].attach_scale(file[name])
+        file["sensor_band_parameters/wavelengths"] = files.wavelengths_of(cube.shape[2])
+    result = succeed(run("gdal_hsi_vd", "-q", path))
+    assert result.err == ""
+
+
+@pytest.mark.parametrize("writer, little", [(files.emit, 64), (files.prisma, 56), (files.neon, 56)])
+def test_a_lone_lane_is_read_for_ahead(tmp_path, writer, little):
+    """Where memory holds one tile of chunks, the next one's are decoded while it is computed, into what is left."""
+    random = np.random.default_rng(6)
+    cube = (1000 * random.random((64, 600, 300), dtype="f4")).astype("f4")
+    path = writer(tmp_path, cube, chunks=(200, 150, 32)) if writer is files.emit else writer(tmp_path, cube)
+    answers, ahead = set(), []
+    for memory, threads in ((little, 2), (little, 1), (2048, 2)):
+        report = tmp_path / f"{memory}_{threads}.json"
+        answers.add(succeed(run("gdal_hsi_vd", "-json", "-memory", f"{memory}MB", "-threads", threads, "-report", report, "-tile",
+                                1024, 300, path)).out)
+        facts = json.loads(report.read_text())
+        assert facts["totals"]["buffer_bytes"] <= memory << 20
+        ahead.append((facts["passes"][0]["lanes"], facts["passes"][0]["read_ahead_bytes"] > 0))
+    assert len(answers) == 1
+    assert ahead == [(1, True), (1, False), (2, False)]
+
+
+def test_a_damaged_chunk_ahead_is_an_error(tmp_path):
+    random = np.random.default_rng(6)
+    path = files.emit(tmp_path, random.random((64, 600, 300), dtype="f4"), chunks=(200, 150, 32))
+    content = bytearray(path.read_bytes())
+    middle = len(content) * 2 // 3
+    content[middle:middle + 4000] = bytes(4000)
+    path.write_bytes(bytes(content))
+    result = run("gdal_hsi_vd", "-memory", "56MB", "-threads", 2, "-tile", 1024, 300, path)
+    assert result.code == 1 and "cannot read" in first_error(result)
 
 
 def test_little_memory(tmp_path):
