@@ -338,8 +338,10 @@ std::shared_ptr<raster::RasterSource> Run::open_source() {
         };
         if (!source->product().empty()) note("Recognised " + source->path() + " as " + source->product());
         if (const auto bad = source->bad_bands(); !bad.empty())
-            note("Bands " + band_ranges(bad) +
-                 " are marked bad in the file and left out (-bbl ignore takes them, too).");
+            note((bad.size() == 1 ? "Band " + band_ranges(bad) + " is"
+                                  : "Bands " + band_ranges(bad) + " are") +
+                 " marked bad in the file and left out (-bbl ignore takes " +
+                 (bad.size() == 1 ? "it" : "them") + ", too).");
     }
     return source;
 }
