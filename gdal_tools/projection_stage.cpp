@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "parallel/ranks.h"
+#include "stream/shared.h"
 
 #include <algorithm>
 #include <atomic>
@@ -16,9 +17,9 @@ namespace hsi::tools {
 namespace {
 
 /// Counts the pixels with a value on their way to a file.
-class ValidCount final : public stream::CubeSink {
+class ValidCount final : public stream::SharedSink {
   public:
-    explicit ValidCount(stream::CubeSink& to) : m_to(to) {}
+    explicit ValidCount(stream::SharedSink& to) : m_to(to) {}
     stream::CubeShape shape() const override { return m_to.shape(); }
     bool concurrent() const override { return m_to.concurrent(); }
     stream::BlockLayout layout() const override { return m_to.layout(); }
@@ -39,7 +40,7 @@ class ValidCount final : public stream::CubeSink {
     }
 
   private:
-    stream::CubeSink& m_to;
+    stream::SharedSink& m_to;
     std::atomic<int64_t> m_valid{0};
 };
 

@@ -327,7 +327,7 @@ void Call::finish() {
     for (const Argument& argument : m_arguments) {
         if (argument.count > 0) argument.assign(argument);
         if (argument.count > 0 && argument.content != Content::none && argument.words.front().empty())
-            throw UsageError(argument.spelling() + " is empty: a file's name belongs there");
+            throw UsageError(argument.spelling() + " is empty", "A file's name belongs there.");
     }
     for (const auto& [one, other] : m_exclusions)
         if (given(one) && given(other))
