@@ -12,6 +12,7 @@
 #include "raster/product.h"
 #include "raster/source_checks.h"
 #include "raster/source_impl.h"
+#include "raster/spectral_metadata.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
