@@ -182,7 +182,8 @@ void declare(tool::Call& call) {
     call.output("map", s.map, Content::raster,
                 "Also write the best target of every pixel to FILE: 1 to the number of targets, 0 none");
     call.option("threshold", s.threshold,
-                "With -map: a best score worse than this is none (sam and sid: greater, others: smaller)");
+                "With -map: a best score worse than this is none (sam and sid: greater, others: smaller)")
+        .or_infinite();
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
