@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace hsi::tools {
 namespace {
@@ -33,11 +32,7 @@ class ValidCount final : public stream::SharedSink {
         m_valid += valid;
         m_to.write(core, src);
     }
-    int64_t valid() const { ///< of all ranks
-        std::vector<int64_t> counts{m_valid.load()};
-        parallel::ranks().add_up("valid pixels", counts);
-        return counts[0];
-    }
+    int64_t valid() const { return parallel::ranks().sum("valid pixels", m_valid); } ///< of all ranks
 
   private:
     stream::SharedSink& m_to;

@@ -28,8 +28,8 @@ std::vector<std::string> old_side_files(const std::string& path);
 /// same: a world file that another program has left gives a scene without georeference a place.
 std::vector<std::string> foreign_side_files(const std::string& path, const std::vector<std::string>& own);
 
-/// Throws Error when `side`, which the new dataset `path` would write beside itself, is somebody's data: a
-/// dataset of its own, and none of the files of an old `path`.
+/// Throws Error when `side`, which the new dataset `path` would write beside itself, belongs to another
+/// dataset or is one, and is none of the files of an old `path`.
 void check_side_is_free(const std::string& side, const std::string& path);
 
 /// A dataset beside `path` that is read with `side`, an ENVI header for one; empty when there is none.

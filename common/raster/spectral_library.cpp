@@ -94,10 +94,11 @@ SpectralLibrary read_envi(const std::string& path) {
     const auto count = static_cast<size_t>(header_number(header, "lines", 0, path));
     if (bands == 0 || count == 0 || header_number(header, "bands", 1, path) != 1)
         refuse_library(path, "its header does not describe a spectral library");
-    if (const int order = header_number(header, "byte order", 0, path); order > 1)
+    const int order = header_number(header, "byte order", 0, path);
+    if (order > 1)
         refuse_library(path, "its header has byte order = " + std::to_string(order) + ", which is none");
     const int type = header_number(header, "data type", 0, path);
-    const bool swap = header_number(header, "byte order", 0, path) != 0;
+    const bool swap = order != 0;
     size_t width = 0;
     double (*value)(const char*, bool) = nullptr;
     switch (type) {

@@ -337,11 +337,12 @@ std::shared_ptr<raster::RasterSource> Run::open_source() {
             {"nodata", number_or_text(source->nodata())},
         };
         if (!source->product().empty()) note("Recognised " + source->path() + " as " + source->product());
-        if (const auto bad = source->bad_bands(); !bad.empty())
-            note((bad.size() == 1 ? "Band " + band_ranges(bad) + " is"
-                                  : "Bands " + band_ranges(bad) + " are") +
-                 " marked bad in the file and left out (-bbl ignore takes " +
-                 (bad.size() == 1 ? "it" : "them") + ", too).");
+        if (const auto bad = source->bad_bands(); bad.size() == 1)
+            note("Band " + band_ranges(bad) +
+                 " is marked bad in the file and left out (-bbl ignore takes it, too).");
+        else if (!bad.empty())
+            note("Bands " + band_ranges(bad) +
+                 " are marked bad in the file and left out (-bbl ignore takes them, too).");
     }
     return source;
 }

@@ -30,8 +30,7 @@ struct Run::Impl {
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
     std::string started; ///< UTC, ISO 8601
     uint64_t cache_wanted = 0;
-    uint64_t shared_block =
-        0; ///< bytes of the largest block of all bands of a source; 0: each band has its own
+    uint64_t shared_block = 0; ///< bytes, of the largest RasterSource::shared_block_bytes()
     std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< a file each
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool outputs_are_good = false;              ///< keep_outputs()
