@@ -12,10 +12,10 @@ namespace hsi::atdca {
 namespace HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
-// At most four doubles: two to eight vectors for a group's half or whole, whatever the instruction set.
-using DoubleTag = hn::CappedTag<double, 4>;
+// At most half a group of doubles, or a whole one of floats: the registers of AVX-512.
+using DoubleTag = hn::CappedTag<double, group / 2>;
 using HalfTag = hn::Rebind<float, DoubleTag>;
-using FloatTag = hn::CappedTag<float, 8>;
+using FloatTag = hn::CappedTag<float, group>;
 
 int64_t pack(const float* in, ptrdiff_t band_stride, int bands, int64_t count, float* groups, double* norm) {
     const DoubleTag dd;
@@ -67,7 +67,12 @@ int64_t pack(const float* in, ptrdiff_t band_stride, int bands, int64_t count, f
     return valid;
 }
 
-/// N vectors times a strip of WIDTH pixels: as many accumulators as the registers of AVX2 hold.
+/// Pixels whose products with three vectors and more are added up together: half a group fills the registers
+/// of AVX2, and leaves those of AVX-512, which are twice as long and twice as many, too few sums to hide the
+/// time that an addition takes.
+constexpr int dots_width = hn::MaxLanes(DoubleTag()) < group / 2 ? group / 2 : group;
+
+/// N vectors times a strip of WIDTH pixels.
 template <int N, int WIDTH>
 void dots_of(const float* HWY_RESTRICT one_group, int bands, const double* const* q, double* HWY_RESTRICT c) {
     const DoubleTag dd;
@@ -109,11 +114,11 @@ void dots(const float* one_group, int bands, const double* const* q, int count, 
     case 2:
         return dots_of<2, group>(one_group, bands, q, c);
     case 3:
-        return dots_of<3, group / 2>(one_group, bands, q, c);
+        return dots_of<3, dots_width>(one_group, bands, q, c);
     case 4:
-        return dots_of<4, group / 2>(one_group, bands, q, c);
+        return dots_of<4, dots_width>(one_group, bands, q, c);
     case 5:
-        return dots_of<5, group / 2>(one_group, bands, q, c);
+        return dots_of<5, dots_width>(one_group, bands, q, c);
     default:
         return;
     }
@@ -189,8 +194,8 @@ void rough_dots(const float* one_group, int bands, const float* q, float* c) {
 }
 
 float rough_dot(const float* a, const float* b, int count) {
-    const FloatTag d;
-    constexpr int lanes = static_cast<int>(hn::MaxLanes(FloatTag()));
+    const hn::CappedTag<float, 8> d; // wider, AVX-512 would make other guesses than AVX2 and need other scans
+    constexpr int lanes = static_cast<int>(hn::MaxLanes(hn::CappedTag<float, 8>()));
     auto s0 = hn::Zero(d), s1 = hn::Zero(d);
     int i = 0;
     for (; i + 2 * lanes <= count; i += 2 * lanes) {
