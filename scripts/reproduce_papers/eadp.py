@@ -39,7 +39,7 @@ def classify(run, features, seeds, counts):
     """{name: [{seed, C, gamma, accuracies}]} of an SVM on each of the feature cubes, the same splits for all."""
     results = {key: [] for key in features}
     model, mapped = run.path("model.json"), run.path("map.tif")
-    for seed in range(1, seeds + 1):
+    for seed in seeds:
         train, test = run.split(counts, seed)
         for key, cube in features.items():
             run.tool("gdal_hsi_svm_train", "-q", "-overwrite", "-seed", seed, cube, train, model)
@@ -47,7 +47,7 @@ def classify(run, features, seeds, counts):
             chosen = json.loads(model.read_text())["svm"]
             results[key].append({"seed": seed, "C": chosen["C"], "gamma": chosen["gamma"],
                                  **percent(run.accuracy(mapped, test))})
-            run.progress(f"seed {seed}, {key}: OA {results[key][-1]['overall_accuracy']:.2f}")
+            run.progress(f"seed {seed}, {key}: " + ", ".join(f"{m} {results[key][-1][m]:.2f}" for m in METRICS))
     return results
 
 
@@ -164,7 +164,7 @@ def table7(run):
                     "which makes them, is not among the executables.")
     features["EADP"] = run.path("eadp.dat")
     run.tool("gdal_hsi_eadp", "-q", "-of", "ENVI", scene, features["EADP"])
-    result.data = classify(run, features, run.args.splits, run.args.counts or TRAIN[dataset])
+    result.data = classify(run, features, run.args.seeds, run.args.counts or TRAIN[dataset])
     rows = [(key, *(mean_spread([r[m] for r in runs]) for m in METRICS),
              ", ".join(f"{v:.2f}" for v in paper.get(key, ()))) for key, runs in result.data.items()]
     result.table(f"{scene.name}, {run.args.splits} random splits (mean and standard deviation; the paper: 100):",
@@ -185,7 +185,7 @@ def fig5(run):
             features[key], places[key] = run.path(f"eadp{len(features)}.dat"), (sweep, x)
             run.tool("gdal_hsi_eadp", "-q", "-of", "ENVI", *options, scene, features[key])
     result = Result()
-    result.data = classify(run, features, run.args.splits, counts)
+    result.data = classify(run, features, run.args.seeds, counts)
     curves = {name: [] for name in sweeps}
     for key, runs in result.data.items():
         sweep, x = places[key]

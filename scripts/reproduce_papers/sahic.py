@@ -44,7 +44,7 @@ def accuracies(run, dataset, ways):
     counts = run.args.counts or [f"{n}:{c}" for c, n in enumerate(facts["train"], 1)]
     delta, weight = (a if a is not None else b for a, b in zip((run.args.delta, run.args.lam), facts["options"]))
     results, classes, seconds = {key: [] for key in ways}, {}, {key: [] for key in ways}
-    for seed in range(1, run.args.splits + 1):
+    for seed in run.args.seeds:
         train, test = run.split(counts, seed)
         mapped = run.path("map.tif")
         for number, (key, options) in enumerate(ways.items()):

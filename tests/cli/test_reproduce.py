@@ -116,6 +116,9 @@ def test_profiles_are_judged_by_both_command_lines(scene, tmp_path):
     data = numbers(tmp_path / "a.json")["data"]
     assert [r["seed"] for r in data["EADP"]] == [1]
     assert data["EADP"][0]["overall_accuracy"] > 90  # two classes that no classifier can miss
+    later = succeed(reproduce("eadp", "table7", "--scene", path, "--labels", labels, *words, "--first-seed", "3", "--json",
+                              tmp_path / "b.json"))
+    assert [r["seed"] for r in numbers(tmp_path / "b.json")["data"]["EADP"]] == [3] and later.out != ""
     old = succeed(reproduce(path, labels, "--train", "8", "--seeds", "1"))
     assert old.out == new.out
 
