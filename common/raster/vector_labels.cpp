@@ -55,6 +55,15 @@ int companion(const OGRFeatureDefn& definition, int numbers) {
     return -1;
 }
 
+/// What GDAL burns: it passes over curves and surfaces without a word.
+std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
+    if (geometry->hasCurveGeometry()) geometry.reset(geometry->getLinearGeometry());
+    const auto type = wkbFlatten(geometry->getGeometryType());
+    if (OGR_GT_IsSubClassOf(type, wkbPolyhedralSurface) || type == wkbTriangle)
+        geometry.reset(OGRGeometryFactory::forceToMultiPolygon(geometry.release()));
+    return geometry;
+}
+
 struct OneShape {
     std::unique_ptr<OGRGeometry> geometry;
     OGREnvelope envelope;
@@ -198,6 +207,7 @@ class VectorLabels final : public LabelSource {
                 if (name_field >= 0 && shape.value && feature->IsFieldSetAndNotNull(name_field))
                     names[shape.value].insert(feature->GetFieldAsString(name_field));
             }
+            geometry = burnable(std::move(geometry));
             if (t && geometry->transform(t) != OGRERR_NONE) {
                 ++not_placed;
                 continue;
