@@ -574,6 +574,22 @@ def test_a_raster_has_no_features(files, option):
             assert result.code == 1 and "labels.tif' is a raster: it has no features" in first_error(result), result.err
 
 
+@pytest.mark.parametrize("options, name", [(["-co", "NBITS=1"], "m.tif"), (["-co", "COMPRESS=JPEG"], "m.tif"),
+                                           (["-co", "COMPRESS=CCITTFAX4", "-co", "NBITS=1"], "m.tif"), ([], "m.jpg")])
+def test_class_numbers_are_never_lost(files, options, name):
+    """Loss is for those who ask for it, but a class with another number is another class."""
+    succeed(train(files, *FIXED))
+    with assert_untouched(files):
+        result = classify(files, *options, dst=name)
+        assert result.code == 2 and "read again, values differ: 3 became" in first_error(result), result.err
+        result = run("gdal_hsi_sample", "-n", 3, *options, files / "labels.tif", files / name, files / f"t_{name}")
+        assert result.code == 2 and "values differ" in first_error(result), result.err
+    succeed(classify(files, "-co", "NBITS=2", dst="two.tif"))
+    succeed(classify(files))
+    assert np.array_equal(read(files / "two.tif"), read(files / "map.tif"))
+    assert gdal.Open(str(files / "two.tif")).GetRasterBand(1).GetMetadataItem("NBITS", "IMAGE_STRUCTURE") == "2"
+
+
 def test_two_shares_of_one_class(files):
     for options, words in ((["-n", 3, "-fraction", 0.5], "every class"), (["-fraction", "0.5:corn", "-n", "3:1"], "'corn'")):
         with assert_untouched(files):
