@@ -100,7 +100,7 @@ class VectorLabels final : public LabelSource {
     }
 
   private:
-    OGRLayer& choose_layer(GDALDataset& dataset, const LabelOptions& options) const {
+    OGRLayer& choose_layer(GDALDataset& dataset, const LabelOptions& options) {
         if (!options.layer.empty()) {
             OGRLayer* layer = dataset.GetLayerByName(options.layer.c_str());
             if (layer) return *layer;
@@ -110,17 +110,25 @@ class VectorLabels final : public LabelSource {
             throw Error("'" + m_path + "' has no layer '" + options.layer + "'",
                         "Its layers: " + names + ".");
         }
-        OGRLayer* first = nullptr;
+        OGRLayer *first = nullptr, *chosen = nullptr;
+        std::string others;
         for (int i = 0; i < dataset.GetLayerCount(); ++i) {
             OGRLayer* layer = dataset.GetLayer(i);
             if (layer->GetGeomType() == wkbNone) continue;
             if (!first) first = layer;
-            if (options.mask || options.field.empty() ||
-                find_field(*layer->GetLayerDefn(), options.field) >= 0)
-                return *layer;
+            if (!options.mask && !options.field.empty() &&
+                find_field(*layer->GetLayerDefn(), options.field) < 0)
+                continue;
+            if (!chosen)
+                chosen = layer;
+            else
+                others += (others.empty() ? "" : ", ") + std::string(layer->GetName());
         }
         if (!first) throw Error("'" + m_path + "' has no layer with geometries");
-        return *first; // class_field() tells what is missing
+        if (!others.empty())
+            m_notes.push_back("'" + m_path + "': the layer " + chosen->GetName() + " is taken; there are " +
+                              "others: " + others);
+        return chosen ? *chosen : *first; // class_field() tells what is missing
     }
 
     int class_field(const OGRFeatureDefn& definition, const LabelOptions& options) const {

@@ -565,6 +565,19 @@ def test_geopackage_without_an_srs_lies_where_the_scene_does(files):
     assert np.array_equal(got == 7, inside(lambda a, b: (abs(a - 500200) < 100) & (abs(b - 4479800) < 100)))
 
 
+def test_the_layer_that_is_taken_of_several_is_told(files):
+    square = "POLYGON ((500100 4479900, 500300 4479900, 500300 4479700, 500100 4479700, 500100 4479900))"
+    write_shapes(files / "two.gpkg", [(square, 7)])
+    dataset = ogr.Open(str(files / "two.gpkg"), 1)
+    dataset.CopyLayer(dataset.GetLayer(0), "later")
+    dataset = None
+    args = ["gdal_hsi_sample", "-overwrite", "-n", 3, "-like", files / "labels.tif", files / "two.gpkg", files / "a.tif",
+            files / "b.tif"]
+    assert "the layer shapes is taken; there are others: later" in succeed(run(*args)).err
+    for option in (["-layer", "shapes"], ["-layer", "later"]):
+        assert "is taken" not in succeed(run(*args, *option)).err
+
+
 @pytest.mark.parametrize("option", [["-all-touched"], ["-name-field", "x"], ["-field", "x"], ["-layer", "x"]])
 def test_a_raster_has_no_features(files, option):
     with assert_untouched(files):
