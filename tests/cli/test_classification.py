@@ -600,7 +600,8 @@ def test_class_numbers_are_never_lost(files, options, name):
     succeed(classify(files, "-co", "NBITS=2", dst="two.tif"))
     succeed(classify(files))
     assert np.array_equal(read(files / "two.tif"), read(files / "map.tif"))
-    assert gdal.Open(str(files / "two.tif")).GetRasterBand(1).GetMetadataItem("NBITS", "IMAGE_STRUCTURE") == "2"
+    two = gdal.Open(str(files / "two.tif"))
+    assert two.GetRasterBand(1).GetMetadataItem("NBITS", "IMAGE_STRUCTURE") == "2"
 
 
 def test_two_shares_of_one_class(files):
