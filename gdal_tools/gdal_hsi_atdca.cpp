@@ -88,6 +88,20 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.reference.empty()) tools::compare_with_references(run, references, library, s.reference);
 }
 
+/// Options of an output, or of a way to the number of targets, that is not taken.
+void check_company(const tool::Call& call, const Settings& s) {
+    const auto needs = [&](bool there, const char* name, const std::string& other) {
+        if (call.given(name) && !there)
+            throw UsageError("-" + std::string(name) + " means nothing without " + other,
+                             "Leave it out, or give " + other + ", too.");
+    };
+    needs(!s.map.empty(), "max-angle", "-map FILE");
+    needs(!s.scores.empty(), "score-kind", "-scores FILE");
+    needs(!s.map.empty() || !s.scores.empty(), "co", "-map FILE or -scores FILE");
+    for (const char* name : {"vd-method", "pf"})
+        needs(s.count == "auto", name, "-t auto");
+}
+
 void check_settings(Settings& s) {
     if (s.count != "auto") {
         char* end = nullptr;
@@ -152,7 +166,10 @@ void declare(tool::Call& call) {
         .shown_as("NAME=VALUE")
         .under("Output");
     call.overwrite(s.targets.overwrite, "Replace outputs that are there; without this that is an error");
-    call.check([&s](const tool::CommonOptions&) { check_settings(s); });
+    call.check([&s, &call](const tool::CommonOptions&) {
+        check_settings(s);
+        check_company(call, s);
+    });
     call.body([&s](tool::Run& run) { run_atdca(run, s); });
 }
 

@@ -142,6 +142,11 @@ void declare(tool::Call& call) {
             sample::check_share(text, false);
         for (const auto& text : s.fractions)
             sample::check_share(text, true);
+        const auto of_all = [](const std::string& text) { return text.find(':') == std::string::npos; };
+        if (std::any_of(s.counts.begin(), s.counts.end(), of_all) &&
+            std::any_of(s.fractions.begin(), s.fractions.end(), of_all))
+            throw UsageError("-n and -fraction both tell how many pixels of every class are for training",
+                             "Leave one of them out, or name its classes: 15:1,7,9.");
         if (call.given("patches") && !(s.sample.min_distance > 0))
             throw UsageError("-patches means nothing without -min-distance");
     });

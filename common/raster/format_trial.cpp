@@ -28,8 +28,10 @@
 namespace hsi::raster {
 namespace {
 
-/// True when the format, or an option that the user gave, is made to lose something of the values.
+/// True when the format, or an option that the user gave, is made to lose something of the values. A class
+/// with another number is another class.
 bool may_lose(const Target& target, const OutputOptions& options) {
+    if (target.largest_class > 0) return false;
     if (is(target.driver, "JPEG")) return true;
     const CPLStringList given = creation_options(options);
     for (int i = 0; i < given.size(); ++i) {
@@ -98,10 +100,12 @@ class TrialFolder {
 };
 
 /// A value for a trial: bands, lines and samples differ, and the type's ways to be wrong show (a sign, a
-/// fraction, a size far from 1, a byte too few).
-float trial_value(GDALDataType type, int band, int64_t line, int64_t sample) {
+/// fraction, a size far from 1, a byte too few). Of a class map the numbers that it may hold.
+float trial_value(const Target& target, int band, int64_t line, int64_t sample) {
     const int64_t at = 7 * band + 31 * line + 3 * sample;
-    switch (type) {
+    if (target.largest_class > 0)
+        return static_cast<float>(target.largest_class - at % (int64_t{target.largest_class} + 1));
+    switch (target.type) {
     case GDT_Byte:
         return static_cast<float>(at % 253 + 1);
     case GDT_UInt16:
@@ -189,7 +193,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
         for (int b = 0; b < shape.bands; ++b)
             for (int64_t y = 0; y < shape.lines; ++y)
                 for (int64_t x = 0; x < shape.samples; ++x)
-                    view.row(b, y)[x] = trial_value(target.type, b, y, x);
+                    view.row(b, y)[x] = trial_value(target, b, y, x);
         try {
             BlockWriter writer(*made, StoreRule(target.type, std::nullopt), uint64_t{1} << 30);
             writer.write(Rect{0, 0, shape.samples, shape.lines}, view);
@@ -215,7 +219,7 @@ std::string trial(const Target& target, const CPLStringList& options, const stre
                                           nullptr) != CE_None)
                 return errors.text("it cannot be read again");
             for (int x = 0; x < w; ++x) {
-                const float wanted = trial_value(target.type, b, y, x);
+                const float wanted = trial_value(target, b, y, x);
                 if (row[static_cast<size_t>(x)] == wanted) continue;
                 return "read again, values differ: " + std::string(CPLSPrintf("%.9g", wanted)) + " became " +
                        CPLSPrintf("%.9g", row[static_cast<size_t>(x)]) +
@@ -271,7 +275,7 @@ std::string trial_key(const Target& target, const OutputOptions& options, const 
     std::string key = std::string(target.driver->GetDescription()) + "\n" + GDALGetDataTypeName(target.type) +
                       "\n" + std::to_string(shape.samples) + " " + std::to_string(shape.lines) + " " +
                       std::to_string(shape.bands) + "\n" + options.path + "\n" +
-                      std::to_string(target.copies) + "\n";
+                      std::to_string(target.copies) + " " + std::to_string(target.largest_class) + "\n";
     for (int i = 0; i < target.options.size(); ++i)
         key += std::string(target.options[i]) + "\n";
     if (scene == nullptr) return key;

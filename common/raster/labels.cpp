@@ -22,10 +22,17 @@ OGRSpatialReference srs_from(const std::string& wkt) {
     return srs;
 }
 
+/// What GeoPackage calls the SRS of a layer for which nobody has named one.
+bool stands_for_none(const OGRSpatialReference& srs) {
+    const char* const name = srs.GetName();
+    return name != nullptr && (STARTS_WITH_CI(name, "Undefined geographic SRS") ||
+                               STARTS_WITH_CI(name, "Undefined Cartesian SRS"));
+}
+
 } // namespace
 
 std::string wkt_of(const OGRSpatialReference* srs) {
-    if (!srs || srs->IsEmpty()) return {};
+    if (!srs || srs->IsEmpty() || stands_for_none(*srs)) return {};
     char* text = nullptr;
     const char* const options[] = {"FORMAT=WKT2_2019", nullptr};
     srs->exportToWkt(&text, options);
@@ -104,11 +111,12 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     "Labels are any raster or vector file that GDAL opens.");
-    const bool vector_wanted = !options.field.empty() || !options.layer.empty();
+    const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
+                               !options.name_field.empty() || options.all_touched;
     if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
         if (vector_wanted)
-            throw Error("'" + options.path + "' is a raster: it has no fields or layers",
-                        "Leave out -field and -layer.");
+            throw Error("'" + options.path + "' is a raster: it has no features",
+                        "Leave out -field, -name-field, -layer and -all-touched.");
         return make_raster_labels(std::move(dataset), options, grid);
     }
     if (dataset->GetLayerCount() == 0)

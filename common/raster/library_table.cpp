@@ -10,6 +10,11 @@
 namespace hsi::raster {
 namespace {
 
+struct Table {
+    std::vector<std::string> heads; ///< empty: the file has none
+    std::vector<std::vector<double>> columns;
+};
+
 /// The cells of a line, without the blanks around them. Between quotation marks separators and blanks are
 /// text, and two quotation marks are one (RFC 4180).
 std::vector<std::string> cells_of(const std::string& line, char separator) {
@@ -80,13 +85,30 @@ bool names_wavelengths(const std::string& head, std::string& units) {
     return true;
 }
 
-/// Wavelengths rise from line to line, and are all micrometres or all nanometres.
-bool looks_like_wavelengths(const std::vector<double>& column) {
-    if (column.size() < 2 || !(column.front() > 0)) return false;
+bool rises(const std::vector<double>& column) {
     for (size_t k = 1; k < column.size(); ++k)
         if (!(column[k] > column[k - 1])) return false;
+    return true;
+}
+
+/// Wavelengths rise from line to line, and are all micrometres or all nanometres.
+bool looks_like_wavelengths(const std::vector<double>& column) {
+    if (column.size() < 2 || !(column.front() > 0) || !rises(column)) return false;
     constexpr double nanometres = 100, micrometres = 0.1;
     return column.front() >= nanometres || (column.front() >= micrometres && column.back() < nanometres);
+}
+
+/// A first column without a name, in front of others that have one: the index of another program's table. It
+/// is the wavelengths where no column says that it is.
+bool is_index_of_wavelengths(const Table& table) {
+    std::string units;
+    if (table.columns.size() < 2 || !table.heads.front().empty() ||
+        std::any_of(table.heads.begin(), table.heads.end(),
+                    [&](const std::string& head) { return names_wavelengths(head, units); }))
+        return false;
+    std::vector<double> column = table.columns.front();
+    if (column.front() > column.back()) std::reverse(column.begin(), column.end());
+    return looks_like_wavelengths(column);
 }
 
 /// 0, 1, 2 ... or 1, 2, 3 ...: the numbers of the lines, which tables of other programs have in front.
@@ -95,11 +117,6 @@ bool counts_lines(const std::vector<double>& column) {
         if (column[k] != column.front() + static_cast<double>(k)) return false;
     return column.size() > 1 && (column.front() == 0 || column.front() == 1);
 }
-
-struct Table {
-    std::vector<std::string> heads; ///< empty: the file has none
-    std::vector<std::vector<double>> columns;
-};
 
 Table read_table(const std::string& path, const std::string& text) {
     Table table;
@@ -137,11 +154,13 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
         if (placed) table.heads.insert(table.heads.begin(), "wavelength");
     }
     // One column of each kind: a spectrum may be called "band" or "Wavelength", too.
-    bool numbered = false, placed = false;
+    const bool index = is_index_of_wavelengths(table);
+    bool numbered = false, placed = false, in_order = true;
     for (size_t c = 0; c < table.heads.size(); ++c) {
         const std::string& head = table.heads[c];
         if (!numbered && c < 2 && EQUAL(head.c_str(), "band")) {
             numbered = true;
+            in_order = rises(columns[c]);
             continue;
         }
         if (c == 0 && head.empty() && columns.size() > 1 && counts_lines(columns[c])) {
@@ -150,7 +169,7 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
             continue;
         }
         std::string units;
-        if (!placed && names_wavelengths(head, units)) {
+        if (!placed && (index ? c == 0 : names_wavelengths(head, units))) {
             placed = true;
             library_to_nm(columns[c], units);
             library.wavelengths_nm = columns[c];
@@ -163,6 +182,8 @@ SpectralLibrary read_library_table(const std::string& path, const std::string& t
         library.spectra.push_back(columns[c]);
     }
     if (library.spectra.empty()) refuse_library(path, "holds no spectrum");
+    if (!in_order && library.wavelengths_nm.empty())
+        refuse_library(path, "its lines are not in the order of the column band");
     return library;
 }
 

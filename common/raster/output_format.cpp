@@ -103,6 +103,7 @@ Target choose_target(const OutputOptions& options, const OutputSpec& spec, bool 
         if (item.find('=') == std::string::npos || item.front() == '=')
             throw UsageError("-co " + item + ": NAME=VALUE is needed");
     target.copies = !takes_blocks(target.driver);
+    if (!spec.categories.empty()) target.largest_class = static_cast<int>(spec.categories.size()) - 1;
     if (!lists_type(target.driver, target.type)) {
         if (!has_capability(target.driver, GDAL_DCAP_CREATECOPY))
             throw UsageError(holds_text(target.driver, spec, target.type), types_advice(target.driver));

@@ -31,6 +31,7 @@ struct Target {
     /// The driver takes only whole rasters, or holds the output only when it gets it as one: a GTiff is made
     /// first.
     bool copies = false;
+    int largest_class = 0; ///< of a class map, whose numbers must come back whatever is asked for; 0: none
 };
 
 /// The driver that -of names, or that the extension means: .dat, .raw, .bsq, .bil, .bip and .envi are ENVI's

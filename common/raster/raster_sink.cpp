@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -223,6 +224,16 @@ void RasterSink::Impl::tell_moved(int64_t moved) const {
                       ", which means no data; another -dstnodata or -ot keeps them");
 }
 
+void RasterSink::Impl::tell_lost_nodata(const std::string& path) const {
+    // NaN says it itself, and 0 is no class of any map.
+    if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
+        (!spec.categories.empty() && nodata->as_double() == 0) || WrittenRaster(path).keeps(*nodata))
+        return;
+    options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                      " does not keep that " + CPLSPrintf("%.17g", nodata->as_double()) +
+                      " means no data: pixels without a value may be numbers in it");
+}
+
 void RasterSink::Impl::hand_over() {
     if (options.path != standard_output) {
         auto stale = old_side_files(file->destination());
@@ -347,6 +358,7 @@ void RasterSink::commit() {
     if (!to_stdout) {
         s.check_written(s.file->path());
         s.check_side_files();
+        s.tell_lost_nodata(s.file->path());
     }
     try {
         s.hand_over();

@@ -61,6 +61,8 @@ struct RasterSink::Impl {
     void check_side_files() const;
     /// Tells of values that were nodata by chance.
     void tell_moved(int64_t moved) const;
+    /// Warns when the file, opened again, does not say which value means no data.
+    void tell_lost_nodata(const std::string& path) const;
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();

@@ -75,6 +75,9 @@ struct SceneMetadata {
 /// Reads everything; all file bands are kept, the window is the whole file.
 SceneMetadata read_scene(GDALDataset& dataset);
 
+/// The band's nodata value, in 64-bit types without loss.
+std::optional<NodataValue> nodata_of(GDALRasterBand& band);
+
 /// Georeference and metadata domains of the window; with same_bands also all that belongs to single bands
 /// (the destination then has as many bands as scene.bands). An ENVI destination gets no ENVI fields here:
 /// GDAL's driver drops some and doubles others in a side file, so finish_envi_header() writes them after

@@ -92,17 +92,7 @@ BandMetadata read_band(GDALRasterBand& band, int number) {
         for (; *names; ++names)
             out.categories.emplace_back(*names);
     if (const GDALColorTable* table = band.GetColorTable()) out.colours.reset(table->Clone());
-    NodataValue nodata;
-    if (out.type == GDT_Int64) {
-        nodata.kind = GDT_Int64;
-        nodata.whole = band.GetNoDataValueAsInt64(&has);
-    } else if (out.type == GDT_UInt64) {
-        nodata.kind = GDT_UInt64;
-        nodata.natural = band.GetNoDataValueAsUInt64(&has);
-    } else {
-        nodata.real = band.GetNoDataValue(&has);
-    }
-    if (has) out.nodata = nodata;
+    out.nodata = nodata_of(band);
     out.domains = read_domains(band, false);
     return out;
 }
@@ -114,6 +104,21 @@ std::shared_ptr<const OGRSpatialReference> copy_srs(const OGRSpatialReference* s
 }
 
 } // namespace
+
+std::optional<NodataValue> nodata_of(GDALRasterBand& band) {
+    int has = FALSE;
+    NodataValue nodata;
+    if (band.GetRasterDataType() == GDT_Int64) {
+        nodata.kind = GDT_Int64;
+        nodata.whole = band.GetNoDataValueAsInt64(&has);
+    } else if (band.GetRasterDataType() == GDT_UInt64) {
+        nodata.kind = GDT_UInt64;
+        nodata.natural = band.GetNoDataValueAsUInt64(&has);
+    } else {
+        nodata.real = band.GetNoDataValue(&has);
+    }
+    return has ? std::optional<NodataValue>(nodata) : std::nullopt;
+}
 
 SceneMetadata read_scene(GDALDataset& dataset) {
     SceneMetadata scene;

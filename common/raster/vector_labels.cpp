@@ -55,6 +55,15 @@ int companion(const OGRFeatureDefn& definition, int numbers) {
     return -1;
 }
 
+/// What GDAL burns: it passes over curves and surfaces without a word.
+std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
+    if (geometry->hasCurveGeometry()) geometry.reset(geometry->getLinearGeometry());
+    const auto type = wkbFlatten(geometry->getGeometryType());
+    if (OGR_GT_IsSubClassOf(type, wkbPolyhedralSurface) || type == wkbTriangle)
+        geometry.reset(OGRGeometryFactory::forceToMultiPolygon(geometry.release()));
+    return geometry;
+}
+
 struct OneShape {
     std::unique_ptr<OGRGeometry> geometry;
     OGREnvelope envelope;
@@ -91,7 +100,7 @@ class VectorLabels final : public LabelSource {
     }
 
   private:
-    OGRLayer& choose_layer(GDALDataset& dataset, const LabelOptions& options) const {
+    OGRLayer& choose_layer(GDALDataset& dataset, const LabelOptions& options) {
         if (!options.layer.empty()) {
             OGRLayer* layer = dataset.GetLayerByName(options.layer.c_str());
             if (layer) return *layer;
@@ -101,17 +110,25 @@ class VectorLabels final : public LabelSource {
             throw Error("'" + m_path + "' has no layer '" + options.layer + "'",
                         "Its layers: " + names + ".");
         }
-        OGRLayer* first = nullptr;
+        OGRLayer *first = nullptr, *chosen = nullptr;
+        std::string others;
         for (int i = 0; i < dataset.GetLayerCount(); ++i) {
             OGRLayer* layer = dataset.GetLayer(i);
             if (layer->GetGeomType() == wkbNone) continue;
             if (!first) first = layer;
-            if (options.mask || options.field.empty() ||
-                find_field(*layer->GetLayerDefn(), options.field) >= 0)
-                return *layer;
+            if (!options.mask && !options.field.empty() &&
+                find_field(*layer->GetLayerDefn(), options.field) < 0)
+                continue;
+            if (!chosen)
+                chosen = layer;
+            else
+                others += (others.empty() ? "" : ", ") + std::string(layer->GetName());
         }
         if (!first) throw Error("'" + m_path + "' has no layer with geometries");
-        return *first; // class_field() tells what is missing
+        if (!others.empty())
+            m_notes.push_back("'" + m_path + "': the layer " + chosen->GetName() + " is taken; there are " +
+                              "others: " + others);
+        return chosen ? *chosen : *first; // class_field() tells what is missing
     }
 
     int class_field(const OGRFeatureDefn& definition, const LabelOptions& options) const {
@@ -198,6 +215,7 @@ class VectorLabels final : public LabelSource {
                 if (name_field >= 0 && shape.value && feature->IsFieldSetAndNotNull(name_field))
                     names[shape.value].insert(feature->GetFieldAsString(name_field));
             }
+            geometry = burnable(std::move(geometry));
             if (t && geometry->transform(t) != OGRERR_NONE) {
                 ++not_placed;
                 continue;

@@ -77,6 +77,17 @@ bool WrittenRaster::lacks_blocks() const {
     return false;
 }
 
+bool WrittenRaster::keeps(const NodataValue& nodata) const {
+    const int bands =
+        m_parts.size() == 1 ? m_parts.front()->GetRasterCount() : static_cast<int>(m_parts.size());
+    for (int b = 0; b < bands; ++b) {
+        const auto found = nodata_of(*band(b));
+        const GDALDataType type = band(b)->GetRasterDataType();
+        if (!found || !(match_in_type(*found, type) == match_in_type(nodata, type))) return false;
+    }
+    return true;
+}
+
 GDALRasterBand* WrittenRaster::band(int index) const {
     return m_parts.size() == 1 ? m_parts.front()->GetRasterBand(index + 1)
                                : m_parts[static_cast<size_t>(index)]->GetRasterBand(1);

@@ -21,6 +21,8 @@ class WrittenRaster {
     std::string fault(const stream::CubeShape& shape, GDALDataType type) const;
     /// True when a TIFF has blocks that lie nowhere in the file; after fault() found none.
     bool lacks_blocks() const;
+    /// True when every band has this nodata value; after fault() found none.
+    bool keeps(const NodataValue& nodata) const;
     GDALRasterBand* band(int index) const; ///< from 0, after fault() found none
 
   private:

@@ -155,7 +155,12 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Label
                                  ": no pixel is labelled with class '" + name + "'",
                              "Classes: " + list + ".");
         }
-        options.by_class[known->value] = parsed.share;
+        const auto [of_class, first] = options.by_class.try_emplace(known->value, parsed.share);
+        if (!first && (of_class->second.count < 0) != fraction)
+            throw UsageError("-n and -fraction both tell how many pixels of class '" + name +
+                                 "' are for training",
+                             "Leave one of them out.");
+        of_class->second = parsed.share;
     }
 }
 

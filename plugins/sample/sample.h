@@ -47,7 +47,7 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
 
 /// The stated option forms, "50" or "15:1,9,7" (the classes by value or by name): sets options.share or
 /// by_class. `fraction`: the numbers are shares between 0 and 1 (-fraction) rather than counts (-n). Throws
-/// UsageError. Names are resolved against `classes`.
+/// UsageError, also for a class that has both. Names are resolved against `classes`.
 void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options);
 

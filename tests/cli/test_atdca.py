@@ -434,7 +434,10 @@ def test_report_tells_what_the_search_cost(scene, out):
     (["-t", 0], "-t"), (["-t", "few"], "-t"), (["-method", "abc"], "-method"), (["-score", "signed"], "-score signed"),
     (["-max-angle", 200], "-max-angle"), (["-pf", 2], "-pf"), (["-map", "DST"], "same file"),
     (["-spectra", "x.txt"], "-spectra"), (["-b", 3], "-b"), (["-of", "GTiff"], "-of GTiff"), (["-of", "Nope"], "-of Nope"),
-    (["-of", "AVCE00"], "-of AVCE00")])
+    (["-of", "AVCE00"], "-of AVCE00"), (["-max-angle", 9], "-max-angle means nothing without -map"),
+    (["-score-kind", "angle"], "-score-kind means nothing without -scores"),
+    (["-co", "COMPRESS=LZW"], "-co means nothing without -map FILE or -scores"), (["-pf", 0.01], "-pf means nothing"),
+    (["-vd-method", "nwhfc"], "-vd-method means nothing without -t auto")])
 def test_wrong_command_lines(scene, out, options, words):
     target = out / "t.gpkg"
     with assert_untouched(out):

@@ -505,6 +505,115 @@ def test_labels_of_another_size_name_the_two_rasters(files):
         assert first_error(result).endswith("and the file has no georeference")
 
 
+def circle(x, y, radius):
+    return (f"CURVEPOLYGON (CIRCULARSTRING ({x - radius} {y}, {x} {y + radius}, {x + radius} {y}, {x} {y - radius}, "
+            f"{x - radius} {y}))")
+
+
+def write_shapes(path, shapes, srs="EPSG:32616"):
+    """Geometries as WKT, each with its class."""
+    reference = None
+    if srs:
+        reference = osr.SpatialReference()
+        reference.SetFromUserInput(srs)
+        reference.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    dataset = ogr.GetDriverByName("GPKG").CreateDataSource(str(path))
+    layer = dataset.CreateLayer("shapes", reference, ogr.wkbUnknown)
+    layer.CreateField(ogr.FieldDefn("class", ogr.OFTInteger))
+    for text, value in shapes:
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature.SetGeometry(ogr.CreateGeometryFromWkt(text))
+        feature.SetField("class", value)
+        layer.CreateFeature(feature)
+    layer = dataset = None
+    return path
+
+
+def inside(condition):
+    """Where the centres of the pixels of labels.tif fulfil a condition of (x, y)."""
+    line, sample = np.mgrid[:40, :48]
+    return condition(GEOTRANSFORM[0] + 20 * (sample + 0.5), GEOTRANSFORM[3] - 20 * (line + 0.5))
+
+
+def labels_on_grid(files, shapes):
+    """The labels as gdal_hsi_sample sees them."""
+    succeed(run("gdal_hsi_sample", "-overwrite", "-fraction", 0.5, "-like", files / "labels.tif", shapes, files / "a.tif",
+                files / "b.tif"))
+    return read(files / "a.tif") + read(files / "b.tif")
+
+
+def test_curved_polygons_label_their_pixels(files):
+    """GDAL burns straight lines alone, and passes over the others without a word."""
+    x, y = 500400, 4479600
+    shapes = write_shapes(files / "curved.gpkg", [
+        (circle(x, y, 155), 1), (f"MULTISURFACE ({circle(x + 350, y, 133)})", 2),
+        ("TIN (((500005 4479995, 500125 4479995, 500005 4479875, 500005 4479995)))", 3)])
+    got = labels_on_grid(files, shapes)
+    for value, want in ((1, inside(lambda a, b: np.hypot(a - x, b - y) < 155)),
+                        (2, inside(lambda a, b: np.hypot(a - x - 350, b - y) < 133)),
+                        (3, inside(lambda a, b: (a - 500005) + (4479995 - b) < 120))):
+        assert want.sum() > 5 and np.array_equal(got == value, want), (value, (got == value).sum(), want.sum())
+
+
+def test_geopackage_without_an_srs_lies_where_the_scene_does(files):
+    """GDAL reads of such a layer an SRS that is called undefined, and nothing can be turned from it."""
+    square = "POLYGON ((500100 4479900, 500300 4479900, 500300 4479700, 500100 4479700, 500100 4479900))"
+    result = run("gdal_hsi_sample", "-n", 3, "-like", files / "labels.tif",
+                 write_shapes(files / "nowhere.gpkg", [(square, 7)], None), files / "a.tif", files / "b.tif")
+    assert "nowhere.gpkg' has no SRS" in succeed(result).err
+    got = read(files / "a.tif") + read(files / "b.tif")
+    assert np.array_equal(got == 7, inside(lambda a, b: (abs(a - 500200) < 100) & (abs(b - 4479800) < 100)))
+
+
+def test_the_layer_that_is_taken_of_several_is_told(files):
+    square = "POLYGON ((500100 4479900, 500300 4479900, 500300 4479700, 500100 4479700, 500100 4479900))"
+    write_shapes(files / "two.gpkg", [(square, 7)])
+    dataset = ogr.Open(str(files / "two.gpkg"), 1)
+    dataset.CopyLayer(dataset.GetLayer(0), "later")
+    dataset = None
+    args = ["gdal_hsi_sample", "-overwrite", "-n", 3, "-like", files / "labels.tif", files / "two.gpkg", files / "a.tif",
+            files / "b.tif"]
+    assert "the layer shapes is taken; there are others: later" in succeed(run(*args)).err
+    for option in (["-layer", "shapes"], ["-layer", "later"]):
+        assert "is taken" not in succeed(run(*args, *option)).err
+
+
+@pytest.mark.parametrize("option", [["-all-touched"], ["-name-field", "x"], ["-field", "x"], ["-layer", "x"]])
+def test_a_raster_has_no_features(files, option):
+    with assert_untouched(files):
+        for tool in ("sample", "svm_train", "sahic", "reference"):
+            name, *rest = label_tools(files, files / "labels.tif")[tool]
+            result = run(name, *option, *rest)
+            assert result.code == 1 and "labels.tif' is a raster: it has no features" in first_error(result), result.err
+
+
+@pytest.mark.parametrize("options, name", [(["-co", "NBITS=1"], "m.tif"), (["-co", "COMPRESS=JPEG"], "m.tif"),
+                                           (["-co", "COMPRESS=CCITTFAX4", "-co", "NBITS=1"], "m.tif"), ([], "m.jpg")])
+def test_class_numbers_are_never_lost(files, options, name):
+    """Loss is for those who ask for it, but a class with another number is another class."""
+    succeed(train(files, *FIXED))
+    with assert_untouched(files):
+        result = classify(files, *options, dst=name)
+        assert result.code == 2 and "read again, values differ: 3 became" in first_error(result), result.err
+        result = run("gdal_hsi_sample", "-n", 3, *options, files / "labels.tif", files / name, files / f"t_{name}")
+        assert result.code == 2 and "values differ" in first_error(result), result.err
+    succeed(classify(files, "-co", "NBITS=2", dst="two.tif"))
+    succeed(classify(files))
+    assert np.array_equal(read(files / "two.tif"), read(files / "map.tif"))
+    two = gdal.Open(str(files / "two.tif"))
+    assert two.GetRasterBand(1).GetMetadataItem("NBITS", "IMAGE_STRUCTURE") == "2"
+
+
+def test_two_shares_of_one_class(files):
+    for options, words in ((["-n", 3, "-fraction", 0.5], "every class"), (["-fraction", "0.5:corn", "-n", "3:1"], "'corn'")):
+        with assert_untouched(files):
+            result = run("gdal_hsi_sample", *options, files / "labels.tif", files / "a.tif", files / "b.tif")
+        assert result.code == 2 and "-n and -fraction both" in first_error(result) and words in first_error(result)
+    succeed(run("gdal_hsi_sample", "-n", 3, "-fraction", "0.5:1", files / "labels.tif", files / "a.tif", files / "b.tif"))
+    train_labels = read(files / "a.tif")
+    assert [(train_labels == v).sum() for v in (1, 2, 3)] == [round((truth() == 1).sum() / 2), 3, 3]
+
+
 def test_a_class_with_too_few_samples(files):
     field = truth()
     lonely = np.argwhere(field == 3)[1:]

@@ -315,3 +315,21 @@ def test_logs_of_an_old_database_are_not_played_into_the_next(extension, scene, 
     assert result.code == 1 and f"{dst.name}-wal" in first_error(result) and log.exists() and not dst.exists()
     succeed(run(*command, "-overwrite", scene, dst))
     assert ogr.Open(str(dst)).GetLayer(0).GetFeatureCount() == 3 and not log.exists()
+
+
+@pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("ENVI", "y.dat"), ("HFA", "y.img"), ("VICAR", "y.vic"),
+                                          ("ISIS3", "y.lbl"), ("netCDF", "y.nc")])
+def test_formats_that_lose_the_meaning_of_nodata_are_told(tmp_path, out, driver, name):
+    """Pixels without a value would be read as numbers."""
+    has_driver(driver)
+    data = cube()
+    data[:, 3, 4] = -9
+    scene = write_scene(tmp_path / "s.img", data, nodata=-9)
+    result = succeed(spp("-of", driver, "-ot", "Float32", scene, out / name))
+    kept = open_band(out / name).GetNoDataValue() == -9
+    assert kept or driver in ("VICAR", "ISIS3")
+    assert ("does not keep that -9 means no data" in result.err) == (not kept), result.err
+    succeed(run("gdal_hsi_svm_train", "-q", "-C", 1, "-gamma", 1, scene, write_scene(
+        tmp_path / "l.tif", np.arange(cube()[0].size).reshape(1, *cube()[0].shape) % 3, "GTiff", "u1"), out / "m.json"))
+    result = succeed(run("gdal_hsi_svm_classify", "-of", driver, scene, out / "m.json", out / ("map_" + name)))
+    assert "no data" not in result.err  # 0 is no class in any map

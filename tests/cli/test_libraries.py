@@ -187,6 +187,7 @@ def test_wrong_lengths_in_a_header_are_told(scene, spectra, tmp_path):
     ("a.csv", "", "holds no table"),
     ("a.csv", "wavelength,x\n400,0.1\n500\n", "line 3 has 1 columns instead of 2"),
     ("a.csv", "wavelength,x\n400,0.1\n500,much\n", "the column x holds something that is no number"),
+    ("a.csv", "band,x\n2,0.1\n1,0.2\n", "its lines are not in the order of the column band"),
     ("a.txt", " splib07a Record=1: Thing ASDFRa\n 0.1\n none\n", "line 3 is no number"),
     ("a.txt", "Name: x\nX Units: Wavelength (micrometers)\nY Units: percent\nNumber of X Values: 3\n\n0.4 1\n0.5 2\n",
      "has 2 values, and its header tells of 3"),
@@ -272,4 +273,28 @@ def test_numbers_of_lines_are_no_spectrum(first, scene, spectra, tmp_path):
     result = succeed(run("gdal_hsi_unmix", scene, tmp_path / "p.csv", tmp_path / "p.tif"))
     assert "counts the lines" in result.err, result.err
     succeed(run("gdal_hsi_unmix", "-q", scene, tmp_path / "q.csv", tmp_path / "q.tif"))
+    assert np.array_equal(read(tmp_path / "p.tif"), read(tmp_path / "q.tif"))
+
+
+@pytest.mark.parametrize("unit", ["nm", "um"])
+@pytest.mark.parametrize("falling", [False, True])
+def test_an_index_of_wavelengths_is_no_spectrum(unit, falling, scene, spectra, tmp_path):
+    """What pandas writes of a table whose index they are: the first column has no name."""
+    head, *lines = table(spectra, ",", unit=unit).splitlines()
+    (tmp_path / "q.csv").write_text("\n".join([head, *lines]) + "\n")
+    if falling:
+        lines.reverse()
+    (tmp_path / "p.csv").write_text("\n".join([head[head.index(","):], *lines]) + "\n")
+    for name in "pq":
+        succeed(run("gdal_hsi_unmix", "-q", scene, tmp_path / f"{name}.csv", tmp_path / f"{name}.tif"))
+    assert np.array_equal(read(tmp_path / "p.tif"), read(tmp_path / "q.tif"))
+
+
+def test_wavelengths_place_the_lines_of_a_table_whatever_their_order(scene, spectra, tmp_path):
+    head, *lines = table(spectra, ",").splitlines()
+    numbered = [f"{k + 1},{line}" for k, line in enumerate(lines)]
+    (tmp_path / "q.csv").write_text("\n".join([head, *lines]) + "\n")
+    (tmp_path / "p.csv").write_text("\n".join(["band," + head, *numbered[::-1]]) + "\n")
+    for name in "pq":
+        succeed(run("gdal_hsi_unmix", "-q", scene, tmp_path / f"{name}.csv", tmp_path / f"{name}.tif"))
     assert np.array_equal(read(tmp_path / "p.tif"), read(tmp_path / "q.tif"))

@@ -154,6 +154,9 @@ def test_saved_model_gives_the_same_map(files):
     assert np.array_equal(read(files / "p.tif"), read(files / "q.tif"))
     succeed(sahic(files, "-apply", files / "m.json", labels="none", dst="free.tif"))
     assert read(files / "free.tif").max() == 3
+    for option in (["-field", "x"], ["-name-field", "x"], ["-layer", "x"], ["-all-touched"]):
+        result = sahic(files, "-apply", files / "m.json", *option, labels="none", dst="no.tif")
+        assert result.code == 2 and f"{option[0]} tells how labels are read, and there are none" in result.err, result.err
 
 
 def test_invalid_pixels_have_no_class(files):

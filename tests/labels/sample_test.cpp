@@ -151,6 +151,9 @@ TEST(Sample, OptionForms) {
     EXPECT_NO_THROW(check_share("15:1,7,9", false));
     EXPECT_THROW(apply_share("5:8", false, s.classes, o), UsageError);
     EXPECT_THROW(apply_share("5:wheat", false, s.classes, o), UsageError);
+    apply_share("5:oats", false, s.classes, o);
+    EXPECT_NO_THROW(apply_share("6:oats", false, s.classes, o));
+    EXPECT_THROW(apply_share("0.1:oats", true, s.classes, o), UsageError);
 }
 
 } // namespace
