@@ -157,7 +157,7 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) + 2 * scene_bytes;
     work.writes = static_cast<double>(shape.float_bytes());
-    work.core_seconds = 1e-8 * turns;
+    work.core_seconds = 1.3e-8 * turns;
     work.device_seconds = 3e-11 * turns;
     return work;
 }

@@ -77,7 +77,7 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = trained ? 2 * bytes : bytes;
     work.writes = static_cast<double>(scene.pixels());
-    work.core_seconds = 1e-8 * turns + 4e-10 * values * scene.bands;
+    work.core_seconds = 1.3e-8 * turns + 4e-10 * values * scene.bands;
     work.device_seconds = 3e-11 * turns + 1e-12 * values * scene.bands;
     return work;
 }

@@ -127,7 +127,7 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
     work.writes = pixels * 4 * (p + (s.unmix.rmse ? 1 : 0));
-    work.core_seconds = 3e-10 * products + 1e-9 * pixels * rounds * p * p;
+    work.core_seconds = 4.5e-10 * products + 1.5e-9 * pixels * rounds * p * p;
     work.device_seconds = 3e-13 * products + 1e-11 * pixels * rounds * p * p;
     return work;
 }
