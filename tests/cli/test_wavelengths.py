@@ -36,6 +36,7 @@ def bands(scene, *options):
     (("-exclude-range", "1340-1460nm"), [1, 2, 3, 4, 5, 7, 11, 12]),
     (("-exclude-range", "1.3-1.5um,450-550nm", "-exclude-range", "2090-2090nm"), [1, 3, 4, 5, 7, 12]),
     (("-b", "1-4", "-exclude-range", "590-610nm"), [1, 2, 4]),
+    (("-exclude-range", "0-600nm"), [4, 5, 7, 8, 9, 10, 11, 12]),  # all that is shorter
 ])
 def test_bands(scene, options, wanted):
     assert bands(scene, *options) == wanted
