@@ -22,7 +22,8 @@
 //
 // A pixel is valid when all its values are finite and not all are zero (sid: and one is positive).
 // Statistics, factors and products are in double precision; but rows of the inverse factor that can bear it
-// (ace, rx) meet the centred pixel in single precision, which leaves errors of some 1e-6 of rx. A pixel's
+// (ace, rx) meet the centred pixel in single precision, which leaves errors of some 1e-6 of rx, and local RX
+// in bands x bands has its factor in single precision, with a correction in double (ring_simd.h). A pixel's
 // score depends on its own values alone (local RX: and on its neighbours'), so that neither tiles nor threads
 // change a bit.
 #pragma once

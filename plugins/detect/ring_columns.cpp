@@ -7,15 +7,15 @@
 namespace hsi::detect {
 namespace {
 
-/// Columns are kept while the window is over them, where that takes no more than this; else their products are
-/// made again when they leave.
+/// Columns are kept while the window is over them, where that takes no more than this; else their products
+/// are made again when they leave.
 constexpr uint64_t most_kept = uint64_t{64} << 20;
 /// Of a score: what the solution in single precision may cost it.
 constexpr double most_apart = 1e-6;
 constexpr int64_t nothing = std::numeric_limits<int64_t>::min();
 
-/// A column leaves the window in the step that brings the one `outer` samples on; its inner lines have had their
-/// last change when it leaves the inner square.
+/// A column leaves the window in the step that brings the one `outer` samples on; its inner lines have had
+/// their last change when it leaves the inner square.
 size_t inner_slots(int inner, int outer) { return static_cast<size_t>(outer / 2 + inner / 2 + 2); }
 
 bool are_kept(int bands, int inner, int outer) {
@@ -35,8 +35,9 @@ RingColumns::RingColumns(int bands, int inner, int outer)
 
 uint64_t RingColumns::bytes(int bands, int inner, int outer) {
     const uint64_t size = Triangle::size(bands), room = Triangle::room(bands),
-                   slots = are_kept(bands, inner, outer) ? inner_slots(inner, outer) + static_cast<size_t>(outer)
-                                                         : 2;
+                   slots = are_kept(bands, inner, outer)
+                               ? inner_slots(inner, outer) + static_cast<size_t>(outer)
+                               : 2;
     return slots * (8 * (size + room) + 12) + 8 * room * (static_cast<uint64_t>(outer) + 4) + 12 * size +
            4 * Triangle::block;
 }

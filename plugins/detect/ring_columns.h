@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The sums of local RX in bands x bands, column by column of the window. A column's products are made once, from
-// fresh, when the window reaches it: those of the inner square's lines, and those of all. Then they join the sums
-// and leave them again, so that a step takes OUTER products, not 2 (INNER + OUTER).
+// The sums of local RX in bands x bands, column by column of the window. A column's products are made once,
+// from fresh, when the window reaches it: those of the inner square's lines, and those of all. Then they join
+// the sums and leave them again, so that a step takes OUTER products, not 2 (INNER + OUTER).
 #pragma once
 
 #include "core/host_memory.h"
@@ -25,8 +25,8 @@ class RingColumns {
     enum class Lines { inner, outer, all };
     /// Whether the column's products are kept: from its first add() until the window has passed it.
     bool keeps(int64_t sample) const;
-    /// At flush() or the next add() with spectra, adds all lines of a kept column to the sums, or those of the inner
-    /// square, or takes them away.
+    /// At flush() or the next add() with spectra, adds all lines of a kept column to the sums, or those of
+    /// the inner square, or takes them away.
     void add(int64_t sample, Lines lines, bool plus);
     /// The same of a column that is not kept, at once: spectra in the lines of the inner square, and beyond.
     /// What the window leaves in a step must be added before.
@@ -38,7 +38,8 @@ class RingColumns {
     const double* apart() const { return m_apart.data(); } ///< sum of x - centre
     std::pair<double, double> squares() const;             ///< sums of |x - centre|^2 and of |x - mean|^2
     void matrix(double* out, ptrdiff_t pitch) const;       ///< the covariance, b >= a of row a
-    /// d'M^-1 d, M the covariance with ridge on its diagonal; none where single precision has not enough digits.
+    /// d'M^-1 d, M the covariance with ridge on its diagonal; none where single precision has not enough
+    /// digits.
     std::optional<double> solve(const double* d, double ridge);
 
   private:

@@ -119,7 +119,8 @@ HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY
         }
 }
 
-template <int parts> HWY_INLINE void slide_with(int bands, const RingStep& step, double* sums) {
+template <int parts>
+HWY_INLINE void slide_with(int bands, const RingStep& step, double* sums) {
     const D d;
     const int count = step.inner + step.outer;
     size_t at = 0;
@@ -154,10 +155,14 @@ template <int parts> HWY_INLINE void slide_with(int bands, const RingStep& step,
 
 void slide(int bands, const RingStep& step, double* sums) {
     switch (step.count) {
-    case 0: return slide_with<0>(bands, step, sums);
-    case 1: return slide_with<1>(bands, step, sums);
-    case 2: return slide_with<2>(bands, step, sums);
-    default: return slide_with<3>(bands, step, sums);
+    case 0:
+        return slide_with<0>(bands, step, sums);
+    case 1:
+        return slide_with<1>(bands, step, sums);
+    case 2:
+        return slide_with<2>(bands, step, sums);
+    default:
+        return slide_with<3>(bands, step, sums);
     }
 }
 
@@ -251,7 +256,8 @@ HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, i
     }
 }
 
-template <int wide> HWY_INLINE void store_tile(const W (&s)[height][wide], float* to, ptrdiff_t pitch) {
+template <int wide>
+HWY_INLINE void store_tile(const W (&s)[height][wide], float* to, ptrdiff_t pitch) {
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r)
 #pragma GCC unroll 2
@@ -260,7 +266,8 @@ template <int wide> HWY_INLINE void store_tile(const W (&s)[height][wide], float
 }
 
 /// The inverse of the transposed corner times a tile.
-template <int wide> HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
+template <int wide>
+HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
     const F f;
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r) {
@@ -444,7 +451,8 @@ double solve(int bands, double* sums, const double* apart, double count, double 
     for (int b = 0; b < bands; ++b)
         along += apart[b] * y[b];
     for (int b = 0; b < bands; ++b) {
-        const double r = apart_d[b] - ((product[b] - apart[b] * (along / count)) / (count - 1) + ridge * y[b]);
+        const double r =
+            apart_d[b] - ((product[b] - apart[b] * (along / count)) / (count - 1) + ridge * y[b]);
         first += apart_d[b] * y[b];
         correction += r * y[b];
         squared += r * r;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The inner loops of local RX with sums of bands x bands: products and sums in double precision, the factor in
-// single. Compiled for every instruction set; the width of a register changes no bit.
+// The inner loops of local RX with sums of bands x bands: products and sums in double precision, the factor
+// in single. Compiled for every instruction set; the width of a register changes no bit.
 #pragma once
 
 #include <array>
@@ -8,9 +8,9 @@
 
 namespace hsi::detect {
 
-/// The upper triangle of a symmetric matrix of `bands` rows, with one column more: panels of six rows, in each
-/// the columns from its first row on, cut into blocks of 16 columns, in each the rows one after another. So the
-/// numbers that lie left of the diagonal in a panel are there, and zeros beyond the last column.
+/// The upper triangle of a symmetric matrix of `bands` rows, with one column more: panels of six rows, in
+/// each the columns from its first row on, cut into blocks of 16 columns, in each the rows one after another.
+/// So the numbers that lie left of the diagonal in a panel are there, and zeros beyond the last column.
 struct Triangle {
     static constexpr int rows = 6, columns = 16, block = rows * columns;
     static int panels(int bands) { return (bands + rows - 1) / rows; }
@@ -31,8 +31,8 @@ struct RingStep {
         const double* products; ///< a Triangle
         double sign;            ///< 1, or -1: taken away
     };
-    /// The new column's vectors, `pitch` apart: the inner square's lines, then those beyond it; and where their
-    /// products go (those of all: null, nowhere). Those of all may lie where a part was.
+    /// The new column's vectors, `pitch` apart: the inner square's lines, then those beyond it; and where
+    /// their products go (those of all: null, nowhere). Those of all may lie where a part was.
     const double* vectors = nullptr;
     ptrdiff_t pitch = 0;
     int inner = 0, outer = 0;
@@ -49,11 +49,11 @@ struct RingKernels {
                        ptrdiff_t pitch, double* sum);
     /// Makes the new column's products, and adds them and the parts to the sums, a Triangle.
     void (*slide)(int bands, const RingStep& step, double* sums);
-    /// d'M^-1 d, M = (sums - apart apart' / count) / (count - 1) + ridge I, by a factor in single precision and one
-    /// correction by M in double. Column `bands` of sums becomes d (count - 1). `factor`: a Triangle, whose rows
-    /// become one after another in each panel; work and singles: twice Triangle::room(bands) numbers.
-    /// bound: what the result is too small by at most, rounding of double precision left out: r'r / ridge, with
-    /// r = d - M y.
+    /// d'M^-1 d, M = (sums - apart apart' / count) / (count - 1) + ridge I, by a factor in single precision
+    /// and one correction by M in double. Column `bands` of sums becomes d (count - 1). `factor`: a Triangle,
+    /// whose rows become one after another in each panel; work and singles: twice Triangle::room(bands)
+    /// numbers. bound: what the result is too small by at most, rounding of double precision left out: r'r /
+    /// ridge, with r = d - M y.
     double (*solve)(int bands, double* sums, const double* apart, double count, double ridge, const double* d,
                     float* factor, double* work, float* singles, double* bound);
 };
