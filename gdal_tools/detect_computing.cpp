@@ -19,9 +19,9 @@ tool::Work detect_work(const DetectSettings& s, const stream::CubeShape& scene, 
     work.cpu_reads = work.device_reads = bytes;
     work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
     if (s.local()) {
-        const double products = detect::local_products(scene.bands, {s.window[0], s.window[1], nullptr});
-        work.core_seconds = 6.7e-11 * pixels * products;
-        work.device_seconds = 3.2e-13 * pixels * products;
+        const detect::Ring ring{s.window[0], s.window[1], nullptr};
+        work.core_seconds = 6.7e-11 * pixels * detect::local_cost(scene.bands, ring);
+        work.device_seconds = 3.2e-13 * pixels * detect::local_products(scene.bands, ring);
         return work;
     }
     const double values = pixels * b;

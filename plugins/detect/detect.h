@@ -22,7 +22,8 @@
 //
 // A pixel is valid when all its values are finite and not all are zero (sid: and one is positive).
 // Statistics, factors and products are in double precision; but rows of the inverse factor that can bear it
-// (ace, rx) meet the centred pixel in single precision, which leaves errors of some 1e-6 of rx. A pixel's
+// (ace, rx) meet the centred pixel in single precision, which leaves errors of some 1e-6 of rx, and local RX
+// in bands x bands has its factor in single precision, with a correction in double (ring_simd.h). A pixel's
 // score depends on its own values alone (local RX: and on its neighbours'), so that neither tiles nor threads
 // change a bit.
 #pragma once
@@ -177,13 +178,15 @@ inline constexpr double local_ridge_share = 1e-2;
 /// 2 pixels; where they are all equal, 0 if x is equal, too, and NaN otherwise. Outputs as above. A pixel
 /// outside of the mask has a score, too.
 ///
-/// The ring's sums slide along a line, and M is factorised: about B^3/6 + (OUTER + INNER) B^2 multiplications
-/// a pixel; or, where that is less, the n x n matrix of the ring's pixels is: n^2 B/2 + n^3/6. Sums start
-/// anew at fixed samples of the scene.
+/// The ring's sums slide along a line, and M is factorised: about OUTER B^2/2 multiplications a pixel in
+/// double precision and B^3/6 in single, whose solution is corrected by M in double; or, where that is less,
+/// the n x n matrix of the ring's pixels is: n^2 B/2 + n^3/6. Sums start anew at fixed samples of the scene.
 std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision);
 
-/// Multiplications that this takes a pixel, roughly.
+/// Multiplications that this takes a pixel on a device, roughly.
 double local_products(int bands, const Ring& ring);
+/// The time that it takes on a core, as a number of multiplications.
+double local_cost(int bands, const Ring& ring);
 
 const char* simd_target();
 

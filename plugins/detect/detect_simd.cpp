@@ -288,20 +288,6 @@ void update(double* c, ptrdiff_t pitch, int first, int rows, int columns, const 
             update_tile(c + a * pitch + b, pitch, u + a, u + b, u_pitch, plus, minus);
 }
 
-void centre(const double* c, ptrdiff_t pitch, const double* sums, int columns, double count,
-            double* HWY_RESTRICT out) {
-    const D d;
-    const int64_t n = lanes();
-    const V share = hn::Set(d, 1.0 / (count - 1));
-    for (int a = 0; a < columns; ++a) {
-        const V mean = hn::Set(d, sums[a] / count);
-        for (int64_t b = a; b < columns; b += n) {
-            const V v = hn::NegMulAdd(mean, hn::LoadU(d, sums + b), hn::LoadU(d, c + a * pitch + b));
-            hn::StoreU(hn::Mul(v, share), d, out + a * pitch + b);
-        }
-    }
-}
-
 constexpr int step = 12; ///< rows that solve() takes together: they fill the registers of AVX2
 
 /// R of `rows` rows on the diagonal; inverse[i] = 1 / R_ii.
@@ -375,7 +361,6 @@ HWY_EXPORT(take_logs);
 HWY_EXPORT(multiply);
 HWY_EXPORT(quadratic);
 HWY_EXPORT(update);
-HWY_EXPORT(centre);
 HWY_EXPORT(solve);
 HWY_EXPORT(target);
 } // namespace
@@ -419,10 +404,10 @@ const SimdKernels& simd_kernels() {
     static const SimdKernels kernels = [] {
         // The first call chooses the target; what is taken before would choose it anew in every call.
         const char* const name = HWY_DYNAMIC_DISPATCH(target)();
-        return SimdKernels{
-            HWY_DYNAMIC_DISPATCH(take),     HWY_DYNAMIC_DISPATCH(square),    HWY_DYNAMIC_DISPATCH(take_logs),
-            HWY_DYNAMIC_DISPATCH(multiply), HWY_DYNAMIC_DISPATCH(quadratic), HWY_DYNAMIC_DISPATCH(update),
-            HWY_DYNAMIC_DISPATCH(centre),   HWY_DYNAMIC_DISPATCH(solve),     name};
+        return SimdKernels{HWY_DYNAMIC_DISPATCH(take),      HWY_DYNAMIC_DISPATCH(square),
+                           HWY_DYNAMIC_DISPATCH(take_logs), HWY_DYNAMIC_DISPATCH(multiply),
+                           HWY_DYNAMIC_DISPATCH(quadratic), HWY_DYNAMIC_DISPATCH(update),
+                           HWY_DYNAMIC_DISPATCH(solve),     name};
     }();
     return kernels;
 }

@@ -67,10 +67,6 @@ struct SimdKernels {
     /// pitch and u_pitch leave `slack` numbers beyond the columns, c as many rows beyond its own.
     void (*update)(double* c, ptrdiff_t pitch, int first, int rows, int columns, const double* u,
                    ptrdiff_t u_pitch, int plus, int minus);
-    /// out[a * pitch + b] = (c[a * pitch + b] - sums[a] sums[b] / count) / (count - 1) for a <= b < columns
-    /// (and some b beyond): the covariance of `count` vectors from sums of their products and of themselves.
-    void (*centre)(const double* c, ptrdiff_t pitch, const double* sums, int columns, double count,
-                   double* out);
     /// Turns the upper triangle of the symmetric positive definite matrix m, whose column `n` holds a vector
     /// d, into its factor R (m = R'R), and returns d'm^-1 d.
     double (*solve)(double* m, ptrdiff_t pitch, int n);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // RX against the ring of pixels around each pixel. With u = x - (some centre) as rows of U, the ring's
-// covariance needs U'U (bands x bands, which slides along a line: columns of pixels come and go) or, where
-// the ring is small, U U' (pixels x pixels): with delta what is added to C's diagonal, and e = U d,
+// covariance needs U'U (bands x bands, which slides along a line: columns of pixels come and go, see
+// ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
+// diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
 #include "detect/ring.h"
+#include "detect/ring_columns.h"
 
 #include <algorithm>
 #include <array>
@@ -31,11 +33,23 @@ size_t matrix_size(size_t columns) {
     return static_cast<size_t>(pitch_of(columns)) * (columns + Panels::height);
 }
 
+/// What a pixel takes, in multiplications of double precision, by either way: as measured with 60 to 224
+/// bands and rings of 3 / 11 to 15 / 31. Beside products and factor, a ring's pixels are centred and sums are
+/// moved.
+double cost_by_pixels(int bands, const Ring& ring) {
+    return products_by_pixels(bands, ring) + 25.0 * static_cast<double>(ring_pixels(ring)) * bands;
+}
+double cost_by_bands(int bands, const Ring& ring) {
+    const double b = bands, window = ring.outer * (1 + static_cast<double>(ring.outer) / segment);
+    return b * b * b / 8.5 + (0.55 * window + 16) * b * b;
+}
+
 /// What is known of all workers' work.
 struct Plan {
     Plan(int band_count, const Ring& r)
         : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
-          pixels(static_cast<size_t>(ring_pixels(r))), by_pixels(takes_pixels(band_count, r, segment)) {}
+          pixels(static_cast<size_t>(ring_pixels(r))),
+          by_pixels(cost_by_pixels(band_count, r) < cost_by_bands(band_count, r)) {}
     const size_t bands;
     const Ring ring;
     const int64_t reach, gap; ///< of the squares beyond the pixel
@@ -43,13 +57,14 @@ struct Plan {
     const bool by_pixels;     ///< U U' costs less
     size_t order() const { return by_pixels ? pixels : bands; }
     /// Vectors that update() takes at once.
-    size_t batch() const { return by_pixels ? bands : static_cast<size_t>(2 * (ring.inner + ring.outer)); }
+    size_t batch() const { return by_pixels ? bands : 48; }
     size_t row_pixels() const { return static_cast<size_t>(segment + 2 * reach); }
     uint64_t bytes() const {
         const uint64_t lines = static_cast<uint64_t>(ring.outer) * row_pixels();
-        return 8 * (2 * matrix_size(order() + 1) + batch() * static_cast<uint64_t>(pitch_of(order() + 1)) +
-                    6 * static_cast<uint64_t>(pitch_of(std::max(bands, order()) + 1))) +
-               lines * (bands * 4 + 2) + pixels * 8;
+        return 8 * (matrix_size(order() + 1) + batch() * static_cast<uint64_t>(pitch_of(order() + 1)) +
+                    4 * static_cast<uint64_t>(pitch_of(std::max(bands, order()) + 1))) +
+               lines * (bands * 4 + 2) + pixels * 8 +
+               (by_pixels ? 0 : RingColumns::bytes(static_cast<int>(bands), ring.inner, ring.outer));
     }
 };
 
@@ -57,12 +72,13 @@ class LocalWorker final : public stream::Worker {
   public:
     LocalWorker(const Plan& plan, const Decider& decider)
         : m_simd(simd_kernels()), m_plan(plan), m_decider(decider), m_bands(plan.bands),
-          m_order(plan.order()), m_pitch(pitch_of(m_order + 1)), m_sums(matrix_size(m_order + 1)),
-          m_matrix(matrix_size(m_order + 1)), m_vectors(plan.batch() * static_cast<size_t>(m_pitch)),
-          m_sum(static_cast<size_t>(m_pitch)), m_centre(m_bands), m_mean(m_bands), m_apart(m_bands),
-          m_lines(static_cast<size_t>(plan.ring.outer) * plan.row_pixels() * m_bands),
+          m_order(plan.order()), m_pitch(pitch_of(m_order + 1)), m_matrix(matrix_size(m_order + 1)),
+          m_vectors(plan.batch() * static_cast<size_t>(m_pitch)), m_centre(m_bands + slack), m_mean(m_bands),
+          m_apart(m_bands),
+          m_lines(static_cast<size_t>(plan.ring.outer) * plan.row_pixels() * m_bands + slack),
           m_valid(static_cast<size_t>(plan.ring.outer) * plan.row_pixels()), m_counts(m_valid.size()) {
         m_ring.reserve(plan.pixels);
+        if (!plan.by_pixels) m_columns.emplace(static_cast<int>(m_bands), plan.ring.inner, plan.ring.outer);
     }
 
     void process(const Tile& tile, const CubeView<float>& in,
@@ -87,6 +103,8 @@ class LocalWorker final : public stream::Worker {
     int64_t valid = 0, invalid = 0, few = 0, flat = 0;
 
   private:
+    using Lines = RingColumns::Lines;
+
     size_t slot(int64_t line, int64_t sample) const {
         return static_cast<size_t>(line % m_plan.ring.outer) * m_plan.row_pixels() +
                static_cast<size_t>(sample - m_from);
@@ -227,24 +245,23 @@ class LocalWorker final : public stream::Worker {
 
     std::optional<double> score_by_bands(int64_t y, int64_t sample, int64_t x, int64_t end) {
         slide_to(y, sample, x, end);
-        if (m_count < 2) {
+        const RingColumns& sums = *m_columns;
+        if (sums.count() < 2) {
             ++few;
             return {};
         }
-        const auto n = static_cast<double>(m_count);
+        const auto n = static_cast<double>(sums.count());
         const float* const values = spectrum(slot(y, sample));
-        double products = 0;
-        for (size_t a = 0; a < m_bands; ++a) {
-            m_sum[a] = m_sums[a * static_cast<size_t>(m_pitch) + m_bands];
-            m_apart[a] = static_cast<double>(values[a]) - m_centre[a] - m_sum[a] / n;
-            products += m_sums[a * static_cast<size_t>(m_pitch) + a];
-        }
+        for (size_t a = 0; a < m_bands; ++a)
+            m_apart[a] = static_cast<double>(values[a]) - m_centre[a] - sums.apart()[a] / n;
+        const auto [products, scatter] = sums.squares();
         m_greatest = std::max(m_greatest, products);
-        m_simd.centre(m_sums.data(), m_pitch, m_sum.data(), static_cast<int>(m_bands), n, m_matrix.data());
-        const double trace = trace_of_matrix();
         // What came and went leaves its rounding in the sums.
-        if (!(trace * (n - 1) > 1e-9 * m_greatest)) return score_directly(y, sample);
-        return solve_bands(local_ridge_share * trace / static_cast<double>(m_bands));
+        if (!(scatter > 1e-9 * m_greatest)) return score_directly(y, sample);
+        const double ridge = local_ridge_share * scatter / (n - 1) / static_cast<double>(m_bands);
+        if (const auto score = m_columns->solve(m_apart.data(), ridge)) return *score;
+        m_columns->matrix(m_matrix.data(), m_pitch);
+        return solve_bands(ridge);
     }
 
     /// The ring by itself: where hardly any variance is left in the sums.
@@ -256,8 +273,8 @@ class LocalWorker final : public stream::Worker {
         std::fill(m_matrix.begin(), m_matrix.end(), 0.0);
         m_to_add = 0;
         for (const size_t at : m_ring)
-            add_vector(at, m_mean, m_matrix);
-        flush(m_matrix, 0);
+            add_vector(at);
+        flush();
         const double share = 1.0 / static_cast<double>(m_ring.size() - 1);
         for (size_t a = 0; a < m_bands; ++a)
             for (size_t b = a; b < m_bands; ++b)
@@ -265,47 +282,53 @@ class LocalWorker final : public stream::Worker {
         return solve_bands(local_ridge_share * trace_of_matrix() / static_cast<double>(m_bands));
     }
 
-    /// One more vector for `sums`, with a 1 beyond the bands: so values add up there.
-    void add_vector(size_t at, const std::vector<double>& centre, std::vector<double>& sums) {
-        if (m_to_add == m_plan.batch()) flush(sums, 0);
+    /// One more pixel for m_matrix.
+    void add_vector(size_t at) {
+        if (m_to_add == m_plan.batch()) flush();
         double* const to = m_vectors.data() + m_to_add * static_cast<size_t>(m_pitch);
         const float* const from = spectrum(at);
         for (size_t b = 0; b < m_bands; ++b)
-            to[b] = static_cast<double>(from[b]) - centre[b];
-        to[m_bands] = 1;
+            to[b] = static_cast<double>(from[b]) - m_mean[b];
         ++m_to_add;
     }
-    /// Adds the vectors that wait; the last `minus` of them are taken away instead.
-    void flush(std::vector<double>& sums, size_t minus) {
-        m_simd.update(sums.data(), m_pitch, 0, static_cast<int>(m_bands), static_cast<int>(m_bands) + 1,
-                      m_vectors.data(), m_pitch, static_cast<int>(m_to_add - minus), static_cast<int>(minus));
+    /// Adds the vectors that wait.
+    void flush() {
+        const auto bands = static_cast<int>(m_bands);
+        m_simd.update(m_matrix.data(), m_pitch, 0, bands, bands, m_vectors.data(), m_pitch,
+                      static_cast<int>(m_to_add), 0);
         m_to_add = 0;
     }
 
-    /// Makes m_sums those of the ring around the pixel: from those of the pixel before, or anew.
+    /// Makes the sums those of the ring around the pixel: from those of the pixel before, or anew.
     void slide_to(int64_t y, int64_t sample, int64_t x, int64_t end) {
+        const int64_t reach = m_plan.reach, gap = m_plan.gap;
         if (!m_started) {
             start(y, x, end);
             m_started = true;
             m_at = x;
         }
         for (; m_at < sample; ++m_at) {
-            const int64_t reach = m_plan.reach, gap = m_plan.gap;
-            m_to_add = 0;
-            add_column(y, m_at + 1 + reach, reach);
-            add_column(y, m_at - gap, gap);
-            const size_t plus = m_to_add;
-            add_column(y, m_at - reach, reach);
-            add_column(y, m_at + 1 + gap, gap);
-            m_count += static_cast<int64_t>(2 * plus) - static_cast<int64_t>(m_to_add);
-            flush(m_sums, m_to_add - plus);
+            add_column(y, m_at - reach, Lines::all, false);
+            add_column(y, m_at + 1 + gap, Lines::inner, false);
+            add_column(y, m_at - gap, Lines::inner, true);
+            add_column(y, m_at + 1 + reach, Lines::all, true);
+            m_columns->flush();
         }
     }
 
-    void add_column(int64_t y, int64_t sample, int64_t half) {
+    /// Adds lines of a column, or takes them away.
+    void add_column(int64_t y, int64_t sample, Lines lines, bool plus) {
         if (sample < m_from || sample >= m_to) return;
-        for (int64_t line = std::max(m_top, y - half); line < std::min(m_bottom, y + half + 1); ++line)
-            if (const size_t at = slot(line, sample); m_counts[at]) add_vector(at, m_centre, m_sums);
+        if (m_columns->keeps(sample)) {
+            m_columns->add(sample, lines, plus);
+            return;
+        }
+        m_inside.clear();
+        m_outside.clear();
+        for (int64_t line = m_top; line < m_bottom; ++line)
+            if (const size_t at = slot(line, sample); m_counts[at])
+                (std::abs(line - y) <= m_plan.gap ? m_inside : m_outside).push_back(spectrum(at));
+        m_columns->add(sample, lines, plus, m_inside, m_outside, m_centre.data());
     }
 
     void start(int64_t y, int64_t x, int64_t end) {
@@ -320,14 +343,10 @@ class LocalWorker final : public stream::Worker {
             }
         for (double& c : m_centre)
             c /= static_cast<double>(pixels);
-        std::fill(m_sums.begin(), m_sums.end(), 0.0);
         m_greatest = 0;
-        m_to_add = 0;
-        find_ring(y, x);
-        for (const size_t at : m_ring)
-            add_vector(at, m_centre, m_sums);
-        flush(m_sums, 0);
-        m_count = static_cast<int64_t>(m_ring.size());
+        m_columns->clear();
+        for (int64_t sample = x - m_plan.reach; sample <= x + m_plan.reach; ++sample)
+            add_column(y, sample, std::abs(sample - x) > m_plan.gap ? Lines::all : Lines::outer, true);
     }
 
     const SimdKernels& m_simd;
@@ -335,17 +354,18 @@ class LocalWorker final : public stream::Worker {
     const Decider& m_decider;
     const size_t m_bands, m_order;
     const ptrdiff_t m_pitch;
-    std::vector<double> m_sums;    ///< of products of values less m_centre, and beyond the bands of values
+    std::optional<RingColumns> m_columns;
     std::vector<double> m_matrix;  ///< C, then its factor
     std::vector<double> m_vectors; ///< that wait to be added; zero beyond their last number
-    std::vector<double> m_sum, m_centre, m_mean, m_apart;
+    std::vector<double> m_centre, m_mean, m_apart;
     std::vector<float> m_lines; ///< [line % outer][sample - m_from][band]
     std::vector<char> m_valid, m_counts;
     std::array<double, segment + largest_window> m_magnitude{};
     std::vector<size_t> m_ring;
+    std::vector<const float*> m_inside, m_outside;         ///< pixels of a column
     int64_t m_from = 0, m_to = 0, m_top = 0, m_bottom = 0; ///< samples and lines within reach
-    int64_t m_at = 0, m_count = 0; ///< the pixel that m_sums belong to, and their number
-    double m_greatest = 0;         ///< sum of squares that m_sums held since the start
+    int64_t m_at = 0;                                      ///< the pixel that the sums belong to
+    double m_greatest = 0;                                 ///< sum of squares that they held since the start
     size_t m_to_add = 0;
     bool m_started = false;
 };
@@ -380,6 +400,10 @@ class LocalDetection final : public Detection {
 
 double local_products(int bands, const Ring& ring) {
     return std::min(products_by_pixels(bands, ring), products_by_bands(bands, ring, segment));
+}
+
+double local_cost(int bands, const Ring& ring) {
+    return std::min(cost_by_pixels(bands, ring), cost_by_bands(bands, ring));
 }
 
 std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision) {

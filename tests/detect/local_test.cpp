@@ -66,15 +66,58 @@ Cube a_scene(int64_t samples, int64_t lines, int bands) {
 }
 
 TEST(LocalRx, IsItsDefinition) {
-    expect_definition(a_scene(23, 14, 4), {1, 3});    // more pixels than bands
-    expect_definition(a_scene(23, 14, 4), {3, 9});    // whose square is higher than half of the scene
-    expect_definition(a_scene(23, 14, 20), {1, 3});   // 8 pixels, 20 bands: pixels' space
-    expect_definition(a_scene(23, 14, 20), {3, 7});   // 40 pixels
-    expect_definition(a_scene(23, 14, 37), {5, 11});  // 96 pixels, several panels and steps
-    expect_definition(a_scene(5, 4, 6), {7, 21});     // a square beyond the scene on all sides
-    expect_definition(a_scene(300, 5, 6), {3, 9}, 1); // several segments
+    expect_definition(a_scene(23, 14, 4), {1, 3});      // more pixels than bands
+    expect_definition(a_scene(23, 14, 4), {3, 9});      // whose square is higher than half of the scene
+    expect_definition(a_scene(23, 14, 20), {1, 3});     // 8 pixels, 20 bands: pixels' space
+    expect_definition(a_scene(23, 14, 150), {3, 7}, 3); // 40 pixels, likewise
+    expect_definition(a_scene(23, 14, 37), {5, 11});    // 96 pixels, bands' space
+    expect_definition(a_scene(5, 4, 6), {7, 21});       // a square beyond the scene on all sides
+    expect_definition(a_scene(300, 5, 6), {3, 9}, 1);   // several segments
     expect_definition(a_scene(1, 9, 3), {1, 5});
     expect_definition(a_scene(140, 3, 2), {125, 127}, 5);
+}
+
+// The sums' matrix is cut into rows of six and blocks of 16 columns, one of them the pixel's.
+TEST(LocalRx, AnyNumberOfBandsIsItsDefinition) {
+    for (const int bands : {1, 2, 5, 6, 7, 11, 12, 13, 14, 15, 16, 17, 29, 30, 31, 32, 33, 47, 48, 49, 66})
+        expect_definition(a_scene(19, 11, bands), {3, 9}, 4);
+}
+
+// The products of few columns are kept, of many bands and large rings none: they are made again when they
+// leave.
+TEST(LocalRx, ColumnsThatAreNotKeptAreItsDefinition) {
+    expect_definition(a_scene(141, 3, 300), {3, 127}, 22);
+    expect_definition(a_scene(141, 3, 30), {3, 127}, 22);
+}
+
+// M's least eigenvalue is the ridge alone, its greatest 100 times as many times that as there are bands.
+TEST(LocalRx, CollinearBandsAreItsDefinition) {
+    auto cube = a_scene(40, 12, 60);
+    for (int64_t y = 0; y < 12; ++y)
+        for (int64_t x = 0; x < 40; ++x)
+            for (int b = 1; b < 60; ++b)
+                cube.at(b, y, x) = cube.at(0, y, x) * static_cast<float>(1 + b % 4);
+    expect_definition(cube, {5, 11}, 2);
+}
+
+// A line of which half is another level: the centre of its values is far from all of them. And an object that
+// fills the inner square, brighter than its ring's deviations by far.
+TEST(LocalRx, BrightNeighboursCostNoDigits) {
+    auto cube = a_scene(150, 20, 30);
+    for (int b = 0; b < 30; ++b)
+        for (int64_t y = 0; y < 20; ++y)
+            for (int64_t x = 0; x < 150; ++x)
+                if (x >= 70 || (std::abs(x - 30) <= 2 && std::abs(y - 10) <= 2)) cube.at(b, y, x) += 50000;
+    expect_definition(cube, {5, 11}, 3);
+    expect_definition(cube, {1, 13}, 5);
+}
+
+// Values whose squares single precision does not hold: while they are in the ring the factor is made in
+// double, and when they have left, their rounding in the sums is no one's variance.
+TEST(LocalRx, ValuesBeyondSinglePrecisionCostNoDigits) {
+    auto cube = a_scene(60, 12, 14);
+    cube.at(3, 5, 20) = cube.at(4, 5, 20) = 1e21f;
+    expect_definition(cube, {3, 7}, 2); // not the pixel itself, whose score is no float
 }
 
 TEST(LocalRx, TheMaskSaysWhatIsBackground) {
@@ -104,7 +147,7 @@ TEST(LocalRx, RingsWithoutVariance) {
 }
 
 TEST(LocalRx, TilesAndThreadsChangeNoBit) {
-    const auto cube = a_scene(389, 21, 9);
+    const auto cube = a_scene(389, 21, 20);
     PixelMask mask(389, 21);
     for (int64_t y = 0; y < 21; ++y)
         for (int64_t x = 0; x < 389; ++x)

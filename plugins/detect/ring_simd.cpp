@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT
+#include "detect/ring_simd.h"
+
+#include "detect/detect_simd.h"
+
+#include <algorithm>
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "detect/ring_simd.cpp"
+#include <hwy/foreach_target.h> // must come before highway.h
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace hsi::detect {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, 8>;
+using V = hn::Vec<D>;
+using H = hn::Rebind<float, D>; ///< as many floats as D has numbers
+using F = hn::CappedTag<float, 16>;
+using W = hn::Vec<F>;
+
+constexpr int height = Triangle::rows, width = Triangle::columns, block = Triangle::block;
+constexpr int doubles = static_cast<int>(hn::MaxLanes(D())), singles = static_cast<int>(hn::MaxLanes(F()));
+constexpr int sums_of = 8; ///< partial sums of a sum over columns, column c in sum c % 8
+
+/// Adds up s[0..7] in one order.
+HWY_INLINE double total_of(const double* s) {
+    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+}
+
+void deviations(const float* const* spectra, int count, int bands, const double* HWY_RESTRICT centre,
+                double* HWY_RESTRICT out, ptrdiff_t pitch, double* HWY_RESTRICT sum) {
+    const D d;
+    const H half;
+    for (int i = 0; i < count; ++i, out += pitch) {
+        const float* HWY_RESTRICT x = spectra[i];
+        int b = 0;
+        for (; b + doubles <= bands; b += doubles) {
+            const V v = hn::Sub(hn::PromoteTo(d, hn::LoadU(half, x + b)), hn::LoadU(d, centre + b));
+            hn::StoreU(v, d, out + b);
+            hn::StoreU(hn::Add(hn::LoadU(d, sum + b), v), d, sum + b);
+        }
+        std::fill(out + b, out + pitch, 0.0);
+        for (; b < bands; ++b) {
+            out[b] = static_cast<double>(x[b]) - centre[b];
+            sum[b] += out[b];
+        }
+    }
+}
+
+/// Where columns from `column` on of a panel's row lie in its blocks.
+HWY_INLINE ptrdiff_t place(int row, int column) {
+    return column / width * block + row * width + column % width;
+}
+
+/// Six rows and some columns of a block, in registers.
+constexpr int tile = doubles == 1 ? 1 : 2;
+struct Tile {
+    V v[height][tile];
+};
+
+HWY_INLINE void store(const Tile& t, double* to) {
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            hn::StoreU(t.v[r][j], D(), to + r * width + j * doubles);
+}
+
+/// t += left[0..5] right of `count` vectors.
+HWY_INLINE void add_products(Tile& t, const double* HWY_RESTRICT left, const double* HWY_RESTRICT right,
+                             ptrdiff_t pitch, int count) {
+    const D d;
+    for (int k = 0; k < count; ++k, left += pitch, right += pitch) {
+        V v[tile];
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            v[j] = hn::LoadU(d, right + j * doubles);
+#pragma GCC unroll 6
+        for (int r = 0; r < height; ++r) {
+            const V m = hn::Set(d, left[r]);
+#pragma GCC unroll 2
+            for (int j = 0; j < tile; ++j)
+                t.v[r][j] = hn::MulAdd(m, v[j], t.v[r][j]);
+        }
+    }
+}
+
+/// A tile of the sums with what joins it: the new products, and the parts, as many as there may be.
+template <int parts>
+HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY_RESTRICT sums) {
+    const D d;
+    const V of_all = hn::Set(d, step.all_sign), of_inner = hn::Set(d, step.inner_sign);
+    const bool inner = parts == 0 && step.inner_sign != 0 && step.inner > 0;
+    const double* from[3] = {};
+    V sign[3];
+#pragma GCC unroll 3
+    for (int k = 0; k < parts; ++k) {
+        from[k] = step.parts[static_cast<size_t>(k)].products + at;
+        sign[k] = hn::Set(d, step.parts[static_cast<size_t>(k)].sign);
+    }
+    sums += at;
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j) {
+            const int i = r * width + j * doubles;
+            V s = hn::MulAdd(of_all, t.v[r][j], hn::LoadU(d, sums + i));
+            if (inner) s = hn::MulAdd(of_inner, hn::LoadU(d, step.of_inner + at + i), s);
+#pragma GCC unroll 3
+            for (int k = 0; k < parts; ++k)
+                s = hn::MulAdd(sign[k], hn::LoadU(d, from[k] + i), s);
+            hn::StoreU(s, d, sums + i);
+        }
+}
+
+template <int parts>
+HWY_INLINE void slide_with(int bands, const RingStep& step, double* sums) {
+    const D d;
+    const int count = step.inner + step.outer;
+    size_t at = 0;
+    for (int p = 0; p < Triangle::panels(bands); ++p) {
+        const double* const left = count > 0 ? step.vectors + p * height : nullptr;
+        for (int b = 0; b < Triangle::blocks(bands, p); ++b, at += block) {
+            // What is added comes from far: on its way while the products are made.
+            for (int i = 0; i < parts; ++i)
+                for (int c = 0; c < block; c += 8)
+                    hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + c);
+            for (int c = 0; c < width; c += tile * doubles) {
+                const size_t here = at + static_cast<size_t>(c);
+                Tile t;
+#pragma GCC unroll 6
+                for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+                    for (int j = 0; j < tile; ++j)
+                        t.v[r][j] = hn::Zero(d);
+                if (count > 0) {
+                    const double* const right = left + b * width + c;
+                    const ptrdiff_t done = step.inner * step.pitch;
+                    add_products(t, left, right, step.pitch, step.inner);
+                    if (step.inner > 0) store(t, step.of_inner + here);
+                    add_products(t, left + done, right + done, step.pitch, step.outer);
+                }
+                join<parts>(step, t, here, sums);
+                if (count > 0 && step.of_all != nullptr) store(t, step.of_all + here);
+            }
+        }
+    }
+}
+
+void slide(int bands, const RingStep& step, double* sums) {
+    switch (step.count) {
+    case 0:
+        return slide_with<0>(bands, step, sums);
+    case 1:
+        return slide_with<1>(bands, step, sums);
+    case 2:
+        return slide_with<2>(bands, step, sums);
+    default:
+        return slide_with<3>(bands, step, sums);
+    }
+}
+
+/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..].
+template <int wide>
+HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_RESTRICT right,
+                              ptrdiff_t pitch, W (&s)[height][wide]) {
+    const F f;
+#pragma GCC unroll 6
+    for (int k = 0; k < height; ++k, left += pitch, right += pitch) {
+        W v[wide];
+#pragma GCC unroll 2
+        for (int j = 0; j < wide; ++j)
+            v[j] = hn::LoadU(f, right + j * singles);
+#pragma GCC unroll 6
+        for (int r = 0; r < height; ++r) {
+            const W m = hn::Set(f, left[r]);
+#pragma GCC unroll 2
+            for (int j = 0; j < wide; ++j)
+                s[r][j] = hn::NegMulAdd(m, v[j], s[r][j]);
+        }
+    }
+}
+
+/// The sums of a matrix M, and how M is made from them.
+struct Sums {
+    const double* values; ///< a Triangle
+    const double *apart, *mean;
+    double share; ///< 1 / (count - 1)
+};
+
+/// M's six rows from `row` on, columns from `column` of the panel on, as floats; without the ridge.
+template <int wide>
+HWY_INLINE void take_matrix(const Sums& m, const double* panel, int row, int column, W (&s)[height][wide]) {
+    const D d;
+    const H half;
+    const V share = hn::Set(d, m.share);
+    const auto value = [&](int r, int c) HWY_ATTR {
+        const V v = hn::NegMulAdd(hn::Set(d, m.mean[row + r]), hn::LoadU(d, m.apart + row + c),
+                                  hn::LoadU(d, panel + place(r, c)));
+        return hn::DemoteTo(half, hn::Mul(v, share));
+    };
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < wide; ++j) {
+            const int c = column + j * singles;
+#if HWY_TARGET != HWY_SCALAR
+            if constexpr (singles == 2 * doubles) {
+                s[r][j] = hn::Combine(F(), value(r, c + doubles), value(r, c));
+                continue;
+            }
+#endif
+            HWY_ALIGN float buffer[singles];
+            for (int i = 0; i < singles; i += doubles)
+                hn::StoreU(value(r, c + i), half, buffer + i);
+            s[r][j] = hn::LoadU(F(), buffer);
+        }
+}
+
+/// A corner of six rows: the factor's numbers, and the inverses of its diagonal.
+struct Corner {
+    float values[height][height];
+    float inverse[height];
+};
+
+/// R of a corner of `rows` rows and `columns` columns, in place; inverses of the diagonal.
+HWY_INLINE void factorise_corner(Corner& c, int rows, int columns) {
+    for (int i = 0; i < rows; ++i) {
+        c.values[i][i] = std::sqrt(c.values[i][i]);
+        c.inverse[i] = 1.0f / c.values[i][i];
+        for (int j = i + 1; j < columns; ++j)
+            c.values[i][j] *= c.inverse[i];
+        for (int k = i + 1; k < rows; ++k)
+            for (int j = k; j < columns; ++j)
+                c.values[k][j] -= c.values[i][k] * c.values[i][j];
+    }
+}
+
+/// A tile of a panel's rows of M, less the products of the rows of the factor above.
+template <int wide>
+HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, int panel, int column,
+                           const float* above, W (&s)[height][wide]) {
+    const int row = panel * height;
+    take_matrix<wide>(m, sums_panel, row, column, s);
+    for (int q = 0; q < panel; ++q) {
+        const ptrdiff_t pitch = Triangle::blocks(bands, q) * width;
+        const float* const left = above + row - q * height;
+        take_products<wide>(left, left + column, pitch, s);
+        above += pitch * height;
+    }
+}
+
+template <int wide>
+HWY_INLINE void store_tile(const W (&s)[height][wide], float* to, ptrdiff_t pitch) {
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < wide; ++j)
+            hn::StoreU(s[r][j], F(), to + r * pitch + j * singles);
+}
+
+/// The inverse of the transposed corner times a tile.
+template <int wide>
+HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
+    const F f;
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r) {
+        const W inverse = hn::Set(f, corner.inverse[r]);
+#pragma GCC unroll 2
+        for (int j = 0; j < wide; ++j)
+            s[r][j] = hn::Mul(s[r][j], inverse);
+#pragma GCC unroll 6
+        for (int k = r + 1; k < height; ++k) {
+            const W l = hn::Set(f, corner.values[r][k]);
+#pragma GCC unroll 2
+            for (int j = 0; j < wide; ++j)
+                s[k][j] = hn::NegMulAdd(l, s[r][j], s[k][j]);
+        }
+    }
+}
+
+/// The first block of a panel, which holds the corner on the diagonal.
+HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int bands, int panel, float ridge,
+                                const float* above, float* to, ptrdiff_t pitch, Corner& corner) {
+    constexpr int wide = width / singles < 2 ? 1 : 2;
+    const F f;
+    W s[height][wide];
+    for (int c = 0; c < width; c += wide * singles) {
+        start_tile<wide>(m, sums_panel, bands, panel, c, above, s);
+        store_tile<wide>(s, to + c, pitch);
+    }
+    const int rows = std::min(height, bands - panel * height);
+    for (int r = 0; r < height; ++r) {
+        for (int c = 0; c < height; ++c)
+            corner.values[r][c] = c < r ? 0.0f : to[r * pitch + c];
+        corner.inverse[r] = 0; // rows beyond the last become zeros
+    }
+    for (int r = 0; r < rows; ++r)
+        corner.values[r][r] += ridge;
+    if (rows == height)
+        factorise_corner(corner, height, height);
+    else
+        factorise_corner(corner, rows, rows + 1); // and column `bands`
+    for (int c = 0; c < width; c += wide * singles) {
+        for (int r = 0; r < height; ++r)
+            for (int j = 0; j < wide; ++j)
+                s[r][j] = hn::LoadU(f, to + r * pitch + c + j * singles);
+        finish_tile<wide>(corner, s);
+        store_tile<wide>(s, to + c, pitch);
+    }
+    for (int r = 0; r < height; ++r)
+        std::copy_n(corner.values[r], height, to + r * pitch);
+}
+
+/// The factor R of M, M = R'R, and beside it R'^-1 times column `bands`. Rows take what they need from those
+/// above (left-looking), so each number is written once.
+void factorise(const Sums& m, int bands, float ridge, float* factor, float* inverses) {
+    const double* sums_panel = m.values;
+    float* to = factor;
+    Corner corner;
+    W two[height][2], one[height][1];
+    for (int p = 0; p < Triangle::panels(bands); ++p) {
+        const int row = p * height, columns = Triangle::blocks(bands, p) * width;
+        factorise_first(m, sums_panel, bands, p, ridge, factor, to, columns, corner);
+        int c = width;
+        for (; c + 2 * singles <= columns; c += 2 * singles) {
+            start_tile<2>(m, sums_panel, bands, p, c, factor, two);
+            finish_tile<2>(corner, two);
+            store_tile<2>(two, to + c, columns);
+        }
+        for (; c < columns; c += singles) {
+            start_tile<1>(m, sums_panel, bands, p, c, factor, one);
+            finish_tile<1>(corner, one);
+            store_tile<1>(one, to + c, columns);
+        }
+        // Numbers of the rows below came into what lies beyond the last column.
+        for (int r = 0; r < height; ++r) {
+            std::fill(to + r * columns + (bands + 1 - row), to + (r + 1) * columns, 0.0f);
+            inverses[row + r] = corner.inverse[r];
+        }
+        sums_panel += columns * height;
+        to += columns * height;
+    }
+}
+
+/// y = R^-1 w, w the factor's column `bands`; floats, `y` zero from the first panel's end on.
+void substitute(int bands, const float* factor, const float* inverses, float* HWY_RESTRICT y) {
+    const F f;
+    const float* from = factor + Triangle::size(bands);
+    for (int p = Triangle::panels(bands) - 1; p >= 0; --p) {
+        const int row = p * height, columns = Triangle::blocks(bands, p) * width;
+        from -= columns * height;
+        HWY_ALIGN float sums[height][width];
+        constexpr int per_block = width / singles;
+        W s[height][per_block];
+        for (int r = 0; r < height; ++r)
+            for (int j = 0; j < per_block; ++j)
+                s[r][j] = hn::Zero(f);
+        for (int c = 0; c < columns; c += width)
+            for (int j = 0; j < per_block; ++j) {
+                const W v = hn::LoadU(f, y + row + c + j * singles);
+                for (int r = 0; r < height; ++r)
+                    s[r][j] = hn::MulAdd(hn::LoadU(f, from + r * columns + c + j * singles), v, s[r][j]);
+            }
+        for (int r = 0; r < height; ++r)
+            for (int j = 0; j < per_block; ++j)
+                hn::StoreU(s[r][j], f, sums[r] + j * singles);
+        for (int wide = width / 2; wide > 0; wide /= 2)
+            for (int r = 0; r < height; ++r)
+                for (int c = 0; c < wide; ++c)
+                    sums[r][c] += sums[r][c + wide];
+        for (int r = std::min(height, bands - row) - 1; r >= 0; --r) {
+            float rest = from[r * columns + bands - row] - sums[r][0];
+            for (int c = r + 1; c < std::min(height, bands - row); ++c)
+                rest -= from[r * columns + c] * y[row + c];
+            y[row + r] = rest * inverses[row + r];
+        }
+    }
+}
+
+/// product = sums times y, y zero beyond the bands.
+void multiply(int bands, const double* sums, const double* HWY_RESTRICT y, double* HWY_RESTRICT product) {
+    const D d;
+    constexpr int per_row = sums_of / doubles, per_block = width / doubles;
+    for (int p = 0; p < Triangle::panels(bands); ++p) {
+        const int row = p * height;
+        V s[height][per_row], v[height];
+        for (int r = 0; r < height; ++r) {
+            v[r] = hn::Set(d, y[row + r]);
+            for (int j = 0; j < per_row; ++j)
+                s[r][j] = hn::Zero(d);
+        }
+        for (int b = 0; b < Triangle::blocks(bands, p); ++b, sums += block) {
+            const int first = row + b * width;
+            HWY_ALIGN double corner[width];
+            double* HWY_RESTRICT to = product + first;
+            // The panel's own rows have their products in their own sums.
+            if (b == 0) std::copy_n(to, height, corner);
+#pragma GCC unroll 2
+            for (int j = 0; j < per_block; ++j) {
+                const V right = hn::LoadU(d, y + first + j * doubles);
+                V t = hn::LoadU(d, to + j * doubles);
+#pragma GCC unroll 6
+                for (int r = 0; r < height; ++r) {
+                    const V m = hn::LoadU(d, sums + r * width + j * doubles);
+                    s[r][j % per_row] = hn::MulAdd(m, right, s[r][j % per_row]);
+                    t = hn::MulAdd(m, v[r], t);
+                }
+                hn::StoreU(t, d, to + j * doubles);
+            }
+            if (b == 0) std::copy_n(corner, height, to);
+        }
+        for (int r = 0; r < height; ++r) {
+            double parts[sums_of];
+            for (int j = 0; j < per_row; ++j)
+                hn::StoreU(s[r][j], d, parts + j * doubles);
+            product[row + r] += total_of(parts);
+        }
+    }
+}
+
+double solve(int bands, double* sums, const double* apart, double count, double ridge, const double* apart_d,
+             float* factor, double* work, float* single, double* bound) {
+    const size_t room = Triangle::room(bands);
+    double* const y = work;
+    double* const product = work + room;
+    float* const inverses = single + room;
+    // d as a column of the sums, whose mean is zero: it is factorised with them.
+    double* panel = sums;
+    for (int a = 0; a < bands; ++a) {
+        if (a > 0 && a % height == 0) panel += Triangle::blocks(bands, a / height - 1) * block;
+        panel[place(a % height, bands - a / height * height)] = apart_d[a] * (count - 1);
+    }
+    for (size_t i = 0; i < room; ++i)
+        product[i] = apart[i] / count;
+    factorise({sums, apart, product, 1.0 / (count - 1)}, bands, static_cast<float>(ridge), factor, inverses);
+    std::fill_n(single, room, 0.0f);
+    substitute(bands, factor, inverses, single);
+    std::fill_n(product, room, 0.0);
+    for (size_t i = 0; i < room; ++i)
+        y[i] = static_cast<double>(single[i]);
+    multiply(bands, sums, y, product);
+    // M y = (sums y - apart (apart'y) / n) / (n-1) + ridge y
+    double along = 0, first = 0, correction = 0, squared = 0;
+    for (int b = 0; b < bands; ++b)
+        along += apart[b] * y[b];
+    for (int b = 0; b < bands; ++b) {
+        const double r =
+            apart_d[b] - ((product[b] - apart[b] * (along / count)) / (count - 1) + ridge * y[b]);
+        first += apart_d[b] * y[b];
+        correction += r * y[b];
+        squared += r * r;
+    }
+    // d'M^-1 d = d'y + y'r + r'M^-1 r: y's error counts by its square alone.
+    *bound = squared / ridge;
+    return first + correction;
+}
+
+} // namespace HWY_NAMESPACE
+} // namespace hsi::detect
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace hsi::detect {
+namespace {
+HWY_EXPORT(deviations);
+HWY_EXPORT(slide);
+HWY_EXPORT(solve);
+} // namespace
+
+const RingKernels& ring_kernels() {
+    static const RingKernels kernels = [] {
+        // The first call of a kernel chooses the target, which what is taken before would do in every call.
+        simd_kernels();
+        return RingKernels{HWY_DYNAMIC_DISPATCH(deviations), HWY_DYNAMIC_DISPATCH(slide),
+                           HWY_DYNAMIC_DISPATCH(solve)};
+    }();
+    return kernels;
+}
+
+} // namespace hsi::detect
+#endif
