@@ -68,6 +68,11 @@ class Ranks {
     /// matter. All get the result.
     using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
     std::string reduce(const std::string& what, std::string mine, const Merge& merge);
+    /// reduce() for what is large and put together where it is. add(): what another rank has is added to what
+    /// is here; packed(): all that is here; set(): that becomes the whole, which the root has already.
+    void unite(const std::string& what, const std::function<std::string()>& packed,
+               const std::function<void(const std::string& bytes)>& add,
+               const std::function<void(const std::string& bytes)>& set);
     int64_t sum(const std::string& what, int64_t mine);
     /// The sum of each of these counts, in its place.
     void add_up(const std::string& what, std::vector<int64_t>& counts);
@@ -109,9 +114,11 @@ class Ranks {
     friend class SharedTiles;
     void check_cancelled() const;
     /// Sends, and waits until the bytes may go.
-    void send(int to, int tag, const std::string& bytes, const std::function<void()>& wait);
     void send(int to, int tag, const void* bytes, size_t size, const std::function<void()>& wait);
-    std::string receive(int from, int tag, const std::function<void()>& wait);
+    std::string up_and_down(const std::string& what, const std::function<std::string()>& packed,
+                            const std::function<void(std::string)>& add);
+    void send_labelled(int to, const std::string& label, const std::string& bytes);
+    std::string receive_labelled(int from, const std::string& label);
     void watch();
     void stop_others();
     std::optional<Ending> primary() const;

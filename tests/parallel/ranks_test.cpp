@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <numeric>
 #include <set>
 #include <thread>
@@ -53,6 +54,37 @@ TEST_P(RanksOf, PutTogetherWhatEachHas) {
         EXPECT_EQ(ranks.host(0), "even");
         EXPECT_EQ(ranks.several_hosts(), n > 1);
         ranks.agree("same", "a", "has another", "");
+    });
+}
+
+TEST_P(RanksOf, UniteWhatIsPutTogetherWhereItIs) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        // From what goes with its label to what takes two messages.
+        for (const size_t size : {size_t{1}, size_t{1000}, parallel::Transport::most_bytes / 8 + 1}) {
+            std::vector<int64_t> mine(size, int64_t{1} << ranks.rank());
+            const auto each = [&](const std::string& bytes, const auto& use) {
+                ASSERT_EQ(bytes.size(), size * sizeof(int64_t));
+                for (size_t i = 0; i < size; ++i) {
+                    int64_t value = 0;
+                    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+                    use(mine[i], value);
+                }
+            };
+            int times_set = 0;
+            ranks.unite(
+                "numbers",
+                [&] {
+                    return std::string(reinterpret_cast<const char*>(mine.data()), size * sizeof mine[0]);
+                },
+                [&](const std::string& bytes) { each(bytes, [](int64_t& a, int64_t b) { a += b; }); },
+                [&](const std::string& bytes) {
+                    ++times_set;
+                    each(bytes, [](int64_t& a, int64_t b) { a = b; });
+                });
+            EXPECT_EQ(mine, std::vector<int64_t>(size, (int64_t{1} << n) - 1));
+            EXPECT_EQ(times_set, ranks.root() ? 0 : 1);
+        }
     });
 }
 
