@@ -55,6 +55,8 @@ class Ranks {
     std::string name(int rank) const;
     int job_size() const { return m_size; } ///< size(), also while the root works alone
     int job_rank() const { return m_rank; }
+    /// Is set when the run is to end; null for one process.
+    const CancelFlag* cancel() const { return m_cancel; }
 
     /// From now on the root works as one process does, and the others only wait for its end.
     void work_alone() { m_alone = true; }
