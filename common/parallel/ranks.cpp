@@ -83,7 +83,9 @@ Ranks::Ranks(std::unique_ptr<Transport> transport, CancelFlag& cancel)
 }
 
 void Ranks::meet() {
-    if (m_transport) m_hosts = all("hosts", m_transport->host());
+    if (!m_transport) return;
+    m_hosts = all("hosts", m_transport->host());
+    make_board();
 }
 
 Ranks::~Ranks() {
