@@ -46,18 +46,20 @@ int make_file(uint64_t size) {
     return -1;
 }
 
-void* map_file(int file, uint64_t size) {
+void* map_file(int file, uint64_t size, bool at_once) {
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (memory == MAP_FAILED) return nullptr;
 #ifdef MADV_POPULATE_WRITE
-    // At once: one fault a page and process would take three times as long. Older systems refuse it.
-    madvise(memory, size, MADV_POPULATE_WRITE);
+    // One fault a page and process would take three times as long. Older systems refuse it.
+    if (at_once) madvise(memory, size, MADV_POPULATE_WRITE);
+#else
+    (void)at_once;
 #endif
     return memory;
 }
 
 /// The root's file. In another container its number may be that of another process.
-void* map_offered(const Offer& offer) {
+void* map_offered(const Offer& offer, bool at_once) {
     const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.file);
     char link[64] = {};
     const std::string wanted = std::string("/memfd:") + name;
@@ -67,7 +69,7 @@ void* map_offered(const Offer& offer) {
     if (file < 0) return nullptr;
     struct stat status {};
     const bool same = fstat(file, &status) == 0 && static_cast<uint64_t>(status.st_size) == offer.size;
-    void* const memory = same ? map_file(file, offer.size) : nullptr;
+    void* const memory = same ? map_file(file, offer.size, at_once) : nullptr;
     close(file);
     return memory;
 }
@@ -89,7 +91,8 @@ JointMemory::JointMemory(void* memory, uint64_t size, const CancelFlag* cancel)
 
 JointMemory::~JointMemory() { munmap(m_head, m_size); }
 
-std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& what, uint64_t bytes) {
+std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& what, uint64_t bytes,
+                                               bool at_once) {
     if (!ranks.several()) return nullptr;
     Offer offer;
     std::shared_ptr<JointMemory> made;
@@ -100,7 +103,7 @@ std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& 
     if (ranks.root()) {
         offer.size = page + round_up(bytes);
         file = make_file(offer.size);
-        if (file >= 0) hold(map_file(file, offer.size));
+        if (file >= 0) hold(map_file(file, offer.size, at_once));
         if (made) {
             offer.process = getpid();
             offer.file = file;
@@ -110,7 +113,7 @@ std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& 
     }
     ByteUnpacker(ranks.broadcast(what + ", memory", BytePacker().put(offer).take())).get(offer);
     if (!ranks.root() && offer.process != 0 && ranks.host(ranks.rank()) == ranks.host(0)) {
-        hold(map_offered(offer));
+        hold(map_offered(offer, at_once));
         if (made && made->m_head->sign != offer.sign) made.reset();
     }
     const auto processes = static_cast<int>(ranks.sum(what + ", processes", made ? 1 : 0));

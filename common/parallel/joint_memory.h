@@ -18,8 +18,10 @@ class JointMemory final : public HostAllocator {
     /// All ranks together: room for `bytes`, zero at first, for the root and those that see its memory. Null
     /// on the others (of another host, or in a container of their own), and on all when there is nobody else.
     /// The system has it once for all of them, and it is gone with the last of them, however that ends.
-    /// `ranks` must outlive it.
-    static std::shared_ptr<JointMemory> make(Ranks& ranks, const std::string& what, uint64_t bytes);
+    /// `ranks` must outlive it. at_once: it is there before anything is touched, which is quicker for what
+    /// every rank goes through, again and again.
+    static std::shared_ptr<JointMemory> make(Ranks& ranks, const std::string& what, uint64_t bytes,
+                                             bool at_once = true);
     JointMemory(const JointMemory&) = delete;
     JointMemory& operator=(const JointMemory&) = delete;
     ~JointMemory() override;
