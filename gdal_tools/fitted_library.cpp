@@ -2,6 +2,7 @@
 #include "fitted_library.h"
 
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -26,20 +27,21 @@ std::vector<double> first_lengths(const raster::RasterSource& scene) {
     const auto reader = scene.open_reader();
     const int64_t lines = std::clamp<int64_t>(4194304 / (shape.samples * shape.bands), 1, shape.lines);
     std::vector<float> values(static_cast<size_t>(shape.bands * lines * shape.samples));
-    std::vector<double> lengths;
+    std::vector<double> lengths, squared(static_cast<size_t>(shape.samples));
     for (int64_t line = 0; line < shape.lines && lengths.size() < wanted; line += lines) {
         const int64_t count = std::min(lines, shape.lines - line);
         const auto view = CubeView<float>::packed(values.data(), shape.bands, count, shape.samples);
         reader->read({0, line, shape.samples, count}, view);
-        for (int64_t y = 0; y < count; ++y)
-            for (int64_t x = 0; x < shape.samples && lengths.size() < wanted; ++x) {
-                double squared = 0;
-                for (int b = 0; b < shape.bands; ++b) {
+        for (int64_t y = 0; y < count; ++y) {
+            std::fill(squared.begin(), squared.end(), 0.0);
+            for (int b = 0; b < shape.bands; ++b)
+                for (size_t x = 0; x < squared.size(); ++x) {
                     const double v = view.row(b, y)[x];
-                    squared += v * v;
+                    squared[x] += v * v;
                 }
-                if (std::isfinite(squared) && squared > 0) lengths.push_back(std::sqrt(squared));
-            }
+            for (size_t x = 0; x < squared.size() && lengths.size() < wanted; ++x)
+                if (std::isfinite(squared[x]) && squared[x] > 0) lengths.push_back(std::sqrt(squared[x]));
+        }
     }
     return lengths;
 }
@@ -121,6 +123,7 @@ SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<i
 }
 
 void compare_levels(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& spectra) {
+    if (!parallel::ranks().root()) return; // who warns reads the scene for it
     std::vector<double> lengths;
     for (const auto& x : spectra.spectra) {
         double squared = 0;

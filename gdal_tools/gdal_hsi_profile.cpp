@@ -82,7 +82,7 @@ class Profiling {
         auto planes = m_settings.no_pca ? copy_bands() : project(model);
         const auto shape = planes->shape();
         const stream::CubeShape all{shape.samples, shape.lines, shape.bands * m_options.bands()};
-        auto profile = m_plan.profile_held ? std::make_unique<stream::PlaneStore>(all)
+        auto profile = m_plan.profile_held ? stream::PlaneStore::in_memory_of(parallel::ranks(), all)
                                            : std::make_unique<stream::PlaneStore>(all, folder());
         const auto pass = m_run.pass("profile", 0.6);
         const auto made =

@@ -192,9 +192,9 @@ void run_regularize(tool::Run& run, const Settings& s) {
     to.map = to.sinks.size() > 1;
     if (to.map) std::swap(to.sinks[0], to.sinks[1]);
     to.probability_bands = source->shape().bands;
-    const auto solver = computing->make_mrf_solver(s.mrf, plan.limits);
-    const auto result = sahic::smooth_field(field, plan, *solver, *planes, {labels.index, labels.value},
-                                            classes, to, computing->allocator(), run.pass("mrf", 0.8));
+    const auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    const auto result = sahic::smooth_field(field, plan, solver, *planes, {labels.index, labels.value},
+                                            classes, to, run.pass("mrf", 0.8));
     run.add_pass(result.report);
     tools::tell_field(run, s, plan, result.residuals);
     for (size_t c = 0; c < classes.size(); ++c)

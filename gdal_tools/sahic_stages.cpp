@@ -116,11 +116,10 @@ SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const
         result.invalid = operation->invalid();
     }
     release();
-    const auto solver = computing->make_mrf_solver(s.mrf, plan.limits);
-    const auto smoothed =
-        sahic::smooth_field(field, plan, *solver, *planes, {labels.index, labels.value}, model->classes,
-                            {outputs.sinks(), !s.probabilities.empty(), !s.confidence.empty()},
-                            computing->allocator(), run.pass("mrf", 0.5));
+    const auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    const auto smoothed = sahic::smooth_field(
+        field, plan, solver, *planes, {labels.index, labels.value}, model->classes,
+        {outputs.sinks(), !s.probabilities.empty(), !s.confidence.empty()}, run.pass("mrf", 0.5));
     run.add_pass(smoothed.report);
     tell_field(run, s, plan, smoothed.residuals);
     result.by_class = smoothed.pixels_by_class;

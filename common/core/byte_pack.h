@@ -31,9 +31,19 @@ class BytePacker {
     template <class T>
     BytePacker& put(const std::vector<T>& values) {
         static_assert(std::is_trivially_copyable_v<T>);
-        put(static_cast<uint64_t>(values.size()));
-        if (!values.empty())
-            m_bytes.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+        return put(values.data(), values.size());
+    }
+    /// As a vector of them.
+    template <class T>
+    BytePacker& put(const T* values, size_t count) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        put(static_cast<uint64_t>(count));
+        if (count > 0) m_bytes.append(reinterpret_cast<const char*>(values), count * sizeof(T));
+        return *this;
+    }
+    /// Room for so many bytes more, so that they are moved by none of the next calls.
+    BytePacker& reserve(size_t bytes) {
+        m_bytes.reserve(m_bytes.size() + bytes);
         return *this;
     }
     std::string take() { return std::move(m_bytes); }
@@ -64,6 +74,15 @@ class ByteUnpacker {
         values.resize(count);
         if (count > 0) std::memcpy(static_cast<void*>(values.data()), from, count * sizeof(T));
     }
+    /// The values of a vector where they are; any address, which memcpy alone may read.
+    template <class T>
+    std::string_view view(size_t& count) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        const auto there = one<uint64_t>();
+        if (there > m_bytes.size() / sizeof(T)) throw too_short();
+        count = static_cast<size_t>(there);
+        return {next(count * sizeof(T)), count * sizeof(T)};
+    }
     template <class T>
     T one() {
         T value{};
@@ -73,8 +92,9 @@ class ByteUnpacker {
     bool empty() const { return m_bytes.empty(); }
 
   private:
+    static Error too_short() { return Error("internal: a message from another rank is too short"); }
     const char* next(size_t count) {
-        if (count > m_bytes.size()) throw Error("internal: a message from another rank is too short");
+        if (count > m_bytes.size()) throw too_short();
         const char* const from = m_bytes.data();
         m_bytes.remove_prefix(count);
         return from;

@@ -183,27 +183,49 @@ uint64_t ExactSums::bytes() const {
 
 std::string ExactSums::packed() const {
     BytePacker out;
+    out.reserve(bytes() + m_digit.size() * (1 + sizeof(uint64_t)) + 4 * sizeof(uint64_t));
     out.put(m_count).put(m_pending).put(m_special);
     for (const auto& digit : m_digit) {
         out.put(digit != nullptr);
-        if (digit) out.put(std::vector<int64_t>(digit.get(), digit.get() + m_count));
+        if (digit) out.put(digit.get(), m_count);
     }
     return out.take();
 }
 
-void ExactSums::add_packed(const std::string& packed) {
+/// Straight from the message: as sums of their own they would take as much memory again, new each time.
+void ExactSums::add_packed(std::string_view packed) {
     ByteUnpacker in(packed);
-    ExactSums other(in.one<size_t>());
-    if (other.m_count != m_count) throw Error("internal: exact sums of another number");
-    in.get(other.m_pending);
-    in.get(other.m_special);
+    if (in.one<size_t>() != m_count) throw Error("internal: exact sums of another number");
+    const auto pending = in.one<int64_t>();
+    const auto special = in.one<std::vector<double>>();
+    if (!special.empty() && special.size() != m_count) throw Error("internal: exact sums of another number");
+    if (m_pending + pending >= most_pending) normalise();
     for (size_t d = 0; d < m_digit.size(); ++d) {
         if (!in.one<bool>()) continue;
-        const auto values = in.one<std::vector<int64_t>>();
-        if (values.size() != m_count) throw Error("internal: exact sums of another number");
-        std::copy(values.begin(), values.end(), other.row(d));
+        size_t count = 0;
+        const std::string_view values = in.view<int64_t>(count);
+        if (count != m_count) throw Error("internal: exact sums of another number");
+        int64_t* const to = row(d);
+        for (size_t i = 0; i < count; ++i) {
+            int64_t value = 0;
+            std::memcpy(&value, values.data() + i * sizeof value, sizeof value);
+            to[i] += value;
+        }
     }
-    add(other);
+    if (!special.empty()) {
+        m_special.resize(m_count);
+        for (size_t i = 0; i < m_count; ++i)
+            m_special[i] += special[i];
+    }
+    m_pending += pending + 1;
+}
+
+void ExactSums::set_packed(std::string_view packed) {
+    for (const auto& digit : m_digit)
+        if (digit) std::fill_n(digit.get(), m_count, int64_t{0});
+    m_special.clear();
+    m_pending = 0;
+    add_packed(packed);
 }
 
 double ExactSums::value(size_t i) const {

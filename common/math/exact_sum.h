@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hsi::math {
@@ -50,10 +51,11 @@ class ExactSums {
     /// below 2^highest in magnitude (the least and the greatest doubles: -1074, 1024).
     static uint64_t most_bytes(size_t count, int lowest, int highest);
     uint64_t bytes() const; ///< that they take now
-    /// The sums as they are, for another process; add_packed() adds them there. \throws Error when they are
-    /// of another number.
+    /// The sums as they are, for another process; add_packed() adds them there, set_packed() takes them for
+    /// what is there. \throws Error when they are of another number.
     std::string packed() const;
-    void add_packed(const std::string& packed);
+    void add_packed(std::string_view packed);
+    void set_packed(std::string_view packed);
 
   private:
     void normalise();

@@ -21,6 +21,8 @@ using namespace std::chrono_literals;
 // Tags of messages; those of SharedTiles begin at 16.
 enum Tag : int { collective = 1, ended = 2, stop = 3, verdict = 4, straight = 5 };
 
+constexpr size_t few_bytes = 128; ///< that go with their label, so that one message does
+
 /// Waits without a processor to itself: a little longer each time. What is on its way comes within some
 /// microseconds; the shortest sleep of a system takes more, so that a few looks come first.
 class Patience {
@@ -81,7 +83,9 @@ Ranks::Ranks(std::unique_ptr<Transport> transport, CancelFlag& cancel)
 }
 
 void Ranks::meet() {
-    if (m_transport) m_hosts = all("hosts", m_transport->host());
+    if (!m_transport) return;
+    m_hosts = all("hosts", m_transport->host());
+    make_board();
 }
 
 Ranks::~Ranks() {
@@ -100,12 +104,6 @@ void Ranks::check_cancelled() const {
     if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
 }
 
-void Ranks::send(int to, int tag, const std::string& bytes, const std::function<void()>& wait) {
-    const auto size = static_cast<uint64_t>(bytes.size());
-    send(to, tag, &size, sizeof size, wait);
-    send(to, tag, bytes.data(), bytes.size(), wait);
-}
-
 void Ranks::send(int to, int tag, const void* bytes, size_t size, const std::function<void()>& wait) {
     const char* from = static_cast<const char*>(bytes);
     for (size_t done = 0; done < size;) {
@@ -118,51 +116,74 @@ void Ranks::send(int to, int tag, const void* bytes, size_t size, const std::fun
     }
 }
 
-std::string Ranks::receive(int from, int tag, const std::function<void()>& wait) {
+/// A label, which tells ranks that have lost step, and the bytes: with it when they are few, else behind it,
+/// from where they are.
+void Ranks::send_labelled(int to, const std::string& label, const std::string& bytes) {
+    const auto wait = [this] { check_cancelled(); };
+    const bool few = bytes.size() <= few_bytes;
+    const std::string head = BytePacker()
+                                 .put(label)
+                                 .put(static_cast<uint64_t>(bytes.size()))
+                                 .put(few ? bytes : std::string())
+                                 .take();
+    send(to, collective, head.data(), head.size(), wait);
+    if (!few) send(to, collective, bytes.data(), bytes.size(), wait);
+}
+
+std::string Ranks::receive_labelled(int from, const std::string& label) {
+    const auto wait = [this] { check_cancelled(); };
     const auto next = [&] {
         for (Patience pause;; pause()) {
-            if (auto message = m_transport->take(from, tag, wait)) return std::move(message->bytes);
+            if (auto message = m_transport->take(from, collective, wait)) return std::move(message->bytes);
             wait();
         }
     };
-    const auto size = unpacked<uint64_t>(next());
-    std::string bytes;
+    const std::string head = next();
+    ByteUnpacker in(head);
+    std::string other, bytes;
+    in.get(other);
+    if (other != label)
+        throw Error("internal: " + name(m_rank) + " is at '" + label + "' and " + name(from) + " at '" +
+                    other + "'");
+    const auto size = in.one<uint64_t>();
+    in.get(bytes);
+    if (bytes.size() == size) return bytes;
+    bytes = next();
+    bytes.reserve(size);
     while (bytes.size() < size)
         bytes += next();
     return bytes;
 }
 
-std::string Ranks::reduce(const std::string& what, std::string mine, const Merge& merge) {
-    if (!several()) return mine;
-    const auto wait = [this] { check_cancelled(); };
-    // A binomial tree towards rank 0, and the same tree back. The label tells ranks that have lost step.
+/// Up a binomial tree towards rank 0, and the whole down the same tree.
+std::string Ranks::up_and_down(const std::string& what, const std::function<std::string()>& packed,
+                               const std::function<void(std::string)>& add) {
     const std::string label = what + " " + std::to_string(m_round++);
-    const auto labelled = [&](const std::string& bytes) { return BytePacker().put(label).put(bytes).take(); };
-    const auto from = [&](int rank) {
-        const std::string bytes = receive(rank, collective, wait);
-        ByteUnpacker in(bytes);
-        const auto theirs = [&] {
-            std::string text;
-            in.get(text);
-            return text;
-        };
-        if (const std::string other = theirs(); other != label)
-            throw Error("internal: " + name(m_rank) + " is at '" + label + "' and " + name(rank) + " at '" +
-                        other + "'");
-        return theirs();
-    };
     int step = 1;
-    for (; step < m_size; step *= 2) {
-        if (m_rank % (2 * step) != 0) break;
-        if (m_rank + step < m_size) mine = merge(mine, from(m_rank + step));
-    }
+    for (; step < m_size && m_rank % (2 * step) == 0; step *= 2)
+        if (m_rank + step < m_size) add(receive_labelled(m_rank + step, label));
+    std::string bytes = packed();
     if (m_rank != 0) {
-        send(m_rank - step, collective, labelled(mine), wait);
-        mine = from(m_rank - step);
+        send_labelled(m_rank - step, label, bytes);
+        bytes = receive_labelled(m_rank - step, label);
     }
     for (step /= 2; step > 0; step /= 2)
-        if (m_rank + step < m_size) send(m_rank + step, collective, labelled(mine), wait);
-    return mine;
+        if (m_rank + step < m_size) send_labelled(m_rank + step, label, bytes);
+    return bytes;
+}
+
+std::string Ranks::reduce(const std::string& what, std::string mine, const Merge& merge) {
+    if (!several()) return mine;
+    return up_and_down(
+        what, [&] { return std::move(mine); }, [&](const std::string& bytes) { mine = merge(mine, bytes); });
+}
+
+void Ranks::unite(const std::string& what, const std::function<std::string()>& packed,
+                  const std::function<void(const std::string& bytes)>& add,
+                  const std::function<void(const std::string& bytes)>& set) {
+    if (!several()) return;
+    const std::string whole = up_and_down(what, packed, add);
+    if (!root()) set(whole);
 }
 
 std::string Ranks::broadcast(const std::string& what, std::string bytes) {

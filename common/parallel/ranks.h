@@ -27,6 +27,8 @@ struct Ending {
     bool echo = false; ///< it ended because another rank had failed, or by a signal
 };
 
+class JointMemory;
+
 class Ranks {
   public:
     /// One process, which is its own root.
@@ -38,7 +40,8 @@ class Ranks {
     Ranks& operator=(const Ranks&) = delete;
     ~Ranks();
 
-    /// All ranks together, first of all: they learn of one another's hosts.
+    /// All ranks together, first of all: they learn of one another's hosts. On a single one they get memory
+    /// in common, for what is asked too often for messages.
     void meet();
 
     int rank() const { return m_alone ? 0 : m_rank; }
@@ -55,6 +58,8 @@ class Ranks {
     std::string name(int rank) const;
     int job_size() const { return m_size; } ///< size(), also while the root works alone
     int job_rank() const { return m_rank; }
+    /// Is set when the run is to end; null for one process.
+    const CancelFlag* cancel() const { return m_cancel; }
 
     /// From now on the root works as one process does, and the others only wait for its end.
     void work_alone() { m_alone = true; }
@@ -68,6 +73,11 @@ class Ranks {
     /// matter. All get the result.
     using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
     std::string reduce(const std::string& what, std::string mine, const Merge& merge);
+    /// reduce() for what is large and put together where it is. add(): what another rank has is added to what
+    /// is here; packed(): all that is here; set(): that becomes the whole, which the root has already.
+    void unite(const std::string& what, const std::function<std::string()>& packed,
+               const std::function<void(const std::string& bytes)>& add,
+               const std::function<void(const std::string& bytes)>& set);
     int64_t sum(const std::string& what, int64_t mine);
     /// The sum of each of these counts, in its place.
     void add_up(const std::string& what, std::vector<int64_t>& counts);
@@ -109,9 +119,11 @@ class Ranks {
     friend class SharedTiles;
     void check_cancelled() const;
     /// Sends, and waits until the bytes may go.
-    void send(int to, int tag, const std::string& bytes, const std::function<void()>& wait);
     void send(int to, int tag, const void* bytes, size_t size, const std::function<void()>& wait);
-    std::string receive(int from, int tag, const std::function<void()>& wait);
+    std::string up_and_down(const std::string& what, const std::function<std::string()>& packed,
+                            const std::function<void(std::string)>& add);
+    void send_labelled(int to, const std::string& label, const std::string& bytes);
+    std::string receive_labelled(int from, const std::string& label);
     void watch();
     void stop_others();
     std::optional<Ending> primary() const;
@@ -122,7 +134,11 @@ class Ranks {
     int m_rank = 0, m_size = 1;
     std::atomic<bool> m_alone{false};
     std::vector<std::string> m_hosts;
-    int64_t m_round = 0, m_pass = 0; ///< collective calls and shared passes so far
+    int64_t m_round = 0, m_pass = 0;      ///< collective calls and shared passes so far
+    std::shared_ptr<JointMemory> m_joint; ///< of all ranks; null where they have none
+    struct Board;                         ///< there, of the shared passes
+    Board* m_board = nullptr;
+    void make_board();
 
     /// On the root: questions (rank and bytes) for the pass after the one whose server received them. A rank
     /// that has left a pass may be in the next one before the root is.
@@ -158,8 +174,9 @@ class Job {
 /// join; null for a process that was started by itself. `cancel` as for Ranks.
 std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel);
 
-/// Positions 0 .. count - 1 of a pass, shared among the ranks: who is free takes the next one. A counter at
-/// the root, asked by messages. To be made and ended by all ranks together.
+/// Positions 0 .. count - 1 of a pass, shared among the ranks: who is free takes the next one. A counter that
+/// all ranks of a single host have in common, else at the root, asked by messages. To be made by all ranks
+/// together, who do something together (Ranks::sum) before they make the next one.
 class SharedTiles {
   public:
     /// ahead: a lane asks for its next position when it gets one, so that it need not wait for the answer,
@@ -187,18 +204,19 @@ class SharedTiles {
   private:
     void serve();
     int64_t take(int rank);
+    int64_t take_from_board();
 
     Ranks& m_ranks;
     const std::vector<int> m_settled; ///< whose a position is; empty: who asks first has it
     const int64_t m_pass, m_count;
-    const bool m_ahead = false;
+    const bool m_ahead = false, m_on_board = false;
     std::vector<char> m_asked; ///< of each lane: its next answer is under way
     std::atomic<bool> m_end{false};
     std::atomic<int64_t> m_waited_ns{0};
     mutable std::mutex m_mutex; ///< guards what follows
     int64_t m_next = 0;
     std::map<int64_t, int> m_owners; ///< of positions whose owner nobody has asked for yet
-    std::thread m_server;
+    std::thread m_server;            ///< where the counter is asked by messages
 };
 
 /// for_each() (parallel/threads.h) with the units shared among the ranks, who call it together: whoever is

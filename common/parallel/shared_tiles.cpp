@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/byte_pack.h"
 #include "core/error.h"
+#include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
 
@@ -30,13 +31,47 @@ struct Question {
     int lane = 0;
 };
 
+/// Who has taken a position of a pass, in one word; never 0.
+int64_t taken(int64_t pass, int64_t position, int rank) {
+    return static_cast<int64_t>((static_cast<uint64_t>(pass + 1) & 0x7fff) << 48 |
+                                (static_cast<uint64_t>(position) & 0xffffffff) << 16 |
+                                (static_cast<uint64_t>(rank) & 0xffff));
+}
+
 int part_tag(int64_t position) { return parts + static_cast<int>(position % most_parts); }
 
 } // namespace
 
+/// Of four passes by turns: when a pass begins at the root, no rank is in the one but one before it, nor in
+/// the one after the next.
+struct Ranks::Board {
+    static constexpr int64_t passes = 4;
+    struct Pass {
+        alignas(64) std::atomic<int64_t> next; ///< position
+        /// Of positions, modulo their number: see taken(). No more are under way than there are of them.
+        alignas(64) std::atomic<int64_t> owner[most_parts];
+    };
+    Pass pass[passes];
+    Pass& of(int64_t number) { return pass[number % passes]; }
+};
+
+void Ranks::make_board() {
+    if (several_hosts() || m_size > 0xffff) return;
+    m_joint = JointMemory::make(*this, "tiles", sizeof(Board));
+    if (!m_joint || m_joint->processes() != m_size)
+        m_joint.reset();
+    else
+        m_board = static_cast<Board*>(m_joint->allocate(sizeof(Board))); // all zero
+}
+
 SharedTiles::SharedTiles(Ranks& ranks, int64_t count, bool ahead)
-    : m_ranks(ranks), m_pass(ranks.m_pass++), m_count(count), m_ahead(ahead), m_asked(most_lanes) {
-    if (ranks.root()) m_server = std::thread([this] { serve(); });
+    : m_ranks(ranks), m_pass(ranks.m_pass++), m_count(count), m_ahead(ahead),
+      m_on_board(ranks.m_board != nullptr), m_asked(m_on_board ? 0 : most_lanes) {
+    if (!ranks.root()) return;
+    if (m_on_board)
+        ranks.m_board->of(m_pass + 2).next.store(0);
+    else
+        m_server = std::thread([this] { serve(); });
 }
 
 SharedTiles::SharedTiles(Ranks& ranks, std::vector<int> settled)
@@ -49,6 +84,7 @@ SharedTiles::~SharedTiles() {
 }
 
 int64_t SharedTiles::assigned() const {
+    if (m_on_board) return std::min(m_count, m_ranks.m_board->of(m_pass).next.load());
     const std::lock_guard lock(m_mutex);
     return m_next;
 }
@@ -67,6 +103,15 @@ int64_t SharedTiles::take(int rank) {
     // never ask.
     if (m_owners.size() > most_owners) m_owners.erase(m_owners.begin());
     return m_next++;
+}
+
+int64_t SharedTiles::take_from_board() {
+    auto& pass = m_ranks.m_board->of(m_pass);
+    const int64_t position = pass.next.fetch_add(1);
+    if (position < m_count)
+        pass.owner[position % most_parts].store(taken(m_pass, position, m_ranks.rank()),
+                                                std::memory_order_release);
+    return std::min(position, m_count);
 }
 
 /// At the root, as long as the pass lasts: answers the other ranks' lanes.
@@ -114,7 +159,9 @@ std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& 
     if (m_count == 0) return std::nullopt;
     const auto begin = Clock::now();
     int64_t position = 0;
-    if (m_ranks.root() || !m_settled.empty()) {
+    if (m_on_board) {
+        position = take_from_board();
+    } else if (m_ranks.root() || !m_settled.empty()) {
         position = take(m_ranks.rank());
     } else {
         const auto wait = [&] {
@@ -149,7 +196,12 @@ std::optional<int64_t> SharedTiles::next(int lane, const std::function<bool()>& 
 std::optional<int> SharedTiles::owner(int64_t position, const std::function<bool()>& give_up) {
     if (!m_settled.empty()) return m_settled[static_cast<size_t>(position)];
     for (;;) {
-        {
+        if (m_on_board) {
+            const int64_t word =
+                m_ranks.m_board->of(m_pass).owner[position % most_parts].load(std::memory_order_acquire);
+            const auto rank = static_cast<int>(word & 0xffff);
+            if (word == taken(m_pass, position, rank)) return rank;
+        } else {
             const std::lock_guard lock(m_mutex);
             if (const auto found = m_owners.find(position); found != m_owners.end()) {
                 const int rank = found->second;

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: MIT
 // A few threads that share one piece of work after another: a tile, or an algorithm that cannot be cut into
-// tiles.
+// tiles. They may be those of several processes of one host.
 #pragma once
+
+#include "core/host_memory.h"
+#include "parallel/joint_memory.h"
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -16,7 +21,11 @@ namespace hsi {
 class Team {
   public:
     /// The caller is a member: members - 1 threads are made.
-    explicit Team(int members) {
+    explicit Team(int members) : Team(members, nullptr) {}
+    /// One team with those that other processes make of theirs with the same memory: all of them call run()
+    /// for the same units, one round after another, on what they have allocated from memory(). What a process
+    /// does between rounds is done by each of them, and must touch its own memory only.
+    Team(int members, std::shared_ptr<parallel::JointMemory> joint) : m_joint(std::move(joint)) {
         for (int i = 1; i < members; ++i)
             m_threads.emplace_back([this, i] { serve(i); });
     }
@@ -31,16 +40,29 @@ class Team {
         for (auto& t : m_threads)
             t.join();
     }
-    int size() const { return static_cast<int>(m_threads.size()) + 1; }
+    int size() const { return static_cast<int>(m_threads.size()) + 1; } ///< members of this process
+    /// For buffers that more than one member touches.
+    std::shared_ptr<HostAllocator> memory() const {
+        if (m_joint) return m_joint;
+        return paged_allocator();
+    }
 
     /// Calls work(unit, member) for every unit in [0, units), in no particular order; returns when all are
-    /// done. `work` must not throw.
+    /// done. `work` must not throw; `member` counts those of this process. \throws Cancelled when another
+    /// process of the team has ended.
     void run(int64_t units, const std::function<void(int64_t, int)>& work) {
-        if (m_threads.empty() || units <= 1) {
+        share(units, work);
+        if (m_joint) m_joint->meet();
+    }
+
+  private:
+    void share(int64_t units, const std::function<void(int64_t, int)>& work) {
+        if (!m_joint && (m_threads.empty() || units <= 1)) {
             for (int64_t u = 0; u < units; ++u)
                 work(u, 0);
             return;
         }
+        if (m_threads.empty()) return take(work, units, 0);
         {
             const std::lock_guard lock(m_mutex);
             m_work = &work;
@@ -54,10 +76,9 @@ class Team {
         std::unique_lock lock(m_mutex);
         m_done.wait(lock, [&] { return m_busy == 0; });
     }
-
-  private:
     void take(const std::function<void(int64_t, int)>& work, int64_t units, int member) {
-        for (int64_t u = m_next.fetch_add(1); u < units; u = m_next.fetch_add(1))
+        const auto next = [this] { return m_joint ? m_joint->take() : m_next.fetch_add(1); };
+        for (int64_t u = next(); u < units; u = next())
             work(u, member);
     }
     void serve(int member) {
@@ -79,6 +100,7 @@ class Team {
         }
     }
 
+    const std::shared_ptr<parallel::JointMemory> m_joint;
     std::mutex m_mutex;
     std::condition_variable m_wake, m_done;
     const std::function<void(int64_t, int)>* m_work = nullptr;

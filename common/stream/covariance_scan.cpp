@@ -432,32 +432,45 @@ std::vector<double> CovarianceSums::covariance() const {
     return matrix;
 }
 
-std::string CovarianceSums::packed() const {
-    return BytePacker()
-        .put(valid)
-        .put(invalid)
-        .put(finite)
-        .put(level)
-        .put(varies)
-        .put(sum.packed())
-        .put(product.packed())
-        .take();
+void unite(parallel::Ranks& ranks, const std::string& what, math::ExactSums& sums) {
+    ranks.unite(
+        what, [&] { return sums.packed(); }, [&](const std::string& bytes) { sums.add_packed(bytes); },
+        [&](const std::string& bytes) { sums.set_packed(bytes); });
 }
 
-CovarianceSums CovarianceSums::unpacked(int bands, const std::string& bytes) {
-    CovarianceSums sums(bands);
-    ByteUnpacker in(bytes);
-    in.get(sums.valid);
-    in.get(sums.invalid);
-    in.get(sums.finite);
-    in.get(sums.level);
-    in.get(sums.varies);
-    std::string exact;
-    in.get(exact);
-    sums.sum.add_packed(exact);
-    in.get(exact);
-    sums.product.add_packed(exact);
-    return sums;
+void CovarianceSums::unite(parallel::Ranks& ranks) {
+    // All but the products, which are most of it: these go apart, from where they are to where they belong.
+    const auto packed = [this] {
+        return BytePacker()
+            .put(valid)
+            .put(invalid)
+            .put(finite)
+            .put(level)
+            .put(varies)
+            .put(sum.packed())
+            .take();
+    };
+    const auto unpacked = [this](const std::string& bytes) {
+        CovarianceSums sums(bands);
+        ByteUnpacker in(bytes);
+        in.get(sums.valid);
+        in.get(sums.invalid);
+        in.get(sums.finite);
+        in.get(sums.level);
+        in.get(sums.varies);
+        std::string exact;
+        in.get(exact);
+        sums.sum.add_packed(exact);
+        return sums;
+    };
+    ranks.unite(
+        "covariance", packed, [&](const std::string& bytes) { add(unpacked(bytes)); },
+        [&](const std::string& bytes) {
+            CovarianceSums whole = unpacked(bytes);
+            std::swap(whole.product, product);
+            *this = std::move(whole);
+        });
+    stream::unite(ranks, "products", product);
 }
 
 void CovarianceSums::add(const CovarianceSums& other) {
@@ -485,15 +498,7 @@ std::unique_ptr<Worker> CovarianceScan::start(int, const TileLimits&) {
 
 void CovarianceScan::stop(Worker& worker) { merge(static_cast<const SumsWorker&>(worker).sums); }
 
-void CovarianceScan::exchange(parallel::Ranks& ranks) {
-    m_total = CovarianceSums::unpacked(
-        bands(),
-        ranks.reduce("covariance", m_total.packed(), [this](const std::string& a, const std::string& b) {
-            CovarianceSums both = CovarianceSums::unpacked(bands(), a);
-            both.add(CovarianceSums::unpacked(bands(), b));
-            return both.packed();
-        }));
-}
+void CovarianceScan::exchange(parallel::Ranks& ranks) { m_total.unite(ranks); }
 
 SceneCovariance CovarianceScan::result() const {
     SceneCovariance r;

@@ -70,9 +70,8 @@ struct CovarianceSums {
     /// bands x bands, of the valid pixels, one at least: errs by rounding alone, however far from 0 they lie.
     std::vector<double> covariance() const;
     static uint64_t bytes(int bands); ///< at most
-    /// As they are, for another process, and back. \throws Error when that has fewer or more bands.
-    std::string packed() const;
-    static CovarianceSums unpacked(int bands, const std::string& bytes);
+    /// By all ranks together: become those of all of them. \throws Error when another has other bands.
+    void unite(parallel::Ranks& ranks);
 
     int bands;
     int64_t valid = 0, invalid = 0;
@@ -82,6 +81,9 @@ struct CovarianceSums {
     std::vector<float> level; ///< a band's value in the first block
     std::vector<char> varies; ///< whether a band has another one somewhere
 };
+
+/// By all ranks together: the sums of all of them, on each.
+void unite(parallel::Ranks& ranks, const std::string& what, math::ExactSums& sums);
 
 /// The scan. result() is complete after run_pass().
 class CovarianceScan : public Operation, public Divisible {

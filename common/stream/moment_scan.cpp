@@ -716,16 +716,7 @@ void MomentScan::exchange(parallel::Ranks& ranks) {
     if (m_with_differences) {
         meet_other_ranks(ranks);
         m_pairs = ranks.sum("pairs", m_pairs);
-        const size_t count = m_difference.size();
-        const std::string whole = ranks.reduce("differences", m_difference.packed(),
-                                               [&](const std::string& a, const std::string& b) {
-                                                   math::ExactSums both(count);
-                                                   both.add_packed(a);
-                                                   both.add_packed(b);
-                                                   return both.packed();
-                                               });
-        m_difference = math::ExactSums(count);
-        m_difference.add_packed(whole);
+        unite(ranks, "differences", m_difference);
     }
     CovarianceScan::exchange(ranks);
 }

@@ -3,6 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/error.h"
+#include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
 #include "stream/shared.h"
 
@@ -108,6 +109,15 @@ PlaneStore::PlaneStore(const CubeShape& shape, const std::string& folder) : m_sh
     ::unlink(name.c_str());
 }
 
+std::unique_ptr<PlaneStore> PlaneStore::in_memory_of(parallel::Ranks& ranks, const CubeShape& shape) {
+    const auto memory = parallel::JointMemory::make(ranks, "planes", shape.float_bytes(), false);
+    const bool common = memory && memory->processes() == ranks.size();
+    if (!common) return std::make_unique<PlaneStore>(shape);
+    auto store = std::make_unique<PlaneStore>(shape, memory);
+    store->m_common = true;
+    return store;
+}
+
 PlaneStore::~PlaneStore() {
     if (m_file >= 0) ::close(m_file);
 }
@@ -148,6 +158,10 @@ void PlaneStore::write_row(int plane, int64_t line, int64_t sample, int64_t coun
 }
 
 void PlaneStore::share(parallel::Ranks& ranks, const std::vector<Part>& mine, int64_t rows) {
+    if (m_common) {
+        ranks.sum("planes", 0); // all have written
+        return;
+    }
     // To one rank after the other, of each plane runs of whole lines.
     size_t part = 0;
     int plane = 0;

@@ -24,6 +24,9 @@ class PlaneStore {
     /// In a file in `folder` that is removed as soon as it is open: nothing stays behind, however the process
     /// ends. \throws Error when it cannot be made.
     PlaneStore(const CubeShape& shape, const std::string& folder);
+    /// In memory, by all ranks together: one for all of them where they can have memory in common, else each
+    /// its own.
+    static std::unique_ptr<PlaneStore> in_memory_of(parallel::Ranks& ranks, const CubeShape& shape);
     ~PlaneStore();
     PlaneStore(const PlaneStore&) = delete;
     PlaneStore& operator=(const PlaneStore&) = delete;
@@ -61,6 +64,7 @@ class PlaneStore {
 
     const CubeShape m_shape;
     HostBuffer<float> m_memory;
+    bool m_common = false; ///< to all ranks
     int m_file = -1;
 };
 

@@ -11,8 +11,9 @@
 namespace hsi::atdca {
 namespace {
 
-/// Of all ranks together, in one message.
-constexpr uint64_t message_bytes = uint64_t{4} << 20;
+/// Of one message, which the heap has room for again and again: larger ones are mapped afresh each time
+/// (keep_heap_small), and page faults would take longer than the copies.
+constexpr size_t piece_bytes = size_t{48} << 10;
 
 std::string packed(const std::vector<Best>& list) {
     BytePacker out;
@@ -81,38 +82,45 @@ void pool_findings(parallel::Ranks& ranks, std::vector<Found>&& mine, std::vecto
         }
         return;
     }
-    const uint64_t each = bands * sizeof(float) + 32;
-    const uint64_t most = std::max<uint64_t>(1, message_bytes / (each * static_cast<uint64_t>(ranks.size())));
-    std::vector<float> x(bands);
+    // What this rank has found goes to one rank after the other, and into its own pool as it goes. The
+    // pools of two ranks have another order, by which nothing is decided.
+    for (const Found& found : mine)
+        for (size_t i = 0; i < found.position.size(); ++i)
+            pool.add(found.position[i], found.spectra.data() + i * bands);
+    const size_t each = bands * sizeof(float) + sizeof(Position) + sizeof(int64_t) + 2 * sizeof(uint64_t);
     size_t lane = 0, next = 0; // what is sent next
-    for (bool more = true; more;) {
+    const auto piece = [&](int) {
         BytePacker out;
-        uint64_t count = 0;
-        while (lane < mine.size() && count < most) {
+        for (size_t bytes = 0; lane < mine.size() && (bytes == 0 || bytes + each <= piece_bytes);) {
             const Found& found = mine[lane];
             if (next == found.position.size()) {
-                mine[lane++] = Found();
+                ++lane;
                 next = 0;
                 continue;
             }
-            const float* const from = found.spectra.data() + next * bands;
+            if (bytes == 0) out.reserve(std::max(each, piece_bytes));
             out.put(found.position[next]).put(found.region[next]).put(found.pixel[next]);
-            out.put(std::vector<float>(from, from + bands));
-            ++count;
+            out.put(found.spectra.data() + next * bands, bands);
+            bytes += each;
             ++next;
         }
-        const auto all = ranks.all("candidates", out.take());
-        more = false; // a rank that has sent nothing has nothing left
-        for (int rank = 0; rank < ranks.size(); ++rank)
-            for (ByteUnpacker in(all[static_cast<size_t>(rank)]); !in.empty(); more = true) {
-                const auto at = in.one<Position>();
-                const auto region = in.one<int64_t>();
-                const auto pixel = in.one<uint32_t>();
-                in.get(x);
-                pool.add(at, x.data());
-                if (rank != ranks.rank()) regions.at(static_cast<size_t>(region)).pooled.push_back(pixel);
-            }
-    }
+        auto bytes = out.take();
+        if (bytes.empty()) lane = next = 0; // for the next rank
+        return bytes;
+    };
+    std::vector<float> x(bands);
+    ranks.exchange("candidates", piece, [&](int, const std::string& bytes) {
+        for (ByteUnpacker in(bytes); !in.empty();) {
+            const auto at = in.one<Position>();
+            const auto region = in.one<int64_t>();
+            const auto pixel = in.one<uint32_t>();
+            in.get(x);
+            if (x.size() != bands) throw Error("internal: a candidate of other bands");
+            pool.add(at, x.data());
+            regions.at(static_cast<size_t>(region)).pooled.push_back(pixel);
+        }
+    });
+    mine.clear();
 }
 
 void share_best(parallel::Ranks& ranks, std::vector<Best>& best) {

@@ -43,8 +43,8 @@ struct Best {
 
 // All ranks together; with one they only do what the comment says of the pool.
 
-/// Moves what all ranks have found into the pool, in the same order everywhere, and into the regions. mine:
-/// of this rank's lanes. Four megabytes at a time.
+/// Moves what all ranks have found into the pool, and into the regions what the others have. mine: of this
+/// rank's lanes. The order in the pool is another on each rank.
 void pool_findings(parallel::Ranks& ranks, std::vector<Found>&& mine, std::vector<Region>& regions,
                    CandidatePool& pool);
 /// Of every entry the best that any rank has. Entries without a region are the same everywhere.

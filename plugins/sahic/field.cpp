@@ -4,6 +4,7 @@
 #include "core/byte_pack.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
 #include "stream/rank_report.h"
 
@@ -203,19 +204,41 @@ FieldPlan plan_field(const FieldRequest& field) {
     return plan;
 }
 
-FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, MrfSolver& solver,
+FieldSolver make_field_solver(Backend& backend, const FieldRequest& request, const FieldPlan& plan) {
+    parallel::Ranks& ranks = parallel::ranks();
+    FieldSolver by;
+    by.allocator = by.of_q = backend.allocator();
+    if (ranks.several() && plan.whole && backend.joins()) {
+        // The solver's buffers begin at pages of their own, and so does q.
+        constexpr uint64_t most_buffers = 64, page = 4096;
+        const uint64_t q =
+            static_cast<uint64_t>(request.shape.pixels()) * 4 * static_cast<uint64_t>(plan.limits.classes);
+        const auto memory = parallel::JointMemory::make(
+            ranks, "field", backend.mrf_host_bytes(plan.limits) + q + most_buffers * page);
+        if (memory) {
+            by.solver = backend.make_joint_mrf_solver(request.mrf, plan.limits, memory);
+            by.of_q = memory;
+            by.joint = true;
+            return by;
+        }
+    }
+    if (!plan.whole || ranks.root()) by.solver = backend.make_mrf_solver(request.mrf, plan.limits);
+    return by;
+}
+
+FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, const FieldSolver& by,
                          const stream::PlaneStore& planes, const FixedPixels& fixed,
                          const std::vector<ModelClass>& classes, const FieldOutputs& outputs,
-                         const std::shared_ptr<HostAllocator>& allocator, const stream::PassOptions& pass) {
+                         const stream::PassOptions& pass) {
     const size_t k = classes.size();
     std::vector<uint16_t> class_of(65536, 0); // by any value that a label may have
     for (size_t c = 0; c < k; ++c)
         class_of[static_cast<size_t>(classes[c].value)] = static_cast<uint16_t>(c + 1);
     const auto most = static_cast<size_t>(plan.limits.lines * plan.limits.samples);
     const bool direct = plan.whole && planes.in_memory();
-    HostBuffer<float> window_data(allocator, direct ? 0 : most * (k + 1));
-    HostBuffer<float> q(allocator, most * k);
-    std::vector<uint16_t> marks(most);
+    HostBuffer<float> window_data(by.allocator, by.solver && !direct ? most * (k + 1) : 0);
+    HostBuffer<float> q(by.of_q, by.solver ? most * k : 0);
+    std::vector<uint16_t> marks(by.solver ? most : 0);
     Writer writer(outputs, classes);
     FieldResult result;
     auto& report = result.report;
@@ -227,8 +250,8 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, Mrf
     report.lanes = 1;
     report.buffer_bytes = plan.host_bytes;
     const auto begin = Clock::now();
-    // Each rank solves every so many tiles, and the root writes all, in their order: what is added up per
-    // tile, too.
+    // Each rank solves every so many tiles, or those that can the one there is, and the root writes all, in
+    // their order: what is added up per tile, too.
     parallel::Ranks& ranks = parallel::ranks();
     std::vector<int> owners;
     for (int64_t t = 0; t < plan.tiles.size(); ++t)
@@ -238,11 +261,11 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, Mrf
     report.tiles = 0;
     for (int64_t t = 0; t < plan.tiles.size(); ++t) {
         const int owner = owners[static_cast<size_t>(t)];
-        if (owner != ranks.rank() && !ranks.root()) continue;
+        if (owner != ranks.rank() && !ranks.root() && !by.joint) continue;
         const Tile tile = plan.tiles.tile(t);
         const size_t core_bytes = static_cast<size_t>(tile.core.area()) * k * sizeof(float);
         MrfResiduals residuals;
-        if (owner != ranks.rank()) {
+        if (owner != ranks.rank() && !by.joint) {
             const auto now = Clock::now();
             shared.receive(t, owner, &residuals, sizeof residuals, give_up);
             shared.receive(t, owner, q.data(), core_bytes, give_up);
@@ -271,19 +294,19 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, Mrf
         problem.fixed = marks.data();
         problem.periodic = request.periodic && plan.whole;
         problem.core = {tile.core.x - window.x, tile.core.y - window.y, tile.core.w, tile.core.h};
-        solver.progress = [&](double share) {
+        by.solver->progress = [&](double share) {
             if (pass.progress)
                 pass.progress((static_cast<double>(t) + share) / static_cast<double>(plan.tiles.size()));
         };
         now = Clock::now();
-        residuals += solver.solve(problem, q.data(), pass.cancel);
+        residuals += by.solver->solve(problem, q.data(), pass.cancel);
         report.compute_seconds += seconds_since(now);
-        ++report.tiles;
+        if (owner == ranks.rank()) ++report.tiles;
         now = Clock::now();
         if (ranks.root()) {
             result.residuals += residuals;
             writer.write(tile.core, window, q.data(), p);
-        } else {
+        } else if (!by.joint) {
             cut_out(q.data(), k, window, tile.core);
             shared.send(t, &residuals, sizeof residuals, give_up);
             shared.send(t, q.data(), core_bytes, give_up);

@@ -60,12 +60,23 @@ struct FieldResult {
     std::vector<int64_t> pixels_by_class; ///< in the order of the classes
 };
 
+/// Who solves.
+struct FieldSolver {
+    std::unique_ptr<MrfSolver> solver; ///< made for the plan's limits; null on a rank that has no part in it
+    std::shared_ptr<HostAllocator> allocator; ///< of buffers that are not q
+    std::shared_ptr<HostAllocator> of_q;
+    bool joint = false; ///< other ranks solve the same problem at the same time, in the same memory
+};
+
+/// All ranks together. A field of the whole scene is solved by all ranks of the root's host together, where
+/// these can have memory in common and the backend can use it, else by the root alone; tiles by any rank.
+FieldSolver make_field_solver(Backend& backend, const FieldRequest& request, const FieldPlan& plan);
+
 /// Smooths the probabilities (a plane a class, then the weight: what SpectralPass gives) and writes the
-/// outputs tile by tile. `solver` was made for plan.limits; buffers come from `allocator`. `pass` gives
-/// progress and cancellation. \throws Cancelled.
-FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, MrfSolver& solver,
+/// outputs tile by tile. `pass` gives progress and cancellation. \throws Cancelled.
+FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, const FieldSolver& by,
                          const stream::PlaneStore& planes, const FixedPixels& fixed,
                          const std::vector<ModelClass>& classes, const FieldOutputs& outputs,
-                         const std::shared_ptr<HostAllocator>& allocator, const stream::PassOptions& pass);
+                         const stream::PassOptions& pass);
 
 } // namespace hsi::sahic

@@ -395,6 +395,11 @@ class CpuBackend final : public Backend {
     std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits) override {
         return sahic::make_mrf_solver(options, limits, m_threads);
     }
+    bool joins() const override { return true; }
+    std::unique_ptr<MrfSolver> make_joint_mrf_solver(const MrfOptions& options, const MrfLimits& limits,
+                                                     std::shared_ptr<parallel::JointMemory> memory) override {
+        return sahic::make_mrf_solver(options, limits, std::make_unique<Team>(m_threads, std::move(memory)));
+    }
     uint64_t mrf_host_bytes(const MrfLimits& limits) const override { return mrf_bytes(limits); }
     uint64_t mrf_device_bytes(const MrfLimits&) const override { return 0; }
 

@@ -77,22 +77,25 @@ struct StepRows {
 
 class CpuSolver final : public MrfSolver {
   public:
-    CpuSolver(const MrfOptions& options, const MrfLimits& limits, int threads)
-        : m_options(options), m_limits(limits), m_team(threads), m_simd(mrf_kernels()),
+    CpuSolver(const MrfOptions& options, const MrfLimits& limits, std::unique_ptr<Team> team)
+        : m_options(options), m_limits(limits), m_team(std::move(team)), m_simd(mrf_kernels()),
           m_spectrum(spectrum_kernels()), m_plan(limits.samples, limits.classes) {
         const int64_t stride = stride_of(limits.samples);
         const auto plane = static_cast<size_t>(limits.lines * stride + 16);
         const auto planes = static_cast<size_t>(limits.classes) * plane;
+        const auto shared = m_team->memory();
         for (auto* b : {&m_p, &m_q, &m_d1, &m_t, &m_th, &m_tv})
-            *b = HostBuffer<float>(planes);
+            *b = HostBuffer<float>(shared, planes);
         for (auto& b : m_last)
-            b = HostBuffer<float>(static_cast<size_t>(limits.classes * last_floats(limits.lines, stride)));
+            b = HostBuffer<float>(shared,
+                                  static_cast<size_t>(limits.classes * last_floats(limits.lines, stride)));
         for (auto* b : {&m_e, &m_d3, &m_threshold, &m_h_counts, &m_v_counts, &m_valid, &m_fixed})
-            *b = HostBuffer<float>(plane);
-        m_f = HostBuffer<float>(static_cast<size_t>(spectrum_floats(m_plan, limits)));
+            *b = HostBuffer<float>(shared, plane);
+        m_f = HostBuffer<float>(shared, static_cast<size_t>(spectrum_floats(m_plan, limits)));
         for (auto* b : {&m_above, &m_below})
-            *b = HostBuffer<float>(static_cast<size_t>(row_floats(m_plan, limits)));
-        for (int i = 0; i < threads; ++i) {
+            *b = HostBuffer<float>(shared, static_cast<size_t>(row_floats(m_plan, limits)));
+        m_rows = HostBuffer<Row>(shared, static_cast<size_t>(limits.lines));
+        for (int i = 0; i < m_team->size(); ++i) {
             const int64_t floats = StepRows().place(nullptr, m_plan, limits.samples);
             m_scratch_memory.emplace_back(static_cast<size_t>(floats));
             m_scratch.emplace_back();
@@ -114,7 +117,8 @@ class CpuSolver final : public MrfSolver {
         const SpectrumPlan plan(l.samples, l.classes);
         return static_cast<uint64_t>(4 * (plane * (6 * l.classes + 7) +
                                           2 * l.classes * last_floats(l.lines, stride) +
-                                          spectrum_floats(plan, l) + 2 * row_floats(plan, l)));
+                                          spectrum_floats(plan, l) + 2 * row_floats(plan, l)) +
+                                     l.lines * static_cast<int64_t>(sizeof(Row)));
     }
 
     MrfResiduals solve(const MrfProblem& problem, float* q, const CancelFlag* cancel) override {
@@ -126,11 +130,11 @@ class CpuSolver final : public MrfSolver {
         for (int it = 0; it < m_options.iterations; ++it) {
             if (cancel && cancel->requested()) throw Cancelled();
             if (it + 1 == m_options.iterations) copy_out(q); // q before the last step, for the residuals
-            m_team.run(m_blocks, [&](int64_t block, int member) {
+            m_team->run(m_blocks, [&](int64_t block, int member) {
                 update(block, it == 0, side, m_scratch[static_cast<size_t>(member)]);
             });
             const int64_t chunks = (m_plan.row() + chunk - 1) / chunk;
-            m_team.run(m_planes * chunks, [&](int64_t unit, int) { carry(unit / chunks, unit % chunks); });
+            m_team->run(m_planes * chunks, [&](int64_t unit, int) { carry(unit / chunks, unit % chunks); });
             side = 1 - side;
             if (progress) progress(static_cast<double>(it + 1) / m_options.iterations);
         }
@@ -173,9 +177,7 @@ class CpuSolver final : public MrfSolver {
         }
         for (const StepRows& s : m_scratch)
             clear(s);
-        m_row_whole.assign(static_cast<size_t>(m_lines), 1);
-        m_row_fixed.assign(static_cast<size_t>(m_lines), 0);
-        m_team.run(m_lines, [&](int64_t y, int) { start_line(p, y); });
+        m_team->run(m_lines, [&](int64_t y, int) { start_line(p, y); });
     }
 
     /// What is read of scratch and not written before: lanes of no line, and what follows a line's ends.
@@ -196,6 +198,8 @@ class CpuSolver final : public MrfSolver {
             std::fill_n(b->data() + to, m_stride, 0.0f);
         std::fill_n(m_fixed.data() + to, m_stride, -1.0f);
         const int64_t below = y + 1 < m_lines ? y + 1 : 0;
+        Row& facts = m_rows[static_cast<size_t>(y)];
+        facts = {};
         for (int64_t x = 0; x < m_samples; ++x) {
             const int64_t right = x + 1 < m_samples ? x + 1 : 0;
             const bool v = valid(y, x), h_there = x + 1 < m_samples || p.periodic,
@@ -207,8 +211,8 @@ class CpuSolver final : public MrfSolver {
                 static_cast<float>(m_options.lambda * static_cast<double>(p.weight[row + x]) / m_options.mu);
             const int fixed = v && p.fixed ? p.fixed[row + x] : 0;
             m_fixed[static_cast<size_t>(to + x)] = static_cast<float>(fixed - 1);
-            if (fixed > 0) m_row_fixed[static_cast<size_t>(y)] = 1;
-            if (!v || !valid(below, x)) m_row_whole[static_cast<size_t>(y)] = 0;
+            facts.fixed = facts.fixed || fixed > 0;
+            facts.whole = facts.whole && v && valid(below, x);
         }
         const float uniform = 1.0f / static_cast<float>(m_classes);
         for (int k = 0; k < m_classes; ++k) {
@@ -240,7 +244,7 @@ class CpuSolver final : public MrfSolver {
         r.th_old = plane(m_th, k) + at;
         r.tv_old = plane(m_tv, k) + at;
         r.threshold = m_threshold.data() + at;
-        if (!m_row_whole[static_cast<size_t>(y)]) {
+        if (!m_rows[static_cast<size_t>(y)].whole) {
             r.h_counts = m_h_counts.data() + at;
             r.v_counts = m_v_counts.data() + at;
         }
@@ -349,8 +353,8 @@ class CpuSolver final : public MrfSolver {
         p.samples = m_samples;
         p.p = plane(m_p, k) + at;
         p.e = m_e.data() + at;
-        p.valid = m_row_whole[static_cast<size_t>(y)] ? nullptr : m_valid.data() + at;
-        p.fixed = m_row_fixed[static_cast<size_t>(y)] ? m_fixed.data() + at : nullptr;
+        p.valid = m_rows[static_cast<size_t>(y)].whole ? nullptr : m_valid.data() + at;
+        p.fixed = m_rows[static_cast<size_t>(y)].fixed ? m_fixed.data() + at : nullptr;
         p.wanted = static_cast<float>(k);
         p.mu = static_cast<float>(m_options.mu);
         p.uh = s.uh;
@@ -462,7 +466,7 @@ class CpuSolver final : public MrfSolver {
     }
 
     void copy_out(float* q) {
-        m_team.run(m_lines, [&](int64_t y, int) {
+        m_team->run(m_lines, [&](int64_t y, int) {
             for (int k = 0; k < m_classes; ++k)
                 std::copy_n(plane(m_q, k) + y * m_stride, m_samples, q + (k * m_lines + y) * m_samples);
         });
@@ -470,10 +474,9 @@ class CpuSolver final : public MrfSolver {
 
     /// Residuals after the last step; `before` holds q of the step before. The spectrum is gone then.
     MrfResiduals finish(const MrfProblem& p, const float* before) {
-        std::vector<MrfResiduals> by_line(static_cast<size_t>(m_lines));
         const Rect& core = p.core;
         const int64_t first = core.y / block_lines, blocks = blocks_of(core.bottom()) - first;
-        m_team.run(blocks, [&](int64_t unit, int member) {
+        m_team->run(blocks, [&](int64_t unit, int member) {
             const int64_t block = first + unit;
             const int64_t y0 = block * block_lines, y1 = std::min(y0 + block_lines, m_lines);
             const StepRows& s = m_scratch[static_cast<size_t>(member)];
@@ -484,17 +487,17 @@ class CpuSolver final : public MrfSolver {
                     if ((y - y0) % m_plan.lines() == 0 && y0 + next * m_plan.lines() < y1)
                         back(f, block, next, s);
                     if (y < core.y || y >= core.bottom()) continue;
+                    MrfResiduals& of_line = m_rows[static_cast<size_t>(y)].residuals;
                     for (int part = 0; part < classes_of(f); ++part)
                         line_residuals(static_cast<int>(f * m_plan.parts) + part, y,
                                        row_of(y, s, static_cast<size_t>(part)),
-                                       v4_below(y, s, static_cast<size_t>(part)), before,
-                                       by_line[static_cast<size_t>(y)]);
+                                       v4_below(y, s, static_cast<size_t>(part)), before, of_line);
                 }
             }
         });
         MrfResiduals total;
-        for (const auto& r : by_line)
-            total += r;
+        for (int64_t y = core.y; y < core.bottom(); ++y)
+            total += m_rows[static_cast<size_t>(y)].residuals;
         total.entries = static_cast<int64_t>(m_classes) * core.area();
         return total;
     }
@@ -548,9 +551,16 @@ class CpuSolver final : public MrfSolver {
         }
     }
 
+    /// What is known of a line.
+    struct Row {
+        bool whole = true;  ///< no pixel of it and of the one below it is invalid
+        bool fixed = false; ///< there is a training pixel
+        MrfResiduals residuals;
+    };
+
     const MrfOptions m_options;
     const MrfLimits m_limits;
-    Team m_team;
+    const std::unique_ptr<Team> m_team;
     const MrfKernels& m_simd;
     const SpectrumKernels& m_spectrum;
     SpectrumPlan m_plan;
@@ -565,8 +575,7 @@ class CpuSolver final : public MrfSolver {
     HostBuffer<float> m_above, m_below;                           ///< [plane][block][row]
     std::vector<float> m_z_block, m_z_last, m_z_all, m_z_inverse; ///< as in SpectrumCarry
     std::array<int64_t, reach> m_before{}, m_behind{}; ///< which samples continue a line on either side
-    std::vector<char> m_row_fixed;                     ///< there is a training pixel
-    std::vector<char> m_row_whole; ///< no pixel of the line and of the one below it is invalid
+    HostBuffer<Row> m_rows;                            ///< of a line each
     std::vector<HostBuffer<float>> m_scratch_memory;
     std::vector<StepRows> m_scratch;
 };
@@ -591,7 +600,12 @@ std::optional<int64_t> mrf_halo(const MrfOptions& options) {
 }
 
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads) {
-    return std::make_unique<CpuSolver>(options, limits, threads);
+    return make_mrf_solver(options, limits, std::make_unique<Team>(threads));
+}
+
+std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits,
+                                           std::unique_ptr<Team> team) {
+    return std::make_unique<CpuSolver>(options, limits, std::move(team));
 }
 
 uint64_t mrf_bytes(const MrfLimits& limits) { return CpuSolver::bytes(limits); }

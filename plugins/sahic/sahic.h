@@ -24,6 +24,13 @@
 #include <string>
 #include <vector>
 
+namespace hsi {
+class Team;
+namespace parallel {
+class JointMemory;
+}
+} // namespace hsi
+
 namespace hsi::sahic {
 
 // ---- The spectral model -------------------------------------------------------------------------------
@@ -180,6 +187,10 @@ struct MrfLimits {
 };
 
 std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits, int threads);
+/// By a team (parallel/team.h), whose members may be those of several processes: then each of these makes one
+/// with the same arguments, and solves the same problem, with q in the team's memory.
+std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options, const MrfLimits& limits,
+                                           std::unique_ptr<Team> team);
 /// Host bytes that the CPU solver allocates.
 uint64_t mrf_bytes(const MrfLimits& limits);
 
@@ -203,6 +214,13 @@ class Backend {
                                                              int64_t lines) = 0;
     virtual std::unique_ptr<MrfSolver> make_mrf_solver(const MrfOptions& options,
                                                        const MrfLimits& limits) = 0;
+    /// True when there is make_joint_mrf_solver().
+    virtual bool joins() const { return false; }
+    /// A solver of all processes that have this memory in common.
+    virtual std::unique_ptr<MrfSolver> make_joint_mrf_solver(const MrfOptions&, const MrfLimits&,
+                                                             std::shared_ptr<parallel::JointMemory>) {
+        return nullptr;
+    }
     /// Host and device bytes of a solver.
     virtual uint64_t mrf_host_bytes(const MrfLimits& limits) const = 0;
     virtual uint64_t mrf_device_bytes(const MrfLimits& limits) const = 0;

@@ -135,6 +135,9 @@ TEST(ExactSums, AreTheSameInAnotherProcess) {
     here.add(2, &none, 1);
     whole.add_packed(here.packed());
     EXPECT_EQ(whole.value(2), HUGE_VAL);
+    whole.set_packed(there.packed()); // what was there is gone, the infinity, too
+    for (size_t k = 0; k < count; ++k)
+        EXPECT_EQ(whole.value(k), there.value(k)) << k;
     EXPECT_THROW(ExactSums(count + 1).add_packed(here.packed()), Error);
     EXPECT_THROW(whole.add_packed(here.packed().substr(0, 40)), Error);
 }

@@ -526,3 +526,69 @@ def test_tiles_of_a_field_are_shared(wide, tmp_path):
         facts.append((report["mrf"], [gdal.Open(str(tmp_path / name)).ReadAsArray().tobytes()
                                       for name in ("map.tif", "p.tif")]))
     assert facts[0] == facts[1] == facts[2]
+
+
+FIELD = [BIN / "gdal_hsi_regularize", "-q", "-device", "cpu", "-threads", "2", "-of", "ENVI"]
+
+
+@pytest.fixture(scope="module")
+def probabilities(wide):
+    command = [BIN / "gdal_hsi_sahic", "-q", "-device", "cpu", "-b", "1-8", "-srcwin", "0", "0", "300", "200", "-no-spatial",
+               "-of", "ENVI", "-probabilities", "p.dat", "s.img", "train.tif", "map.dat"]
+    assert workloads.execute(command, wide).code == 0
+    return wide
+
+
+def test_a_field_of_the_whole_scene_is_solved_together(probabilities, tmp_path):
+    results = set()
+    for ranks in (1, 2, 3):
+        command = [*FIELD, "-overwrite", "-report", tmp_path / "run.json", "p.dat", tmp_path / "q.dat"]
+        result = workloads.execute(command, probabilities) if ranks == 1 else mpirun(ranks, command, probabilities)
+        assert result.code == 0, result.err
+        report = json.loads((tmp_path / "run.json").read_text())
+        solved = next(p for p in report["passes"] if p["name"] == "mrf")
+        if ranks > 1:  # the tile is rank 0's, the work everybody's
+            assert [r["tiles"] for r in solved["ranks"]] == [1] + [0] * (ranks - 1)
+            assert min(r["compute_seconds"] for r in solved["ranks"]) > 0
+        results.add((json.dumps(report["mrf"]), (tmp_path / "q.dat").read_bytes()))
+    assert len(results) == 1
+
+
+def solvers(folder):
+    """Processes that have the field's memory in common, by their numbers."""
+    found = []
+    for maps in pathlib.Path("/proc").glob("[0-9]*/maps"):
+        try:
+            if os.readlink(maps.parent / "cwd") == str(folder) and "memfd:hsi_joint" in maps.read_text():
+                found.append(int(maps.parent.name))
+        except OSError:  # it has ended, or is another user's
+            pass
+    return found
+
+
+@pytest.mark.parametrize("end", ["the job's", "a rank's"])
+def test_the_end_in_the_middle_of_a_field(end, probabilities, tmp_path):
+    folder = workloads.copy_of(probabilities, (tmp_path / "f").resolve())
+    before = contents(folder)
+    command = MPIRUN + ["-n", "2", *FIELD, "-iterations", "1000000", "p.dat", "q.dat"]
+    process = subprocess.Popen(list(map(str, command)), cwd=folder, env=MPI_ENVIRONMENT, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=workloads.prepare)
+    try:
+        for _ in range(600):
+            if len(solvers(folder)) == 2:
+                break
+            time.sleep(0.05)
+        else:
+            pytest.fail("the ranks do not solve the field together")
+        time.sleep(0.5)
+        if end == "the job's":
+            process.send_signal(signal.SIGTERM)
+        else:
+            os.kill(max(solvers(folder)), signal.SIGKILL)
+        process.communicate(timeout=45)
+    finally:
+        process.kill()
+    assert process.returncode != 0
+    assert not solvers(folder)
+    left = {name: fact for name, fact in contents(folder).items() if not name.startswith(".q.dat.hsi-")}
+    assert differences(before, left) == ""

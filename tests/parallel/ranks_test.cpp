@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 #include <numeric>
 #include <set>
 #include <thread>
+#include <tuple>
 
 namespace hsi::test {
 namespace {
@@ -33,6 +35,13 @@ TEST(Ranks, OneProcessIsItsOwnRoot) {
 
 class RanksOf : public testing::TestWithParam<int> {};
 
+/// So many ranks on one host, which have a counter of tiles in common, or on two, which ask by messages.
+class TilesOf : public testing::TestWithParam<std::tuple<int, int>> {
+  protected:
+    static int ranks_of() { return std::get<0>(GetParam()); }
+    static int hosts() { return std::get<1>(GetParam()); }
+};
+
 TEST_P(RanksOf, PutTogetherWhatEachHas) {
     const int n = GetParam();
     on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
@@ -53,6 +62,37 @@ TEST_P(RanksOf, PutTogetherWhatEachHas) {
         EXPECT_EQ(ranks.host(0), "even");
         EXPECT_EQ(ranks.several_hosts(), n > 1);
         ranks.agree("same", "a", "has another", "");
+    });
+}
+
+TEST_P(RanksOf, UniteWhatIsPutTogetherWhereItIs) {
+    const int n = GetParam();
+    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
+        // From what goes with its label to what takes two messages.
+        for (const size_t size : {size_t{1}, size_t{1000}, parallel::Transport::most_bytes / 8 + 1}) {
+            std::vector<int64_t> mine(size, int64_t{1} << ranks.rank());
+            const auto each = [&](const std::string& bytes, const auto& use) {
+                ASSERT_EQ(bytes.size(), size * sizeof(int64_t));
+                for (size_t i = 0; i < size; ++i) {
+                    int64_t value = 0;
+                    std::memcpy(&value, bytes.data() + i * sizeof value, sizeof value);
+                    use(mine[i], value);
+                }
+            };
+            int times_set = 0;
+            ranks.unite(
+                "numbers",
+                [&] {
+                    return std::string(reinterpret_cast<const char*>(mine.data()), size * sizeof mine[0]);
+                },
+                [&](const std::string& bytes) { each(bytes, [](int64_t& a, int64_t b) { a += b; }); },
+                [&](const std::string& bytes) {
+                    ++times_set;
+                    each(bytes, [](int64_t& a, int64_t b) { a = b; });
+                });
+            EXPECT_EQ(mine, std::vector<int64_t>(size, (int64_t{1} << n) - 1));
+            EXPECT_EQ(times_set, ranks.root() ? 0 : 1);
+        }
     });
 }
 
@@ -140,32 +180,35 @@ TEST(Ranks, WhoIsAtAnotherPointIsTold) {
     EXPECT_EQ(told, 2);
 }
 
-TEST_P(RanksOf, TilesThatAreSettledGoToTheirRank) {
-    const int n = GetParam();
-    on_ranks(n, [n](Ranks& ranks, CancelFlag&) {
-        const auto never = [] { return false; };
-        for (int pass = 0; pass < 2; ++pass) {
-            std::vector<int> settled;
-            settled.reserve(50);
-            for (int i = 0; i < 50; ++i)
-                settled.push_back(i / 3 % n);
-            parallel::SharedTiles shared(ranks, settled);
-            std::vector<int64_t> expected, taken;
-            for (int i = 0; i < 50; ++i) {
-                EXPECT_EQ(shared.owner(i, never), settled[static_cast<size_t>(i)]);
-                if (settled[static_cast<size_t>(i)] == ranks.rank()) expected.push_back(i);
+TEST_P(TilesOf, TilesThatAreSettledGoToTheirRank) {
+    const int n = ranks_of();
+    on_ranks(
+        n,
+        [n](Ranks& ranks, CancelFlag&) {
+            const auto never = [] { return false; };
+            for (int pass = 0; pass < 2; ++pass) {
+                std::vector<int> settled;
+                settled.reserve(50);
+                for (int i = 0; i < 50; ++i)
+                    settled.push_back(i / 3 % n);
+                parallel::SharedTiles shared(ranks, settled);
+                std::vector<int64_t> expected, taken;
+                for (int i = 0; i < 50; ++i) {
+                    EXPECT_EQ(shared.owner(i, never), settled[static_cast<size_t>(i)]);
+                    if (settled[static_cast<size_t>(i)] == ranks.rank()) expected.push_back(i);
+                }
+                while (const auto position = shared.next(0, never))
+                    taken.push_back(*position);
+                EXPECT_EQ(taken, expected);
+                // A pass by who is free may follow while others are still in this one.
+                parallel::SharedTiles free(ranks, 20);
+                int64_t mine = 0;
+                while (free.next(0, never))
+                    ++mine;
+                EXPECT_EQ(ranks.sum("tiles", mine), 20);
             }
-            while (const auto position = shared.next(0, never))
-                taken.push_back(*position);
-            EXPECT_EQ(taken, expected);
-            // A pass by who is free may follow while others are still in this one.
-            parallel::SharedTiles free(ranks, 20);
-            int64_t mine = 0;
-            while (free.next(0, never))
-                ++mine;
-            EXPECT_EQ(ranks.sum("tiles", mine), 20);
-        }
-    });
+        },
+        hosts());
 }
 
 TEST_P(RanksOf, ADifferenceIsToldWithRankAndHost) {
@@ -182,108 +225,121 @@ TEST_P(RanksOf, ADifferenceIsToldWithRankAndHost) {
     EXPECT_EQ(told, n);
 }
 
-TEST_P(RanksOf, EveryTileGoesToOneLane) {
-    const int n = GetParam();
+TEST_P(TilesOf, EveryTileGoesToOneLane) {
+    const int n = ranks_of();
     constexpr int64_t tiles = 300;
     std::mutex mutex;
     std::vector<int64_t> taken;
-    on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
-        for (int pass = 0; pass < 3; ++pass) {
-            parallel::SharedTiles shared(ranks, tiles, pass == 1);
-            std::vector<std::thread> lanes;
-            for (int lane = 0; lane < 2; ++lane)
-                lanes.emplace_back([&, lane] {
-                    int64_t last = -1;
-                    while (const auto position = shared.next(lane, [] { return false; })) {
-                        EXPECT_GT(*position, last); // in rising order, or what is written in order would stop
-                        last = *position;
-                        const std::lock_guard lock(mutex);
-                        taken.push_back(*position);
-                    }
-                });
-            for (auto& lane : lanes)
-                lane.join();
-            ranks.sum("end of pass", 0);
-        }
-    });
+    on_ranks(
+        n,
+        [&](Ranks& ranks, CancelFlag&) {
+            for (int pass = 0; pass < 3; ++pass) {
+                parallel::SharedTiles shared(ranks, tiles, pass == 1);
+                std::vector<std::thread> lanes;
+                for (int lane = 0; lane < 2; ++lane)
+                    lanes.emplace_back([&, lane] {
+                        int64_t last = -1;
+                        while (const auto position = shared.next(lane, [] { return false; })) {
+                            EXPECT_GT(*position,
+                                      last); // in rising order, or what is written in order would stop
+                            last = *position;
+                            const std::lock_guard lock(mutex);
+                            taken.push_back(*position);
+                        }
+                    });
+                for (auto& lane : lanes)
+                    lane.join();
+                ranks.sum("end of pass", 0);
+            }
+        },
+        hosts());
     ASSERT_EQ(taken.size(), 3u * tiles);
     std::sort(taken.begin(), taken.end());
     for (size_t i = 0; i < taken.size(); ++i)
         EXPECT_EQ(taken[i], static_cast<int64_t>(i / 3));
 }
 
-TEST_P(RanksOf, UnitsAreSharedOnceEach) {
+TEST_P(TilesOf, UnitsAreSharedOnceEach) {
     // One after the other: a rank may ask for the next one while the root still ends the last.
     constexpr int64_t units = 25;
     constexpr int passes = 40;
     std::vector<std::atomic<int>> times(units);
-    on_ranks(GetParam(), [&](Ranks& ranks, CancelFlag& cancel) {
-        for (int pass = 0; pass < passes; ++pass)
-            parallel::for_each(ranks, "units", units, 3, &cancel, [&](int64_t unit, int member) {
-                EXPECT_LT(member, 3);
-                times[static_cast<size_t>(unit)] += 1;
-            });
-    });
+    on_ranks(
+        ranks_of(),
+        [&](Ranks& ranks, CancelFlag& cancel) {
+            for (int pass = 0; pass < passes; ++pass)
+                parallel::for_each(ranks, "units", units, 3, &cancel, [&](int64_t unit, int member) {
+                    EXPECT_LT(member, 3);
+                    times[static_cast<size_t>(unit)] += 1;
+                });
+        },
+        hosts());
     for (const auto& one : times)
         EXPECT_EQ(one, passes);
 }
 
-TEST_P(RanksOf, AnErrorInAUnitIsTheRanksOwn) {
+TEST_P(TilesOf, AnErrorInAUnitIsTheRanksOwn) {
     std::atomic<int> told = 0, ended = 0;
-    on_ranks(GetParam(), [&](Ranks& ranks, CancelFlag& cancel) {
-        try {
-            parallel::for_each(ranks, "units", 40, 2, &cancel, [&](int64_t unit, int) {
-                if (unit == 7) throw Error("unit 7");
-                std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            });
-        } catch (const Cancelled&) {
-            ended += 1;
-            ranks.conclude({1, "interrupted", "", false});
-        } catch (const Error& error) {
-            EXPECT_STREQ(error.what(), "unit 7");
-            told += 1;
-            ranks.conclude({2, error.what(), "", false});
-        }
-    });
+    on_ranks(
+        ranks_of(),
+        [&](Ranks& ranks, CancelFlag& cancel) {
+            try {
+                parallel::for_each(ranks, "units", 40, 2, &cancel, [&](int64_t unit, int) {
+                    if (unit == 7) throw Error("unit 7");
+                    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                });
+            } catch (const Cancelled&) {
+                ended += 1;
+                ranks.conclude({1, "interrupted", "", false});
+            } catch (const Error& error) {
+                EXPECT_STREQ(error.what(), "unit 7");
+                told += 1;
+                ranks.conclude({2, error.what(), "", false});
+            }
+        },
+        hosts());
     EXPECT_EQ(told, 1);
-    EXPECT_EQ(ended, GetParam() - 1);
+    EXPECT_EQ(ended, ranks_of() - 1);
 }
 
-TEST_P(RanksOf, WhatBelongsToATileComesToTheRootInOrder) {
-    const int n = GetParam();
+TEST_P(TilesOf, WhatBelongsToATileComesToTheRootInOrder) {
+    const int n = ranks_of();
     constexpr int64_t tiles = 60;
     constexpr size_t floats = 5000;
     const auto never = [] { return false; };
-    on_ranks(n, [&](Ranks& ranks, CancelFlag&) {
-        parallel::SharedTiles shared(ranks, tiles);
-        const auto lane = [&](const std::function<void(int64_t)>& use) {
-            while (const auto position = shared.next(0, never))
-                use(*position);
-        };
-        if (!ranks.root()) {
-            lane([&](int64_t position) {
-                const std::vector<float> part(floats, static_cast<float>(position));
-                shared.send(position, part.data(), floats * sizeof(float), never);
-            });
-        } else {
-            std::set<int64_t> own;
-            std::thread work([&] { lane([&](int64_t position) { own.insert(position); }); });
-            std::set<int64_t> others;
-            for (int64_t position = 0; position < tiles; ++position) {
-                const int owner = shared.owner(position, never).value();
-                if (owner == 0) continue;
-                others.insert(position);
-                std::vector<float> part(floats);
-                shared.receive(position, owner, part.data(), floats * sizeof(float), never);
-                EXPECT_EQ(part, std::vector<float>(floats, static_cast<float>(position)));
+    on_ranks(
+        n,
+        [&](Ranks& ranks, CancelFlag&) {
+            parallel::SharedTiles shared(ranks, tiles);
+            const auto lane = [&](const std::function<void(int64_t)>& use) {
+                while (const auto position = shared.next(0, never))
+                    use(*position);
+            };
+            if (!ranks.root()) {
+                lane([&](int64_t position) {
+                    const std::vector<float> part(floats, static_cast<float>(position));
+                    shared.send(position, part.data(), floats * sizeof(float), never);
+                });
+            } else {
+                std::set<int64_t> own;
+                std::thread work([&] { lane([&](int64_t position) { own.insert(position); }); });
+                std::set<int64_t> others;
+                for (int64_t position = 0; position < tiles; ++position) {
+                    const int owner = shared.owner(position, never).value();
+                    if (owner == 0) continue;
+                    others.insert(position);
+                    std::vector<float> part(floats);
+                    shared.receive(position, owner, part.data(), floats * sizeof(float), never);
+                    EXPECT_EQ(part, std::vector<float>(floats, static_cast<float>(position)));
+                }
+                work.join();
+                EXPECT_EQ(own.size() + others.size(), static_cast<size_t>(tiles));
+                for (const int64_t position : own)
+                    EXPECT_EQ(others.count(position), 0u);
             }
-            work.join();
-            EXPECT_EQ(own.size() + others.size(), static_cast<size_t>(tiles));
-            for (const int64_t position : own)
-                EXPECT_EQ(others.count(position), 0u);
-        }
-        ranks.sum("end of pass", 0);
-    });
+            ranks.sum("end of pass", 0);
+        },
+        hosts());
 }
 
 TEST_P(RanksOf, AllEndAsOneWhenAllIsWell) {
@@ -363,6 +419,8 @@ TEST_P(RanksOf, RanksThatHaveLostStepSaySo) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, RanksOf, testing::Values(2, 3, 5, 8));
+INSTANTIATE_TEST_SUITE_P(Sizes, TilesOf,
+                         testing::Combine(testing::Values(2, 3, 5, 8), testing::Values(1, 2)));
 
 } // namespace
 } // namespace hsi::test

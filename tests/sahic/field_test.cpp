@@ -3,13 +3,17 @@
 #include "sahic/field.h"
 
 #include "core/error.h"
+#include "parallel/thread_job.h"
+#include "sahic/lorsal.h"
 #include "sahic/sahic_scene.h"
 #include "support/memory_cube.h"
+#include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 
 namespace hsi::sahic {
@@ -57,27 +61,60 @@ struct Case {
     FieldRequest request;
 };
 
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
 struct Maps {
     test::Cube map, probabilities, confidence;
     FieldResult result;
     FieldPlan plan;
+    bool joint = false;
 };
 
-Maps smooth(const Case& c, bool in_memory) {
+Maps smooth(const Case& c, bool in_memory, int threads = 2) {
     Maps maps;
     maps.plan = plan_field(c.request);
-    const auto solver = make_mrf_solver(c.request.mrf, maps.plan.limits, 2);
+    const auto backend = make_cpu_backend(threads);
+    const auto solver = make_field_solver(*backend, c.request, maps.plan);
+    maps.joint = solver.joint;
     const auto& shape = c.request.shape;
     test::MemorySink map(shape.samples, shape.lines, 1),
         probabilities(shape.samples, shape.lines, c.scene.classes), confidence(shape.samples, shape.lines, 1);
     stream::PassOptions pass;
     pass.name = "mrf";
-    maps.result = smooth_field(c.request, maps.plan, *solver, *c.planes(in_memory), c.fixed, c.classes,
-                               {{&map, &probabilities, &confidence}, true, true}, paged_allocator(), pass);
+    maps.result = smooth_field(c.request, maps.plan, solver, *c.planes(in_memory), c.fixed, c.classes,
+                               {{&map, &probabilities, &confidence}, true, true}, pass);
     maps.map = map.cube;
     maps.probabilities = probabilities.cube;
     maps.confidence = confidence.cube;
     return maps;
+}
+
+/// Ranks of an even number are on the root's host.
+TEST(Field, RanksOfOneHostSolveItTogetherToTheBitsOfOneProcess) {
+    for (const bool periodic : {false, true}) {
+        const Scene scene(4, 83, 45, 3);
+        Case c(scene);
+        c.request.periodic = periodic;
+        const Maps one = smooth(c, true);
+        ASSERT_TRUE(one.plan.whole);
+        for (const int size : {2, 3, 5})
+            test::on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+                const parallel::ThreadJob job(ranks);
+                const Maps mine = smooth(c, true, ranks.rank() == 2 ? 1 : 2);
+                EXPECT_EQ(mine.joint, size > 2 && ranks.rank() % 2 == 0);
+                EXPECT_EQ(mine.result.residuals.objective, one.result.residuals.objective);
+                EXPECT_EQ(mine.result.residuals.v5, one.result.residuals.v5);
+                EXPECT_EQ(mine.result.residuals.change, one.result.residuals.change);
+                EXPECT_EQ(mine.result.pixels_by_class, one.result.pixels_by_class);
+                EXPECT_EQ(mine.result.report.tiles, 1);
+                if (!ranks.root()) return;
+                EXPECT_TRUE(same_bits(mine.map.values, one.map.values));
+                EXPECT_TRUE(same_bits(mine.probabilities.values, one.probabilities.values));
+                EXPECT_TRUE(same_bits(mine.confidence.values, one.confidence.values));
+            });
+    }
 }
 
 TEST(Field, WritesWhatTheSolverFinds) {

@@ -103,6 +103,38 @@ TEST(PlaneStore, EachRankHasInTheEndItsRowsOfPlanes) {
             });
 }
 
+TEST(PlaneStore, RanksOfOneHostHaveItInCommon) {
+    auto cube = test::random_scene(300, 200, 5, 4);
+    const CubeView<float> all = cube.view();
+    for (const int hosts : {1, 2})
+        test::on_ranks(
+            3,
+            [&](parallel::Ranks& ranks, CancelFlag&) {
+                const auto store = PlaneStore::in_memory_of(ranks, cube.shape);
+                ASSERT_TRUE(store->in_memory());
+                std::vector<PlaneStore::Part> mine;
+                for (int plane = 0; plane < 5; ++plane)
+                    if (plane % 3 == ranks.rank()) {
+                        const Rect whole{0, 0, 300, 200};
+                        store->sink({plane})->write(whole,
+                                                    CubeView<float>::packed(all.row(plane, 0), 1, 200, 300));
+                        mine.push_back({{plane}, whole});
+                    }
+                store->share(ranks, mine);
+                test::Cube back(300, 200, 5);
+                store->source({0, 1, 2, 3, 4})->open_reader()->read({0, 0, 300, 200}, back.view());
+                EXPECT_TRUE(test::identical(back, cube)) << ranks.rank() << " of " << hosts << " hosts";
+                // One's own until all are through with it; on one host what one writes the others see.
+                ranks.sum("read", 0);
+                test::Cube changed(300, 200, 1, 7.0f);
+                if (ranks.root()) store->sink({0})->write({0, 0, 300, 200}, changed.view());
+                ranks.sum("changed", 0);
+                EXPECT_EQ(store->data()[0], ranks.root() || hosts == 1 ? 7.0f : cube.values[0]);
+                ranks.sum("looked at", 0);
+            },
+            hosts);
+}
+
 TEST(PlaneStore, ShowsNeighbouringPlanesWhereTheyLie) {
     auto cube = test::random_scene(31, 17, 4, 3);
     const auto store = store_of(cube.shape, true);

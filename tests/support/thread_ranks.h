@@ -21,13 +21,13 @@ namespace hsi::test {
 /// The mail of all ranks. A message is taken once; a large one is done when it was taken, as MPI's are.
 class PostOffice {
   public:
-    explicit PostOffice(int ranks) : size(ranks) {}
+    explicit PostOffice(int ranks, int on_hosts = 2) : size(ranks), hosts(on_hosts) {}
     struct Letter {
         int from, to, tag;
         std::string bytes;
         std::shared_ptr<std::atomic<bool>> done;
     };
-    const int size;
+    const int size, hosts; ///< one host or two
     std::mutex mutex;
     std::deque<Letter> letters;
 };
@@ -37,9 +37,11 @@ class ThreadTransport final : public parallel::Transport {
     ThreadTransport(PostOffice& office, int rank) : m_office(office), m_rank(rank) {}
     int rank() const override { return m_rank; }
     int size() const override { return m_office.size; }
-    int local_rank() const override { return m_rank / 2; } // two hosts
-    int local_size() const override { return (m_office.size + 1 - m_rank % 2) / 2; }
-    std::string host() const override { return m_rank % 2 ? "odd" : "even"; }
+    int local_rank() const override { return m_rank / m_office.hosts; }
+    int local_size() const override {
+        return m_office.hosts == 1 ? m_office.size : (m_office.size + 1 - m_rank % 2) / 2;
+    }
+    std::string host() const override { return m_rank % m_office.hosts ? "odd" : "even"; }
     std::unique_ptr<parallel::Sending> send(int to, int tag, const void* bytes, size_t size) override {
         struct Sent final : parallel::Sending {
             std::shared_ptr<std::atomic<bool>> flag;
@@ -73,9 +75,10 @@ class ThreadTransport final : public parallel::Transport {
 };
 
 /// Runs work(ranks, its flag) on `size` ranks that have met, each a thread. The first exception is thrown
-/// again.
-inline void on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work) {
-    PostOffice office(size);
+/// again. On two hosts those of an odd number are apart.
+inline void on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work,
+                     int hosts = 2) {
+    PostOffice office(size, hosts);
     std::vector<std::exception_ptr> errors(static_cast<size_t>(size));
     std::vector<std::thread> threads;
     std::barrier met(size);

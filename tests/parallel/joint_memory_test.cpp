@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+// Ranks of an even number are on the root's host here (support/thread_ranks.h).
+#include "parallel/joint_memory.h"
+
+#include "core/error.h"
+#include "parallel/team.h"
+#include "support/thread_ranks.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+namespace hsi::test {
+namespace {
+
+using parallel::JointMemory;
+using parallel::Ranks;
+
+TEST(JointMemory, IsTheRootsHosts) {
+    EXPECT_EQ(JointMemory::make(parallel::ranks(), "alone", 1000), nullptr);
+    for (const int size : {2, 3, 5})
+        on_ranks(size, [&](Ranks& ranks, CancelFlag&) {
+            const auto memory = JointMemory::make(ranks, "numbers", 3 * 4096);
+            const bool there = size > 2 && ranks.rank() % 2 == 0;
+            ASSERT_EQ(memory != nullptr, there);
+            if (there) {
+                EXPECT_EQ(memory->processes(), (size + 1) / 2);
+                const HostBuffer<int64_t> first(memory, 1), second(memory, 512);
+                EXPECT_EQ(first[0], 0);
+                if (ranks.rank() == 2) second[511] = 7;
+                memory->meet();
+                EXPECT_EQ(second[511], 7);
+                EXPECT_NO_THROW(memory->allocate(4096));
+                EXPECT_THROW(memory->allocate(1), Error);
+                memory->meet();
+            }
+            ranks.sum("end", 0);
+        });
+}
+
+TEST(JointMemory, MakesOneTeamOfAllThreads) {
+    constexpr int64_t units = 1000;
+    constexpr int rounds = 60;
+    std::atomic<int64_t> done{0}, single{0};
+    on_ranks(5, [&](Ranks& ranks, CancelFlag&) {
+        const auto memory = JointMemory::make(ranks, "counts", 2 * units * 8 + 2 * 4096);
+        if (!memory) return;
+        const int members = 1 + ranks.rank() / 2; // 1, 2 and 3
+        Team team(members, memory);
+        EXPECT_EQ(team.size(), members);
+        const HostBuffer<int64_t> counts[2] = {{team.memory(), units}, {team.memory(), units}};
+        for (int round = 0; round < rounds; ++round) {
+            // Each unit goes on from what some other member has left in the round before.
+            const auto &from = counts[round % 2], &to = counts[1 - round % 2];
+            team.run(units, [&](int64_t unit, int member) {
+                EXPECT_LT(member, members);
+                to[static_cast<size_t>(unit)] = from[static_cast<size_t>((unit + 7) % units)] + 1;
+                ++done;
+            });
+            team.run(1, [&](int64_t, int) { ++single; });
+            team.run(0, [](int64_t, int) { FAIL(); });
+        }
+        for (size_t unit = 0; unit < units; ++unit)
+            EXPECT_EQ(counts[0][unit], rounds);
+    });
+    EXPECT_EQ(done, rounds * units);
+    EXPECT_EQ(single, rounds);
+}
+
+/// A rank that fails in the middle ends those that wait for it.
+TEST(JointMemory, WhoWaitsForARankThatHasFailedIsEnded) {
+    std::atomic<int> failed{0}, ended{0};
+    on_ranks(5, [&](Ranks& ranks, CancelFlag& cancel) {
+        const auto memory = JointMemory::make(ranks, "counts", 4096);
+        if (!memory) { // of another host
+            ranks.conclude({});
+            return;
+        }
+        Team team(2, memory);
+        try {
+            for (int round = 0; round < 1000; ++round) {
+                if (round == 20 && ranks.rank() == 2) throw Error("rank 2 has had enough");
+                team.run(10, [](int64_t, int) {});
+            }
+        } catch (const Cancelled&) {
+            EXPECT_TRUE(cancel.requested());
+            ++ended;
+            ranks.conclude({1, "interrupted", "", false});
+        } catch (const Error& error) {
+            ++failed;
+            EXPECT_NE(ranks.conclude({1, error.what(), "", false}).code, 0);
+        }
+    });
+    EXPECT_EQ(failed, 1);
+    EXPECT_EQ(ended, 2);
+}
+
+/// A signal reaches each by itself.
+TEST(JointMemory, ASignalEndsTheWait) {
+    std::atomic<int> ended{0};
+    on_ranks(3, [&](Ranks& ranks, CancelFlag& cancel) {
+        const auto memory = JointMemory::make(ranks, "counts", 4096);
+        if (memory && ranks.root()) {
+            std::thread signal([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                cancel.request();
+            });
+            EXPECT_THROW(memory->meet(), Cancelled);
+            signal.join();
+            ++ended;
+        }
+    });
+    EXPECT_EQ(ended, 1);
+}
+
+} // namespace
+} // namespace hsi::test
