@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/package and scripts/distribution.sh, with stand-ins for the programs that they call, which write down how: what
+"""What cpack is given, and scripts/package and scripts/distribution.sh, with stand-ins for the programs that they call, which write down how: what
 cmake is told, how Debian and Ubuntu are made, and that Ubuntu is not made without the keys of its archive."""
 
 import os
@@ -53,6 +53,32 @@ def test_a_package_after_one_without_cuda_has_cuda(tree):
 
     assert cuda("--cpu-only") == ["OFF"]
     assert cuda("") == ["ON"]
+
+
+@pytest.mark.skipif(not shutil.which("dpkg-deb"), reason="no dpkg-deb")
+def test_a_link_takes_no_file(tmp_path):
+    """A package says what is taken by its files, each once, and is otherwise as it was."""
+    folder = tmp_path / "1~odd+name"
+    (folder / "made/DEBIAN").mkdir(parents=True)
+    (folder / "made/usr/bin").mkdir(parents=True)
+    control = "Package: made\nVersion: 1\nArchitecture: all\nMaintainer: None <none@made.invalid>\nInstalled-Size: {}\nDescription: made\n"
+    (folder / "made/DEBIAN/control").write_text(control.format(123456))
+    (folder / "made/DEBIAN/prerm").write_text("#!/bin/sh\n")
+    (folder / "made/DEBIAN/prerm").chmod(0o755)
+    (folder / "made/usr/bin/tool").write_bytes(b"x" * 100001)
+    for number in range(20):
+        (folder / f"made/usr/bin/link{number}").symlink_to("tool")
+    package = folder / "made.deb"
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", folder / "made", package], check=True, capture_output=True)
+    listed = ["dpkg-deb", "--contents", package]
+    before = subprocess.run(listed, capture_output=True, text=True, check=True).stdout
+    subprocess.run(["cmake", f"-DCPACK_PACKAGE_FILES={package}", "-P", ROOT / "cmake/packages/size.cmake"], check=True)
+    assert subprocess.run(listed, capture_output=True, text=True, check=True).stdout == before
+    subprocess.run(["dpkg-deb", "--control", package, folder / "control"], check=True)
+    # The folder bin, 98 KiB of the file, and the links.
+    assert (folder / "control/control").read_text() == control.format(1 + 98 + 20)
+    assert (folder / "control/prerm").stat().st_mode & 0o777 == 0o755
+    assert sorted(path.name for path in folder.iterdir()) == ["control", "made", "made.deb"]
 
 
 def test_ubuntu_is_made_with_its_keys_and_updates(tree, tmp_path):
