@@ -96,4 +96,5 @@ foreach(package ${CPACK_COMPONENTS_ALL})
 endforeach()
 # cpack compresses what Debian wants compressed, and takes the build machine's search paths out of the modules.
 set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/packages/finish.cmake)
+set(CPACK_POST_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/packages/size.cmake)
 include(CPack)

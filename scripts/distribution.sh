@@ -9,22 +9,49 @@ own_mounts() {
     if [ -z "${HSI_OWN_MOUNTS:-}" ]; then exec env HSI_OWN_MOUNTS=yes unshare --mount "$@"; fi
 }
 
-# make_distribution NAME FOLDER: bookworm, trixie or forky in FOLDER, made when it is not there. HSI_DEBIAN_MIRROR names the
-# mirror (default: the one that apt uses here). Sets target, which inside() takes.
+# bootstrap_debian NAME, bootstrap_ubuntu NAME: that distribution into target.
+bootstrap_debian() {
+    local mirror steps
+    mirror=${HSI_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(SITE) $(LABEL)' 'Created-By: Packages' 'Origin: Debian' |
+        awk '$2 == "Debian" { print $1; exit }')}
+    [ -n "$mirror" ] || die "apt knows no mirror of Debian here" "Name one in HSI_DEBIAN_MIRROR."
+    # A debootstrap that is older than the distribution has no steps of its name; all are made as unstable is.
+    steps=/usr/share/debootstrap/scripts/$1
+    [ -e "$steps" ] || steps=/usr/share/debootstrap/scripts/sid
+    debootstrap --variant=minbase "$1" "$target" "$mirror" "$steps"
+}
+
+bootstrap_ubuntu() {
+    local mirror steps pocket keys=${HSI_UBUNTU_KEYRING:-/usr/share/keyrings/ubuntu-archive-keyring.gpg}
+    mirror=${HSI_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
+    # Without these keys debootstrap would go on and check no signature.
+    [ -e "$keys" ] || die "the keys of Ubuntu's archive are missing" \
+        "apt-get install ubuntu-keyring (Debian 13 and newer), or name their file in HSI_UBUNTU_KEYRING."
+    # As above; Ubuntu's releases since 7.10 are all made as that one is.
+    steps=/usr/share/debootstrap/scripts/$1
+    [ -e "$steps" ] || steps=/usr/share/debootstrap/scripts/gutsy
+    # GDAL and QGIS are in universe.
+    debootstrap --variant=minbase --components=main,universe --keyring="$keys" "$1" "$target" "$mirror" "$steps"
+    # What a user has: the release with its updates. The mirror has the security updates, too.
+    for pocket in "" -updates -security; do
+        echo "deb $mirror $1$pocket main universe"
+    done >"$target/etc/apt/sources.list"
+}
+
+# make_distribution NAME FOLDER: bookworm, trixie, forky or noble in FOLDER, made when it is not there. HSI_DEBIAN_MIRROR names
+# the mirror of the first three (default: the one that apt uses here), HSI_UBUNTU_MIRROR that of noble (default: Ubuntu's own)
+# and HSI_UBUNTU_KEYRING the file of its keys. Sets target, which inside() takes.
 make_distribution() {
-    local distribution=$1 mirror steps
+    local distribution=$1
     target=$2
     if [ ! -e "$target/etc/distribution-is-complete" ]; then
         say "$distribution in $target"
-        mirror=${HSI_DEBIAN_MIRROR:-$(apt-get indextargets --format '$(SITE) $(LABEL)' 'Created-By: Packages' 'Origin: Debian' |
-            awk '$2 == "Debian" { print $1; exit }')}
-        [ -n "$mirror" ] || die "apt knows no mirror of Debian here" "Name one in HSI_DEBIAN_MIRROR."
-        # A debootstrap that is older than the distribution has no steps of its name; all are made as unstable is.
-        steps=/usr/share/debootstrap/scripts/$distribution
-        [ -e "$steps" ] || steps=/usr/share/debootstrap/scripts/sid
         rm -rf --one-file-system "$target"
         mkdir -p "$target"
-        debootstrap --variant=minbase "$distribution" "$target" "$mirror" "$steps"
+        case $distribution in
+            noble) bootstrap_ubuntu "$distribution" ;;
+            *) bootstrap_debian "$distribution" ;;
+        esac
         touch "$target/etc/distribution-is-complete"
     fi
     # Testing's Release file holds for a week, and a mirror may stand still for longer.
