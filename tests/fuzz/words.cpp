@@ -30,7 +30,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             const auto parts = fuzz::split(text, '\n');
             for (const auto& choice : tool::parse_band_choices(parts)) {
                 fuzz::expect(choice.first <= choice.last, "bands rise");
-                fuzz::expect(choice.first > 0 || (choice.from_nm > 0 && choice.from_nm <= choice.to_nm),
+                fuzz::expect(choice.first > 0 ||
+                                 (choice.from_nm >= 0 && choice.to_nm > 0 && choice.from_nm <= choice.to_nm),
                              "a range of wavelengths is not empty");
             }
             for (const auto& range : tool::parse_excluded_ranges(parts))
