@@ -112,7 +112,7 @@ BENCHMARK(centroid)
 BENCHMARK(displacement)
     ->ArgNames({"ws", "samples", "lines", "bands", "threads"})
     ->ArgsProduct({{3, 5, 9, 15}, {350}, {350}, {188}, {1, all_threads()}})
-    ->ArgsProduct({{3, 5, 9, 15}, {614}, {512}, {224}, {1, all_threads()}})
+    ->ArgsProduct({{3, 5, 9, 15, 31}, {614}, {512}, {224}, {1, all_threads()}})
     ->Unit(benchmark::kMillisecond)
     ->UseRealTime();
 BENCHMARK(serial)

@@ -22,13 +22,7 @@ struct Group {
 /// once. Line by line, left to right: the order in which angles are added.
 std::vector<Group> half_window(int d) {
     std::vector<Group> groups;
-    const auto add_line = [&](int down, int from, int to) {
-        const int count = to - from + 1, parts = (count + max_group - 1) / max_group;
-        for (int p = 0; p < parts; ++p) {
-            const int begin = count * p / parts, end = count * (p + 1) / parts;
-            groups.push_back({down, from + begin, 1, end - begin});
-        }
-    };
+    const auto add_line = [&](int down, int from, int to) { groups.push_back({down, from, 1, to - from + 1}); };
     add_line(0, 1, d);
     for (int a = 1; a <= d; ++a) {
         if (d == 2) { // both lines at once
@@ -40,14 +34,17 @@ std::vector<Group> half_window(int d) {
     return groups;
 }
 
+/// Neighbours of the largest group: a line of the window, or two where d is 2.
+size_t squared_rows(int d) { return static_cast<size_t>(d == 2 ? 10 : 2 * d + 1); }
+
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 
 /// Columns of a tile that are processed together: few enough that d+1 lines of their unit vectors stay in the
-/// second-level cache, many enough that halo columns and short rows cost little.
+/// second-level cache, but 12 d at least, so that the 2 d columns of the halo cost a sixth at most.
 int64_t strip_width(int bands, int d) {
-    constexpr int64_t cache = 384 << 10;
+    constexpr int64_t cache = 1024 << 10;
     const int64_t fitting = cache / (int64_t{4} * bands * (d + 1)) - 4 * d;
-    return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(6 * d, 16)), 512);
+    return std::clamp<int64_t>(fitting / 16 * 16, std::max<int64_t>(64, round_up(12 * d, 16)), 512);
 }
 
 /// One row of a strip holds its core, d halo columns on each side whose angles are needed, and d more so that
@@ -68,7 +65,7 @@ struct Strip {
     uint64_t bytes(int bands, int d) const {
         const auto p = static_cast<uint64_t>(pitch), rows = static_cast<uint64_t>(d + 1);
         return 4 * floats(bands, d) +
-               p * (rows * (4 + 8 + 8) + 8 * (2 * rows - 1) + 4 * (max_group + 2) + 16) +
+               p * (rows * (4 + 8 + 8) + 8 * (2 * rows - 1) + 4 * (squared_rows(d) + 2) + 16) +
                static_cast<uint64_t>(bands) * 12;
     }
 };
@@ -81,7 +78,7 @@ class DisplacementWorker final : public stream::Worker {
           m_bands(static_cast<int>(centroid.size())), m_groups(half_window(m_d)),
           m_strip(Strip::make(limits.core_samples, m_bands, m_d)), m_unit(m_strip.floats(m_bands, m_d)),
           m_mask(rows() * pitch()), m_num(rows() * pitch()), m_den(rows() * pitch()),
-          m_inverse(static_cast<size_t>(2 * m_d + 1) * pitch()), m_squared(max_group * pitch()),
+          m_inverse(static_cast<size_t>(2 * m_d + 1) * pitch()), m_squared(squared_rows(m_d) * pitch()),
           m_angle(pitch()), m_weight(pitch()), m_inverse_rho(pitch()), m_rho(pitch()), m_alpha(pitch()),
           m_exact_row(static_cast<size_t>(2 * m_d + 1)), m_exact_inverse(m_exact_row.size()) {
         for (double c : centroid)

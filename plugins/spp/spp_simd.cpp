@@ -68,50 +68,43 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
     }
 }
 
-constexpr int bands_at_once = 16;
-
-/// ROWS lines of COLUMNS neighbours side by side: one pointer a line, the columns are constants in the
-/// addresses (twelve pointers would not fit in the registers).
+/// Adds, over the bands [from, to), the squared differences to ROWS lines of COLUMNS neighbours side by side: one pointer
+/// a line, the columns are constants in the addresses (twelve pointers would not fit in the registers).
 template <int ROWS, int COLUMNS>
-void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride,
-                  int bands, int64_t count, float* HWY_RESTRICT result, ptrdiff_t result_stride) {
+void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride, int from,
+                  int to, int64_t count, float* HWY_RESTRICT result, ptrdiff_t result_stride) {
     const FloatTag d;
     using V = hn::Vec<FloatTag>;
     constexpr int K = ROWS * COLUMNS;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
-    // A few bands at a time: their rows stay in the first-level cache while the vectors of the run pass over
-    // them.
-    for (int from = 0; from < bands; from += bands_at_once) {
-        const int to = std::min(bands, from + bands_at_once);
-        for (int64_t i = 0; i < count; i += lanes) {
-            V sum[K];
-            for (int k = 0; k < K; ++k)
-                sum[k] = from == 0 ? hn::Zero(d) : hn::LoadU(d, result + k * result_stride + i);
-            ptrdiff_t at = i + from * stride;
-            for (int b = from; b < to; ++b, at += stride) {
-                const V c = hn::LoadU(d, centre + at);
+    for (int64_t i = 0; i < count; i += lanes) {
+        V sum[K];
+        for (int k = 0; k < K; ++k)
+            sum[k] = from == 0 ? hn::Zero(d) : hn::LoadU(d, result + k * result_stride + i);
+        ptrdiff_t at = i + from * stride;
+        for (int b = from; b < to; ++b, at += stride) {
+            const V c = hn::LoadU(d, centre + at);
 #pragma GCC unroll 2
-                for (int r = 0; r < ROWS; ++r) {
-                    const float* HWY_RESTRICT row = neighbour[r] + at;
+            for (int r = 0; r < ROWS; ++r) {
+                const float* HWY_RESTRICT row = neighbour[r] + at;
 #pragma GCC unroll 12
-                    for (int k = 0; k < COLUMNS; ++k) {
-                        const V difference = hn::Sub(c, hn::LoadU(d, row + k));
-                        sum[r * COLUMNS + k] = hn::MulAdd(difference, difference, sum[r * COLUMNS + k]);
-                    }
+                for (int k = 0; k < COLUMNS; ++k) {
+                    const V difference = hn::Sub(c, hn::LoadU(d, row + k));
+                    sum[r * COLUMNS + k] = hn::MulAdd(difference, difference, sum[r * COLUMNS + k]);
                 }
             }
-            for (int k = 0; k < K; ++k)
-                hn::StoreU(sum[k], d, result + k * result_stride + i);
         }
+        for (int k = 0; k < K; ++k)
+            hn::StoreU(sum[k], d, result + k * result_stride + i);
     }
 }
 
-void squared_distances(const float* centre, const float* const* neighbour, int rows, int columns,
-                       ptrdiff_t stride, int bands, int64_t count, float* result, ptrdiff_t result_stride) {
+void distances_of_group(int rows, int columns, const float* centre, const float* const* neighbour, ptrdiff_t stride,
+                        int from, int to, int64_t count, float* result, ptrdiff_t result_stride) {
     switch (16 * rows + columns) {
 #define HSI_GROUP(ROWS, COLUMNS)                                                                             \
     case 16 * ROWS + COLUMNS:                                                                                \
-        return distances_of<ROWS, COLUMNS>(centre, neighbour, stride, bands, count, result, result_stride)
+        return distances_of<ROWS, COLUMNS>(centre, neighbour, stride, from, to, count, result, result_stride)
         HSI_GROUP(1, 1);
         HSI_GROUP(1, 2);
         HSI_GROUP(1, 3);
@@ -130,6 +123,21 @@ void squared_distances(const float* centre, const float* const* neighbour, int r
     default:
         HWY_ABORT("a group of %d x %d neighbours", rows, columns);
     }
+}
+
+void squared_distances(const float* centre, const float* const* neighbour, int rows, int columns,
+                       ptrdiff_t stride, int bands, int64_t count, float* result, ptrdiff_t result_stride) {
+    // A few bands at a time: their rows stay in the first-level cache while the vectors of the run, and one group of
+    // columns after another, pass over them.
+    constexpr int bands_at_once = 16;
+    const int groups = rows > 1 ? 1 : (columns + max_group - 1) / max_group;
+    for (int from = 0; from < bands; from += bands_at_once)
+        for (int g = 0; g < groups; ++g) {
+            const int begin = columns * g / groups, end = columns * (g + 1) / groups;
+            const float* const first[2] = {neighbour[0] + begin, rows > 1 ? neighbour[1] : nullptr};
+            distances_of_group(rows, end - begin, centre, first, stride, from, std::min(bands, from + bands_at_once),
+                               count, result + begin * result_stride, result_stride);
+        }
 }
 
 void weighted_angles(const float* squared, const float* mask_a, const float* mask_b, float beta,

@@ -7,8 +7,7 @@
 
 namespace hsi::spp {
 
-/// Offsets that one call of squared_distances() handles: their accumulators, the centre and a temporary fill
-/// the 16 registers of AVX2.
+/// Offsets whose sums squared_distances() keeps in registers: these, the centre and a temporary fill the 16 of AVX2.
 inline constexpr int max_group = 12;
 /// Rows may be read and written this many floats past their length.
 inline constexpr int64_t row_slack = 16;
@@ -30,7 +29,7 @@ struct SimdKernels {
     void (*unit_row)(const float* in, ptrdiff_t in_stride, int bands, int64_t count, float* unit,
                      ptrdiff_t unit_stride, float* mask, double* norm);
     /// The distances of a run of pixels to `rows` x `columns` neighbours: result[(r * columns + k) *
-    /// result_stride + i] = sum over bands (centre[i] - neighbour[r][i + k])^2. One row of 1 to max_group
+    /// result_stride + i] = sum over bands (centre[i] - neighbour[r][i + k])^2. One row of any number of
     /// columns, or two of 3 or 5. All rows have their bands `stride` apart. Works in whole vectors: reads and
     /// writes up to row_slack more.
     void (*squared_distances)(const float* centre, const float* const* neighbour, int rows, int columns,
