@@ -10,6 +10,7 @@
 #include <functional>
 #include <mutex>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -131,6 +132,17 @@ std::optional<Message> MpiTransport::take(int from, int tag, const std::function
     return std::move(*message);
 }
 
+/// Ranks that mpirun has started on one host have its memory for their messages. Open MPI would look for networks all the
+/// same, 0.2 s a run. What the user has chosen stays.
+void leave_networks_alone() {
+    const char* const all = std::getenv("OMPI_COMM_WORLD_SIZE");
+    const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (all == nullptr || here == nullptr || std::string_view(all) != here) return;
+    for (const char* const chosen : {"OMPI_MCA_pml", "OMPI_MCA_mtl", "OMPI_MCA_btl"})
+        if (std::getenv(chosen) != nullptr) return;
+    setenv("OMPI_MCA_pml", "ob1", 1);
+}
+
 } // namespace
 } // namespace hsi::parallel
 
@@ -140,6 +152,7 @@ extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault);
 extern "C" hsi::parallel::Transport* hsi_mpi_transport(std::string* fault) {
     try {
         int given = 0;
+        hsi::parallel::leave_networks_alone();
         hsi::parallel::check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &given));
         if (given < MPI_THREAD_SERIALIZED) throw std::runtime_error("its library knows no threads");
         return new hsi::parallel::MpiTransport;
