@@ -132,8 +132,8 @@ std::optional<Message> MpiTransport::take(int from, int tag, const std::function
     return std::move(*message);
 }
 
-/// Ranks that mpirun has started on one host have its memory for their messages. Open MPI would look for networks all the
-/// same, 0.2 s a run. What the user has chosen stays.
+/// Ranks that mpirun has started on one host have its memory for their messages. Open MPI would look for
+/// networks all the same, 0.2 s a run. What the user has chosen stays.
 void leave_networks_alone() {
     const char* const all = std::getenv("OMPI_COMM_WORLD_SIZE");
     const char* const here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");

@@ -22,7 +22,9 @@ struct Group {
 /// once. Line by line, left to right: the order in which angles are added.
 std::vector<Group> half_window(int d) {
     std::vector<Group> groups;
-    const auto add_line = [&](int down, int from, int to) { groups.push_back({down, from, 1, to - from + 1}); };
+    const auto add_line = [&](int down, int from, int to) {
+        groups.push_back({down, from, 1, to - from + 1});
+    };
     add_line(0, 1, d);
     for (int a = 1; a <= d; ++a) {
         if (d == 2) { // both lines at once

@@ -68,8 +68,9 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
     }
 }
 
-/// Adds, over the bands [from, to), the squared differences to ROWS lines of COLUMNS neighbours side by side: one pointer
-/// a line, the columns are constants in the addresses (twelve pointers would not fit in the registers).
+/// Adds, over the bands [from, to), the squared differences to ROWS lines of COLUMNS neighbours side by side:
+/// one pointer a line, the columns are constants in the addresses (twelve pointers would not fit in the
+/// registers).
 template <int ROWS, int COLUMNS>
 void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbour, ptrdiff_t stride, int from,
                   int to, int64_t count, float* HWY_RESTRICT result, ptrdiff_t result_stride) {
@@ -99,8 +100,9 @@ void distances_of(const float* HWY_RESTRICT centre, const float* const* neighbou
     }
 }
 
-void distances_of_group(int rows, int columns, const float* centre, const float* const* neighbour, ptrdiff_t stride,
-                        int from, int to, int64_t count, float* result, ptrdiff_t result_stride) {
+void distances_of_group(int rows, int columns, const float* centre, const float* const* neighbour,
+                        ptrdiff_t stride, int from, int to, int64_t count, float* result,
+                        ptrdiff_t result_stride) {
     switch (16 * rows + columns) {
 #define HSI_GROUP(ROWS, COLUMNS)                                                                             \
     case 16 * ROWS + COLUMNS:                                                                                \
@@ -127,16 +129,17 @@ void distances_of_group(int rows, int columns, const float* centre, const float*
 
 void squared_distances(const float* centre, const float* const* neighbour, int rows, int columns,
                        ptrdiff_t stride, int bands, int64_t count, float* result, ptrdiff_t result_stride) {
-    // A few bands at a time: their rows stay in the first-level cache while the vectors of the run, and one group of
-    // columns after another, pass over them.
+    // A few bands at a time: their rows stay in the first-level cache while the vectors of the run, and one
+    // group of columns after another, pass over them.
     constexpr int bands_at_once = 16;
     const int groups = rows > 1 ? 1 : (columns + max_group - 1) / max_group;
     for (int from = 0; from < bands; from += bands_at_once)
         for (int g = 0; g < groups; ++g) {
             const int begin = columns * g / groups, end = columns * (g + 1) / groups;
             const float* const first[2] = {neighbour[0] + begin, rows > 1 ? neighbour[1] : nullptr};
-            distances_of_group(rows, end - begin, centre, first, stride, from, std::min(bands, from + bands_at_once),
-                               count, result + begin * result_stride, result_stride);
+            distances_of_group(rows, end - begin, centre, first, stride, from,
+                               std::min(bands, from + bands_at_once), count, result + begin * result_stride,
+                               result_stride);
         }
 }
 

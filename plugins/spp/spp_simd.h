@@ -7,7 +7,8 @@
 
 namespace hsi::spp {
 
-/// Offsets whose sums squared_distances() keeps in registers: these, the centre and a temporary fill the 16 of AVX2.
+/// Offsets whose sums squared_distances() keeps in registers: these, the centre and a temporary fill the 16
+/// of AVX2.
 inline constexpr int max_group = 12;
 /// Rows may be read and written this many floats past their length.
 inline constexpr int64_t row_slack = 16;
