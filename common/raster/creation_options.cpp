@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/process_limits.h"
 #include "raster/drivers.h"
+#include "raster/sample_convert.h"
 
 #include <cpl_conv.h>
 
@@ -136,10 +137,22 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
     }
 }
 
+bool takes_blocks_in_place(const Target& target, const OutputOptions& options) {
+    const CPLStringList& list = target.options;
+    if (target.copies || !is(target.driver, "GTiff") || options.path == standard_output ||
+        !is_local(options.path) || !convertible(target.type))
+        return false;
+    const char* const bits = list.FetchNameValue("NBITS");
+    return EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE") &&
+           (bits == nullptr || std::atoi(bits) == GDALGetDataTypeSizeBits(target.type)) &&
+           !list.FetchBool("SPARSE_OK", false) && !list.FetchBool("STREAMABLE_OUTPUT", false) &&
+           list.FetchNameValue("DISCARD_LSB") == nullptr;
+}
+
 void complete_options(Target& target, const OutputOptions& options, const stream::CubeShape& shape) {
     if (is(target.driver, "GTiff")) {
         add_geotiff_defaults(target.options, shape, target.type);
-        fit_geotiff(options, target.options, shape, target.type);
+        if (!takes_blocks_in_place(target, options)) fit_geotiff(options, target.options, shape, target.type);
     }
     if (is(target.driver, "COG")) {
         if (target.options.FetchNameValue("BLOCKSIZE") == nullptr)

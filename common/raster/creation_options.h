@@ -19,6 +19,9 @@ bool is_any(const std::string& word, const char* words);
 CPLStringList creation_options(const OutputOptions& options);
 /// What a GTiff gets when the user says nothing.
 void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type);
+/// An uncompressed GeoTIFF of whole bytes on a local disk, for which the user wants nothing that only GDAL
+/// does: its blocks have their places before they are written, so that anyone may write them in any order.
+bool takes_blocks_in_place(const Target& target, const OutputOptions& options);
 /// Adds to target.options, which are those of the user, what its driver gets when the user says nothing.
 /// Throws Error when the blocks that come of it do not fit into options.memory.
 void complete_options(Target& target, const OutputOptions& options, const stream::CubeShape& shape);

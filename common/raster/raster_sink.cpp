@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// RasterSink from create() to commit(). Outputs that are copied from a finished raster: staged_output.cpp;
-// those without pixels: virtual_output.cpp.
+// RasterSink from create() to commit(). What writes the pixels: pixel_output.cpp; outputs that are copied
+// from a finished raster: staged_output.cpp; those without pixels: virtual_output.cpp.
 #include "raster/raster_sink.h"
 
 #include "core/byte_pack.h"
@@ -73,6 +73,8 @@ void RasterSink::Impl::make() {
         list.SetNameValue("BIGTIFF", "YES");
         add_geotiff_defaults(list, spec.shape, target.type);
     }
+    const bool in_place = takes_blocks_in_place(target, options);
+    if (in_place) list.SetNameValue("SPARSE_OK", "TRUE");
     const GdalErrors errors;
     dataset.reset(maker->Create(path.c_str(), static_cast<int>(spec.shape.samples),
                                 static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
@@ -80,7 +82,10 @@ void RasterSink::Impl::make() {
     if (!dataset) throw failure(errors.text());
     describe();
     if (copies()) prepare_stage(target, *dataset);
-    open_writer();
+    if (in_place)
+        open_tiff_writer(path);
+    else
+        open_writer();
 }
 
 void RasterSink::Impl::make_together() {
@@ -103,7 +108,9 @@ void RasterSink::Impl::make_together() {
                 .put(r->pixel_step)
                 .put(r->line_step)
                 .put(r->band_step)
-                .put(r->sample_bytes);
+                .put(r->sample_bytes)
+                .put(r->blocks)
+                .put(r->bytes);
     }
     const std::string bytes = ranks.broadcast("output " + options.role, out.take());
     if (!ranks.root()) {
@@ -112,7 +119,7 @@ void RasterSink::Impl::make_together() {
         in.get(elsewhere->cache_bytes);
         in.get(elsewhere->layout);
         if (in.one<bool>()) {
-            RawLayout& r = raw_place.emplace();
+            WriteLayout& r = raw_place.emplace();
             in.get(r.path);
             in.get(r.type);
             in.get(r.swapped);
@@ -121,62 +128,16 @@ void RasterSink::Impl::make_together() {
             in.get(r.line_step);
             in.get(r.band_step);
             in.get(r.sample_bytes);
+            in.get(r.blocks);
+            in.get(r.bytes);
             open_elsewhere();
         }
     }
     ranks.any("output " + options.role + " is open", false); // nobody works before all have it
 }
 
-/// The root's file, which the file system must show here, too.
-void RasterSink::Impl::open_elsewhere() {
-    constexpr int attempts = 20; // a file system of the network may show it a little later
-    for (int attempt = 1;; ++attempt) {
-        try {
-            raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, spec.shape.lines,
-                                              spec.shape.samples, rule, true);
-            return;
-        } catch (const Error& e) {
-            if (attempt < attempts) {
-                std::this_thread::sleep_for(std::chrono::milliseconds(100));
-                continue;
-            }
-            throw Error("the temporary file of '" + options.path + "' (" + options.role +
-                            "), which rank 0 has made, is not to be had here: " + e.what(),
-                        "Name a destination on a file system that all ranks share.");
-        }
-    }
-}
-
 void RasterSink::Impl::describe() {
     describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
-}
-
-void RasterSink::Impl::open_writer() {
-    // Drivers that are known to leave the data to whoever has the layout, and only write a header at the
-    // end.
-    if (!copies() && (is(target.driver, "ENVI") || is(target.driver, "EHdr"))) {
-        {
-            const GdalErrors errors;
-            dataset->FlushCache(false);
-            check(errors);
-        }
-        const auto layout = raw_layout(*dataset);
-        const bool usable = layout && (layout->packed_rows() ||
-                                       (layout->band_step == layout->sample_bytes &&
-                                        layout->pixel_step == spec.shape.bands * layout->sample_bytes));
-        if (usable) {
-            try {
-                raw = std::make_unique<RawWriter>(*layout, spec.shape.bands, spec.shape.lines,
-                                                  spec.shape.samples, rule);
-                raw_place = layout;
-            } catch (const Error& e) {
-                throw failure(e.what());
-            }
-            return;
-        }
-    }
-    blocks =
-        std::make_unique<BlockWriter>(*dataset, rule, options.memory ? options.memory : usable_ram() / 4);
 }
 
 /// What the standard output does not take is nothing to the image: its error mark stays for who looks after
@@ -341,7 +302,7 @@ void RasterSink::commit() {
     s.discard_unwritable_stdout();
     // Into an archive GDAL writes from front to back: there is no reading.
     const bool closed =
-        close_written(std::move(s.dataset), !s.raw && (s.copies() || is_local(s.options.path)));
+        !s.dataset || close_written(std::move(s.dataset), !s.raw && (s.copies() || is_local(s.options.path)));
     s.check(errors);
     if (!closed) throw s.failure("not all of it got to the disk");
     if (s.copies()) {

@@ -32,7 +32,7 @@ struct RasterSink::Impl {
     std::string streamed; ///< the file that goes to standard output byte by byte
     DatasetHandle dataset;
     std::unique_ptr<RawWriter> raw;
-    std::optional<RawLayout> raw_place; ///< of `raw`
+    std::optional<WriteLayout> raw_place; ///< of `raw`
     std::unique_ptr<BlockWriter> blocks;
 
     /// On a rank that is not the root: what the root's file is like. There is neither file nor dataset here.
@@ -76,6 +76,8 @@ struct RasterSink::Impl {
     void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
 
   private:
+    // In pixel_output.cpp.
+    void open_tiff_writer(const std::string& path);
     void open_writer();
     void open_elsewhere();
     void add_overviews(const CPLStringList& list);

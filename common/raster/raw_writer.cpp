@@ -35,21 +35,20 @@ class Turn {
 
 } // namespace
 
-RawWriter::RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule,
-                     bool claimed)
+RawWriter::RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed)
     : m_raw(std::move(layout)), m_bands(bands), m_rule(rule),
       m_pixel_interleaved(bands > 1 && m_raw.band_step < m_raw.pixel_step),
       m_file(::open(m_raw.path.c_str(), O_WRONLY | O_CLOEXEC)) {
     if (!m_file) throw Error("cannot write '" + m_raw.path + "': " + reason());
     if (claimed) return;
-    const int64_t size = m_raw.at(bands - 1, lines - 1, samples - 1) + m_raw.sample_bytes;
     int result;
     do
-        result = ::fallocate(m_file.get(), 0, 0, size);
+        result = ::fallocate(m_file.get(), 0, 0, m_raw.bytes);
     while (result != 0 && errno == EINTR);
     // Not every file system can claim space; the length is set anyway, and a full disk then shows while
     // writing.
-    if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS)) result = ::ftruncate(m_file.get(), size);
+    if (result != 0 && (errno == EOPNOTSUPP || errno == ENOSYS))
+        result = ::ftruncate(m_file.get(), m_raw.bytes);
     if (result != 0) throw Error(reason());
 }
 
@@ -70,6 +69,33 @@ void RawWriter::write(const Rect& core, const CubeView<float>& src) {
         write_rows(core, src);
 }
 
+template <class F>
+void RawWriter::for_stretches(const Rect& core, F&& f) const {
+    const int64_t across = m_raw.blocks.samples ? m_raw.blocks.samples : core.right(),
+                  down = m_raw.blocks.lines ? m_raw.blocks.lines : core.bottom();
+    const auto lines_of_band = [&](int band, int64_t begin, int64_t end) {
+        // Line of blocks after line of blocks, each from left to right.
+        for (int64_t y = begin; y < end;) {
+            const int64_t below = std::min(end, (y / down + 1) * down);
+            for (int64_t x = core.x; x < core.right();) {
+                const int64_t right = std::min(core.right(), (x / across + 1) * across);
+                for (int64_t line = y; line < below; ++line)
+                    f(band, line - core.y, x - core.x, right - x);
+                x = right;
+            }
+            y = below;
+        }
+    };
+    if (m_raw.band_step > m_raw.line_step) {
+        for (int band = 0; band < m_bands; ++band)
+            lines_of_band(band, core.y, core.bottom());
+    } else {
+        for (int64_t line = core.y; line < core.bottom(); ++line)
+            for (int band = 0; band < m_bands; ++band)
+                lines_of_band(band, line, line + 1);
+    }
+}
+
 void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t samples = static_cast<size_t>(core.w), row_bytes = samples * m_rule.sample_bytes();
@@ -87,34 +113,27 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
         const Turn mine(m_turn);
         out.flush();
     };
-    const auto put = [&](int band, int64_t line) {
-        float* row = src.row(band, line);
+    for_stretches(core, [&](int band, int64_t line, int64_t x, int64_t columns) {
+        const auto count = static_cast<size_t>(columns);
+        const size_t bytes = count * m_rule.sample_bytes();
+        float* row = src.row(band, line) + x;
         const void* from = row;
         if (!direct) {
-            if (used + row_bytes > scratch.size()) {
+            if (used + bytes > scratch.size()) {
                 flush();
                 used = 0;
             }
             char* stored = scratch.data() + used;
             if (m_rule.floats())
-                std::memcpy(stored, row, row_bytes);
+                std::memcpy(stored, row, bytes);
             else
-                m_rule.store(row, samples, stored);
-            if (m_raw.swapped) swap_bytes(stored, m_raw.type, samples);
-            used += row_bytes;
+                m_rule.store(row, count, stored);
+            if (m_raw.swapped) swap_bytes(stored, m_raw.type, count);
+            used += bytes;
             from = stored;
         }
-        out.add(m_raw.at(band, core.y + line, core.x), from, row_bytes);
-    };
-    if (m_raw.band_step > m_raw.line_step) {
-        for (int band = 0; band < m_bands; ++band)
-            for (int64_t line = 0; line < core.h; ++line)
-                put(band, line);
-    } else {
-        for (int64_t line = 0; line < core.h; ++line)
-            for (int band = 0; band < m_bands; ++band)
-                put(band, line);
-    }
+        out.add(m_raw.place(band, core.y + line, core.x + x), from, bytes);
+    });
     flush();
 }
 
@@ -127,8 +146,12 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
                                                : chunk * bands); // wide enough for every type, and aligned
     std::vector<const float*> rows(bands);
     for (int64_t line = 0; line < core.h; ++line)
-        for (size_t x = 0; x < across; x += chunk) {
-            const size_t n = std::min(chunk, across - x);
+        for (size_t x = 0, n = 0; x < across; x += n) {
+            n = std::min(chunk, across - x);
+            if (m_raw.blocks.samples) { // as far as the block goes
+                const int64_t inside = (core.x + static_cast<int64_t>(x)) % m_raw.blocks.samples;
+                n = std::min(n, static_cast<size_t>(m_raw.blocks.samples - inside));
+            }
             for (size_t k = 0; k < bands; ++k) {
                 float* row = src.row(static_cast<int>(k), line) + x;
                 if (m_rule.floats()) m_rule.finish(row, n);
@@ -141,7 +164,7 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
                 from = stored.data();
             }
             if (m_raw.swapped) swap_bytes(from, m_raw.type, n * bands);
-            out.add(m_raw.at(0, core.y + line, core.x + static_cast<int64_t>(x)), from,
+            out.add(m_raw.place(0, core.y + line, core.x + static_cast<int64_t>(x)), from,
                     n * bands * m_rule.sample_bytes());
             const Turn mine(m_turn);
             out.flush();

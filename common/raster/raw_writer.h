@@ -11,12 +11,27 @@
 
 namespace hsi::raster {
 
+/// Where the samples of an output lie. In blocks: those of RawLayout are the places in the first one.
+struct WriteLayout : RawLayout {
+    struct Blocks {
+        int64_t samples = 0, lines = 0;   ///< of a block; 0: there are no blocks
+        int64_t step = 0, lines_step = 0; ///< bytes to the next block to the right, and below
+    };
+    Blocks blocks;
+    int64_t bytes = 0; ///< of the file
+
+    int64_t place(int64_t band, int64_t line, int64_t sample) const {
+        if (blocks.samples == 0) return at(band, line, sample);
+        return at(band, line % blocks.lines, sample % blocks.samples) +
+               line / blocks.lines * blocks.lines_step + sample / blocks.samples * blocks.step;
+    }
+};
+
 class RawWriter {
   public:
     /// Opens the file and, unless that was done (`claimed`), claims its whole space, so that a full disk
     /// shows before any work is done. Throws Error.
-    RawWriter(RawLayout layout, int bands, int64_t lines, int64_t samples, StoreRule rule,
-              bool claimed = false);
+    RawWriter(WriteLayout layout, int bands, StoreRule rule, bool claimed = false);
 
     /// Thread-safe. Changes `src` (nodata in place of NaN).
     void write(const Rect& core, const CubeView<float>& src);
@@ -26,9 +41,13 @@ class RawWriter {
 
   private:
     void write_rows(const Rect& core, const CubeView<float>& src);
+    /// Calls f(band, line of the core, first column of the core, columns) for stretches of a line that lie
+    /// together, in the order of the file.
+    template <class F>
+    void for_stretches(const Rect& core, F&& f) const;
     void write_pixels(const Rect& core, const CubeView<float>& src);
 
-    RawLayout m_raw;
+    WriteLayout m_raw;
     int m_bands;
     StoreRule m_rule;
     bool m_pixel_interleaved;

@@ -79,10 +79,15 @@ std::vector<SinkCase> sink_cases() {
     for (const char* type : {"Byte", "Int16", "UInt16", "Int32", "UInt32", "Float32", "Float64"}) {
         for (const char* interleave : {"BSQ", "BIL", "BIP"})
             out.push_back({"ENVI", {std::string("INTERLEAVE=") + interleave}, type, true});
-        out.push_back({"GTiff", {}, type, false});
-        out.push_back({"GTiff", {"INTERLEAVE=PIXEL", "BLOCKXSIZE=16", "BLOCKYSIZE=32"}, type, false});
+        out.push_back({"GTiff", {}, type, true});
+        out.push_back({"GTiff", {"INTERLEAVE=PIXEL", "BLOCKXSIZE=16", "BLOCKYSIZE=32"}, type, true});
+        out.push_back({"GTiff", {"BLOCKXSIZE=32", "BLOCKYSIZE=16", "BIGTIFF=YES"}, type, true});
+        out.push_back({"GTiff", {"BLOCKXSIZE=16", "BLOCKYSIZE=16", "ENDIANNESS=BIG"}, type, true});
         out.push_back({"GTiff", {"BLOCKXSIZE=32", "BLOCKYSIZE=16", "COMPRESS=DEFLATE"}, type, false});
-        out.push_back({"GTiff", {"TILED=NO"}, type, false});
+        out.push_back({"GTiff", {"BLOCKXSIZE=32", "BLOCKYSIZE=16", "SPARSE_OK=TRUE"}, type, false});
+        out.push_back({"GTiff", {"TILED=NO"}, type, true});
+        out.push_back(
+            {"GTiff", {"TILED=NO", "BLOCKYSIZE=7", "INTERLEAVE=PIXEL", "ENDIANNESS=BIG"}, type, true});
     }
     out.push_back({"COG", {}, "Float32", false});
     out.push_back({"HFA", {}, "Int16", false});
