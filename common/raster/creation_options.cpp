@@ -3,6 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/process_limits.h"
 #include "raster/drivers.h"
 #include "raster/sample_convert.h"

@@ -20,6 +20,12 @@
 
 namespace hsi::raster {
 
+/// What a rank that is not the root knows of the root's file; it has neither file nor dataset itself.
+struct OutputElsewhere {
+    uint64_t cache_bytes = 0;
+    stream::BlockLayout layout;
+};
+
 struct RasterSink::Impl {
     OutputOptions options;
     OutputSpec spec;
@@ -35,12 +41,7 @@ struct RasterSink::Impl {
     std::optional<WriteLayout> raw_place; ///< of `raw`
     std::unique_ptr<BlockWriter> blocks;
 
-    /// On a rank that is not the root: what the root's file is like. There is neither file nor dataset here.
-    struct Elsewhere {
-        uint64_t cache_bytes = 0;
-        stream::BlockLayout layout;
-    };
-    std::optional<Elsewhere> elsewhere;
+    std::optional<OutputElsewhere> elsewhere; ///< on a rank that is not the root
 
     ~Impl();
 
