@@ -164,6 +164,7 @@ class AtomicFile::PrivateFolder {
         for (int i = 0; i < tries; ++i) {
             m_path = join_path(folder, private_prefix(destination) + "XXXXXX");
             if (::mkdtemp(m_path.data()) == nullptr) break;
+            ::chmod(m_path.c_str(), S_IRWXU); // a umask may have taken what it takes to remove it
             if (lock() && make(made_folder())) return;
             const int reason = errno;
             remove_tree(m_path);

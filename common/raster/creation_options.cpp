@@ -101,6 +101,19 @@ void fit_geotiff(const OutputOptions& options, const CPLStringList& list, const 
                     "-co INTERLEAVE=BAND.");
 }
 
+/// What GDAL says when it makes the file, before any work.
+void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
+    constexpr uint64_t most = uint64_t{1} << 32;
+    const auto bytes = static_cast<uint64_t>(shape.pixels()) * static_cast<uint64_t>(shape.bands) *
+                       static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    if (EQUAL(list.FetchNameValueDef("BIGTIFF", ""), "NO") &&
+        EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE") &&
+        list.FetchNameValue("NBITS") == nullptr && !list.FetchBool("SPARSE_OK", false) && bytes >= most)
+        throw Error("a TIFF with -co BIGTIFF=NO holds less than 4 GiB, and these pixels are " +
+                        format_byte_size(bytes),
+                    "Leave -co BIGTIFF=NO out, or compress (-co COMPRESS=DEFLATE).");
+}
+
 } // namespace
 
 bool is_any(const std::string& word, const char* words) {
@@ -124,11 +137,12 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
     // them, and a 256x256 block of 224 floats is 59 MB.
     if (shape.bands > 1 && !given("INTERLEAVE") && !given("PHOTOMETRIC") && !wants_pixels)
         list.SetNameValue("INTERLEAVE", "BAND");
-    // Blocks low enough that one row of them, which is in memory while it is filled, stays small; and no
-    // larger than a small scene, since every band pays for the padding.
+    // Blocks low enough that one row of them, which is in memory while it is filled, stays small; of a width
+    // that leaves little of the last one empty, since every line of every band pays for the padding.
     if (CPLTestBool(list.FetchNameValue("TILED")) && !given("BLOCKXSIZE") && !given("BLOCKYSIZE")) {
         constexpr int64_t row_limit = int64_t{64} << 20, unit = 16, largest = 256;
-        const int64_t width = std::min(largest, round_up(shape.samples, unit));
+        const int64_t across = (shape.samples + largest - 1) / largest;
+        const int64_t width = round_up((shape.samples + across - 1) / across, unit);
         int64_t height = std::min(largest, round_up(shape.lines, unit));
         const int64_t line = round_up(shape.samples, width) * shape.bands * GDALGetDataTypeSizeBytes(type);
         while (height > unit && line * height > row_limit)
@@ -152,6 +166,7 @@ bool takes_blocks_in_place(const Target& target, const OutputOptions& options) {
 
 void complete_options(Target& target, const OutputOptions& options, const stream::CubeShape& shape) {
     if (is(target.driver, "GTiff")) {
+        check_classic_tiff(target.options, shape, target.type);
         add_geotiff_defaults(target.options, shape, target.type);
         if (!takes_blocks_in_place(target, options)) fit_geotiff(options, target.options, shape, target.type);
     }

@@ -83,6 +83,14 @@ TEST(AtomicFile, LeavesOtherFilesAloneUntilItIsPublished) {
     EXPECT_EQ(folder.files(), std::vector<std::string>{"out.tif"});
 }
 
+TEST(AtomicFile, AUmaskTakesNoRightsToItsFolder) {
+    const TempFolder folder;
+    const mode_t before = umask(0777);
+    const AtomicFile file(folder / "out.img");
+    umask(before);
+    EXPECT_EQ(fs::status(fs::path(file.path()).parent_path()).permissions(), fs::perms::owner_all);
+}
+
 TEST(AtomicFile, WithoutReplacingTheFirstOfTwoWins) {
     const TempFolder folder;
     const auto first = complete(folder / "out.tif", "first", false);
