@@ -72,6 +72,8 @@ class Computing {
                 return std::pair(std::move(backend), free);
             });
     }
+    /// True while a device starts, which backend() would wait for.
+    bool starting() const { return m_starting.valid(); }
     /// Waits until it has started.
     Backend& backend() {
         if (m_starting.valid()) wait();
