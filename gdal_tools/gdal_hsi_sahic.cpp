@@ -112,10 +112,12 @@ void run_sahic(tool::Run& run, const Settings& s) {
     if (dry_run) return tools::print_field_plan(run, s, scene.shape(), plan);
 
     sahic::SpectralOptions spectral;
+    tools::PlanesToCome planes;
     const bool border = s.periodic && !s.no_spatial;
     if (trained) {
         const auto found = tools::scan(scene, labels, border);
         if (planned_late) plan_field(classes);
+        planes = tools::begin_planes(run, computing, s, plan, scene.shape(), classes, labels);
         spectral.first_line = found->first_line();
         spectral.first_sample = found->first_sample();
         model = std::make_shared<const sahic::MlrModel>(
@@ -123,6 +125,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);
+            planes = {};
             plan_field(model->classes.size());
         }
     } else if (border) {
@@ -140,10 +143,10 @@ void run_sahic(tool::Run& run, const Settings& s) {
         check.reset();
         scene.release(); // what was kept in memory is not needed any more
     };
-    const auto result = s.no_spatial
-                            ? tools::classify_spectra(run, computing, s, model, cube, outputs)
-                            : tools::classify_with_field(run, computing, s, model, cube, std::move(spectral),
-                                                         field, plan, labels, outputs, finished_reading);
+    const auto result =
+        s.no_spatial ? tools::classify_spectra(run, computing, s, model, cube, outputs)
+                     : tools::classify_with_field(run, computing, s, model, cube, std::move(spectral), field,
+                                                  plan, std::move(planes), labels, outputs, finished_reading);
     if (check) finished_reading();
     if (result.invalid == pixels) throw tool::no_valid_pixel(*scene.raster());
     raster::write_text_output(model_output, sahic::to_json(*model));

@@ -93,15 +93,25 @@ SahicResult classify_spectra(tool::Run& run, SahicComputing& computing, const Sa
     return {operation->pixels_by_class(), operation->invalid()};
 }
 
+PlanesToCome begin_planes(const tool::Run& run, SahicComputing& computing, const SahicSettings& s,
+                          const sahic::FieldPlan& plan, const stream::CubeShape& shape, size_t classes,
+                          const raster::LabelledPixels& labels) {
+    if (s.no_spatial) return {};
+    const auto features = static_cast<uint64_t>(labels.index.size()) + 1;
+    return begin_field_planes(run, computing, plan, shape, static_cast<int>(classes),
+                              sahic::training_bytes(features) +
+                                  features * 4 * static_cast<uint64_t>(shape.bands));
+}
+
 SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
                                 const std::shared_ptr<const sahic::MlrModel>& model,
                                 const stream::CubeSource& cube, sahic::SpectralOptions spectral,
                                 const sahic::FieldRequest& field, const sahic::FieldPlan& plan,
-                                const raster::LabelledPixels& labels, const raster::OutputSet& outputs,
-                                const std::function<void()>& release) {
+                                PlanesToCome to_come, const raster::LabelledPixels& labels,
+                                const raster::OutputSet& outputs, const std::function<void()>& release) {
     const auto shape = cube.shape();
     const int classes = model->class_count();
-    const auto planes = field_planes(run, computing, plan, shape, classes);
+    const auto planes = to_come.valid() ? to_come.get() : field_planes(run, computing, plan, shape, classes);
     SahicResult result;
     spectral.probabilities = spectral.weight = true;
     {
