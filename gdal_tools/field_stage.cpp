@@ -2,6 +2,7 @@
 #include "field_stage.h"
 
 #include "core/byte_size.h"
+#include "parallel/ranks.h"
 
 #include <cmath>
 #include <future>
@@ -100,6 +101,15 @@ PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing,
         return {};
     return std::async(std::launch::async, [stored, allocator = computing->allocator()] {
         return std::make_unique<stream::PlaneStore>(stored, allocator);
+    });
+}
+
+std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan) {
+    if (!computing.on_devices() || !plan.whole || parallel::ranks().several()) return {};
+    const auto values = static_cast<size_t>(plan.limits.samples * plan.limits.lines) *
+                        static_cast<size_t>(plan.limits.classes);
+    return std::async(std::launch::async, [values, allocator = computing->allocator()] {
+        return HostBuffer<float>(allocator, values);
     });
 }
 

@@ -3,6 +3,7 @@
 // and what is told of it.
 #pragma once
 
+#include "core/host_memory.h"
 #include "sahic/field.h"
 #include "sahic/lorsal.h"
 #include "tool/definition.h"
@@ -46,5 +47,7 @@ using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
 /// elsewhere, and where -memory does not hold them beside `others`, the bytes of what goes on meanwhile.
 PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing, const sahic::FieldPlan& plan,
                                 const stream::CubeShape& shape, int classes, uint64_t others);
+/// The same of what the random field solves for, where it is a whole scene's and this process's alone.
+std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan);
 
 } // namespace hsi::tools

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <utility>
 
@@ -114,10 +115,15 @@ SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const
     const auto planes = to_come.valid() ? to_come.get() : field_planes(run, computing, plan, shape, classes);
     SahicResult result;
     spectral.probabilities = spectral.weight = true;
+    std::future<HostBuffer<float>> q;
     {
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
-        const uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
+        uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
+        if (2 * held <= pass.memory / 2) { // room for the lanes is left beside it, too
+            q = begin_field_q(computing, plan);
+            if (q.valid()) held *= 2;
+        }
         pass.memory -= std::min(pass.memory / 2, held);
         std::vector<int> all(static_cast<size_t>(classes));
         std::iota(all.begin(), all.end(), 0);
@@ -126,7 +132,8 @@ SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const
         result.invalid = operation->invalid();
     }
     release();
-    const auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    if (q.valid()) solver.q = q.get();
     const auto smoothed = sahic::smooth_field(
         field, plan, solver, *planes, {labels.index, labels.value}, model->classes,
         {outputs.sinks(), !s.probabilities.empty(), !s.confidence.empty()}, run.pass("mrf", 0.5));

@@ -254,7 +254,9 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, con
     const auto most = static_cast<size_t>(plan.limits.lines * plan.limits.samples);
     const bool direct = plan.whole && planes.in_memory();
     HostBuffer<float> window_data(by.allocator, by.solver && !direct ? most * (k + 1) : 0);
-    HostBuffer<float> q(by.of_q, by.solver ? most * k : 0);
+    const bool makes_q = by.solver && by.q.size() < most * k;
+    const HostBuffer<float> own_q(by.of_q, makes_q ? most * k : 0);
+    float* const q = makes_q ? own_q.data() : by.q.data();
     std::vector<uint16_t> marks(by.solver ? most : 0);
     Writer writer(outputs, classes, std::max(1, pass.lanes));
     FieldResult result;
@@ -285,10 +287,10 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, con
         if (owner != ranks.rank() && !by.joint) {
             const auto now = Clock::now();
             shared.receive(t, owner, &residuals, sizeof residuals, give_up);
-            shared.receive(t, owner, q.data(), core_bytes, give_up);
+            shared.receive(t, owner, q, core_bytes, give_up);
             planes.read(tile.core, window_data.data());
             result.residuals += residuals;
-            writer.write(tile.core, tile.core, q.data(), window_data.data());
+            writer.write(tile.core, tile.core, q, window_data.data());
             report.write_seconds += seconds_since(now);
             continue;
         }
@@ -316,17 +318,17 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, con
                 pass.progress((static_cast<double>(t) + share) / static_cast<double>(plan.tiles.size()));
         };
         now = Clock::now();
-        residuals += by.solver->solve(problem, q.data(), pass.cancel);
+        residuals += by.solver->solve(problem, q, pass.cancel);
         report.compute_seconds += seconds_since(now);
         if (owner == ranks.rank()) ++report.tiles;
         now = Clock::now();
         if (ranks.root()) {
             result.residuals += residuals;
-            writer.write(tile.core, window, q.data(), p);
+            writer.write(tile.core, window, q, p);
         } else if (!by.joint) {
-            cut_out(q.data(), k, window, tile.core);
+            cut_out(q, k, window, tile.core);
             shared.send(t, &residuals, sizeof residuals, give_up);
-            shared.send(t, q.data(), core_bytes, give_up);
+            shared.send(t, q, core_bytes, give_up);
         }
         report.write_seconds += seconds_since(now);
     }

@@ -141,6 +141,14 @@ TEST(Field, IsWrittenByAnyNumberOfThreads) {
         smooth_field(c.request, one.plan, solver, *c.planes(true), c.fixed, c.classes, {{&map}}, pass);
     EXPECT_TRUE(same_bits(map.cube.values, one.map.values));
     EXPECT_EQ(result.pixels_by_class, one.result.pixels_by_class);
+    // And into memory that was made before.
+    auto prepared = make_field_solver(*backend, c.request, one.plan);
+    prepared.q = HostBuffer<float>(4 * 301 * 45);
+    std::fill_n(prepared.q.data(), prepared.q.size(), 1e9f);
+    test::MemorySink again(45, 301, 1);
+    smooth_field(c.request, one.plan, prepared, *c.planes(true), c.fixed, c.classes, {{&again}}, pass);
+    EXPECT_TRUE(same_bits(again.cube.values, one.map.values));
+    EXPECT_NE(prepared.q[0], 1e9f);
 }
 
 TEST(Field, WritesWhatTheSolverFinds) {
