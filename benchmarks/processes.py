@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One process from exec to exit, as the system accounts for it: what the programs that time whole processes share."""
 import os
+import pathlib
 import subprocess
 import tempfile
 import time
@@ -27,3 +28,9 @@ def timed(command, **environment):
             error.seek(0)
             raise SystemExit(f"{' '.join(words)} failed:\n{out}{error.read().decode()}")
     return Finished(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024, out)
+
+
+def make_scene(tools, path, size, *words):
+    """A scene of gdal_hsi_synth, from a folder of tools, as ENVI BSQ of floats unless the words say otherwise."""
+    command = [pathlib.Path(tools) / "gdal_hsi_synth", "-q", "-overwrite", "-of", "ENVI", "-size", *size, *words, path]
+    subprocess.run([str(w) for w in command], check=True)

@@ -33,6 +33,7 @@ class Profiling {
         print_schedule(run, m_settings, m_components);
         const double share = 1 - pca_share();
         m_profile.threads = run.options().threads;
+        m_profile.sink_takes_bands = m_takes_bands;
         m_profile.pass = [this, share](const std::string& name, double part) {
             auto options = m_run.pass(name, part * share);
             options.device_memory = m_computing.device_memory();
@@ -59,13 +60,14 @@ class Profiling {
         const auto plan = eadp::plan_profile(planes, m_settings.eadp, m_computing.backend(), m_profile);
         m_run.print("Pass diffusion: " + plan.plan.describe() + ", " + std::to_string(plan.team) +
                     (plan.team == 1 ? " thread" : " threads") + " a tile, " + format_byte_size(plan.bytes) +
-                    " of buffers");
+                    " of buffers" + (plan.written ? "; bands are written while others are made" : ""));
         m_run.report()["plan"]["diffusion"] = {{"tiles", plan.plan.size()},
                                                {"tile_samples", plan.plan.max_core_samples()},
                                                {"tile_lines", plan.plan.max_core_lines()},
                                                {"halo", plan.plan.halo()},
                                                {"lanes", plan.plan.lanes()},
                                                {"threads_per_tile", plan.team},
+                                               {"writes_beside", plan.written},
                                                {"buffer_bytes", plan.bytes}};
     }
 
@@ -87,6 +89,7 @@ class Profiling {
     EadpSettings m_settings;
     tool::Scene m_scene;
     int m_components;
+    bool m_takes_bands = false; ///< the output; set with m_devices
     std::vector<CudaDevice> m_devices;
     tool::Computing<eadp::Backend> m_computing;
     PcaComputing m_pca_computing;
@@ -105,19 +108,30 @@ class Profiling {
     /// Refuses what cannot be written, before a device is looked for.
     std::vector<CudaDevice> choose_devices() {
         const auto& source = *m_scene.raster();
-        raster::RasterSink::check(
-            m_run.options().destination,
+        const auto& destination = m_run.options().destination;
+        const auto spec =
             profile_spec(source.shape(), m_settings,
-                         m_settings.no_pca ? source.band_names() : component_names(m_components), nullptr));
+                         m_settings.no_pca ? source.band_names() : component_names(m_components), nullptr);
+        raster::RasterSink::check(destination, spec);
+        m_takes_bands = raster::RasterSink::will_take_bands(destination, spec);
         auto work = m_settings.no_pca ? tool::Work() : pca_work(source.shape(), m_components, true);
         const double values = static_cast<double>(source.shape().pixels()) * m_components;
         double sweeps = 0;
         for (const auto& stage : eadp::make_stages(m_settings.eadp))
             sweeps += stage.degree;
         work.writes_after = values * (1 + m_settings.eadp.copies()) * 4;
-        work.core_seconds += values * (5e-8 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
+        const double diffusion = values * (5e-8 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
+        work.core_seconds += diffusion;
+        if (writes_beside()) work.seconds_beside = diffusion;
         work.device_seconds += values * (3e-10 + 2e-12 * sweeps);
         return tool::choose_devices(m_run, "eadp", work, 1);
+    }
+
+    /// On a CPU with enough memory: see eadp::DiffusionPlan::written.
+    bool writes_beside() const {
+        const auto& o = m_run.options();
+        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && o.tile_samples <= 0 &&
+               m_settings.eadp.evolution != eadp::Evolution::cascade;
     }
 
     stream::CubeShape planes_of(const stream::CubeSource& cube) const {

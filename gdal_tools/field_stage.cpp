@@ -2,8 +2,10 @@
 #include "field_stage.h"
 
 #include "core/byte_size.h"
+#include "parallel/ranks.h"
 
 #include <cmath>
+#include <future>
 #include <memory>
 
 namespace hsi::tools {
@@ -89,6 +91,26 @@ std::unique_ptr<stream::PlaneStore> field_planes(const tool::Run& run, SahicComp
     if (plan.store_in_memory) return std::make_unique<stream::PlaneStore>(stored, computing->allocator());
     return std::make_unique<stream::PlaneStore>(stored,
                                                 stream::folder_beside(run.options().destination.path));
+}
+
+PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing, const sahic::FieldPlan& plan,
+                                const stream::CubeShape& shape, int classes, uint64_t others) {
+    const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
+    if (!computing.on_devices() || !plan.store_in_memory ||
+        stored.float_bytes() + others > run.buffer_memory())
+        return {};
+    return std::async(std::launch::async, [stored, allocator = computing->allocator()] {
+        return std::make_unique<stream::PlaneStore>(stored, allocator);
+    });
+}
+
+std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan) {
+    if (!computing.on_devices() || !plan.whole || parallel::ranks().several()) return {};
+    const auto values = static_cast<size_t>(plan.limits.samples * plan.limits.lines) *
+                        static_cast<size_t>(plan.limits.classes);
+    return std::async(std::launch::async, [values, allocator = computing->allocator()] {
+        return HostBuffer<float>(allocator, values);
+    });
 }
 
 } // namespace hsi::tools

@@ -3,11 +3,15 @@
 // and what is told of it.
 #pragma once
 
+#include "core/host_memory.h"
 #include "sahic/field.h"
 #include "sahic/lorsal.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 
+#include <cstdint>
+#include <future>
+#include <memory>
 #include <string>
 
 namespace hsi::tools {
@@ -37,5 +41,13 @@ std::string describe_field_plan(tool::Run& run, const sahic::FieldPlan& plan);
 std::unique_ptr<stream::PlaneStore> field_planes(const tool::Run& run, SahicComputing& computing,
                                                  const sahic::FieldPlan& plan, const stream::CubeShape& shape,
                                                  int classes);
+
+using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
+/// field_planes() on a thread of its own, where a device copies from them and pinning takes its time. Empty
+/// elsewhere, and where -memory does not hold them beside `others`, the bytes of what goes on meanwhile.
+PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing, const sahic::FieldPlan& plan,
+                                const stream::CubeShape& shape, int classes, uint64_t others);
+/// The same of what the random field solves for, where it is a whole scene's and this process's alone.
+std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan);
 
 } // namespace hsi::tools

@@ -99,15 +99,25 @@ void run_sahic(tool::Run& run, const Settings& s) {
     SahicComputing computing(
         run, "sahic", tool::choose_devices(run, "sahic", work_of(s, scene.shape(), classes, !model)),
         sahic::simd_target(), [&] { return sahic::make_cpu_backend(run.options().threads); });
-    auto field = tools::field_of(run, computing, s, scene.shape(), static_cast<int>(classes));
-    auto plan = s.no_spatial ? sahic::FieldPlan() : sahic::plan_field(field);
-    if (run.options().dry_run) return tools::print_field_plan(run, s, scene.shape(), plan);
+    sahic::FieldRequest field;
+    sahic::FieldPlan plan;
+    const auto plan_field = [&](size_t of) {
+        field = tools::field_of(run, computing, s, scene.shape(), static_cast<int>(of));
+        if (!s.no_spatial) plan = sahic::plan_field(field);
+    };
+    const bool trained = !model, dry_run = run.options().dry_run;
+    // A device that is still starting says later what memory it has: a scan of the scene goes on meanwhile.
+    const bool planned_late = trained && !dry_run && computing.starting();
+    if (!planned_late) plan_field(classes);
+    if (dry_run) return tools::print_field_plan(run, s, scene.shape(), plan);
 
     sahic::SpectralOptions spectral;
+    tools::PlanesToCome planes;
     const bool border = s.periodic && !s.no_spatial;
-    const bool trained = !model;
     if (trained) {
         const auto found = tools::scan(scene, labels, border);
+        if (planned_late) plan_field(classes);
+        planes = tools::begin_planes(run, computing, s, plan, scene.shape(), classes, labels);
         spectral.first_line = found->first_line();
         spectral.first_sample = found->first_sample();
         model = std::make_shared<const sahic::MlrModel>(
@@ -115,8 +125,8 @@ void run_sahic(tool::Run& run, const Settings& s) {
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);
-            field.classes = model->class_count();
-            if (!s.no_spatial) plan = sahic::plan_field(field);
+            planes = {};
+            plan_field(model->classes.size());
         }
     } else if (border) {
         tools::read_border(run, *scene.raster(), spectral);
@@ -133,10 +143,10 @@ void run_sahic(tool::Run& run, const Settings& s) {
         check.reset();
         scene.release(); // what was kept in memory is not needed any more
     };
-    const auto result = s.no_spatial
-                            ? tools::classify_spectra(run, computing, s, model, cube, outputs)
-                            : tools::classify_with_field(run, computing, s, model, cube, std::move(spectral),
-                                                         field, plan, labels, outputs, finished_reading);
+    const auto result =
+        s.no_spatial ? tools::classify_spectra(run, computing, s, model, cube, outputs)
+                     : tools::classify_with_field(run, computing, s, model, cube, std::move(spectral), field,
+                                                  plan, std::move(planes), labels, outputs, finished_reading);
     if (check) finished_reading();
     if (result.invalid == pixels) throw tool::no_valid_pixel(*scene.raster());
     raster::write_text_output(model_output, sahic::to_json(*model));

@@ -50,6 +50,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         const auto backend = eadp::make_cpu_backend();
         eadp::ProfileRun profile;
         profile.threads = run.options().threads;
+        profile.sink_takes_bands = true; // a GeoTIFF, which an output is when nothing else is asked for
         profile.memory = pass.memory;
         profile.pass = [&](const std::string&, double) { return pass; };
         const auto plan = eadp::plan_profile(stream::CubeShape{shape.samples, shape.lines, components},

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <future>
 #include <numeric>
 #include <utility>
 
@@ -93,21 +94,36 @@ SahicResult classify_spectra(tool::Run& run, SahicComputing& computing, const Sa
     return {operation->pixels_by_class(), operation->invalid()};
 }
 
+PlanesToCome begin_planes(const tool::Run& run, SahicComputing& computing, const SahicSettings& s,
+                          const sahic::FieldPlan& plan, const stream::CubeShape& shape, size_t classes,
+                          const raster::LabelledPixels& labels) {
+    if (s.no_spatial) return {};
+    const auto features = static_cast<uint64_t>(labels.index.size()) + 1;
+    return begin_field_planes(run, computing, plan, shape, static_cast<int>(classes),
+                              sahic::training_bytes(features) +
+                                  features * 4 * static_cast<uint64_t>(shape.bands));
+}
+
 SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
                                 const std::shared_ptr<const sahic::MlrModel>& model,
                                 const stream::CubeSource& cube, sahic::SpectralOptions spectral,
                                 const sahic::FieldRequest& field, const sahic::FieldPlan& plan,
-                                const raster::LabelledPixels& labels, const raster::OutputSet& outputs,
-                                const std::function<void()>& release) {
+                                PlanesToCome to_come, const raster::LabelledPixels& labels,
+                                const raster::OutputSet& outputs, const std::function<void()>& release) {
     const auto shape = cube.shape();
     const int classes = model->class_count();
-    const auto planes = field_planes(run, computing, plan, shape, classes);
+    const auto planes = to_come.valid() ? to_come.get() : field_planes(run, computing, plan, shape, classes);
     SahicResult result;
     spectral.probabilities = spectral.weight = true;
+    std::future<HostBuffer<float>> q;
     {
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
-        const uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
+        uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
+        if (2 * held <= pass.memory / 2) { // room for the lanes is left beside it, too
+            q = begin_field_q(computing, plan);
+            if (q.valid()) held *= 2;
+        }
         pass.memory -= std::min(pass.memory / 2, held);
         std::vector<int> all(static_cast<size_t>(classes));
         std::iota(all.begin(), all.end(), 0);
@@ -116,7 +132,8 @@ SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const
         result.invalid = operation->invalid();
     }
     release();
-    const auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    if (q.valid()) solver.q = q.get();
     const auto smoothed = sahic::smooth_field(
         field, plan, solver, *planes, {labels.index, labels.value}, model->classes,
         {outputs.sinks(), !s.probabilities.empty(), !s.confidence.empty()}, run.pass("mrf", 0.5));

@@ -46,14 +46,19 @@ SahicResult classify_spectra(tool::Run& run, SahicComputing& computing, const Sa
                              const std::shared_ptr<const sahic::MlrModel>& model,
                              const stream::CubeSource& cube, const raster::OutputSet& outputs);
 
-/// Class probabilities and weights into planes, which the random field smooths. release() is called when the
-/// cube has been read.
+/// begin_field_planes() for the time of train().
+PlanesToCome begin_planes(const tool::Run& run, SahicComputing& computing, const SahicSettings& s,
+                          const sahic::FieldPlan& plan, const stream::CubeShape& shape, size_t classes,
+                          const raster::LabelledPixels& labels);
+
+/// Class probabilities and weights into planes, which the random field smooths; `to_come` may be empty.
+/// release() is called when the cube has been read.
 SahicResult classify_with_field(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
                                 const std::shared_ptr<const sahic::MlrModel>& model,
                                 const stream::CubeSource& cube, sahic::SpectralOptions spectral,
                                 const sahic::FieldRequest& field, const sahic::FieldPlan& plan,
-                                const raster::LabelledPixels& labels, const raster::OutputSet& outputs,
-                                const std::function<void()>& release);
+                                PlanesToCome to_come, const raster::LabelledPixels& labels,
+                                const raster::OutputSet& outputs, const std::function<void()>& release);
 
 /// The map as a VRT, the model in it: a class is computed when a pixel is read, from its spectrum alone.
 void write_virtual_map(tool::Run& run, const SahicSettings& s, const raster::RasterSource& scene,

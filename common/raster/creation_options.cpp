@@ -164,6 +164,14 @@ bool takes_blocks_in_place(const Target& target, const OutputOptions& options) {
            list.FetchNameValue("DISCARD_LSB") == nullptr;
 }
 
+bool keeps_bands_apart(const Target& target, const OutputOptions& options) {
+    const char* const interleave = target.options.FetchNameValueDef("INTERLEAVE", "");
+    if (takes_blocks_in_place(target, options)) return EQUAL(interleave, "BAND");
+    return !target.copies && is(target.driver, "ENVI") && options.path != standard_output &&
+           is_local(options.path) && convertible(target.type) &&
+           (*interleave == 0 || EQUAL(interleave, "BSQ"));
+}
+
 void complete_options(Target& target, const OutputOptions& options, const stream::CubeShape& shape) {
     if (is(target.driver, "GTiff")) {
         check_classic_tiff(target.options, shape, target.type);

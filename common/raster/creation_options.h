@@ -22,6 +22,8 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
 /// An uncompressed GeoTIFF of whole bytes on a local disk, for which the user wants nothing that only GDAL
 /// does: its blocks have their places before they are written, so that anyone may write them in any order.
 bool takes_blocks_in_place(const Target& target, const OutputOptions& options);
+/// True where the file's bands are stretches by themselves, and are written past GDAL.
+bool keeps_bands_apart(const Target& target, const OutputOptions& options);
 /// Adds to target.options, which are those of the user, what its driver gets when the user says nothing.
 /// Throws Error when the blocks that come of it do not fit into options.memory.
 void complete_options(Target& target, const OutputOptions& options, const stream::CubeShape& shape);

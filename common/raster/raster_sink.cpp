@@ -219,6 +219,11 @@ RasterSink::~RasterSink() = default;
 
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) { check_all(options, spec); }
 
+bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
+    return spec.shape.bands > 1 && !parallel::ranks().several() &&
+           keeps_bands_apart(choose_target(options, spec, false), options);
+}
+
 std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
                                                const RasterSource* like) {
     auto impl = std::make_unique<Impl>();
@@ -257,6 +262,18 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
             m->raw->write(core, src);
         else if (!m->elsewhere) // the root has the same tile
             m->blocks->write(core, src);
+    } catch (const Error& e) {
+        throw m->failure(e.what());
+    }
+}
+
+bool RasterSink::takes_bands() const {
+    return m->raw && m->raw->bands_apart() && !parallel::ranks().several();
+}
+
+void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
+    try {
+        m->raw->write_band(band, core, src);
     } catch (const Error& e) {
         throw m->failure(e.what());
     }

@@ -7,6 +7,7 @@
 
 #include "core/cancel.h"
 #include "raster/raster_source.h"
+#include "stream/band_writer.h"
 #include "stream/shared.h"
 
 #include <array>
@@ -85,13 +86,15 @@ bool is_geographic(const std::string& srs);
 
 /// With several ranks (parallel/ranks.h) the root makes the file, all write their tiles into it where its
 /// layout is known, and the root commits it.
-class RasterSink final : public stream::SharedSink {
+class RasterSink final : public stream::SharedSink, public stream::BandTaker {
   public:
     /// Everything that can be refused before work is done: an existing destination without overwrite, an
     /// unknown extension or driver, a driver that cannot hold the bands, the type or the creation options, a
     /// folder that does not exist or cannot be written, a destination that is the source. Throws Error or
     /// UsageError.
     static void check(const OutputOptions& options, const OutputSpec& spec);
+    /// What takes_bands() of such a sink will say, for plans, as far as that can be told before it is made.
+    static bool will_take_bands(const OutputOptions& options, const OutputSpec& spec);
 
     /// check(), then creates the temporary file. `like` (may be null) gives georeference and metadata.
     static std::unique_ptr<RasterSink> create(const OutputOptions& options, const OutputSpec& spec,
@@ -113,6 +116,9 @@ class RasterSink final : public stream::SharedSink {
     bool concurrent() const override;
     stream::BlockLayout layout() const override;
     void write(const Rect& core, const CubeView<float>& src) override;
+    /// ENVI with the bands one after another, and an uncompressed GeoTIFF with separate bands, of one rank.
+    bool takes_bands() const override;
+    void write_band(int band, const Rect& core, const CubeView<float>& src) override;
     uint64_t stored_bytes_per_pixel() const override;
 
     bool raw_access() const;      ///< pwrite instead of RasterIO

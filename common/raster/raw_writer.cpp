@@ -66,11 +66,15 @@ void RawWriter::write(const Rect& core, const CubeView<float>& src) {
     if (m_pixel_interleaved)
         write_pixels(core, src);
     else
-        write_rows(core, src);
+        write_rows(0, core, src);
+}
+
+void RawWriter::write_band(int band, const Rect& core, const CubeView<float>& src) {
+    write_rows(band, core, src);
 }
 
 template <class F>
-void RawWriter::for_stretches(const Rect& core, F&& f) const {
+void RawWriter::for_stretches(int bands, const Rect& core, F&& f) const {
     const int64_t across = m_raw.blocks.samples ? m_raw.blocks.samples : core.right(),
                   down = m_raw.blocks.lines ? m_raw.blocks.lines : core.bottom();
     const auto lines_of_band = [&](int band, int64_t begin, int64_t end) {
@@ -87,23 +91,23 @@ void RawWriter::for_stretches(const Rect& core, F&& f) const {
         }
     };
     if (m_raw.band_step > m_raw.line_step) {
-        for (int band = 0; band < m_bands; ++band)
+        for (int band = 0; band < bands; ++band)
             lines_of_band(band, core.y, core.bottom());
     } else {
         for (int64_t line = core.y; line < core.bottom(); ++line)
-            for (int band = 0; band < m_bands; ++band)
+            for (int band = 0; band < bands; ++band)
                 lines_of_band(band, line, line + 1);
     }
 }
 
-void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
+void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t samples = static_cast<size_t>(core.w), row_bytes = samples * m_rule.sample_bytes();
     const bool direct = m_rule.floats() && !m_raw.swapped;
     std::vector<char> scratch(direct ? 0 : std::max(row_bytes, write_piece_bytes));
     size_t used = 0;
     if (m_rule.floats())
-        for (int band = 0; band < m_bands; ++band)
+        for (int band = 0; band < src.bands; ++band)
             for (int64_t line = 0; line < core.h; ++line)
                 m_rule.finish(src.row(band, line), samples);
     std::optional<Turn<decltype(m_turn)>> turn;
@@ -113,7 +117,7 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
         const Turn mine(m_turn);
         out.flush();
     };
-    for_stretches(core, [&](int band, int64_t line, int64_t x, int64_t columns) {
+    for_stretches(src.bands, core, [&](int band, int64_t line, int64_t x, int64_t columns) {
         const auto count = static_cast<size_t>(columns);
         const size_t bytes = count * m_rule.sample_bytes();
         float* row = src.row(band, line) + x;
@@ -132,7 +136,7 @@ void RawWriter::write_rows(const Rect& core, const CubeView<float>& src) {
             used += bytes;
             from = stored;
         }
-        out.add(m_raw.place(band, core.y + line, core.x + x), from, bytes);
+        out.add(m_raw.place(first + band, core.y + line, core.x + x), from, bytes);
     });
     flush();
 }

@@ -35,16 +35,23 @@ class RawWriter {
 
     /// Thread-safe. Changes `src` (nodata in place of NaN).
     void write(const Rect& core, const CubeView<float>& src);
+    /// The same of one band; `src` has no other.
+    void write_band(int band, const Rect& core, const CubeView<float>& src);
+    /// True where a band is a stretch of the file by itself.
+    bool bands_apart() const {
+        return m_bands > 1 && !m_pixel_interleaved && m_raw.band_step >= m_raw.line_step;
+    }
     /// `flush`: to the disk, for those who open the file elsewhere. Throws Error when the system could not
     /// write everything.
     void close(bool flush = false);
 
   private:
-    void write_rows(const Rect& core, const CubeView<float>& src);
-    /// Calls f(band, line of the core, first column of the core, columns) for stretches of a line that lie
-    /// together, in the order of the file.
+    /// src: as many bands as it has, the first of which is band `first` of the file.
+    void write_rows(int first, const Rect& core, const CubeView<float>& src);
+    /// Calls f(band of the view, line of the core, first column of the core, columns) for stretches of a line
+    /// that lie together, in the order of the file.
     template <class F>
-    void for_stretches(const Rect& core, F&& f) const;
+    void for_stretches(int bands, const Rect& core, F&& f) const;
     void write_pixels(const Rect& core, const CubeView<float>& src);
 
     WriteLayout m_raw;

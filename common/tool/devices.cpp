@@ -38,8 +38,9 @@ Estimate estimate(const Work& work, int threads) {
     // Lanes read and compute in turn, and write side by side with that; a device computes side by side, too.
     const double cpu = work.cpu_reads / reading + work.core_seconds / threads;
     const double fed = work.device_reads / std::min(reading, copies);
-    const double rest = process + work.writes_after / writes;
-    return {rest + std::max(cpu, written), rest + device + std::max({fed, work.device_seconds, written})};
+    const double after = work.writes_after / writes;
+    return {process + std::max(0.0, after - work.seconds_beside / threads) + std::max(cpu, written),
+            process + after + device + std::max({fed, work.device_seconds, written})};
 }
 
 std::string describe(const Estimate& estimate, bool with_device) {

@@ -29,6 +29,7 @@ struct Work {
     double writes = 0;         ///< bytes, beside reading and computing
     double writes_after = 0;   ///< bytes, once all else is done
     double core_seconds = 0;   ///< of computing, by one core
+    double seconds_beside = 0; ///< those of them in which a CPU writes what comes last on a device
     double device_seconds = 0; ///< the same by a device
 };
 /// Seconds from start to end with the files in the system's memory.
@@ -71,6 +72,8 @@ class Computing {
                 return std::pair(std::move(backend), free);
             });
     }
+    /// True while a device starts, which backend() would wait for.
+    bool starting() const { return m_starting.valid(); }
     /// Waits until it has started.
     Backend& backend() {
         if (m_starting.valid()) wait();

@@ -8,6 +8,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
+#include "parallel/team.h"
 #include "parallel/threads.h"
 #include "stream/rank_report.h"
 #include "stream/shared.h"
@@ -17,6 +18,7 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace hsi::atdca {
@@ -630,6 +632,7 @@ class Detector {
 
     Detection run() {
         plan();
+        m_team.emplace(std::max(1, m_pass.lanes));
         read();
         if (m_result.valid_pixels > 0) search();
         m_result.cost.in_memory = m_keep;
@@ -723,7 +726,7 @@ class Detector {
         share_best(m_ranks, first);
         m_first = first.front();
         share_norms(m_ranks, m_regions);
-        pool_findings(m_ranks, std::move(reading.found), m_regions, m_pool);
+        pool_findings(m_ranks, std::move(reading.found), m_regions, m_pool, *m_team);
         m_result.valid_pixels = m_ranks.sum("valid pixels", reading.valid);
         m_result.invalid_pixels = m_layout.shape.pixels() - m_result.valid_pixels;
     }
@@ -742,7 +745,7 @@ class Detector {
                 take(m_first.position, m_first.score, m_pool.spectrum(i));
         const double limit = rank_limit * m_first.score;
         while (static_cast<int>(found.size()) < m_options.targets) {
-            const Sequence sequence = m_pool.guess(basis, found, m_options, m_first.score);
+            const Sequence sequence = m_pool.guess(basis, found, m_options, m_first.score, *m_team);
             if (sequence.steps.empty()) {
                 end(Ending::p_vanished);
                 return;
@@ -750,7 +753,7 @@ class Detector {
             Proof proof(m_options, sequence, m_layout, m_regions);
             scan(proof);
             share_best(m_ranks, proof.best);
-            pool_findings(m_ranks, std::move(proof.found), m_regions, m_pool);
+            pool_findings(m_ranks, std::move(proof.found), m_regions, m_pool, *m_team);
             size_t held = 0;
             while (held < proof.steps && proof.best[held].region < 0)
                 ++held;
@@ -867,6 +870,7 @@ class Detector {
     Layout m_layout;
     std::vector<Region> m_regions;
     CandidatePool m_pool;
+    std::optional<Team> m_team; ///< for what happens between the passes
     KeptScene m_kept;
     bool m_keep = false;
     uint64_t m_pool_bytes = 0;

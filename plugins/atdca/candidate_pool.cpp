@@ -2,12 +2,24 @@
 #include "atdca/candidate_pool.h"
 
 #include "atdca/atdca_simd.h"
+#include "parallel/team.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace hsi::atdca {
+namespace {
+
+/// Groups that a member of a team takes at once: half a megabyte and more, beside which taking them is
+/// nothing.
+constexpr size_t unit_groups = 64;
+
+int64_t units_of(size_t groups) { return static_cast<int64_t>((groups + unit_groups - 1) / unit_groups); }
+
+} // namespace
 
 double Sequence::smallest_score() const {
     double smallest = std::numeric_limits<double>::infinity();
@@ -16,9 +28,21 @@ double Sequence::smallest_score() const {
     return smallest;
 }
 
+float* CandidatePool::spectra(size_t g) const {
+    return m_spectra.data() + g * group * static_cast<size_t>(m_bands);
+}
+
+void CandidatePool::make_room(size_t groups) {
+    const size_t each = group * static_cast<size_t>(m_bands), held = m_spectra.size() / each;
+    if (groups <= held) return;
+    HostBuffer<float> larger(std::max(groups, 2 * held) * each);
+    std::copy_n(m_spectra.data(), m_norm.size() * static_cast<size_t>(m_bands), larger.data());
+    m_spectra = std::move(larger);
+}
+
 void CandidatePool::reserve(int64_t candidates) {
     const auto groups = static_cast<size_t>(candidates / group + 1);
-    m_spectra.reserve(groups * group * static_cast<size_t>(m_bands));
+    make_room(groups);
     m_norm.reserve(groups * group);
     m_position.reserve(groups * group);
 }
@@ -26,38 +50,76 @@ void CandidatePool::reserve(int64_t candidates) {
 void CandidatePool::add(const Position& position, const float* spectrum) {
     const auto at = m_position.size(), bands = static_cast<size_t>(m_bands);
     if (at % group == 0) {
-        m_spectra.resize(m_spectra.size() + bands * group, 0.0f);
+        make_room(at / group + 1);
         m_norm.resize(m_norm.size() + group, invalid_norm);
     }
-    float* to = m_spectra.data() + at / group * group * bands + at % group;
+    float* to = spectra(at / group) + at % group;
     for (size_t b = 0; b < bands; ++b)
         to[b * group] = spectrum[b];
     m_norm[at] = Basis::squared_norm(spectrum, m_bands);
     m_position.push_back(position);
 }
 
+void CandidatePool::add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team) {
+    int64_t first = 0; // behind those that fill up the last group
+    for (; first < count && m_position.size() % group != 0; ++first) {
+        const Candidate one = of(first);
+        add(one.position, one.spectrum);
+    }
+    const size_t begin = m_position.size() / group,
+                 groups = static_cast<size_t>((count - first + group - 1) / group);
+    if (groups == 0) return;
+    make_room(begin + groups);
+    m_norm.resize((begin + groups) * group, invalid_norm);
+    m_position.resize(m_position.size() + static_cast<size_t>(count - first));
+    const auto fill = [&](size_t g) {
+        const int64_t from = first + static_cast<int64_t>(g) * group;
+        const auto n = static_cast<size_t>(std::min<int64_t>(group, count - from));
+        const float* x[group];
+        for (size_t i = 0; i < n; ++i) {
+            const Candidate one = of(from + static_cast<int64_t>(i));
+            m_position[(begin + g) * group + i] = one.position;
+            x[i] = one.spectrum;
+        }
+        float* to = spectra(begin + g);
+        double norm[group] = {}; // as Basis::squared_norm() has it
+        for (int b = 0; b < m_bands; ++b, to += group) {
+            for (size_t i = 0; i < n; ++i)
+                to[i] = x[i][b];
+            for (size_t i = 0; i < group; ++i) {
+                const auto v = static_cast<double>(to[i]);
+                norm[i] += v * v;
+            }
+        }
+        std::copy_n(norm, n, &m_norm[(begin + g) * group]);
+    };
+    team.run(units_of(groups), [&](int64_t unit, int) {
+        const size_t last = std::min(groups, static_cast<size_t>(unit + 1) * unit_groups);
+        for (size_t g = static_cast<size_t>(unit) * unit_groups; g < last; ++g)
+            fill(g);
+    });
+}
+
 std::vector<float> CandidatePool::spectrum(int64_t i) const {
+    const auto at = static_cast<size_t>(i);
     std::vector<float> x(static_cast<size_t>(m_bands));
-    const float* from = m_spectra.data() + i / group * group * m_bands + i % group;
-    for (int b = 0; b < m_bands; ++b)
-        x[static_cast<size_t>(b)] = from[b * group];
+    const float* const from = spectra(at / group) + at % group;
+    for (size_t b = 0; b < x.size(); ++b)
+        x[b] = from[b * group];
     return x;
 }
 
 /// Screened scores of every candidate. OSP's are kept as they were when last needed: an old one bounds the
 /// present one, so groups that stay below the best need no work.
 struct CandidatePool::Search {
-    Search(const CandidatePool& owner, const Options& chosen)
-        : pool(owner), options(chosen), simd(simd_kernels()), groups(owner.m_norm.size() / group),
+    Search(const CandidatePool& owner, const Options& chosen, Team& all)
+        : pool(owner), options(chosen), team(all), simd(simd_kernels()), groups(owner.m_norm.size() / group),
           score(owner.m_norm), applied(groups, 0), best(groups), norm(groups) {
         for (size_t g = 0; g < groups; ++g)
             norm[g] = best[g] = *std::max_element(score.begin() + static_cast<ptrdiff_t>(g * group),
                                                   score.begin() + static_cast<ptrdiff_t>((g + 1) * group));
     }
 
-    const float* spectra(size_t g) const {
-        return pool.m_spectra.data() + g * group * static_cast<size_t>(pool.m_bands);
-    }
     double error(const Basis& basis, double squared_norm) const {
         return options.method == Method::osp ? osp_error(pool.m_bands, basis.size(), squared_norm)
                                              : gs_error(pool.m_bands, basis.p_squared(), squared_norm);
@@ -72,7 +134,7 @@ struct CandidatePool::Search {
                 const int count = std::min(vectors, basis.size() - applied[g]);
                 for (int j = 0; j < count; ++j)
                     q[j] = basis.q(applied[g] + j);
-                simd.dots(spectra(g), pool.m_bands, q, count, c);
+                simd.dots(pool.spectra(g), pool.m_bands, q, count, c);
                 for (int j = 0; j < count; ++j)
                     for (int i = 0; i < group; ++i)
                         s[i] -= c[j * group + i] * c[j * group + i];
@@ -80,7 +142,7 @@ struct CandidatePool::Search {
             }
         } else {
             const double* p = basis.p().data();
-            simd.dots(spectra(g), pool.m_bands, &p, 1, c);
+            simd.dots(pool.spectra(g), pool.m_bands, &p, 1, c);
             for (int i = 0; i < group; ++i)
                 s[i] = options.score == Score::sign ? c[i] : std::fabs(c[i]);
         }
@@ -91,22 +153,30 @@ struct CandidatePool::Search {
 
     /// The candidate that is chosen with this basis, by the decisive scores; -1 when there is none.
     Step choose(const Basis& basis, const std::vector<Position>& excluded) {
-        double floor =
-            -std::numeric_limits<double>::infinity(); // some candidate's decisive score is at least this
+        // Some candidate's decisive score is at least this. How soon it rises decides which groups need no
+        // work, and nothing else.
+        std::atomic<double> floor{-std::numeric_limits<double>::infinity()};
         const auto visit = [&](size_t g) {
-            if (options.method == Method::osp && best[g] + error(basis, norm[g]) < floor) return;
+            if (options.method == Method::osp &&
+                best[g] + error(basis, norm[g]) < floor.load(std::memory_order_relaxed))
+                return;
             refresh(g, basis);
-            floor = std::max(floor, best[g] - error(basis, norm[g]));
+            const double least = best[g] - error(basis, norm[g]);
+            for (double now = floor.load(std::memory_order_relaxed);
+                 now < least && !floor.compare_exchange_weak(now, least, std::memory_order_relaxed);) {
+            }
         };
         if (options.method == Method::osp && groups > 0)
             visit(static_cast<size_t>(std::max_element(best.begin(), best.end()) - best.begin()));
-        for (size_t g = 0; g < groups; ++g)
-            visit(g);
-        if (!excluded.empty())
-            floor = -std::numeric_limits<double>::infinity(); // it may be an excluded one's
+        team.run(units_of(groups), [&](int64_t unit, int) {
+            const size_t last = std::min(groups, static_cast<size_t>(unit + 1) * unit_groups);
+            for (size_t g = static_cast<size_t>(unit) * unit_groups; g < last; ++g)
+                visit(g);
+        });
 
         Step step;
-        step.score = floor;
+        step.score =
+            excluded.empty() ? floor.load() : -std::numeric_limits<double>::infinity(); // an excluded one's?
         for (size_t g = 0; g < groups; ++g) {
             if (best[g] + error(basis, norm[g]) < step.score) continue;
             for (size_t i = g * group; i < (g + 1) * group; ++i) {
@@ -123,6 +193,7 @@ struct CandidatePool::Search {
 
     const CandidatePool& pool;
     const Options& options;
+    Team& team;
     const SimdKernels& simd;
     size_t groups;
     std::vector<double> score; ///< of a candidate each, with applied[g] targets
@@ -132,9 +203,9 @@ struct CandidatePool::Search {
 };
 
 Sequence CandidatePool::guess(const Basis& proved, const std::vector<Position>& found, const Options& options,
-                              double first_score) const {
+                              double first_score, Team& team) const {
     Sequence sequence(proved);
-    Search search(*this, options);
+    Search search(*this, options, team);
     const bool signed_gs = options.method == Method::gs && options.score == Score::sign;
     std::vector<Position> excluded;
     if (signed_gs) excluded = found;

@@ -3,9 +3,16 @@
 #pragma once
 
 #include "atdca/basis.h"
+#include "core/host_memory.h"
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
+
+namespace hsi {
+class Team;
+}
 
 namespace hsi::atdca {
 
@@ -41,18 +48,26 @@ class CandidatePool {
     void reserve(int64_t candidates);
     /// spectrum: a value a band, of a valid pixel that is not in the pool yet.
     void add(const Position& position, const float* spectrum);
+    struct Candidate {
+        Position position;
+        const float* spectrum = nullptr; ///< as above
+    };
+    /// The same of `count` pixels, by all of a team; of(i) is called for each once, by any of them.
+    void add(int64_t count, const std::function<Candidate(int64_t)>& of, Team& team);
     const Position& position(int64_t i) const { return m_position[static_cast<size_t>(i)]; }
     std::vector<float> spectrum(int64_t i) const;
     /// The whole search on the pool: steps until `options.targets` or the end, decided by basis.h's scores.
-    /// first_score: ||x||^2 of the first target.
+    /// first_score: ||x||^2 of the first target. By all of a team, which decides nothing.
     Sequence guess(const Basis& proved, const std::vector<Position>& found, const Options& options,
-                   double first_score) const;
+                   double first_score, Team& team) const;
 
   private:
     struct Search;
+    float* spectra(size_t g) const;
+    void make_room(size_t groups);
     int m_bands;
-    std::vector<float> m_spectra; ///< in groups, see atdca_simd.h
-    std::vector<double> m_norm;   ///< ||x||^2
+    HostBuffer<float> m_spectra; ///< in groups, see atdca_simd.h; zero where no candidate is yet
+    std::vector<double> m_norm;  ///< ||x||^2; whole groups
     std::vector<Position> m_position;
 };
 

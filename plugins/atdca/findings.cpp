@@ -72,21 +72,21 @@ void Found::add(const Position& at, int64_t id, uint32_t pixel_of_region, const 
 }
 
 void pool_findings(parallel::Ranks& ranks, std::vector<Found>&& mine, std::vector<Region>& regions,
-                   CandidatePool& pool) {
+                   CandidatePool& pool, Team& team) {
     const auto bands = static_cast<size_t>(pool.bands());
-    if (!ranks.several()) {
-        for (Found& found : mine) {
-            for (size_t i = 0; i < found.position.size(); ++i)
-                pool.add(found.position[i], found.spectra.data() + i * bands);
-            found = Found();
-        }
-        return;
+    for (Found& found : mine) {
+        pool.add(
+            static_cast<int64_t>(found.position.size()),
+            [&](int64_t i) {
+                const auto at = static_cast<size_t>(i);
+                return CandidatePool::Candidate{found.position[at], found.spectra.data() + at * bands};
+            },
+            team);
+        if (!ranks.several()) found = Found();
     }
-    // What this rank has found goes to one rank after the other, and into its own pool as it goes. The
-    // pools of two ranks have another order, by which nothing is decided.
-    for (const Found& found : mine)
-        for (size_t i = 0; i < found.position.size(); ++i)
-            pool.add(found.position[i], found.spectra.data() + i * bands);
+    if (!ranks.several()) return;
+    // What this rank has found goes to one rank after the other. The pools of two ranks have another order,
+    // by which nothing is decided.
     const size_t each = bands * sizeof(float) + sizeof(Position) + sizeof(int64_t) + 2 * sizeof(uint64_t);
     size_t lane = 0, next = 0; // what is sent next
     const auto piece = [&](int) {

@@ -44,9 +44,9 @@ struct Best {
 // All ranks together; with one they only do what the comment says of the pool.
 
 /// Moves what all ranks have found into the pool, and into the regions what the others have. mine: of this
-/// rank's lanes. The order in the pool is another on each rank.
+/// rank's lanes, moved by all of the team. The order in the pool is another on each rank.
 void pool_findings(parallel::Ranks& ranks, std::vector<Found>&& mine, std::vector<Region>& regions,
-                   CandidatePool& pool);
+                   CandidatePool& pool, Team& team);
 /// Of every entry the best that any rank has. Entries without a region are the same everywhere.
 void share_best(parallel::Ranks& ranks, std::vector<Best>& best);
 /// Greatest ||x||^2 of regions, each looked at by one rank.

@@ -19,6 +19,7 @@
 
 #include "core/cuda_module.h"
 #include "core/error.h"
+#include "stream/band_writer.h"
 #include "stream/operation.h"
 
 #include <array>
@@ -116,6 +117,16 @@ class HistogramScan : public stream::Operation {
     virtual const std::vector<Histogram>& result() const = 0;
 };
 
+/// A diffusion of the whole scene as one tile whose bands leave it as they are made: a scan, as the pipeline
+/// sees it, that holds a few planes instead of the profile.
+class WrittenDiffusion : public stream::Operation {
+  public:
+    /// Of the writer that it needs; part of scratch_bytes().
+    virtual int planes() const = 0;
+    /// Before the pass: where the profile goes.
+    virtual void write_to(stream::BandWriter& writer) = 0;
+};
+
 /// What diffusion needs to know of a component.
 struct Contrast {
     double k = 0; ///< 0: no gradient anywhere, g = 1
@@ -157,7 +168,14 @@ class Backend {
                                                                     const std::vector<Contrast>& contrasts,
                                                                     int team) = 0;
     virtual std::unique_ptr<stream::Operation> make_profile(const Options& options) = 0;
-    /// Host bytes of the copies that such a scan keeps; they are part of its scratch_bytes(), too.
+    /// The same for the whole scene as one tile and a sink that takes bands: the components are written, too.
+    /// Null where a backend has no such thing.
+    virtual std::unique_ptr<WrittenDiffusion>
+    make_written_diffusion(const Options& /*options*/, const std::vector<Stage>& /*stages*/,
+                           const std::vector<Contrast>& /*contrasts*/, int /*team*/) {
+        return nullptr;
+    }
+    /// Host bytes of the copies that a whole diffusion keeps; they are part of its scratch_bytes(), too.
     virtual uint64_t kept_bytes(const stream::CubeShape& /*copies*/) const { return 0; }
     virtual std::string describe() const = 0;
     /// Device bytes to plan tiles with; 0 on the CPU.

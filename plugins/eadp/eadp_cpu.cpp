@@ -7,6 +7,7 @@
 #include "eadp/gradient.h"
 #include "parallel/ranks.h"
 #include "parallel/team.h"
+#include "stream/band_writer.h"
 #include "stream/shared.h"
 
 #include <algorithm>
@@ -345,9 +346,10 @@ class DiffusionWorker final : public stream::Worker {
   public:
     DiffusionWorker(const Options& options, const std::vector<Stage>& stages,
                     const std::vector<Contrast>& contrasts, bool with_component, int team,
-                    const stream::TileLimits& limits, parallel::Ranks* joined)
+                    const stream::TileLimits& limits, parallel::Ranks* joined, stream::BandWriter* writer)
         : m_options(options), m_stages(stages), m_contrasts(contrasts), m_with_component(with_component),
-          m_team(team), m_joined(joined), m_recurrence(limits.window_samples, limits.window_lines, team),
+          m_team(team), m_joined(joined), m_writer(writer),
+          m_recurrence(limits.window_samples, limits.window_lines, team),
           m_mask(static_cast<size_t>(limits.window_samples * limits.window_lines)) {
         for (int i = 0; i < team; ++i) {
             m_gradients.emplace_back(options.sigma, limits.window_samples);
@@ -389,14 +391,15 @@ class DiffusionWorker final : public stream::Worker {
         for (int component = 0; component < in.bands; ++component) {
             const auto& contrast = m_contrasts[static_cast<size_t>(component)];
             if (m_with_component) {
+                const auto plane = plane_of(out, band);
                 in_parts(core.h, [&](int64_t first, int64_t last) {
                     for (int64_t y = first; y < last; ++y)
                         for (int64_t x = 0; x < core.w; ++x)
-                            out[0].at(band, y, x) = valid(window, core.y + y, core.x + x)
-                                                        ? in.at(component, core.y + y, core.x + x)
-                                                        : no_value;
+                            plane.at(0, y, x) = valid(window, core.y + y, core.x + x)
+                                                    ? in.at(component, core.y + y, core.x + x)
+                                                    : no_value;
                 });
-                ++band;
+                hand_on(band++, plane);
             }
             set_up(in, component, contrast);
             int64_t reach = 0;
@@ -406,19 +409,37 @@ class DiffusionWorker final : public stream::Worker {
                 const Stage& stage = m_stages[s];
                 reach -= m_joined ? 0 : stage.degree;
                 const Rect region = intersect(grow(core, reach), window);
-                const auto targets = targets_of(stage, region, out[0], band);
+                std::vector<CubeView<float>> planes;
+                for (size_t c = 0; c < stage.coefficients.size(); ++c)
+                    planes.push_back(plane_of(out, band + static_cast<int>(c)));
+                const auto targets = targets_of(stage, region, planes);
                 m_recurrence.run(stage, window, region, targets, m_team, meet, s == 0);
-                for (const auto& target : targets)
-                    finish(target, window, region, core, contrast.level, out[0], band++);
+                for (size_t c = 0; c < targets.size(); ++c) {
+                    finish(targets[c], window, region, core, contrast.level, planes[c]);
+                    hand_on(band++, planes[c]);
+                }
                 if (s + 1 < m_stages.size()) // the next copy starts from this one
                     for (int64_t y = region.y; y < region.bottom(); ++y)
                         std::copy_n(targets[0].data + (y - region.y) * targets[0].pitch, region.w,
                                     m_recurrence.start_row(y) + region.x);
             }
         }
+        if (m_writer) m_writer->finish();
     }
 
   private:
+    /// Where a band of the core is made.
+    CubeView<float> plane_of(const std::vector<CubeView<float>>& out, int band) {
+        if (m_writer) return m_writer->take();
+        CubeView<float> plane = out[0];
+        plane.data = out[0].row(band, 0);
+        plane.bands = 1;
+        return plane;
+    }
+    void hand_on(int band, const CubeView<float>& plane) {
+        if (m_writer) m_writer->give(band, plane);
+    }
+
     /// Calls work(first line, line behind the last) for all lines, on the whole team.
     template <class Work>
     void in_parts(int64_t lines, const Work& work) {
@@ -509,13 +530,13 @@ class DiffusionWorker final : public stream::Worker {
     }
 
     /// Single precision sums up in the output itself, unless the sums are needed beyond the core.
-    std::vector<Target<T>> targets_of(const Stage& stage, const Rect& region, const CubeView<float>& out,
-                                      int band) {
+    std::vector<Target<T>> targets_of(const Stage& stage, const Rect& region,
+                                      const std::vector<CubeView<float>>& planes) {
         std::vector<Target<T>> targets;
         for (size_t c = 0; c < stage.coefficients.size(); ++c) {
             if constexpr (sizeof(T) == sizeof(float)) {
                 if (m_sums.empty()) {
-                    targets.push_back({out.row(band + static_cast<int>(c), 0), out.line_stride});
+                    targets.push_back({planes[c].data, planes[c].line_stride});
                     continue;
                 }
             }
@@ -525,12 +546,12 @@ class DiffusionWorker final : public stream::Worker {
     }
 
     void finish(const Target<T>& target, const Rect& window, const Rect& region, const Rect& core,
-                float level, const CubeView<float>& out, int band) {
+                float level, const CubeView<float>& plane) {
         in_parts(core.h, [&](int64_t first, int64_t last) {
             for (int64_t y = first; y < last; ++y) {
                 const T* const from =
                     target.data + (core.y + y - region.y) * target.pitch + (core.x - region.x);
-                float* const to = out.row(band, y);
+                float* const to = plane.row(0, y);
                 const float* const mask = m_mask.data() + (core.y + y) * window.w + core.x;
                 for (int64_t x = 0; x < core.w; ++x)
                     to[x] = mask[x] != 0 ? static_cast<float>(from[x] + static_cast<T>(level)) : no_value;
@@ -543,7 +564,8 @@ class DiffusionWorker final : public stream::Worker {
     const std::vector<Contrast>& m_contrasts;
     const bool m_with_component;
     Team m_team;
-    parallel::Ranks* const m_joined; ///< each works on its strip; null: this tile is by itself
+    parallel::Ranks* const m_joined;    ///< each works on its strip; null: this tile is by itself
+    stream::BandWriter* const m_writer; ///< takes the bands; null: they go into the output
     Recurrence<T> m_recurrence;
     HostBuffer<float> m_mask; ///< over the window
     std::vector<Gradient> m_gradients;
@@ -557,6 +579,7 @@ class CpuDiffusion final : public stream::Operation, public stream::Divisible {
                  bool with_component, int team, parallel::Ranks* joined)
         : m_options(std::move(options)), m_stages(std::move(stages)), m_contrasts(std::move(contrasts)),
           m_with_component(with_component), m_team(team), m_joined(joined) {}
+    void write_to(stream::BandWriter& writer) { m_writer = &writer; }
     int64_t halo() const override {
         return m_joined ? gaussian_radius(m_options.sigma) + 1 + fused_sweeps : halo_of(m_options, m_stages);
     }
@@ -575,10 +598,10 @@ class CpuDiffusion final : public stream::Operation, public stream::Divisible {
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         if (m_options.precision == Precision::single_precision)
-            return std::make_unique<DiffusionWorker<float>>(m_options, m_stages, m_contrasts,
-                                                            m_with_component, m_team, limits, m_joined);
+            return std::make_unique<DiffusionWorker<float>>(
+                m_options, m_stages, m_contrasts, m_with_component, m_team, limits, m_joined, m_writer);
         return std::make_unique<DiffusionWorker<double>>(m_options, m_stages, m_contrasts, m_with_component,
-                                                         m_team, limits, m_joined);
+                                                         m_team, limits, m_joined, m_writer);
     }
 
   private:
@@ -588,6 +611,37 @@ class CpuDiffusion final : public stream::Operation, public stream::Divisible {
     const bool m_with_component;
     const int m_team;
     parallel::Ranks* const m_joined; ///< each works on its strip; null: tiles are by themselves
+    stream::BandWriter* m_writer = nullptr;
+};
+
+/// CpuDiffusion of one tile whose bands are handed on instead of being an output.
+class CpuWrittenDiffusion final : public WrittenDiffusion {
+  public:
+    CpuWrittenDiffusion(const Options& options, const std::vector<Stage>& stages,
+                        const std::vector<Contrast>& contrasts, int team)
+        : m_tile(options, stages, contrasts, true, team, nullptr) {
+        // A component and its copies of one stage are made together, while those before them are written.
+        size_t most = 0;
+        for (const auto& s : stages)
+            most = std::max(most, s.coefficients.size());
+        m_planes = std::min(2 * (1 + static_cast<int>(most)), m_tile.output_bands()[0]);
+    }
+    int64_t halo() const override { return m_tile.halo(); }
+    uint64_t preferred_bytes() const override { return 0; }
+    bool reads_in_place() const override { return true; }
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        return m_tile.scratch_bytes(limits) +
+               stream::BandWriter::bytes({limits.core_samples, limits.core_lines, 1}, m_planes);
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
+        return m_tile.start(lane, limits);
+    }
+    int planes() const override { return m_planes; }
+    void write_to(stream::BandWriter& writer) override { m_tile.write_to(writer); }
+
+  private:
+    CpuDiffusion m_tile;
+    int m_planes;
 };
 
 /// All copies of a scene, component after component.
@@ -698,6 +752,12 @@ class CpuBackend final : public Backend {
                                                             const std::vector<Contrast>& contrasts,
                                                             int team) override {
         return std::make_unique<CpuWholeDiffusion>(options, stages, contrasts, team, m_kept);
+    }
+    std::unique_ptr<WrittenDiffusion> make_written_diffusion(const Options& options,
+                                                             const std::vector<Stage>& stages,
+                                                             const std::vector<Contrast>& contrasts,
+                                                             int team) override {
+        return std::make_unique<CpuWrittenDiffusion>(options, stages, contrasts, team);
     }
     std::unique_ptr<stream::Operation> make_profile(const Options& options) override {
         return std::make_unique<CpuProfile>(options.zero_is_invalid, std::move(m_kept));

@@ -3,12 +3,14 @@
 
 #include "eadp/gradient.h"
 #include "parallel/ranks.h"
+#include "stream/band_writer.h"
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
 #include "stream/shared.h"
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace hsi::eadp {
 namespace {
@@ -37,7 +39,7 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
             TilePlan plan(shape.samples, shape.lines, shape.samples, share, joined->halo(), 1);
             plan.share_among(ranks);
             const uint64_t bytes = stream::plan_bytes(source, *joined, plan);
-            if (bytes <= memory) return {plan, false, true, run.threads, bytes};
+            if (bytes <= memory) return {plan, false, false, true, run.threads, bytes};
         }
         const auto strips = backend.make_diffusion(options, stages, contrasts, with_component, run.threads);
         const int64_t lines = std::max((shape.lines + ranks - 1) / ranks, strips->halo());
@@ -45,7 +47,14 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
         plan.share_among(ranks);
         const uint64_t bytes = stream::plan_bytes(source, *strips, plan);
         if (dynamic_cast<const stream::Divisible*>(strips.get()) != nullptr && bytes <= memory)
-            return {plan, false, false, run.threads, bytes};
+            return {plan, false, false, false, run.threads, bytes};
+    }
+    if (pass.tile_samples <= 0 && ranks == 1 && with_component && run.sink_takes_bands && run.threads > 1) {
+        if (const auto written = backend.make_written_diffusion(options, stages, contrasts, run.threads)) {
+            const TilePlan plan(shape.samples, shape.lines, shape.samples, shape.lines, written->halo(), 1);
+            const uint64_t bytes = stream::plan_bytes(source, *written, plan);
+            if (bytes <= memory) return {plan, true, true, false, run.threads, bytes};
+        }
     }
     if (pass.tile_samples <= 0) {
         const auto whole = with_component
@@ -55,7 +64,7 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
         const uint64_t bytes = stream::plan_bytes(source, *whole, plan);
         const stream::TileLimits limits{shape.samples, shape.lines, shape.samples, shape.lines};
         if (bytes <= memory && (pass.device_memory == 0 || whole->device_bytes(limits) <= pass.device_memory))
-            return {plan, true, false, run.threads, bytes};
+            return {plan, true, false, false, run.threads, bytes};
     }
     const auto tiled = backend.make_diffusion(options, stages, contrasts, with_component, 1);
     chosen.plan = stream::plan_pass(source, *tiled, pass);
@@ -74,6 +83,24 @@ stream::PassReport diffuse(const stream::CubeSource& source, const Options& opti
                     : backend.make_diffusion(options, stages, contrasts, with_component, plan.team);
     if (plan.joined) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
     return stream::run_pass(source, *operation, {&sink}, plan.plan, pass);
+}
+
+/// The pass of a plan whose bands are written as they are made.
+stream::PassReport diffuse_and_write(const stream::CubeSource& source, const Options& options,
+                                     Backend& backend, const std::vector<Stage>& stages,
+                                     const std::vector<Contrast>& contrasts, const DiffusionPlan& plan,
+                                     stream::CubeSink& sink, stream::BandTaker& bands,
+                                     stream::PassOptions pass) {
+    const auto operation = backend.make_written_diffusion(options, stages, contrasts, plan.team);
+    // Of the one tile there is no other progress.
+    stream::BandWriter writer(bands, sink.shape(), operation->planes(), pass.cancel,
+                              std::exchange(pass.progress, {}));
+    operation->write_to(writer);
+    auto report = stream::run_pass(source, *operation, {}, plan.plan, pass);
+    report.bytes_written = static_cast<uint64_t>(source.shape().pixels()) * sink.stored_bytes_per_pixel();
+    report.write_seconds = writer.write_seconds();
+    report.compute_seconds -= writer.held_seconds();
+    return report;
 }
 
 /// Ranges and contrasts of all planes of a source.
@@ -186,10 +213,24 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
         return make_cascade(components, options, backend, open_sink, run);
     ProfileFacts facts;
     const auto stages = make_stages(options);
-    const auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
+    auto plan = plan_diffusion(components, options, backend, stages, true, run, run.memory);
     const auto contrasts = find_contrasts(components, options, backend, run, run.memory, plan, 0.3, 0, facts);
+    stream::CubeSink* sink = nullptr;
+    if (plan.written) {
+        sink = &open_sink(facts);
+        auto* const bands = dynamic_cast<stream::BandTaker*>(sink);
+        if (bands != nullptr && bands->takes_bands()) {
+            run.finished(diffuse_and_write(components, options, backend, stages, contrasts, plan, *sink,
+                                           *bands, options_of(run, "diffusion", 0.7, run.memory)));
+            return facts;
+        }
+        ProfileRun otherwise = run;
+        otherwise.sink_takes_bands = false;
+        plan = plan_diffusion(components, options, backend, stages, true, otherwise, run.memory);
+    }
     if (!plan.whole) {
-        run.finished(diffuse(components, options, backend, stages, contrasts, true, plan, open_sink(facts),
+        if (sink == nullptr) sink = &open_sink(facts);
+        run.finished(diffuse(components, options, backend, stages, contrasts, true, plan, *sink,
                              options_of(run, "diffusion", 0.7, run.memory)));
         return facts;
     }
@@ -203,10 +244,10 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     const auto shape = components.shape();
     const stream::CubeShape copies{shape.samples, shape.lines, options.copies() * shape.bands};
     const auto profile = backend.make_profile(options);
-    auto& sink = open_sink(facts);
+    if (sink == nullptr) sink = &open_sink(facts);
     auto pass = options_of(run, "profile", 0.2, run.memory - backend.kept_bytes(copies));
-    pass.output_layout = sink.layout();
-    run.finished(stream::run_pass(components, *profile, {&sink}, pass));
+    pass.output_layout = sink->layout();
+    run.finished(stream::run_pass(components, *profile, {sink}, pass));
     return facts;
 }
 

@@ -21,6 +21,8 @@ struct ProfileRun {
     std::function<void(const stream::PassReport&)> finished = [](const stream::PassReport&) {};
     std::function<void(const std::string&)> warn = [](const std::string&) {};
     std::string folder = "."; ///< for planes that do not fit in memory
+    /// The sink of open_sink() will take bands (stream::BandTaker), as far as that is known.
+    bool sink_takes_bands = false;
 };
 
 /// What a component turned out to be; in the cascade, of every copy that another one starts from.
@@ -44,8 +46,9 @@ inline int profile_bands(const Options& options, int components) {
 /// a strip of the scene each, which all threads of the rank work on.
 struct DiffusionPlan {
     TilePlan plan;
-    bool whole = false;  ///< the scene as one tile
-    bool joined = false; ///< a strip of each rank (Backend::make_joined_diffusion())
+    bool whole = false;   ///< the scene as one tile
+    bool written = false; ///< and its bands are written while others are made
+    bool joined = false;  ///< a strip of each rank (Backend::make_joined_diffusion())
     int team = 1;
     uint64_t bytes = 0; ///< of buffers
 };

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
+#include "parallel/team.h"
 #include "stream/rank_report.h"
 
 #include <algorithm>
@@ -78,11 +79,12 @@ void cut_out(float* q, size_t planes, const Rect& window, const Rect& core) {
                          static_cast<size_t>(core.w) * sizeof(float));
 }
 
-/// Turns q of a tile's core into the outputs, strip by strip.
+/// Turns q of a tile's core into the outputs, strip by strip, the lines of a strip by all threads.
 class Writer {
   public:
-    Writer(const FieldOutputs& outputs, const std::vector<ModelClass>& classes)
-        : m_outputs(outputs), m_classes(classes), m_by_class(classes.size(), 0) {}
+    Writer(const FieldOutputs& outputs, const std::vector<ModelClass>& classes, int threads)
+        : m_outputs(outputs), m_classes(classes), m_team(threads),
+          m_by_class(static_cast<size_t>(threads), std::vector<int64_t>(classes.size(), 0)) {}
     /// q: [class][line][sample] of `window`; p0: the first plane of the probabilities, NaN where invalid.
     void write(const Rect& core, const Rect& window, float* q, const float* p0) {
         constexpr int64_t strip = 256; // blocks of tiled files
@@ -91,13 +93,17 @@ class Writer {
         for (int64_t y = core.y; y < core.bottom();) {
             const int64_t lines = std::min(strip - y % strip, core.bottom() - y);
             const auto pixels = static_cast<size_t>(core.w * lines);
-            m_map.resize(pixels);
-            m_best.resize(pixels);
-            m_p.resize(pixels * static_cast<size_t>(classes));
-            for (int64_t l = 0; l < lines; ++l) {
-                const int64_t from = (y + l - window.y) * window.w + core.x - window.x;
-                line(q + from, p0 + from, window.area(), core.w, static_cast<size_t>(l * core.w), pixels);
-            }
+            if (m_outputs.map) m_map.resize(pixels);
+            if (m_outputs.confidence) m_best.resize(pixels);
+            if (m_outputs.probabilities) m_p.resize(pixels * static_cast<size_t>(classes));
+            constexpr int64_t unit = 8; // lines
+            m_team.run((lines + unit - 1) / unit, [&](int64_t i, int member) {
+                for (int64_t l = i * unit; l < std::min(lines, (i + 1) * unit); ++l) {
+                    const int64_t from = (y + l - window.y) * window.w + core.x - window.x;
+                    line(q + from, p0 + from, window.area(), core.w, static_cast<size_t>(l * core.w), pixels,
+                         m_by_class[static_cast<size_t>(member)]);
+                }
+            });
             const Rect part{core.x, y, core.w, lines};
             size_t next = 0;
             if (m_outputs.map)
@@ -111,37 +117,48 @@ class Writer {
             y += lines;
         }
     }
-    const std::vector<int64_t>& pixels_by_class() const { return m_by_class; }
+    std::vector<int64_t> pixels_by_class() const {
+        std::vector<int64_t> sum(m_classes.size(), 0);
+        for (const auto& one : m_by_class)
+            for (size_t c = 0; c < sum.size(); ++c)
+                sum[c] += one[c];
+        return sum;
+    }
 
   private:
-    void line(float* q, const float* p0, int64_t plane, int64_t count, size_t to, size_t pixels) {
+    void line(float* q, const float* p0, int64_t plane, int64_t count, size_t to, size_t pixels,
+              std::vector<int64_t>& by_class) {
         const size_t classes = m_classes.size();
         const bool projected = m_outputs.probabilities || m_outputs.confidence;
         for (int64_t i = 0; i < count; ++i) {
             const size_t at = to + static_cast<size_t>(i);
             if (std::isnan(p0[i])) {
-                m_map[at] = m_best[at] = std::nanf("");
-                for (size_t k = 0; k < classes; ++k)
-                    m_p[k * pixels + at] = std::nanf("");
+                if (m_outputs.map) m_map[at] = std::nanf("");
+                if (m_outputs.confidence) m_best[at] = std::nanf("");
+                if (m_outputs.probabilities)
+                    for (size_t k = 0; k < classes; ++k)
+                        m_p[k * pixels + at] = std::nanf("");
                 continue;
             }
             size_t best = 0;
             for (size_t k = 1; k < classes; ++k)
                 if (q[static_cast<int64_t>(k) * plane + i] > q[static_cast<int64_t>(best) * plane + i])
                     best = k;
-            ++m_by_class[best];
-            m_map[at] = static_cast<float>(m_classes[best].value);
+            ++by_class[best];
+            if (m_outputs.map) m_map[at] = static_cast<float>(m_classes[best].value);
             if (!projected) continue;
             project_on_simplex(q + i, static_cast<int>(classes), plane, 1);
-            m_best[at] = q[static_cast<int64_t>(best) * plane + i];
-            for (size_t k = 0; k < classes; ++k)
-                m_p[k * pixels + at] = q[static_cast<int64_t>(k) * plane + i];
+            if (m_outputs.confidence) m_best[at] = q[static_cast<int64_t>(best) * plane + i];
+            if (m_outputs.probabilities)
+                for (size_t k = 0; k < classes; ++k)
+                    m_p[k * pixels + at] = q[static_cast<int64_t>(k) * plane + i];
         }
     }
     const FieldOutputs& m_outputs;
     const std::vector<ModelClass>& m_classes;
+    Team m_team;
     std::vector<float> m_map, m_best, m_p;
-    std::vector<int64_t> m_by_class;
+    std::vector<std::vector<int64_t>> m_by_class; ///< of a member each
 };
 
 } // namespace
@@ -237,9 +254,11 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, con
     const auto most = static_cast<size_t>(plan.limits.lines * plan.limits.samples);
     const bool direct = plan.whole && planes.in_memory();
     HostBuffer<float> window_data(by.allocator, by.solver && !direct ? most * (k + 1) : 0);
-    HostBuffer<float> q(by.of_q, by.solver ? most * k : 0);
+    const bool makes_q = by.solver && by.q.size() < most * k;
+    const HostBuffer<float> own_q(by.of_q, makes_q ? most * k : 0);
+    float* const q = makes_q ? own_q.data() : by.q.data();
     std::vector<uint16_t> marks(by.solver ? most : 0);
-    Writer writer(outputs, classes);
+    Writer writer(outputs, classes, std::max(1, pass.lanes));
     FieldResult result;
     auto& report = result.report;
     report.name = pass.name;
@@ -268,10 +287,10 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, con
         if (owner != ranks.rank() && !by.joint) {
             const auto now = Clock::now();
             shared.receive(t, owner, &residuals, sizeof residuals, give_up);
-            shared.receive(t, owner, q.data(), core_bytes, give_up);
+            shared.receive(t, owner, q, core_bytes, give_up);
             planes.read(tile.core, window_data.data());
             result.residuals += residuals;
-            writer.write(tile.core, tile.core, q.data(), window_data.data());
+            writer.write(tile.core, tile.core, q, window_data.data());
             report.write_seconds += seconds_since(now);
             continue;
         }
@@ -299,17 +318,17 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, con
                 pass.progress((static_cast<double>(t) + share) / static_cast<double>(plan.tiles.size()));
         };
         now = Clock::now();
-        residuals += by.solver->solve(problem, q.data(), pass.cancel);
+        residuals += by.solver->solve(problem, q, pass.cancel);
         report.compute_seconds += seconds_since(now);
         if (owner == ranks.rank()) ++report.tiles;
         now = Clock::now();
         if (ranks.root()) {
             result.residuals += residuals;
-            writer.write(tile.core, window, q.data(), p);
+            writer.write(tile.core, window, q, p);
         } else if (!by.joint) {
-            cut_out(q.data(), k, window, tile.core);
+            cut_out(q, k, window, tile.core);
             shared.send(t, &residuals, sizeof residuals, give_up);
-            shared.send(t, q.data(), core_bytes, give_up);
+            shared.send(t, q, core_bytes, give_up);
         }
         report.write_seconds += seconds_since(now);
     }

@@ -65,7 +65,8 @@ struct FieldSolver {
     std::unique_ptr<MrfSolver> solver; ///< made for the plan's limits; null on a rank that has no part in it
     std::shared_ptr<HostAllocator> allocator; ///< of buffers that are not q
     std::shared_ptr<HostAllocator> of_q;
-    bool joint = false; ///< other ranks solve the same problem at the same time, in the same memory
+    HostBuffer<float> q; ///< of the plan's limits, where it is made already; else smooth_field() makes it
+    bool joint = false;  ///< other ranks solve the same problem at the same time, in the same memory
 };
 
 /// All ranks together. A field of the whole scene is solved by all ranks of the root's host together, where

@@ -348,7 +348,7 @@ LorsalResult pack(const TrainingSet& set, const LorsalOptions& options, double s
 
 LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
     const auto d = static_cast<uint64_t>(set.samples()) + 1;
-    const uint64_t bytes = 8 * d * d * 5; // kernel, R turned into its eigenvectors, and LAPACK's workspace
+    const uint64_t bytes = training_bytes(d);
     if (bytes > options.memory || d > 40000)
         throw Error(std::to_string(set.samples()) + " training pixels need " + format_byte_size(bytes) +
                         " for their kernel matrix and its factors",

@@ -42,6 +42,11 @@ struct LorsalResult {
     std::vector<double> history;
 };
 
+/// Host bytes that training holds at most with so many features: one a training pixel, and the constant.
+inline uint64_t training_bytes(uint64_t features) {
+    return 8 * features * features * 5; // kernel, R turned into its eigenvectors, and LAPACK's workspace
+}
+
 /// Both solvers are the CPU's. Throws Error: one class only, samples that are all alike, out of memory;
 /// Cancelled. The same set and options give the same model, whatever the threads.
 LorsalResult train(const TrainingSet& set, const LorsalOptions& options);

@@ -4,6 +4,7 @@
 #include "eadp/profile.h"
 #include "math/linear_algebra.h"
 #include "parallel/thread_job.h"
+#include "stream/band_writer.h"
 #include "stream/shared.h"
 #include "support/memory_cube.h"
 #include "support/thread_ranks.h"
@@ -11,9 +12,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace hsi::test {
 namespace {
@@ -420,6 +424,156 @@ TEST(EadpCpu, DataOnAHighLevelKeepItsDigits) {
     auto o = options_with({65, 520});
     EXPECT_LT(difference(profile_of(planes, o).cube, reference_profile(planes, o), o),
               3e-4); // a Float32 ulp at 30000
+}
+
+/// One that takes bands, or says so first and then does not.
+class BandSink final : public stream::CubeSink, public stream::BandTaker {
+  public:
+    BandSink(const stream::CubeShape& shape, bool takes)
+        : behind(shape.samples, shape.lines, shape.bands), m_takes(takes) {}
+    stream::CubeShape shape() const override { return behind.shape(); }
+    bool concurrent() const override { return true; }
+    void write(const Rect& core, const CubeView<float>& src) override {
+        ++tiles;
+        behind.write(core, src);
+    }
+    bool takes_bands() const override { return m_takes; }
+    void write_band(int band, const Rect& core, const CubeView<float>& src) override {
+        if (on_write) on_write(band);
+        ++pieces;
+        for (int64_t y = 0; y < core.h; ++y)
+            std::copy_n(src.row(0, y), core.w, &behind.cube.at(band, core.y + y, core.x));
+    }
+    MemorySink behind;
+    std::function<void(int)> on_write;
+    std::atomic<int> tiles{0}, pieces{0};
+
+  private:
+    const bool m_takes;
+};
+
+/// As the tool does it with a file whose bands lie apart.
+struct Written {
+    std::vector<stream::PassReport> passes;
+    eadp::DiffusionPlan plan;
+    double progress = 0;
+};
+Written write_bands(const Cube& components, const eadp::Options& options, BandSink& sink, uint64_t memory,
+                    int threads, const CancelFlag* cancel = nullptr) {
+    const MemorySource source(components);
+    Written result;
+    eadp::ProfileRun run;
+    run.threads = threads;
+    run.memory = memory;
+    run.folder = testing::TempDir();
+    run.sink_takes_bands = true;
+    run.finished = [&](const stream::PassReport& report) { result.passes.push_back(report); };
+    run.pass = [&](const std::string& name, double) {
+        stream::PassOptions pass;
+        pass.name = name;
+        pass.cancel = cancel;
+        pass.progress = [&result, fresh = true](double now) mutable {
+            if (std::exchange(fresh, false)) result.progress = 0;
+            EXPECT_GE(now, result.progress);
+            result.progress = now;
+        };
+        return pass;
+    };
+    const auto backend = eadp::make_cpu_backend();
+    result.plan = eadp::plan_profile(source, options, *backend, run);
+    eadp::make_profile(
+        source, options, *backend, [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
+    return result;
+}
+
+TEST(EadpCpu, BandsThatAreWrittenAsTheyAreMadeAreTheSame) {
+    auto planes = component_planes(150, 90, 3, 5);
+    make_invalid(planes, 20, 30, 1);
+    std::vector<eadp::Options> all(4, options_with({5, 40, 90}));
+    all[1].evolution = eadp::Evolution::incremental;
+    all[2].precision = eadp::Precision::double_precision;
+    all[3].scheme = eadp::Scheme::exact;
+    for (const auto& options : all) {
+        const auto expected = profile_of(planes, options);
+        const stream::CubeShape shape{150, 90, eadp::profile_bands(options, 3)};
+        for (const int threads : {2, 3}) {
+            BandSink sink(shape, true);
+            const auto written = write_bands(planes, options, sink, uint64_t{1} << 30, threads);
+            EXPECT_TRUE(identical(sink.behind.cube, expected.cube)) << threads << " threads";
+            EXPECT_TRUE(written.plan.written);
+            EXPECT_EQ(sink.tiles, 0);
+            EXPECT_GE(sink.pieces, shape.bands);
+            EXPECT_EQ(written.progress, 1);
+            ASSERT_EQ(written.passes.size(), 3u);
+            EXPECT_EQ(written.passes.back().name, "diffusion");
+            EXPECT_EQ(written.passes.back().bytes_written, shape.float_bytes());
+            EXPECT_EQ(written.passes.back().buffer_bytes, written.plan.bytes);
+        }
+    }
+}
+
+TEST(EadpCpu, WritingBandsTakesLessMemoryThanKeepingThem) {
+    const auto planes = component_planes(200, 150, 6, 5);
+    const MemorySource source(planes);
+    const auto options = options_with(default_times());
+    eadp::ProfileRun run;
+    run.threads = 2;
+    run.pass = [](const std::string&, double) { return stream::PassOptions(); };
+    const auto backend = eadp::make_cpu_backend();
+    const auto kept = eadp::plan_profile(source, options, *backend, run);
+    run.sink_takes_bands = true;
+    const auto written = eadp::plan_profile(source, options, *backend, run);
+    EXPECT_TRUE(kept.whole && !kept.written && written.whole && written.written);
+    // 48 copies, or twice a component and its eight.
+    EXPECT_EQ(kept.bytes - written.bytes, uint64_t{48 - 18} * 200 * 150 * 4);
+    run.memory = written.bytes;
+    EXPECT_TRUE(eadp::plan_profile(source, options, *backend, run).written);
+    run.memory = written.bytes - 1;
+    EXPECT_FALSE(eadp::plan_profile(source, options, *backend, run).whole);
+    run.memory = uint64_t{1} << 30;
+    run.threads = 1;
+    EXPECT_FALSE(eadp::plan_profile(source, options, *backend, run).written);
+    run.threads = 2;
+    run.pass = [](const std::string&, double) {
+        stream::PassOptions pass;
+        pass.tile_samples = pass.tile_lines = 64;
+        return pass;
+    };
+    EXPECT_FALSE(eadp::plan_profile(source, options, *backend, run).written);
+}
+
+TEST(EadpCpu, ASinkThatTakesNoBandsAfterAllGetsTiles) {
+    const auto planes = component_planes(150, 90, 3, 5);
+    const auto options = options_with({5, 40});
+    const auto expected = profile_of(planes, options);
+    const stream::CubeShape shape{150, 90, eadp::profile_bands(options, 3)};
+    for (const uint64_t memory : {uint64_t{1} << 30, uint64_t{3} << 20}) {
+        BandSink sink(shape, false);
+        const auto written = write_bands(planes, options, sink, memory, 2);
+        EXPECT_TRUE(identical(sink.behind.cube, expected.cube));
+        EXPECT_EQ(sink.pieces, 0);
+        EXPECT_GT(sink.tiles, 0);
+    }
+}
+
+TEST(EadpCpu, AnErrorOfABandEndsTheDiffusion) {
+    const auto planes = component_planes(150, 90, 3, 5);
+    const auto options = options_with({5, 40});
+    BandSink sink({150, 90, eadp::profile_bands(options, 3)}, true);
+    sink.on_write = [](int band) {
+        if (band == 4) throw Error("no room");
+    };
+    try {
+        write_bands(planes, options, sink, uint64_t{1} << 30, 2);
+        FAIL() << "nothing was thrown";
+    } catch (const Error& e) {
+        EXPECT_STREQ(e.what(), "no room, band 5");
+    }
+    CancelFlag cancel;
+    sink.on_write = [&](int band) {
+        if (band == 4) cancel.request();
+    };
+    EXPECT_THROW(write_bands(planes, options, sink, uint64_t{1} << 30, 2, &cancel), Cancelled);
 }
 
 /// The CPU backend, but it says that it keeps whole scenes, as one with memory of its own does.

@@ -3,6 +3,7 @@
 
 #include "raster/atomic_file.h"
 #include "raster/gdal_errors.h"
+#include "raster/output_format.h"
 
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -32,6 +33,18 @@ std::vector<float> pattern(int64_t count, unsigned seed = 3) {
     for (float& v : out)
         v = static_cast<float>(std::uniform_real_distribution<double>(-40000, 70000)(random));
     return out;
+}
+
+/// The same band by band, from the last one and in pieces of some lines.
+void write_bands(RasterSink& sink, const std::vector<float>& values, int64_t h) {
+    const auto shape = sink.shape();
+    for (int band = shape.bands - 1; band >= 0; --band)
+        for (int64_t y = 0; y < shape.lines; y += h) {
+            const Rect core{0, y, shape.samples, std::min(h, shape.lines - y)};
+            const float* const from = values.data() + (band * shape.lines + y) * shape.samples;
+            std::vector<float> piece(from, from + core.area());
+            sink.write_band(band, core, CubeView<float>::packed(piece.data(), 1, core.h, core.w));
+        }
 }
 
 /// Writes band-sequential values in tiles; `from` starts over for each run, since sinks may change what they
@@ -135,6 +148,41 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
         for (const std::string& name : folder.files())
             EXPECT_EQ(name.rfind("out.", 0), 0u) << name;
     }
+    // And by bands, where the file has each by itself.
+    const auto has = [&](const std::string& option) {
+        return std::find(c.options.begin(), c.options.end(), option) != c.options.end();
+    };
+    const TempFolder folder;
+    OutputOptions options;
+    options.path = folder / "out.x";
+    options.format = c.format;
+    options.creation_options = c.options;
+    options.nodata = 77;
+    const auto spec = spec_of(w, h, bands, c.type);
+    const bool apart = c.raw && !has("INTERLEAVE=BIL") && !has("INTERLEAVE=BIP") && !has("INTERLEAVE=PIXEL");
+    EXPECT_EQ(RasterSink::will_take_bands(options, spec), apart);
+    auto sink = RasterSink::create(options, spec, nullptr);
+    EXPECT_EQ(sink->takes_bands(), apart);
+    if (!apart) return;
+    write_bands(*sink, values, 11);
+    sink->commit();
+    EXPECT_TRUE(same_values(gdal_values(options.path), expected));
+}
+
+TEST(SinkBands, NeedAFileOfTheirOwn) {
+    const TempFolder folder;
+    OutputOptions options;
+    options.format = "ENVI";
+    for (const auto& [path, takes] : {std::pair<std::string, bool>{folder / "x.dat", true},
+                                      {"/vsimem/x.dat", false},
+                                      {raster::standard_output, false}}) {
+        options.path = path;
+        EXPECT_EQ(RasterSink::will_take_bands(options, spec_of(5, 4, 3)), takes) << path;
+    }
+    options.path = folder / "x.dat";
+    EXPECT_FALSE(RasterSink::will_take_bands(options, spec_of(5, 4, 1))); // it is the whole file
+    auto sink = RasterSink::create(options, spec_of(5, 4, 1), nullptr);
+    EXPECT_FALSE(sink->takes_bands());
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, SinkValues, ::testing::ValuesIn(sink_cases()), [](const auto& param) {

@@ -83,6 +83,7 @@ Maps smooth(const Case& c, bool in_memory, int threads = 2) {
         probabilities(shape.samples, shape.lines, c.scene.classes), confidence(shape.samples, shape.lines, 1);
     stream::PassOptions pass;
     pass.name = "mrf";
+    pass.lanes = threads;
     maps.result = smooth_field(c.request, maps.plan, solver, *c.planes(in_memory), c.fixed, c.classes,
                                {{&map, &probabilities, &confidence}, true, true}, pass);
     maps.map = map.cube;
@@ -115,6 +116,39 @@ TEST(Field, RanksOfOneHostSolveItTogetherToTheBitsOfOneProcess) {
                 EXPECT_TRUE(same_bits(mine.confidence.values, one.confidence.values));
             });
     }
+}
+
+TEST(Field, IsWrittenByAnyNumberOfThreads) {
+    const Scene scene(4, 301, 45, 3); // more lines than are written at once
+    const Case c(scene);
+    const Maps one = smooth(c, true, 1);
+    EXPECT_TRUE(
+        std::any_of(one.map.values.begin(), one.map.values.end(), [](float v) { return std::isnan(v); }));
+    for (const int threads : {2, 5}) {
+        const Maps more = smooth(c, true, threads);
+        EXPECT_TRUE(same_bits(more.map.values, one.map.values));
+        EXPECT_TRUE(same_bits(more.probabilities.values, one.probabilities.values));
+        EXPECT_TRUE(same_bits(more.confidence.values, one.confidence.values));
+        EXPECT_EQ(more.result.pixels_by_class, one.result.pixels_by_class);
+    }
+    // The map alone, as most want it.
+    const auto backend = make_cpu_backend(3);
+    const auto solver = make_field_solver(*backend, c.request, one.plan);
+    test::MemorySink map(45, 301, 1);
+    stream::PassOptions pass;
+    pass.lanes = 3;
+    const auto result =
+        smooth_field(c.request, one.plan, solver, *c.planes(true), c.fixed, c.classes, {{&map}}, pass);
+    EXPECT_TRUE(same_bits(map.cube.values, one.map.values));
+    EXPECT_EQ(result.pixels_by_class, one.result.pixels_by_class);
+    // And into memory that was made before.
+    auto prepared = make_field_solver(*backend, c.request, one.plan);
+    prepared.q = HostBuffer<float>(4 * 301 * 45);
+    std::fill_n(prepared.q.data(), prepared.q.size(), 1e9f);
+    test::MemorySink again(45, 301, 1);
+    smooth_field(c.request, one.plan, prepared, *c.planes(true), c.fixed, c.classes, {{&again}}, pass);
+    EXPECT_TRUE(same_bits(again.cube.values, one.map.values));
+    EXPECT_NE(prepared.q[0], 1e9f);
 }
 
 TEST(Field, WritesWhatTheSolverFinds) {

@@ -57,6 +57,17 @@ TEST(Estimate, AddsWhatIsWrittenInTheEnd) {
     EXPECT_NEAR(estimate(work, 16).device - before.device, 2.0, 1e-9);
 }
 
+TEST(Estimate, ACpuMayWriteBesideAPartOfItsWork) {
+    Work work = some_work();
+    work.writes_after = 8.4e9; // two seconds
+    const Estimate after = estimate(work, 16);
+    work.seconds_beside = 16 * 0.5;
+    EXPECT_NEAR(after.cpu - estimate(work, 16).cpu, 0.5, 1e-9);
+    EXPECT_NEAR(after.device - estimate(work, 16).device, 0, 1e-9);
+    work.seconds_beside = 16 * 50.0;
+    EXPECT_NEAR(after.cpu - estimate(work, 16).cpu, 2.0, 1e-9);
+}
+
 TEST(Estimate, IsToldInOneLine) {
     EXPECT_EQ(describe(Estimate{1.234, 23.4}, true), "CPU, about 1.2 s; CUDA, about 23 s");
     EXPECT_EQ(describe(Estimate{0.04, 2.4}, false), "CPU, about 0.0 s");

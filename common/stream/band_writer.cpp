@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+#include "stream/band_writer.h"
+
+#include "core/error.h"
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <system_error>
+
+namespace hsi::stream {
+namespace {
+
+/// Of what is written at once: it is made ready for the file in a second-level cache, and a run that is
+/// interrupted need not wait for a whole plane.
+constexpr int64_t piece_bytes = int64_t{1} << 20;
+
+using Clock = std::chrono::steady_clock;
+
+double time_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
+
+} // namespace
+
+BandWriter::BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel,
+                       std::function<void(double)> progress)
+    : m_sink(sink), m_shape(shape), m_cancel(cancel), m_progress(std::move(progress)) {
+    for (int i = 0; i < planes; ++i)
+        m_planes.emplace_back(static_cast<size_t>(shape.pixels()));
+    for (auto plane = m_planes.rbegin(); plane != m_planes.rend(); ++plane)
+        m_free.push_back(plane->data());
+    try {
+        m_thread = std::thread([this] { serve(); });
+    } catch (const std::system_error&) {
+        // The planes are written when they run out, and in the end.
+    }
+}
+
+BandWriter::~BandWriter() {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_end = true;
+        m_waiting.clear();
+    }
+    m_changed.notify_all();
+    if (m_thread.joinable()) m_thread.join();
+}
+
+uint64_t BandWriter::bytes(const CubeShape& shape, int planes) {
+    return CubeShape{shape.samples, shape.lines, planes}.float_bytes();
+}
+
+CubeView<float> BandWriter::take() {
+    const auto begin = Clock::now();
+    std::unique_lock lock(m_mutex);
+    while (m_free.empty() && !m_error) {
+        if (m_waiting.empty() && m_busy == 0) throw Error("internal: all planes are taken");
+        if (m_thread.joinable())
+            m_changed.wait(lock);
+        else
+            write_next(lock);
+    }
+    m_held_seconds += time_since(begin);
+    rethrow();
+    if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
+    float* const plane = m_free.back();
+    m_free.pop_back();
+    return CubeView<float>::packed(plane, 1, m_shape.lines, m_shape.samples);
+}
+
+void BandWriter::give(int band, const CubeView<float>& plane) {
+    {
+        const std::lock_guard lock(m_mutex);
+        rethrow();
+        m_waiting.emplace_back(band, plane.data);
+    }
+    m_changed.notify_all();
+}
+
+void BandWriter::finish() {
+    const auto begin = Clock::now();
+    std::unique_lock lock(m_mutex);
+    // There is nothing left to compute: two write what waits.
+    while (!m_error && (!m_waiting.empty() || m_busy > 0)) {
+        if (m_waiting.empty())
+            m_changed.wait(lock);
+        else
+            write_next(lock);
+    }
+    m_held_seconds += time_since(begin);
+    rethrow();
+    if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
+}
+
+int BandWriter::written() const {
+    const std::lock_guard lock(m_mutex);
+    return m_written;
+}
+
+double BandWriter::write_seconds() const {
+    const std::lock_guard lock(m_mutex);
+    return m_write_seconds;
+}
+
+double BandWriter::held_seconds() const {
+    const std::lock_guard lock(m_mutex);
+    return m_held_seconds;
+}
+
+void BandWriter::serve() {
+    std::unique_lock lock(m_mutex);
+    while (true) {
+        m_changed.wait(lock, [&] { return m_end || !m_waiting.empty(); });
+        if (m_end) return;
+        write_next(lock);
+    }
+}
+
+void BandWriter::write_next(std::unique_lock<std::mutex>& lock) {
+    const auto [band, plane] = m_waiting.front();
+    m_waiting.pop_front();
+    ++m_busy;
+    lock.unlock();
+    const auto begin = Clock::now();
+    std::exception_ptr error;
+    try {
+        write(band, plane);
+    } catch (...) {
+        error = std::current_exception();
+    }
+    const double seconds = time_since(begin);
+    lock.lock();
+    --m_busy;
+    m_write_seconds += seconds;
+    m_free.push_back(plane);
+    if (error) {
+        if (!m_error) m_error = error;
+        m_waiting.clear();
+    } else {
+        ++m_written;
+        try {
+            if (m_progress) m_progress(static_cast<double>(m_written) / m_shape.bands);
+        } catch (...) {
+            if (!m_error) m_error = std::current_exception();
+        }
+    }
+    m_changed.notify_all();
+}
+
+void BandWriter::write(int band, float* plane) const {
+    const auto whole = CubeView<float>::packed(plane, 1, m_shape.lines, m_shape.samples);
+    const int64_t lines = std::max<int64_t>(1, piece_bytes / (m_shape.samples * 4));
+    for (int64_t y = 0; y < m_shape.lines; y += lines) {
+        if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
+        const Rect core{0, y, m_shape.samples, std::min(lines, m_shape.lines - y)};
+        try {
+            m_sink.write_band(band, core, whole.cut(core.x, core.y, core.w, core.h));
+        } catch (const Cancelled&) {
+            throw;
+        } catch (const Error& e) {
+            throw Error(std::string(e.what()) + ", band " + std::to_string(band + 1), e.advice());
+        }
+    }
+}
+
+void BandWriter::rethrow() const {
+    if (m_error) std::rethrow_exception(m_error);
+}
+
+} // namespace hsi::stream

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// Bands on their way to a file while others are computed: for operations that make the whole of a band at
+// once, and files in which a band is a stretch of its own.
+#pragma once
+
+#include "core/cancel.h"
+#include "core/cube_view.h"
+#include "core/host_memory.h"
+#include "core/rect.h"
+#include "stream/cube_source.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace hsi::stream {
+
+/// What a CubeSink is, too, that may be given band after band instead of tiles of all bands.
+class BandTaker {
+  public:
+    virtual ~BandTaker() = default;
+    /// True where the bands lie apart, so that writing one is not slower than writing its part of tiles.
+    virtual bool takes_bands() const = 0;
+    /// Writes `core` of one band; `src` has that band alone, and may be changed by the call. From several
+    /// threads at once, in any order. Throws Error (disk full ...).
+    virtual void write_band(int band, const Rect& core, const CubeView<float>& src) = 0;
+};
+
+/// A thread that writes finished planes, and a few planes that go round: taken empty, given back with a band.
+/// take(), give() and finish() are for one thread.
+class BandWriter {
+  public:
+    /// shape: of the sink. planes: that may be taken at once, and as many more as are to be written
+    /// meanwhile. cancel may be null. progress: called with the share of the bands that are written, by one
+    /// thread at a time. Where the system has no more threads, the caller's writes.
+    BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
+               std::function<void(double)> progress = {});
+    BandWriter(const BandWriter&) = delete;
+    BandWriter& operator=(const BandWriter&) = delete;
+    /// What was given and not yet written is dropped.
+    ~BandWriter();
+
+    /// Host bytes of the planes of a scene.
+    static uint64_t bytes(const CubeShape& shape, int planes);
+
+    /// A plane of the size of a band to be filled, once there is one; it stays the caller's until give().
+    /// Throws what writing has thrown, and Cancelled.
+    CubeView<float> take();
+    /// Hands on a plane that was taken. \throws what writing has thrown.
+    void give(int band, const CubeView<float>& plane);
+    /// Returns when all that was given is written. Throws what writing has thrown, and Cancelled.
+    void finish();
+
+    int written() const; ///< bands
+    /// Seconds of all writing, and those that its caller has waited or written itself.
+    double write_seconds() const;
+    double held_seconds() const;
+
+  private:
+    void serve();
+    /// Writes the next plane that waits; `lock` is open meanwhile.
+    void write_next(std::unique_lock<std::mutex>& lock);
+    void write(int band, float* plane) const;
+    void rethrow() const;
+
+    BandTaker& m_sink;
+    const CubeShape m_shape;
+    const CancelFlag* const m_cancel;
+    const std::function<void(double)> m_progress;
+    std::vector<HostBuffer<float>> m_planes;
+    mutable std::mutex m_mutex; ///< guards what follows
+    std::condition_variable m_changed;
+    std::vector<float*> m_free;                   ///< the last first: what was used lies in caches
+    std::deque<std::pair<int, float*>> m_waiting; ///< bands to be written
+    int m_busy = 0;                               ///< planes that are being written
+    int m_written = 0;
+    double m_write_seconds = 0, m_held_seconds = 0;
+    std::exception_ptr m_error; ///< the first one
+    bool m_end = false;
+    std::thread m_thread; ///< after all that it touches
+};
+
+} // namespace hsi::stream
