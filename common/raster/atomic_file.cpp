@@ -164,7 +164,7 @@ class AtomicFile::PrivateFolder {
         for (int i = 0; i < tries; ++i) {
             m_path = join_path(folder, private_prefix(destination) + "XXXXXX");
             if (::mkdtemp(m_path.data()) == nullptr) break;
-            ::chmod(m_path.c_str(), S_IRWXU); // a umask may have taken what it takes to remove it
+            claim(m_path);
             if (lock() && make(made_folder())) return;
             const int reason = errno;
             remove_tree(m_path);
@@ -205,11 +205,15 @@ class AtomicFile::PrivateFolder {
         remove_tree(path);
     }
 
+    /// A umask may have taken what it takes to remove the folder.
+    static void claim(const std::string& folder) { ::chmod(folder.c_str(), S_IRWXU); }
+
     static bool make(const std::string& folder) {
         int result;
         do
-            result = ::mkdir(folder.c_str(), 0700);
+            result = ::mkdir(folder.c_str(), S_IRWXU);
         while (result != 0 && errno == EINTR);
+        if (result == 0) claim(folder);
         return result == 0;
     }
 

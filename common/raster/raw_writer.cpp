@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -17,6 +19,10 @@ namespace hsi::raster {
 namespace {
 
 constexpr size_t write_piece_bytes = 256 * 1024;
+
+/// What the last block of a line has beyond its samples is written as well, so that its lines follow one
+/// another: zeros, which are there anyway. More than this is jumped over.
+constexpr std::array<char, 4096> beyond{};
 
 std::string reason() { return std::strerror(errno); }
 
@@ -136,7 +142,10 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
             used += bytes;
             from = stored;
         }
-        out.add(m_raw.place(first + band, core.y + line, core.x + x), from, bytes);
+        const int64_t place = m_raw.place(first + band, core.y + line, core.x + x);
+        out.add(place, from, bytes);
+        if (const int64_t gap = m_raw.padding(core.x + x + columns); gap > 0 && gap <= std::ssize(beyond))
+            out.add(place + static_cast<int64_t>(bytes), beyond.data(), static_cast<size_t>(gap));
     });
     flush();
 }

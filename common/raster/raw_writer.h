@@ -16,9 +16,16 @@ struct WriteLayout : RawLayout {
     struct Blocks {
         int64_t samples = 0, lines = 0;   ///< of a block; 0: there are no blocks
         int64_t step = 0, lines_step = 0; ///< bytes to the next block to the right, and below
+        int64_t end = 0;                  ///< samples of the output's lines
     };
     Blocks blocks;
     int64_t bytes = 0; ///< of the file
+
+    /// Bytes between the last sample before column `right` and the next line of its block: none but at the
+    /// right border.
+    int64_t padding(int64_t right) const {
+        return right == blocks.end ? (blocks.samples - 1 - (right - 1) % blocks.samples) * pixel_step : 0;
+    }
 
     int64_t place(int64_t band, int64_t line, int64_t sample) const {
         if (blocks.samples == 0) return at(band, line, sample);

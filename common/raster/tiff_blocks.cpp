@@ -135,7 +135,8 @@ WriteLayout place_tiff_blocks(WriteLayout layout, const TiffShape& shape) {
     const int64_t plane_bytes = shape.tiled ? across * down * block_bytes : shape.lines * layout.line_step;
     layout.origin = (file.end() + page - 1) / page * page;
     layout.band_step = shape.apart ? plane_bytes : layout.sample_bytes;
-    layout.blocks = {shape.block_samples, shape.block_lines, block_bytes, across * block_bytes};
+    layout.blocks = {shape.block_samples, shape.block_lines, block_bytes, across * block_bytes,
+                     shape.samples};
     layout.bytes = layout.origin + planes * plane_bytes;
 
     std::vector<uint64_t> offsets, counts;

@@ -482,7 +482,7 @@ def in_the_middle(act, scene, out, *options):
         assert wait_for(lambda: set(os.listdir(out)) - names or process.poll() is not None)
         assert process.poll() is None, process.communicate()
         act(process)
-        stdout, stderr = process.communicate(timeout=60)
+        stdout, stderr = process.communicate(timeout=300)
     finally:
         process.kill()
     return process.returncode, stdout.decode(), stderr.decode()

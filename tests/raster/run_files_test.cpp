@@ -88,7 +88,9 @@ TEST(AtomicFile, AUmaskTakesNoRightsToItsFolder) {
     const mode_t before = umask(0777);
     const AtomicFile file(folder / "out.img");
     umask(before);
-    EXPECT_EQ(fs::status(fs::path(file.path()).parent_path()).permissions(), fs::perms::owner_all);
+    const fs::path made = fs::path(file.path()).parent_path();
+    EXPECT_EQ(fs::status(made).permissions(), fs::perms::owner_all);
+    EXPECT_EQ(fs::status(made.parent_path()).permissions(), fs::perms::owner_all);
 }
 
 TEST(AtomicFile, WithoutReplacingTheFirstOfTwoWins) {
