@@ -15,6 +15,14 @@ int64_t mirrored(int64_t i, int64_t n) {
     return i < n ? i : 2 * n - 1 - i;
 }
 
+/// What the kernels' smooth_row() and smooth_column() make of a value that is everywhere, to the bit.
+double filtered_constant(const std::vector<double>& weights, double value) {
+    double sum = weights[0] * value;
+    for (size_t t = 1; t < weights.size(); ++t)
+        sum = sum + weights[t] * (value + value);
+    return sum;
+}
+
 } // namespace
 
 void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask) {
@@ -74,7 +82,9 @@ Gradient::Gradient(double sigma, int64_t max_samples)
       m_numerator(static_cast<size_t>(m_pitch * (2 * m_radius + 1))), m_denominator(m_numerator.size()),
       m_smooth(static_cast<size_t>(m_pitch * 3)), m_valid(m_smooth.size()),
       m_sum(static_cast<size_t>(m_pitch)), m_sum_weights(m_sum.size()), m_squared(m_sum.size()),
-      m_rows(static_cast<size_t>(2 * m_radius + 1)) {}
+      m_rows(static_cast<size_t>(2 * m_radius + 1)), m_kind(m_rows.size(), Weights::filtered),
+      m_line_weight(filtered_constant(m_weights, 1.0)),
+      m_whole_weight(filtered_constant(m_weights, m_line_weight)) {}
 
 uint64_t Gradient::bytes(double sigma, int64_t samples) {
     const auto radius = static_cast<uint64_t>(gaussian_radius(sigma));
@@ -105,7 +115,36 @@ void Gradient::make_filtered(int64_t y) {
     };
     filter([&](int64_t i) { return m[i] != 0.0f ? static_cast<double>(x[i]) : 0.0; },
            m_numerator.data() + slot(y));
-    filter([&](int64_t i) { return static_cast<double>(m[i]); }, m_denominator.data() + slot(y));
+    int holes = 0;
+    for (int64_t i = 0; i < w; ++i)
+        holes |= static_cast<int>(m[i] != 1.0f);
+    m_kind[turn(y)] = holes != 0 ? Weights::filtered : Weights::constant;
+    if (holes != 0)
+        filter([&](int64_t i) { return static_cast<double>(m[i]); }, m_denominator.data() + slot(y));
+}
+
+void Gradient::make_weights(int64_t y) {
+    const int64_t w = m_in.samples, h = m_in.lines;
+    bool whole = true;
+    for (int64_t t = -m_radius; t <= m_radius; ++t)
+        whole = whole && m_kind[turn(mirrored(y + t, h))] != Weights::filtered;
+    if (whole) {
+        if (!m_whole) std::fill(m_sum_weights.begin(), m_sum_weights.end(), m_whole_weight);
+        m_whole = true;
+        return;
+    }
+    m_whole = false;
+    for (int64_t t = -m_radius; t <= m_radius; ++t) {
+        const int64_t line = mirrored(y + t, h);
+        double* const row = m_denominator.data() + slot(line);
+        Weights& kind = m_kind[turn(line)];
+        if (kind == Weights::constant) {
+            std::fill_n(row, w, m_line_weight);
+            kind = Weights::filled;
+        }
+        m_rows[static_cast<size_t>(m_radius + t)] = row;
+    }
+    m_simd.smooth_column(m_rows.data(), m_weights.data(), m_radius, w, m_sum_weights.data());
 }
 
 void Gradient::make_smooth(int64_t y) {
@@ -113,18 +152,15 @@ void Gradient::make_smooth(int64_t y) {
     const int64_t last = std::min(h - 1, y + m_radius);
     for (; m_next_filtered <= last; ++m_next_filtered)
         make_filtered(m_next_filtered);
-    const auto across = [&](const std::vector<double>& from, double* out) {
-        for (int64_t t = -m_radius; t <= m_radius; ++t)
-            m_rows[static_cast<size_t>(m_radius + t)] = from.data() + slot(mirrored(y + t, h));
-        m_simd.smooth_column(m_rows.data(), m_weights.data(), m_radius, w, out);
-    };
     double* const out = smooth(y);
     double* const valid = valid_row(y);
     const float* const m = m_mask + y * w;
     for (int64_t i = 0; i < w; ++i)
         valid[i] = static_cast<double>(m[i]);
-    across(m_numerator, m_sum.data());
-    across(m_denominator, m_sum_weights.data());
+    for (int64_t t = -m_radius; t <= m_radius; ++t)
+        m_rows[static_cast<size_t>(m_radius + t)] = m_numerator.data() + slot(mirrored(y + t, h));
+    m_simd.smooth_column(m_rows.data(), m_weights.data(), m_radius, w, m_sum.data());
+    make_weights(y);
     m_simd.divide(m_sum.data(), m_sum_weights.data(), valid, w, out);
     // Half-sample mirror, one pixel: the edge pixel again.
     out[-1] = out[0], out[w] = out[w - 1];

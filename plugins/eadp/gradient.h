@@ -62,9 +62,10 @@ class Gradient {
     void make_smooth(int64_t y);
     double* smooth(int64_t y) { return m_smooth.data() + (y % 3) * m_pitch + 8; }
     double* valid_row(int64_t y) { return m_valid.data() + (y % 3) * m_pitch + 8; }
-    size_t slot(int64_t y) const {
-        return static_cast<size_t>(y % (2 * m_radius + 1)) * static_cast<size_t>(m_pitch);
-    }
+    size_t turn(int64_t y) const { return static_cast<size_t>(y % (2 * m_radius + 1)); }
+    size_t slot(int64_t y) const { return turn(y) * static_cast<size_t>(m_pitch); }
+    /// The denominators of lines y - radius .. y + radius, filtered down to m_sum_weights.
+    void make_weights(int64_t y);
 
     const SetupKernels& m_simd;
     const std::vector<double> m_weights;
@@ -75,6 +76,12 @@ class Gradient {
     std::vector<double> m_smooth, m_valid;          ///< [row mod 3][8 + sample]
     std::vector<double> m_sum, m_sum_weights, m_squared;
     std::vector<const double*> m_rows;
+    /// Of the rows of m_denominator. Where all pixels of a line have a value it is m_line_weight throughout,
+    /// and is only filled when a line near it has holes.
+    enum class Weights : char { filtered, constant, filled };
+    std::vector<Weights> m_kind;
+    double m_line_weight, m_whole_weight; ///< denominators of whole lines: of one, and of all around
+    bool m_whole = false;                 ///< m_sum_weights holds m_whole_weight
 
     CubeView<float> m_in;
     int m_band = 0;

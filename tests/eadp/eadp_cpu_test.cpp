@@ -417,6 +417,26 @@ TEST(EadpCpu, ExactEqualsTheMatrixExponential) {
     }
 }
 
+/// The Gaussian's denominators are constant where there are no holes near: in some tiles, and in others not.
+TEST(EadpCpu, FewHolesMakeNoBitDependOnTheTiling) {
+    for (const double sigma : {0.0, 1.0, 2.3}) {
+        auto planes = component_planes(120, 75, 2, 6);
+        for (int b = 0; b < 2; ++b) { // the reference takes each component by itself
+            make_invalid(planes, 0, 17, b);
+            make_invalid(planes, 40, 61, b);
+            for (int64_t x = 0; x < 120; ++x)
+                make_invalid(planes, 58, x, b); // a line without any pixel
+        }
+        auto o = options_with({3, 20});
+        o.sigma = sigma;
+        const auto whole = profile_of(planes, o);
+        EXPECT_LT(difference(whole.cube, reference_profile(planes, o), o), 1e-4);
+        for (const Cut cut : {Cut{120, 9, 2}, Cut{31, 75, 1}, Cut{25, 13, 2}, Cut{0, 0, 3}})
+            EXPECT_TRUE(identical(profile_of(planes, o, cut).cube, whole.cube))
+                << cut.samples << "x" << cut.lines << ", sigma " << sigma;
+    }
+}
+
 TEST(EadpCpu, DataOnAHighLevelKeepItsDigits) {
     Cube planes = component_planes(60, 50, 1, 12);
     for (auto& v : planes.values)

@@ -158,8 +158,9 @@ TEST(BandWriter, AnErrorComesOutWithItsBandAndIsTheLastThatIsWritten) {
         BandWriter writer(taker, taker.cube.shape, 2);
         const std::string fault = fault_of(writer, 9);
         EXPECT_EQ(fault, "no room, band " + std::to_string(failing + 1) + " / Make some.");
-        EXPECT_EQ(writer.written(), failing);
-        EXPECT_THROW(writer.take(), Error); // it stays so
+        EXPECT_LE(writer.written(), failing);
+        EXPECT_GE(writer.written(), failing - 1); // of the last two, which go side by side, one may go on
+        EXPECT_THROW(writer.take(), Error);       // it stays so
         EXPECT_THROW(writer.finish(), Error);
     }
 }
