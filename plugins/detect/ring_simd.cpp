@@ -91,9 +91,9 @@ HWY_INLINE void add_products(Tile& t, const double* HWY_RESTRICT left, const dou
     }
 }
 
-/// A tile of the sums with what joins it: the new products, and the parts, as many as there may be.
+/// A tile of what joins the sums of both pixels: the new products, and the parts, as many as there may be.
 template <int parts>
-HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY_RESTRICT sums) {
+HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY_RESTRICT change) {
     const D d;
     const V of_all = hn::Set(d, step.all_sign), of_inner = hn::Set(d, step.inner_sign);
     const bool inner = parts == 0 && step.inner_sign != 0 && step.inner > 0;
@@ -104,24 +104,59 @@ HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY
         from[k] = step.parts[static_cast<size_t>(k)].products + at;
         sign[k] = hn::Set(d, step.parts[static_cast<size_t>(k)].sign);
     }
-    sums += at;
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r)
 #pragma GCC unroll 2
         for (int j = 0; j < tile; ++j) {
             const int i = r * width + j * doubles;
-            V s = hn::MulAdd(of_all, t.v[r][j], hn::LoadU(d, sums + i));
+            V s = hn::Mul(of_all, t.v[r][j]);
             if (inner) s = hn::MulAdd(of_inner, hn::LoadU(d, step.of_inner + at + i), s);
 #pragma GCC unroll 3
             for (int k = 0; k < parts; ++k)
                 s = hn::MulAdd(sign[k], hn::LoadU(d, from[k] + i), s);
-            hn::StoreU(s, d, sums + i);
+            hn::StoreU(s, d, change + i);
+        }
+}
+
+/// sums += change and the products of single vectors with themselves, a tile whose rows begin at band `row`
+/// and columns at `column`.
+HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<RingStep::Single, 4>& own,
+                           int count, int row, int column, double* HWY_RESTRICT sums) {
+    const D d;
+    Tile t;
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            t.v[r][j] = hn::LoadU(d, change + r * width + j * doubles);
+    for (int k = 0; k < count; ++k) {
+        const RingStep::Single& one = own[static_cast<size_t>(k)];
+        const V sign = hn::Set(d, one.sign);
+        V v[tile];
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            v[j] = hn::Mul(sign, hn::LoadU(d, one.vector + column + j * doubles));
+#pragma GCC unroll 6
+        for (int r = 0; r < height; ++r) {
+            const V m = hn::Set(d, one.vector[row + r]);
+#pragma GCC unroll 2
+            for (int j = 0; j < tile; ++j)
+                t.v[r][j] = hn::MulAdd(m, v[j], t.v[r][j]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j) {
+            double* const to = sums + r * width + j * doubles;
+            hn::StoreU(hn::Add(hn::LoadU(d, to), t.v[r][j]), d, to);
         }
 }
 
 template <int parts>
-HWY_INLINE void slide_with(int bands, const RingStep& step, double* sums) {
+HWY_INLINE void slide_with(int bands, const RingStep& step, double* upper, double* lower) {
     const D d;
+    HWY_ALIGN double change[block];
     const int count = step.inner + step.outer;
     size_t at = 0;
     for (int p = 0; p < Triangle::panels(bands); ++p) {
@@ -146,23 +181,27 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* sums) {
                     if (step.inner > 0) store(t, step.of_inner + here);
                     add_products(t, left + done, right + done, step.pitch, step.outer);
                 }
-                join<parts>(step, t, here, sums);
+                join<parts>(step, t, here, change);
                 if (count > 0 && step.of_all != nullptr) store(t, step.of_all + here);
+                const int row = p * height, column = row + b * width + c;
+                add_change(change, step.own[0], step.own_count[0], row, column, upper + here);
+                if (lower != nullptr)
+                    add_change(change, step.own[1], step.own_count[1], row, column, lower + here);
             }
         }
     }
 }
 
-void slide(int bands, const RingStep& step, double* sums) {
+void slide(int bands, const RingStep& step, double* upper, double* lower) {
     switch (step.count) {
     case 0:
-        return slide_with<0>(bands, step, sums);
+        return slide_with<0>(bands, step, upper, lower);
     case 1:
-        return slide_with<1>(bands, step, sums);
+        return slide_with<1>(bands, step, upper, lower);
     case 2:
-        return slide_with<2>(bands, step, sums);
+        return slide_with<2>(bands, step, upper, lower);
     default:
-        return slide_with<3>(bands, step, sums);
+        return slide_with<3>(bands, step, upper, lower);
     }
 }
 
