@@ -45,17 +45,22 @@ double cost_by_bands(int bands, const Ring& ring) {
     return b * b * b / 8.5 + (0.55 * window + 16) * b * b;
 }
 
+/// The same of a value of a neighbour that is read and laid beside the others of its pixel.
+constexpr double cost_of_value = 75;
+
 /// What is known of all workers' work.
 struct Plan {
     Plan(int band_count, const Ring& r)
         : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
           pixels(static_cast<size_t>(ring_pixels(r))),
-          by_pixels(cost_by_pixels(band_count, r) < cost_by_bands(band_count, r)) {}
+          by_pixels(cost_by_pixels(band_count, r) < cost_by_bands(band_count, r)),
+          line_share(cost_of_value * band_count / local_cost(band_count, r)) {}
     const size_t bands;
     const Ring ring;
     const int64_t reach, gap; ///< of the squares beyond the pixel
     const size_t pixels;      ///< of a whole ring
     const bool by_pixels;     ///< U U' costs less
+    const double line_share;  ///< stream::Operation::line_share()
     size_t order() const { return by_pixels ? pixels : bands; }
     /// Vectors that update() takes at once.
     size_t batch() const { return by_pixels ? bands : 48; }
@@ -404,6 +409,7 @@ class LocalDetection final : public Detection {
     int64_t halo() const override { return m_plan.reach; }
     int64_t align_samples() const override { return m_plan.by_pixels ? 1 : segment; }
     int64_t align_lines() const override { return m_plan.lines_at_once(); }
+    double line_share() const override { return m_plan.line_share; }
     std::vector<int> output_bands() const override {
         return m_decider.map() ? std::vector<int>{1, 1} : std::vector<int>{1};
     }
