@@ -205,13 +205,18 @@ void slide(int bands, const RingStep& step, double* upper, double* lower) {
     }
 }
 
-/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..].
+/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..]. next: what
+/// will be on the right, next_pitch apart.
 template <int wide>
 HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_RESTRICT right,
-                              ptrdiff_t pitch, W (&s)[height][wide]) {
+                              ptrdiff_t pitch, const float* next, ptrdiff_t next_pitch,
+                              W (&s)[height][wide]) {
     const F f;
-#pragma GCC unroll 6
-    for (int k = 0; k < height; ++k, left += pitch, right += pitch) {
+    // Unrolled, more would be wanted in registers than there are in AVX2.
+#pragma GCC unroll 1
+    for (int k = 0; k < height; ++k, left += pitch, right += pitch, next += next_pitch) {
+        for (int c = 0; c < wide * singles; c += 16)
+            hwy::Prefetch(next + c);
         W v[wide];
 #pragma GCC unroll 2
         for (int j = 0; j < wide; ++j)
@@ -262,22 +267,30 @@ HWY_INLINE void take_matrix(const Sums& m, const double* panel, int row, int col
         }
 }
 
-/// A corner of six rows: the factor's numbers, and the inverses of its diagonal.
+/// A corner of six rows: the factor's numbers, the same divided by their row's number on the diagonal, and the
+/// inverses of the diagonal.
 struct Corner {
     float values[height][height];
+    float shares[height][height];
     float inverse[height];
 };
 
-/// R of a corner of `rows` rows and `columns` columns, in place; inverses of the diagonal.
+/// R of a corner of `rows` rows and `columns` columns, in place; shares and inverses of the diagonal. A row waits
+/// for a quotient of the one above and not for its root: these are taken when all rows are there.
 HWY_INLINE void factorise_corner(Corner& c, int rows, int columns) {
+    for (int i = 0; i < rows; ++i) {
+        const float inverse = 1.0f / c.values[i][i];
+        for (int j = i + 1; j < columns; ++j)
+            c.shares[i][j] = c.values[i][j] * inverse;
+        for (int k = i + 1; k < rows; ++k)
+            for (int j = k; j < columns; ++j)
+                c.values[k][j] -= c.shares[i][k] * c.values[i][j];
+    }
     for (int i = 0; i < rows; ++i) {
         c.values[i][i] = std::sqrt(c.values[i][i]);
         c.inverse[i] = 1.0f / c.values[i][i];
         for (int j = i + 1; j < columns; ++j)
             c.values[i][j] *= c.inverse[i];
-        for (int k = i + 1; k < rows; ++k)
-            for (int j = k; j < columns; ++j)
-                c.values[k][j] -= c.values[i][k] * c.values[i][j];
     }
 }
 
@@ -287,11 +300,14 @@ HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, i
                            const float* above, W (&s)[height][wide]) {
     const int row = panel * height;
     take_matrix<wide>(m, sums_panel, row, column, s);
+    ptrdiff_t pitch = Triangle::blocks(bands, 0) * width;
     for (int q = 0; q < panel; ++q) {
-        const ptrdiff_t pitch = Triangle::blocks(bands, q) * width;
         const float* const left = above + row - q * height;
-        take_products<wide>(left, left + column, pitch, s);
+        const ptrdiff_t next_pitch = Triangle::blocks(bands, q + 1) * width;
+        const float* const next = above + pitch * height + row - (q + 1) * height + column;
+        take_products<wide>(left, left + column, pitch, next, next_pitch, s);
         above += pitch * height;
+        pitch = next_pitch;
     }
 }
 
@@ -310,17 +326,17 @@ HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
     const F f;
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r) {
+#pragma GCC unroll 6
+        for (int k = r + 1; k < height; ++k) {
+            const W share = hn::Set(f, corner.shares[r][k]);
+#pragma GCC unroll 2
+            for (int j = 0; j < wide; ++j)
+                s[k][j] = hn::NegMulAdd(share, s[r][j], s[k][j]);
+        }
         const W inverse = hn::Set(f, corner.inverse[r]);
 #pragma GCC unroll 2
         for (int j = 0; j < wide; ++j)
             s[r][j] = hn::Mul(s[r][j], inverse);
-#pragma GCC unroll 6
-        for (int k = r + 1; k < height; ++k) {
-            const W l = hn::Set(f, corner.values[r][k]);
-#pragma GCC unroll 2
-            for (int j = 0; j < wide; ++j)
-                s[k][j] = hn::NegMulAdd(l, s[r][j], s[k][j]);
-        }
     }
 }
 
@@ -338,6 +354,7 @@ HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int ban
     for (int r = 0; r < height; ++r) {
         for (int c = 0; c < height; ++c)
             corner.values[r][c] = c < r ? 0.0f : to[r * pitch + c];
+        std::fill_n(corner.shares[r], height, 0.0f);
         corner.inverse[r] = 0; // rows beyond the last become zeros
     }
     for (int r = 0; r < rows; ++r)
