@@ -70,6 +70,37 @@ int64_t largest_fitting(int64_t unit, int64_t limit, const Bytes& bytes, const C
     return lo * unit;
 }
 
+/// Lines in the cores of the worker that has most of them, where each takes the next tile as soon as it is
+/// free; at most, where the last row of tiles is a low one.
+int64_t most_lines(const TileRequest& r, int64_t across, int64_t workers, int64_t height) {
+    const int64_t full_rows = r.lines / height, full = full_rows * across;
+    const int64_t rest = r.lines - full_rows * height, low = rest > 0 ? across : 0;
+    const int64_t rounds = full / workers, ahead = full % workers; // ahead: they have one more
+    if (ahead == 0) return rounds * height + ceil_div(low, workers) * rest;
+    return (rounds + ceil_div(ahead + low, workers)) * height;
+}
+
+/// The height of tiles, no more than `most`, with which the worker that ends last ends soonest, where a tile
+/// takes its core's lines and a share of its window's.
+int64_t even_height(const TileRequest& r, int64_t across, int64_t workers, int64_t unit, int64_t most) {
+    constexpr double worth = 0.97; // lower tiles read more of the file
+    int64_t best = most;
+    double least = std::numeric_limits<double>::infinity();
+    for (int64_t height = most; height > 0;) {
+        const int64_t down = ceil_div(r.lines, height), rounds = ceil_div(across * down, workers);
+        const int64_t window = std::min(height + 2 * r.halo, r.lines);
+        const double time = static_cast<double>(most_lines(r, across, workers, height)) +
+                            r.line_share * static_cast<double>(rounds * window);
+        if (time < worth * least) {
+            least = time;
+            best = height;
+        }
+        // The next one that makes a row of tiles more.
+        height = std::min(height - unit, round_up(ceil_div(r.lines, down + 1), unit));
+    }
+    return best;
+}
+
 } // namespace
 
 TilePlan::TilePlan(int64_t samples, int64_t lines, int64_t tile_samples, int64_t tile_lines, int64_t halo,
@@ -180,6 +211,14 @@ TilePlan plan_tiles(const TileRequest& r) {
     }
     // Enough tiles to keep every lane busy to the end, as long as tiles stay a few lines high.
     const int64_t across = ceil_div(r.samples, ts);
+    if (r.line_share > 0) {
+        // Two for each at least, so that a worker which is late costs the others less.
+        const int64_t workers = int64_t{lanes} * std::max(1, r.ranks);
+        const int64_t unit = tl % unit_y == 0 ? unit_y : r.align_lines;
+        const int64_t two_each = round_up(ceil_div(r.lines, ceil_div(2 * workers, across)), unit);
+        tl = even_height(r, across, workers, unit, std::min(tl, two_each));
+        return TilePlan(r.samples, r.lines, ts, tl, r.halo, lanes);
+    }
     const int64_t wanted_rows = ceil_div(3 * lanes, across);
     const int64_t balanced = round_up(std::max<int64_t>(ceil_div(r.lines, wanted_rows), 8), unit_y);
     const int64_t halo_floor = round_up(std::max<int64_t>(1, 2 * r.halo), unit_y);

@@ -55,6 +55,11 @@ struct TileRequest {
     int64_t align_samples = 1; ///< tile sizes are multiples of these (statistics blocks)
     int64_t align_lines = 1;
     int64_t forced_samples = 0, forced_lines = 0; ///< -tile; 0: choose
+    /// Where computing a line takes far longer than reading it: what reading takes, as a share of that. Tiles
+    /// are then even shares for the lanes of all ranks, and as low as that asks for. 0: a halo costs too
+    /// much.
+    double line_share = 0;
+    int ranks = 1; ///< that share the tiles, with as many lanes each; counts with `line_share`
     /// Bytes that one lane needs for a tile whose window is (window_samples x window_lines) and whose core is
     /// (core_samples x core_lines): input, outputs and scratch.
     std::function<uint64_t(int64_t window_samples, int64_t window_lines, int64_t core_samples,
@@ -67,8 +72,9 @@ struct TileRequest {
 };
 
 /// Chooses the tile size: along the file's blocks, whole lines when they fit, near `preferred`, enough tiles
-/// for all lanes, and a halo that costs little. Throws Error naming -memory or -device-memory, whichever is
-/// short, when not even the smallest tile fits, and UsageError naming -tile when the forced size does not.
+/// for all lanes, and a halo that costs little, or, with `line_share`, even shares for all lanes. Throws
+/// Error naming -memory or -device-memory, whichever is short, when not even the smallest tile fits, and
+/// UsageError naming -tile when the forced size does not.
 TilePlan plan_tiles(const TileRequest& request);
 
 } // namespace hsi

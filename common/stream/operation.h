@@ -47,6 +47,10 @@ class Operation {
     virtual uint64_t device_bytes(const TileLimits&) const { return 0; }
     /// Bytes of tile buffers that one lane likes best (cache size, transfer size).
     virtual uint64_t preferred_bytes() const { return uint64_t{24} << 20; }
+    /// Of what a line of a tile's core takes to compute, the share that a line of its window takes to read
+    /// and to take in, where computing takes far longer: tiles are then even shares for all lanes, though
+    /// that is more to read. 0: tiles whose halo is small.
+    virtual double line_share() const { return 0; }
     /// True: process() takes a tile with any strides and leaves it as it is, so that one which lies in memory
     /// needs no copy (CubeReader::view()).
     virtual bool reads_in_place() const { return false; }

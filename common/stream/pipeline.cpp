@@ -340,9 +340,10 @@ class PassRun {
     std::vector<std::unique_ptr<Worker>> m_workers; ///< a slot a lane, each touched by its own lane only
 };
 
-/// Enough tiles to keep the lanes of all ranks busy to the end, as plan_tiles() does it for one.
+/// Enough tiles to keep the lanes of all ranks busy to the end, as plan_tiles() does it for one (and for all
+/// where it makes even shares).
 TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
-    if (ranks < 2 || r.forced_lines > 0) return plan;
+    if (ranks < 2 || r.forced_lines > 0 || r.line_share > 0) return plan;
     const int64_t across = (r.samples + plan.tile_samples() - 1) / plan.tile_samples();
     const int64_t rows = std::max<int64_t>(1, int64_t{3} * r.lanes * ranks / across);
     const int64_t unit = std::lcm(std::max<int64_t>(1, r.block_lines), r.align_lines);
@@ -394,6 +395,7 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
     request.preferred = operation.preferred_bytes();
     request.align_samples = operation.align_samples();
     request.align_lines = operation.align_lines();
+    request.line_share = operation.line_share();
     request.forced_samples = options.tile_samples;
     request.forced_lines = options.tile_lines;
     const uint64_t reader = source.reader_bytes();
@@ -405,6 +407,7 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
                     "band apart "
                     "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
+    request.ranks = ranks;
     request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         const TileLimits limits{ws, wl, cs, cl, ranks};
         return reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);

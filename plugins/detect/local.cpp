@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RX against the ring of pixels around each pixel. With u = x - (some centre) as rows of U, the ring's
-// covariance needs U'U (bands x bands, which slides along a line: columns of pixels come and go, see
-// ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
+// covariance needs U'U (bands x bands, which slides along two lines at once: columns of pixels come and go,
+// see ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
 // diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
 #include "detect/decide.h"
@@ -20,8 +20,9 @@
 namespace hsi::detect {
 namespace {
 
-/// Pixels of a line after which sums start anew, at multiples of it in the scene.
-constexpr int64_t segment = 128;
+/// Pixels of a line after which sums start anew, at multiples of it in the scene; and lines that slide
+/// together, the first a multiple of it.
+constexpr int64_t segment = 128, pair = 2;
 
 /// Columns of a matrix with room beyond; an odd number of cache lines, so that rows do not share sets.
 ptrdiff_t pitch_of(size_t columns) {
@@ -44,23 +45,31 @@ double cost_by_bands(int bands, const Ring& ring) {
     return b * b * b / 8.5 + (0.55 * window + 16) * b * b;
 }
 
+/// The same of a value of a neighbour that is read and laid beside the others of its pixel.
+constexpr double cost_of_value = 75;
+
 /// What is known of all workers' work.
 struct Plan {
     Plan(int band_count, const Ring& r)
         : bands(static_cast<size_t>(band_count)), ring(r), reach(r.outer / 2), gap(r.inner / 2),
           pixels(static_cast<size_t>(ring_pixels(r))),
-          by_pixels(cost_by_pixels(band_count, r) < cost_by_bands(band_count, r)) {}
+          by_pixels(cost_by_pixels(band_count, r) < cost_by_bands(band_count, r)),
+          line_share(cost_of_value * band_count / local_cost(band_count, r)) {}
     const size_t bands;
     const Ring ring;
     const int64_t reach, gap; ///< of the squares beyond the pixel
     const size_t pixels;      ///< of a whole ring
     const bool by_pixels;     ///< U U' costs less
+    const double line_share;  ///< stream::Operation::line_share()
     size_t order() const { return by_pixels ? pixels : bands; }
     /// Vectors that update() takes at once.
     size_t batch() const { return by_pixels ? bands : 48; }
     size_t row_pixels() const { return static_cast<size_t>(segment + 2 * reach); }
+    int64_t lines_at_once() const { return by_pixels ? 1 : pair; }
+    /// Lines that are within reach of those.
+    int64_t lines_held() const { return ring.outer + lines_at_once() - 1; }
     uint64_t bytes() const {
-        const uint64_t lines = static_cast<uint64_t>(ring.outer) * row_pixels();
+        const uint64_t lines = static_cast<uint64_t>(lines_held()) * row_pixels();
         return 8 * (matrix_size(order() + 1) + batch() * static_cast<uint64_t>(pitch_of(order() + 1)) +
                     4 * static_cast<uint64_t>(pitch_of(std::max(bands, order()) + 1))) +
                lines * (bands * 4 + 2) + pixels * 8 +
@@ -75,8 +84,8 @@ class LocalWorker final : public stream::Worker {
           m_order(plan.order()), m_pitch(pitch_of(m_order + 1)), m_matrix(matrix_size(m_order + 1)),
           m_vectors(plan.batch() * static_cast<size_t>(m_pitch)), m_centre(m_bands + slack), m_mean(m_bands),
           m_apart(m_bands),
-          m_lines(static_cast<size_t>(plan.ring.outer) * plan.row_pixels() * m_bands + slack),
-          m_valid(static_cast<size_t>(plan.ring.outer) * plan.row_pixels()), m_counts(m_valid.size()) {
+          m_lines(static_cast<size_t>(plan.lines_held()) * plan.row_pixels() * m_bands + slack),
+          m_valid(static_cast<size_t>(plan.lines_held()) * plan.row_pixels()), m_counts(m_valid.size()) {
         m_ring.reserve(plan.pixels);
         if (!plan.by_pixels) m_columns.emplace(static_cast<int>(m_bands), plan.ring.inner, plan.ring.outer);
     }
@@ -90,12 +99,13 @@ class LocalWorker final : public stream::Worker {
             m_from = std::max(tile.window.x, x - m_plan.reach);
             m_to = std::min(tile.window.right(), end + m_plan.reach);
             int64_t next = std::max(tile.window.y, core.y - m_plan.reach);
-            for (int64_t y = core.y; y < core.bottom(); ++y) {
+            for (int64_t y = core.y, below = y; y < core.bottom(); y = below) {
+                below = std::min(core.bottom(), y + m_plan.lines_at_once());
                 m_top = std::max(tile.window.y, y - m_plan.reach);
-                m_bottom = std::min(tile.window.bottom(), y + m_plan.reach + 1);
+                m_bottom = std::min(tile.window.bottom(), below + m_plan.reach);
                 for (; next < m_bottom; ++next)
                     take_line(tile, in, next);
-                process_line(tile, y, x, end, out);
+                process_lines(tile, y, below, x, end, out);
             }
         }
     }
@@ -106,7 +116,7 @@ class LocalWorker final : public stream::Worker {
     using Lines = RingColumns::Lines;
 
     size_t slot(int64_t line, int64_t sample) const {
-        return static_cast<size_t>(line % m_plan.ring.outer) * m_plan.row_pixels() +
+        return static_cast<size_t>(line % m_plan.lines_held()) * m_plan.row_pixels() +
                static_cast<size_t>(sample - m_from);
     }
     const float* spectrum(size_t at) const { return m_lines.data() + at * m_bands; }
@@ -132,28 +142,35 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
-    void process_line(const Tile& tile, int64_t y, int64_t x, int64_t end,
-                      const std::vector<CubeView<float>>& out) {
+    /// The lines from y to below, which is not one of them.
+    void process_lines(const Tile& tile, int64_t y, int64_t below, int64_t x, int64_t end,
+                       const std::vector<CubeView<float>>& out) {
         m_started = false;
-        for (int64_t sample = x; sample < end; ++sample) {
-            const size_t at = slot(y, sample);
-            std::optional<double> score;
-            if (m_valid[at]) {
-                ++valid;
-                score = m_plan.by_pixels ? score_by_pixels(y, sample) : score_by_bands(y, sample, x, end);
-            } else {
-                ++invalid;
+        m_first = y;
+        m_below = below;
+        for (int64_t sample = x; sample < end; ++sample)
+            for (int64_t line = y; line < below; ++line) {
+                const size_t at = slot(line, sample);
+                std::optional<double> score;
+                if (m_valid[at]) {
+                    ++valid;
+                    score = m_plan.by_pixels ? score_by_pixels(line, sample)
+                                             : score_by_bands(line, sample, x, end);
+                } else {
+                    ++invalid;
+                }
+                const double value = score.value_or(0);
+                put(m_decider, &value, 1, score.has_value(), line - tile.core.y, sample - tile.core.x, out);
             }
-            const double value = score.value_or(0);
-            put(m_decider, &value, 1, score.has_value(), y - tile.core.y, sample - tile.core.x, out);
-        }
     }
 
     /// The pixels of the ring that count.
     void find_ring(int64_t y, int64_t x) {
         m_ring.clear();
         const int64_t left = std::max(m_from, x - m_plan.reach), right = std::min(m_to, x + m_plan.reach + 1);
-        for (int64_t line = m_top; line < m_bottom; ++line)
+        const int64_t top = std::max(m_top, y - m_plan.reach),
+                      bottom = std::min(m_bottom, y + m_plan.reach + 1);
+        for (int64_t line = top; line < bottom; ++line)
             for (int64_t sample = left; sample < right; ++sample) {
                 const bool inside = std::abs(line - y) <= m_plan.gap && std::abs(sample - x) <= m_plan.gap;
                 if (const size_t at = slot(line, sample); !inside && m_counts[at]) m_ring.push_back(at);
@@ -244,23 +261,25 @@ class LocalWorker final : public stream::Worker {
     }
 
     std::optional<double> score_by_bands(int64_t y, int64_t sample, int64_t x, int64_t end) {
-        slide_to(y, sample, x, end);
+        slide_to(sample, x, end);
         const RingColumns& sums = *m_columns;
-        if (sums.count() < 2) {
+        const auto pixel = static_cast<size_t>(y - m_first);
+        if (sums.count(pixel) < 2) {
             ++few;
             return {};
         }
-        const auto n = static_cast<double>(sums.count());
+        const auto n = static_cast<double>(sums.count(pixel));
         const float* const values = spectrum(slot(y, sample));
         for (size_t a = 0; a < m_bands; ++a)
-            m_apart[a] = static_cast<double>(values[a]) - m_centre[a] - sums.apart()[a] / n;
-        const auto [products, scatter] = sums.squares();
-        m_greatest = std::max(m_greatest, products);
+            m_apart[a] = static_cast<double>(values[a]) - m_centre[a] - sums.apart(pixel)[a] / n;
+        const auto [products, scatter] = sums.squares(pixel);
+        double& greatest = m_greatest[pixel];
+        greatest = std::max(greatest, products);
         // What came and went leaves its rounding in the sums.
-        if (!(scatter > 1e-9 * m_greatest)) return score_directly(y, sample);
+        if (!(scatter > 1e-9 * greatest)) return score_directly(y, sample);
         const double ridge = local_ridge_share * scatter / (n - 1) / static_cast<double>(m_bands);
-        if (const auto score = m_columns->solve(m_apart.data(), ridge)) return *score;
-        m_columns->matrix(m_matrix.data(), m_pitch);
+        if (const auto score = m_columns->solve(pixel, m_apart.data(), ridge)) return *score;
+        m_columns->matrix(pixel, m_matrix.data(), m_pitch);
         return solve_bands(ridge);
     }
 
@@ -299,54 +318,66 @@ class LocalWorker final : public stream::Worker {
         m_to_add = 0;
     }
 
-    /// Makes the sums those of the ring around the pixel: from those of the pixel before, or anew.
-    void slide_to(int64_t y, int64_t sample, int64_t x, int64_t end) {
+    /// Makes the sums those of the rings around the pixels of a sample: from those of the sample before, or
+    /// anew.
+    void slide_to(int64_t sample, int64_t x, int64_t end) {
         const int64_t reach = m_plan.reach, gap = m_plan.gap;
         if (!m_started) {
-            start(y, x, end);
+            start(x, end);
             m_started = true;
             m_at = x;
         }
         for (; m_at < sample; ++m_at) {
-            add_column(y, m_at - reach, Lines::all, false);
-            add_column(y, m_at + 1 + gap, Lines::inner, false);
-            add_column(y, m_at - gap, Lines::inner, true);
-            add_column(y, m_at + 1 + reach, Lines::all, true);
+            add_column(m_at - reach, Lines::all, false);
+            add_column(m_at + 1 + gap, Lines::inner, false);
+            add_column(m_at - gap, Lines::inner, true);
+            add_column(m_at + 1 + reach, Lines::all, true);
             m_columns->flush();
         }
     }
 
     /// Adds lines of a column, or takes them away.
-    void add_column(int64_t y, int64_t sample, Lines lines, bool plus) {
+    void add_column(int64_t sample, Lines lines, bool plus) {
         if (sample < m_from || sample >= m_to) return;
         if (m_columns->keeps(sample)) {
             m_columns->add(sample, lines, plus);
             return;
         }
-        m_inside.clear();
-        m_outside.clear();
-        for (int64_t line = m_top; line < m_bottom; ++line)
-            if (const size_t at = slot(line, sample); m_counts[at])
-                (std::abs(line - y) <= m_plan.gap ? m_inside : m_outside).push_back(spectrum(at));
-        m_columns->add(sample, lines, plus, m_inside, m_outside, m_centre.data());
+        const int64_t reach = m_plan.reach, gap = m_plan.gap;
+        m_spectra.clear();
+        for (int64_t line = m_top; line < m_bottom; ++line) {
+            const size_t at = slot(line, sample);
+            if (!m_counts[at]) continue;
+            const float* const values = spectrum(at);
+            const int64_t down = line - m_first; // of the upper pixel; the lower one is at 1
+            if (down == -reach || down == reach + 1)
+                m_spectra.window[down < 0 ? 0 : 1] = values;
+            else if (-gap < down && down <= gap)
+                m_spectra.inner.push_back(values);
+            else
+                m_spectra.outer.push_back(values);
+            if (down == -gap || down == gap + 1) m_spectra.square[down == -gap ? 0 : 1] = values;
+        }
+        m_columns->add(sample, lines, plus, m_spectra, m_centre.data());
     }
 
-    void start(int64_t y, int64_t x, int64_t end) {
+    void start(int64_t x, int64_t end) {
         // Near their mean the sums keep their digits.
         std::fill(m_centre.begin(), m_centre.end(), 0.0);
         int64_t pixels = 0;
-        for (int64_t sample = x; sample < end; ++sample)
-            if (const size_t at = slot(y, sample); m_valid[at]) {
-                for (size_t b = 0; b < m_bands; ++b)
-                    m_centre[b] += static_cast<double>(spectrum(at)[b]);
-                ++pixels;
-            }
+        for (int64_t line = m_first; line < m_below; ++line)
+            for (int64_t sample = x; sample < end; ++sample)
+                if (const size_t at = slot(line, sample); m_valid[at]) {
+                    for (size_t b = 0; b < m_bands; ++b)
+                        m_centre[b] += static_cast<double>(spectrum(at)[b]);
+                    ++pixels;
+                }
         for (double& c : m_centre)
             c /= static_cast<double>(pixels);
-        m_greatest = 0;
-        m_columns->clear();
+        m_greatest = {};
+        m_columns->clear(m_below - m_first > 1);
         for (int64_t sample = x - m_plan.reach; sample <= x + m_plan.reach; ++sample)
-            add_column(y, sample, std::abs(sample - x) > m_plan.gap ? Lines::all : Lines::outer, true);
+            add_column(sample, std::abs(sample - x) > m_plan.gap ? Lines::all : Lines::outer, true);
     }
 
     const SimdKernels& m_simd;
@@ -358,14 +389,15 @@ class LocalWorker final : public stream::Worker {
     std::vector<double> m_matrix;  ///< C, then its factor
     std::vector<double> m_vectors; ///< that wait to be added; zero beyond their last number
     std::vector<double> m_centre, m_mean, m_apart;
-    std::vector<float> m_lines; ///< [line % outer][sample - m_from][band]
+    std::vector<float> m_lines; ///< [line % lines_held()][sample - m_from][band]
     std::vector<char> m_valid, m_counts;
     std::array<double, segment + largest_window> m_magnitude{};
     std::vector<size_t> m_ring;
-    std::vector<const float*> m_inside, m_outside;         ///< pixels of a column
+    RingColumns::Spectra m_spectra;                        ///< of a column
     int64_t m_from = 0, m_to = 0, m_top = 0, m_bottom = 0; ///< samples and lines within reach
     int64_t m_at = 0;                                      ///< the pixel that the sums belong to
-    double m_greatest = 0;                                 ///< sum of squares that they held since the start
+    int64_t m_first = 0, m_below = 0;                      ///< lines that are at work
+    std::array<double, pair> m_greatest{};                 ///< sums of squares that they held since the start
     size_t m_to_add = 0;
     bool m_started = false;
 };
@@ -376,6 +408,8 @@ class LocalDetection final : public Detection {
         : m_plan(bands, ring), m_decider(false, decision) {}
     int64_t halo() const override { return m_plan.reach; }
     int64_t align_samples() const override { return m_plan.by_pixels ? 1 : segment; }
+    int64_t align_lines() const override { return m_plan.lines_at_once(); }
+    double line_share() const override { return m_plan.line_share; }
     std::vector<int> output_bands() const override {
         return m_decider.map() ? std::vector<int>{1, 1} : std::vector<int>{1};
     }

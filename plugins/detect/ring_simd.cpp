@@ -91,9 +91,9 @@ HWY_INLINE void add_products(Tile& t, const double* HWY_RESTRICT left, const dou
     }
 }
 
-/// A tile of the sums with what joins it: the new products, and the parts, as many as there may be.
+/// A tile of what joins the sums of both pixels: the new products, and the parts, as many as there may be.
 template <int parts>
-HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY_RESTRICT sums) {
+HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY_RESTRICT change) {
     const D d;
     const V of_all = hn::Set(d, step.all_sign), of_inner = hn::Set(d, step.inner_sign);
     const bool inner = parts == 0 && step.inner_sign != 0 && step.inner > 0;
@@ -104,24 +104,59 @@ HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY
         from[k] = step.parts[static_cast<size_t>(k)].products + at;
         sign[k] = hn::Set(d, step.parts[static_cast<size_t>(k)].sign);
     }
-    sums += at;
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r)
 #pragma GCC unroll 2
         for (int j = 0; j < tile; ++j) {
             const int i = r * width + j * doubles;
-            V s = hn::MulAdd(of_all, t.v[r][j], hn::LoadU(d, sums + i));
+            V s = hn::Mul(of_all, t.v[r][j]);
             if (inner) s = hn::MulAdd(of_inner, hn::LoadU(d, step.of_inner + at + i), s);
 #pragma GCC unroll 3
             for (int k = 0; k < parts; ++k)
                 s = hn::MulAdd(sign[k], hn::LoadU(d, from[k] + i), s);
-            hn::StoreU(s, d, sums + i);
+            hn::StoreU(s, d, change + i);
+        }
+}
+
+/// sums += change and the products of single vectors with themselves, a tile whose rows begin at band `row`
+/// and columns at `column`.
+HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<RingStep::Single, 4>& own,
+                           int count, int row, int column, double* HWY_RESTRICT sums) {
+    const D d;
+    Tile t;
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            t.v[r][j] = hn::LoadU(d, change + r * width + j * doubles);
+    for (int k = 0; k < count; ++k) {
+        const RingStep::Single& one = own[static_cast<size_t>(k)];
+        const V sign = hn::Set(d, one.sign);
+        V v[tile];
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            v[j] = hn::Mul(sign, hn::LoadU(d, one.vector + column + j * doubles));
+#pragma GCC unroll 6
+        for (int r = 0; r < height; ++r) {
+            const V m = hn::Set(d, one.vector[row + r]);
+#pragma GCC unroll 2
+            for (int j = 0; j < tile; ++j)
+                t.v[r][j] = hn::MulAdd(m, v[j], t.v[r][j]);
+        }
+    }
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j) {
+            double* const to = sums + r * width + j * doubles;
+            hn::StoreU(hn::Add(hn::LoadU(d, to), t.v[r][j]), d, to);
         }
 }
 
 template <int parts>
-HWY_INLINE void slide_with(int bands, const RingStep& step, double* sums) {
+HWY_INLINE void slide_with(int bands, const RingStep& step, double* upper, double* lower) {
     const D d;
+    HWY_ALIGN double change[block];
     const int count = step.inner + step.outer;
     size_t at = 0;
     for (int p = 0; p < Triangle::panels(bands); ++p) {
@@ -146,33 +181,42 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* sums) {
                     if (step.inner > 0) store(t, step.of_inner + here);
                     add_products(t, left + done, right + done, step.pitch, step.outer);
                 }
-                join<parts>(step, t, here, sums);
+                join<parts>(step, t, here, change);
                 if (count > 0 && step.of_all != nullptr) store(t, step.of_all + here);
+                const int row = p * height, column = row + b * width + c;
+                add_change(change, step.own[0], step.own_count[0], row, column, upper + here);
+                if (lower != nullptr)
+                    add_change(change, step.own[1], step.own_count[1], row, column, lower + here);
             }
         }
     }
 }
 
-void slide(int bands, const RingStep& step, double* sums) {
+void slide(int bands, const RingStep& step, double* upper, double* lower) {
     switch (step.count) {
     case 0:
-        return slide_with<0>(bands, step, sums);
+        return slide_with<0>(bands, step, upper, lower);
     case 1:
-        return slide_with<1>(bands, step, sums);
+        return slide_with<1>(bands, step, upper, lower);
     case 2:
-        return slide_with<2>(bands, step, sums);
+        return slide_with<2>(bands, step, upper, lower);
     default:
-        return slide_with<3>(bands, step, sums);
+        return slide_with<3>(bands, step, upper, lower);
     }
 }
 
-/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..].
+/// Six rows, `wide` registers of columns: s -= sum over six rows k of left[k][0..5] right[k][..]. next: what
+/// will be on the right, next_pitch apart.
 template <int wide>
 HWY_INLINE void take_products(const float* HWY_RESTRICT left, const float* HWY_RESTRICT right,
-                              ptrdiff_t pitch, W (&s)[height][wide]) {
+                              ptrdiff_t pitch, const float* next, ptrdiff_t next_pitch,
+                              W (&s)[height][wide]) {
     const F f;
-#pragma GCC unroll 6
-    for (int k = 0; k < height; ++k, left += pitch, right += pitch) {
+    // Unrolled, more would be wanted in registers than there are in AVX2.
+#pragma GCC unroll 1
+    for (int k = 0; k < height; ++k, left += pitch, right += pitch, next += next_pitch) {
+        for (int c = 0; c < wide * singles; c += 16)
+            hwy::Prefetch(next + c);
         W v[wide];
 #pragma GCC unroll 2
         for (int j = 0; j < wide; ++j)
@@ -223,22 +267,30 @@ HWY_INLINE void take_matrix(const Sums& m, const double* panel, int row, int col
         }
 }
 
-/// A corner of six rows: the factor's numbers, and the inverses of its diagonal.
+/// A corner of six rows: the factor's numbers, the same divided by their row's number on the diagonal, and the
+/// inverses of the diagonal.
 struct Corner {
     float values[height][height];
+    float shares[height][height];
     float inverse[height];
 };
 
-/// R of a corner of `rows` rows and `columns` columns, in place; inverses of the diagonal.
+/// R of a corner of `rows` rows and `columns` columns, in place; shares and inverses of the diagonal. A row waits
+/// for a quotient of the one above and not for its root: these are taken when all rows are there.
 HWY_INLINE void factorise_corner(Corner& c, int rows, int columns) {
+    for (int i = 0; i < rows; ++i) {
+        const float inverse = 1.0f / c.values[i][i];
+        for (int j = i + 1; j < columns; ++j)
+            c.shares[i][j] = c.values[i][j] * inverse;
+        for (int k = i + 1; k < rows; ++k)
+            for (int j = k; j < columns; ++j)
+                c.values[k][j] -= c.shares[i][k] * c.values[i][j];
+    }
     for (int i = 0; i < rows; ++i) {
         c.values[i][i] = std::sqrt(c.values[i][i]);
         c.inverse[i] = 1.0f / c.values[i][i];
         for (int j = i + 1; j < columns; ++j)
             c.values[i][j] *= c.inverse[i];
-        for (int k = i + 1; k < rows; ++k)
-            for (int j = k; j < columns; ++j)
-                c.values[k][j] -= c.values[i][k] * c.values[i][j];
     }
 }
 
@@ -248,11 +300,14 @@ HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, i
                            const float* above, W (&s)[height][wide]) {
     const int row = panel * height;
     take_matrix<wide>(m, sums_panel, row, column, s);
+    ptrdiff_t pitch = Triangle::blocks(bands, 0) * width;
     for (int q = 0; q < panel; ++q) {
-        const ptrdiff_t pitch = Triangle::blocks(bands, q) * width;
         const float* const left = above + row - q * height;
-        take_products<wide>(left, left + column, pitch, s);
+        const ptrdiff_t next_pitch = Triangle::blocks(bands, q + 1) * width;
+        const float* const next = above + pitch * height + row - (q + 1) * height + column;
+        take_products<wide>(left, left + column, pitch, next, next_pitch, s);
         above += pitch * height;
+        pitch = next_pitch;
     }
 }
 
@@ -271,17 +326,17 @@ HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
     const F f;
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r) {
+#pragma GCC unroll 6
+        for (int k = r + 1; k < height; ++k) {
+            const W share = hn::Set(f, corner.shares[r][k]);
+#pragma GCC unroll 2
+            for (int j = 0; j < wide; ++j)
+                s[k][j] = hn::NegMulAdd(share, s[r][j], s[k][j]);
+        }
         const W inverse = hn::Set(f, corner.inverse[r]);
 #pragma GCC unroll 2
         for (int j = 0; j < wide; ++j)
             s[r][j] = hn::Mul(s[r][j], inverse);
-#pragma GCC unroll 6
-        for (int k = r + 1; k < height; ++k) {
-            const W l = hn::Set(f, corner.values[r][k]);
-#pragma GCC unroll 2
-            for (int j = 0; j < wide; ++j)
-                s[k][j] = hn::NegMulAdd(l, s[r][j], s[k][j]);
-        }
     }
 }
 
@@ -299,6 +354,7 @@ HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int ban
     for (int r = 0; r < height; ++r) {
         for (int c = 0; c < height; ++c)
             corner.values[r][c] = c < r ? 0.0f : to[r * pitch + c];
+        std::fill_n(corner.shares[r], height, 0.0f);
         corner.inverse[r] = 0; // rows beyond the last become zeros
     }
     for (int r = 0; r < rows; ++r)

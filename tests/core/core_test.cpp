@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace hsi {
@@ -125,6 +126,63 @@ TEST(TilePlan, FollowsTheBlocksOfTiledFiles) {
     const TilePlan plan = plan_tiles(r);
     EXPECT_EQ(plan.tile_samples() % 256, 0);
     EXPECT_EQ(plan.tile_lines() % 256, 0);
+}
+
+/// The most lines that one of `workers` computes when each takes the next tile as soon as it is free.
+int64_t longest(const TilePlan& plan, int64_t workers) {
+    std::vector<int64_t> lines(static_cast<size_t>(workers), 0);
+    for (int64_t i = 0; i < plan.size(); ++i)
+        *std::min_element(lines.begin(), lines.end()) += plan.tile(i).core.h;
+    return *std::max_element(lines.begin(), lines.end());
+}
+
+TEST(TilePlan, SharesLinesThatTakeLongEvenly) {
+    for (const int64_t align : {1, 2})
+        for (const int64_t lines : {1, 5, 21, 61, 64, 65, 127, 512})
+            for (const int lanes : {1, 2, 3, 5, 8, 16, 64})
+                for (const int ranks : {1, 3}) {
+                    SCOPED_TRACE(testing::Message() << lines << " lines, " << lanes << " lanes, " << ranks
+                                                    << " ranks, multiples of " << align);
+                    TileRequest r = request(128, lines, 200, 15, uint64_t{8} << 30);
+                    r.lanes = lanes;
+                    r.ranks = ranks;
+                    r.align_lines = align;
+                    r.line_share = 0.006;
+                    expect_sound(r);
+                    const TilePlan plan = plan_tiles(r);
+                    const int64_t workers = int64_t{lanes} * ranks, pairs = (lines + align - 1) / align;
+                    const int64_t even = (pairs + workers - 1) / workers * align;
+                    // As near as whole pairs of lines come, or by what is not worth reading more.
+                    EXPECT_LE(static_cast<double>(longest(plan, workers)),
+                              static_cast<double>(even) * 1.15 + static_cast<double>(align));
+                    // And no lower than that asks for.
+                    if (lines >= 10 * workers) {
+                        EXPECT_GE(plan.tile_lines(), 2);
+                    }
+                    if (workers == 1) {
+                        EXPECT_GE(plan.tile_lines(), std::min<int64_t>(64, lines / 2));
+                    }
+                }
+    // Tiles that are as large as they are for another reason stay so where they are many.
+    TileRequest r = request(614, 4000, 200, 15, uint64_t{8} << 30);
+    const int64_t height = plan_tiles(r).tile_lines();
+    r.line_share = 0.006;
+    EXPECT_GE(plan_tiles(r).tile_lines(), height * 2 / 3);
+}
+
+TEST(TilePlan, EvenSharesKeepWithinTheMemory) {
+    for (const uint64_t budget : {uint64_t{9} << 20, uint64_t{40} << 20, uint64_t{200} << 20})
+        for (const int lanes : {1, 2, 3, 5, 64})
+            for (const int64_t block : {0, 16, 256}) {
+                TileRequest r = request(300, 200, 100, 15, budget);
+                r.lanes = lanes;
+                r.block_samples = block;
+                r.block_lines = std::max<int64_t>(1, block);
+                r.align_samples = 128;
+                r.align_lines = 2;
+                r.line_share = 0.01;
+                expect_sound(r);
+            }
 }
 
 TEST(TilePlan, HonoursAForcedSizeOrRefusesIt) {

@@ -30,6 +30,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const uint64_t per_window = static_cast<uint64_t>(bytes.take(0, 2000));
     const uint64_t per_core = static_cast<uint64_t>(bytes.take(0, 2000));
     const uint64_t fixed = static_cast<uint64_t>(bytes.take(0, 100000));
+    if (bytes.take<uint8_t>() % 3 == 0) {
+        request.line_share = static_cast<double>(bytes.take(1, 1000)) / 1000;
+        request.ranks = static_cast<int>(bytes.take(1, 64));
+    }
     request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return fixed + per_window * static_cast<uint64_t>(ws) * static_cast<uint64_t>(wl) / 4 +
                per_core * static_cast<uint64_t>(cs) * static_cast<uint64_t>(cl) / 4;
