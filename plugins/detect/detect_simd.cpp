@@ -215,56 +215,42 @@ void quadratic(const double* z, const float* singles, int height, const Panels& 
         }
 }
 
+/// v + m w, or v - m w.
+template <bool minus>
+HWY_INLINE V with_product(V v, V m, V w) {
+    return minus ? hn::NegMulAdd(m, w, v) : hn::MulAdd(m, w, v);
+}
+
 /// Six rows, two registers of columns of update().
+template <bool minus>
 HWY_INLINE void update_tile(double* HWY_RESTRICT c, ptrdiff_t pitch, const double* HWY_RESTRICT ua,
-                            const double* HWY_RESTRICT ub, ptrdiff_t u_pitch, int plus, int minus) {
+                            const double* HWY_RESTRICT ub, ptrdiff_t u_pitch, int count) {
     const D d;
     const int64_t n = lanes();
     double *r0 = c, *r1 = r0 + pitch, *r2 = r1 + pitch, *r3 = r2 + pitch, *r4 = r3 + pitch, *r5 = r4 + pitch;
     V a0 = hn::LoadU(d, r0), a1 = hn::LoadU(d, r0 + n), b0 = hn::LoadU(d, r1), b1 = hn::LoadU(d, r1 + n),
       c0 = hn::LoadU(d, r2), c1 = hn::LoadU(d, r2 + n), e0 = hn::LoadU(d, r3), e1 = hn::LoadU(d, r3 + n),
       f0 = hn::LoadU(d, r4), f1 = hn::LoadU(d, r4 + n), g0 = hn::LoadU(d, r5), g1 = hn::LoadU(d, r5 + n);
-    for (int j = 0; j < plus; ++j, ua += u_pitch, ub += u_pitch) {
+    for (int j = 0; j < count; ++j, ua += u_pitch, ub += u_pitch) {
         const V v0 = hn::LoadU(d, ub), v1 = hn::LoadU(d, ub + n);
         V m = hn::Set(d, ua[0]);
-        a0 = hn::MulAdd(m, v0, a0);
-        a1 = hn::MulAdd(m, v1, a1);
+        a0 = with_product<minus>(a0, m, v0);
+        a1 = with_product<minus>(a1, m, v1);
         m = hn::Set(d, ua[1]);
-        b0 = hn::MulAdd(m, v0, b0);
-        b1 = hn::MulAdd(m, v1, b1);
+        b0 = with_product<minus>(b0, m, v0);
+        b1 = with_product<minus>(b1, m, v1);
         m = hn::Set(d, ua[2]);
-        c0 = hn::MulAdd(m, v0, c0);
-        c1 = hn::MulAdd(m, v1, c1);
+        c0 = with_product<minus>(c0, m, v0);
+        c1 = with_product<minus>(c1, m, v1);
         m = hn::Set(d, ua[3]);
-        e0 = hn::MulAdd(m, v0, e0);
-        e1 = hn::MulAdd(m, v1, e1);
+        e0 = with_product<minus>(e0, m, v0);
+        e1 = with_product<minus>(e1, m, v1);
         m = hn::Set(d, ua[4]);
-        f0 = hn::MulAdd(m, v0, f0);
-        f1 = hn::MulAdd(m, v1, f1);
+        f0 = with_product<minus>(f0, m, v0);
+        f1 = with_product<minus>(f1, m, v1);
         m = hn::Set(d, ua[5]);
-        g0 = hn::MulAdd(m, v0, g0);
-        g1 = hn::MulAdd(m, v1, g1);
-    }
-    for (int j = 0; j < minus; ++j, ua += u_pitch, ub += u_pitch) {
-        const V v0 = hn::LoadU(d, ub), v1 = hn::LoadU(d, ub + n);
-        V m = hn::Set(d, ua[0]);
-        a0 = hn::NegMulAdd(m, v0, a0);
-        a1 = hn::NegMulAdd(m, v1, a1);
-        m = hn::Set(d, ua[1]);
-        b0 = hn::NegMulAdd(m, v0, b0);
-        b1 = hn::NegMulAdd(m, v1, b1);
-        m = hn::Set(d, ua[2]);
-        c0 = hn::NegMulAdd(m, v0, c0);
-        c1 = hn::NegMulAdd(m, v1, c1);
-        m = hn::Set(d, ua[3]);
-        e0 = hn::NegMulAdd(m, v0, e0);
-        e1 = hn::NegMulAdd(m, v1, e1);
-        m = hn::Set(d, ua[4]);
-        f0 = hn::NegMulAdd(m, v0, f0);
-        f1 = hn::NegMulAdd(m, v1, f1);
-        m = hn::Set(d, ua[5]);
-        g0 = hn::NegMulAdd(m, v0, g0);
-        g1 = hn::NegMulAdd(m, v1, g1);
+        g0 = with_product<minus>(g0, m, v0);
+        g1 = with_product<minus>(g1, m, v1);
     }
     hn::StoreU(a0, d, r0);
     hn::StoreU(a1, d, r0 + n);
@@ -280,12 +266,18 @@ HWY_INLINE void update_tile(double* HWY_RESTRICT c, ptrdiff_t pitch, const doubl
     hn::StoreU(g1, d, r5 + n);
 }
 
-void update(double* c, ptrdiff_t pitch, int first, int rows, int columns, const double* u, ptrdiff_t u_pitch,
-            int plus, int minus) {
+template <bool minus>
+HWY_INLINE void update_rows(double* c, ptrdiff_t pitch, int first, int rows, int columns, const double* u,
+                            ptrdiff_t u_pitch, int count) {
     const int64_t width = 2 * lanes();
     for (int a = first; a < rows; a += Panels::height)
         for (int64_t b = a; b < columns; b += width)
-            update_tile(c + a * pitch + b, pitch, u + a, u + b, u_pitch, plus, minus);
+            update_tile<minus>(c + a * pitch + b, pitch, u + a, u + b, u_pitch, count);
+}
+
+void update(double* c, ptrdiff_t pitch, int rows, int columns, const double* u, ptrdiff_t u_pitch,
+            int count) {
+    update_rows<false>(c, pitch, 0, rows, columns, u, u_pitch, count);
 }
 
 constexpr int step = 12; ///< rows that solve() takes together: they fill the registers of AVX2
@@ -340,7 +332,7 @@ double solve(double* m, ptrdiff_t pitch, int size) {
         }
         for (int i = k; i < k + rows; ++i)
             total += m[i * pitch + size] * m[i * pitch + size];
-        update(m, pitch, k + rows, size, size + 1, m + k * pitch, pitch, 0, rows);
+        update_rows<true>(m, pitch, k + rows, size, size + 1, m + k * pitch, pitch, rows);
         k += rows;
     }
     return total;

@@ -42,7 +42,7 @@ double cost_by_pixels(int bands, const Ring& ring) {
 }
 double cost_by_bands(int bands, const Ring& ring) {
     const double b = bands, window = ring.outer * (1 + static_cast<double>(ring.outer) / segment);
-    return b * b * b / 8.5 + (0.55 * window + 16) * b * b;
+    return b * b * b / 9 + (0.28 * window + 16) * b * b;
 }
 
 /// The same of a value of a neighbour that is read and laid beside the others of its pixel.
@@ -230,8 +230,8 @@ class LocalWorker final : public stream::Worker {
         const auto order = static_cast<int>(n);
         for (size_t a = 0; a < n + Panels::height; ++a)
             std::fill_n(m_matrix.data() + a * static_cast<size_t>(m_pitch), n + 1 + slack, 0.0);
-        m_simd.update(m_matrix.data(), m_pitch, 0, order, order + 1, m_vectors.data(), m_pitch,
-                      static_cast<int>(m_bands), 0);
+        m_simd.update(m_matrix.data(), m_pitch, order, order + 1, m_vectors.data(), m_pitch,
+                      static_cast<int>(m_bands));
         for (size_t a = 0; a < n; ++a)
             trace += diagonal(a);
         // trace C = trace U U' / (n-1)
@@ -313,8 +313,8 @@ class LocalWorker final : public stream::Worker {
     /// Adds the vectors that wait.
     void flush() {
         const auto bands = static_cast<int>(m_bands);
-        m_simd.update(m_matrix.data(), m_pitch, 0, bands, bands, m_vectors.data(), m_pitch,
-                      static_cast<int>(m_to_add), 0);
+        m_simd.update(m_matrix.data(), m_pitch, bands, bands, m_vectors.data(), m_pitch,
+                      static_cast<int>(m_to_add));
         m_to_add = 0;
     }
 

@@ -267,16 +267,16 @@ HWY_INLINE void take_matrix(const Sums& m, const double* panel, int row, int col
         }
 }
 
-/// A corner of six rows: the factor's numbers, the same divided by their row's number on the diagonal, and the
-/// inverses of the diagonal.
+/// A corner of six rows: the factor's numbers, the same divided by their row's number on the diagonal, and
+/// the inverses of the diagonal.
 struct Corner {
     float values[height][height];
     float shares[height][height];
     float inverse[height];
 };
 
-/// R of a corner of `rows` rows and `columns` columns, in place; shares and inverses of the diagonal. A row waits
-/// for a quotient of the one above and not for its root: these are taken when all rows are there.
+/// R of a corner of `rows` rows and `columns` columns, in place; shares and inverses of the diagonal. A row
+/// waits for a quotient of the one above and not for its root: these are taken when all rows are there.
 HWY_INLINE void factorise_corner(Corner& c, int rows, int columns) {
     for (int i = 0; i < rows; ++i) {
         const float inverse = 1.0f / c.values[i][i];

@@ -42,7 +42,7 @@ def chain(folder, simd):
                tool("vd", "-q", "-json", "-method", "hysime", "scene.dat")]
     tool("spp", "-q", "-device", "cpu", "-alpha", "alpha.tif", "scene.dat", "spp.tif")
     tool("pca", "-q", "-device", "cpu", "-nc", 9, "-model", "pca.json", "scene.dat", "pca.tif")
-    tool("mnf", "-q", "-nc", 9, "-model", "mnf.json", "scene.dat", "mnf.tif")
+    tool("mnf", "-q", "-device", "cpu", "-nc", 9, "-model", "mnf.json", "scene.dat", "mnf.tif")
     tool("eadp", "-q", "-device", "cpu", "-nc", 3, "-c", 2, "scene.dat", "eadp.tif")
     tool("eadp", "-q", "-device", "cpu", "-nc", 2, "-c", 2, "-scheme", "exact", "-precision", "double", "scene.dat",
          "exact.tif")
@@ -51,9 +51,9 @@ def chain(folder, simd):
              method + ".tif", "-scores", method + "_scores.tif", "scene.dat", method + ".geojson")
     for method in "sam", "sid", "mf", "cem", "ace", "rx":
         target = () if method == "rx" else ("-target-pixel", 7, 9, "-target-pixel", 60, 80)
-        tool("detect", "-q", "-method", method, *target, "scene.dat", method + ".tif")
-    tool("detect", "-q", "-window", 3, 11, "-srcwin", 20, 30, 70, 20, "scene.dat", "local.tif")
-    tool("detect", "-q", "-window", 1, 5, "-srcwin", 20, 30, 70, 20, "scene.dat", "local_pixels.tif")
+        tool("detect", "-q", "-device", "cpu", "-method", method, *target, "scene.dat", method + ".tif")
+    for window, name in ((3, 11), "local.tif"), ((1, 5), "local_pixels.tif"):
+        tool("detect", "-q", "-device", "cpu", "-window", *window, "-srcwin", 20, 30, 70, 21, "scene.dat", name)
     for method in "nfindr", "vca":
         tool("endmembers", "-q", "-t", 6, "-method", method, "scene.dat", method + ".csv")
     printed.append(tool("compare", "-json", "-metric", "nrmse,maxsde,sad,rmse,maxabs,ssim", "-map", "apart.tif",
@@ -118,8 +118,9 @@ def test_same_numbers_for_all(results):
         places = [[(f["properties"]["line"], f["properties"]["sample"])
                    for f in json.loads((folder / file).read_text())["features"]] for folder in (best, least)]
         assert len(places[0]) == 8 and places[0] == places[1]
-    first = [re.findall(r'"(?:vd|targets|count)":\s*(\d+)', (folder / "printed.txt").read_text()) for folder in (best, least)]
-    assert first[0] == first[1]
+    first = [re.findall(r'"virtual_dimensionality":\s*(\d+)', (folder / "printed.txt").read_text())
+             for folder in (best, least)]
+    assert len(first[0]) == 3 and first[0] == first[1]
     for file in "spp.tif", "alpha.tif", "pca.tif", "eadp.tif", "exact.tif", "apart.tif", "osp_scores.tif", "svm_p.tif", \
             "sam.tif", "sid.tif", "mf.tif", "cem.tif", "ace.tif", "rx.tif", "local.tif", "local_pixels.tif":
         a, b = read(best / file), read(least / file)
@@ -145,12 +146,14 @@ def test_training_with_the_same_bits_whatever_blas_picks(results, out):
         (out / "again.json").unlink()
 
 
+@pytest.mark.parametrize("tool", [("pca", "-device", "cpu"), ("detect", "-device", "cpu", "-window", 3, 11),
+                                  ("endmembers", "-t", 4, "-method", "vca")], ids=lambda tool: tool[0])
 @pytest.mark.parametrize("simd", TARGETS)
-def test_report_names_what_ran(simd, scene, out):
+def test_report_names_what_ran(tool, simd, scene, out):
     """Taken from --config, in any case of letters; portable is Highway's SCALAR, EMU128 or its baseline."""
     report = out / "report.json"
-    succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "--config", "HSI_SIMD", simd.upper(), "-report", report, scene,
-                out / "pca.tif"))
+    dst = out / ("dst.csv" if tool[0] == "endmembers" else "dst.tif")
+    succeed(run("gdal_hsi_" + tool[0], *tool[1:], "-q", "--config", "HSI_SIMD", simd.upper(), "-report", report, scene, dst))
     facts = json.loads(report.read_text())
     expected = {"avx512": ("AVX3", "AVX10"), "portable": ("SCALAR", "EMU128", "SSE2")}.get(simd, (simd.upper(),))
     assert facts["simd"].startswith(expected)
