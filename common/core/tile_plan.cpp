@@ -212,11 +212,12 @@ TilePlan plan_tiles(const TileRequest& r) {
     // Enough tiles to keep every lane busy to the end, as long as tiles stay a few lines high.
     const int64_t across = ceil_div(r.samples, ts);
     if (r.line_share > 0) {
-        // Two for each at least, so that a worker which is late costs the others less.
+        // Four for each of several at least, so that a worker which is late costs the others less.
         const int64_t workers = int64_t{lanes} * std::max(1, r.ranks);
         const int64_t unit = tl % unit_y == 0 ? unit_y : r.align_lines;
-        const int64_t two_each = round_up(ceil_div(r.lines, ceil_div(2 * workers, across)), unit);
-        tl = even_height(r, across, workers, unit, std::min(tl, two_each));
+        const int64_t least = workers > 1 ? 4 * workers : 2;
+        const int64_t height = round_up(ceil_div(r.lines, ceil_div(least, across)), unit);
+        tl = even_height(r, across, workers, unit, std::min(tl, height));
         return TilePlan(r.samples, r.lines, ts, tl, r.halo, lanes);
     }
     const int64_t wanted_rows = ceil_div(3 * lanes, across);
