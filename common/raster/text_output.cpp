@@ -22,10 +22,12 @@ Error cannot_write(const TextOutput& output, int reason) {
                  "Name a file in a folder that exists and that you may write to.");
 }
 
-/// /dev/stdout leads to whatever standard output is, also to a regular file that others write, too.
+/// /dev/stdout leads to whatever standard output is, also to a regular file that others write, too. /dev/shm
+/// is a folder like others.
 bool is_stream(const std::string& path) {
     if (!is_local(path)) return false;
-    if (path.rfind("/dev/", 0) == 0 || path.rfind("/proc/", 0) == 0) return true;
+    for (const char* streams : {"/dev/std", "/dev/fd/", "/proc/"})
+        if (path.rfind(streams, 0) == 0) return true;
     struct stat info {};
     return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
 }

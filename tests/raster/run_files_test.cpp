@@ -415,6 +415,18 @@ TEST(TextOutput, DevicesAndFifosAreWrittenNotReplaced) {
     EXPECT_THROW(raster::write_text_output({"-csv", "/dev/full", false, nullptr}, "no room"), Error);
 }
 
+TEST(TextOutput, SharedMemoryIsAFolderLikeOthers) {
+    if (!fs::is_directory("/dev/shm")) GTEST_SKIP() << "no /dev/shm here";
+    const std::string path = "/dev/shm/hsi-text-" + std::to_string(getpid());
+    {
+        const TextOutput output{"-csv", path, false, nullptr};
+        check_text_output(output);
+        write_text_output(output, "text\n");
+    }
+    EXPECT_EQ(read_text(path), "text\n");
+    EXPECT_EQ(fs::remove(path), true);
+}
+
 TEST(TextOutput, AFifoThatNobodyReadsDoesNotHoldUpASignal) {
     const TempFolder folder;
     ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
