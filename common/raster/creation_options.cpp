@@ -101,13 +101,16 @@ void fit_geotiff(const OutputOptions& options, const CPLStringList& list, const 
                     "-co INTERLEAVE=BAND.");
 }
 
+bool uncompressed(const CPLStringList& list) {
+    return EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE");
+}
+
 /// What GDAL says when it makes the file, before any work.
 void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
     constexpr uint64_t most = uint64_t{1} << 32;
     const auto bytes = static_cast<uint64_t>(shape.pixels()) * static_cast<uint64_t>(shape.bands) *
                        static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
-    if (EQUAL(list.FetchNameValueDef("BIGTIFF", ""), "NO") &&
-        EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE") &&
+    if (EQUAL(list.FetchNameValueDef("BIGTIFF", ""), "NO") && uncompressed(list) &&
         list.FetchNameValue("NBITS") == nullptr && !list.FetchBool("SPARSE_OK", false) && bytes >= most)
         throw Error("a TIFF with -co BIGTIFF=NO holds less than 4 GiB, and these pixels are " +
                         format_byte_size(bytes),
@@ -158,7 +161,7 @@ bool takes_blocks_in_place(const Target& target, const OutputOptions& options) {
         !is_local(options.path) || !convertible(target.type))
         return false;
     const char* const bits = list.FetchNameValue("NBITS");
-    return EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE") &&
+    return uncompressed(list) &&
            (bits == nullptr || std::atoi(bits) == GDALGetDataTypeSizeBits(target.type)) &&
            !list.FetchBool("SPARSE_OK", false) && !list.FetchBool("STREAMABLE_OUTPUT", false) &&
            list.FetchNameValue("DISCARD_LSB") == nullptr;

@@ -59,9 +59,7 @@ CubeView<float> BandWriter::take() {
         else
             write_next(lock);
     }
-    m_held_seconds += time_since(begin);
-    rethrow();
-    if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
+    end_wait(time_since(begin));
     float* const plane = m_free.back();
     m_free.pop_back();
     return CubeView<float>::packed(plane, 1, m_shape.lines, m_shape.samples);
@@ -86,7 +84,11 @@ void BandWriter::finish() {
         else
             write_next(lock);
     }
-    m_held_seconds += time_since(begin);
+    end_wait(time_since(begin));
+}
+
+void BandWriter::end_wait(double seconds) {
+    m_held_seconds += seconds;
     rethrow();
     if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
 }

@@ -67,6 +67,8 @@ class BandWriter {
     /// Writes the next plane that waits; `lock` is open meanwhile.
     void write_next(std::unique_lock<std::mutex>& lock);
     void write(int band, float* plane) const;
+    /// What computing has waited; throws what has gone wrong meanwhile. With the lock held.
+    void end_wait(double seconds);
     void rethrow() const;
 
     BandTaker& m_sink;

@@ -107,6 +107,16 @@ std::vector<SinkCase> sink_cases() {
     return out;
 }
 
+/// An output of the case in the folder, with nodata 77.
+OutputOptions options_of(const SinkCase& c, const TempFolder& folder) {
+    OutputOptions options;
+    options.path = folder / "out.x";
+    options.format = c.format;
+    options.creation_options = c.options;
+    options.nodata = 77;
+    return options;
+}
+
 class SinkValues : public ::testing::TestWithParam<SinkCase> {};
 
 TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
@@ -128,11 +138,7 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
     for (const auto& [tw, th] :
          {std::pair<int, int>{45, 38}, {45, 5}, {45, 16}, {17, 13}, {16, 32}, {64, 1}}) {
         const TempFolder folder;
-        OutputOptions options;
-        options.path = folder / "out.x";
-        options.format = c.format;
-        options.creation_options = c.options;
-        options.nodata = 77;
+        const OutputOptions options = options_of(c, folder);
         auto sink = RasterSink::create(options, spec_of(w, h, bands, c.type), nullptr);
         EXPECT_EQ(sink->raw_access(), c.raw);
         EXPECT_EQ(sink->concurrent(), c.raw);
@@ -153,11 +159,7 @@ TEST_P(SinkValues, EqualGdalsOwnConversionForEveryTiling) {
         return std::find(c.options.begin(), c.options.end(), option) != c.options.end();
     };
     const TempFolder folder;
-    OutputOptions options;
-    options.path = folder / "out.x";
-    options.format = c.format;
-    options.creation_options = c.options;
-    options.nodata = 77;
+    const OutputOptions options = options_of(c, folder);
     const auto spec = spec_of(w, h, bands, c.type);
     const bool apart = c.raw && !has("INTERLEAVE=BIL") && !has("INTERLEAVE=BIP") && !has("INTERLEAVE=PIXEL");
     EXPECT_EQ(RasterSink::will_take_bands(options, spec), apart);
