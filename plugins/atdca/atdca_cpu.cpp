@@ -639,7 +639,7 @@ class Detector {
         m_result.cost.tiles = m_layout.plan.size();
         m_result.cost.scan_equivalents =
             static_cast<double>(m_pixels) / static_cast<double>(m_layout.shape.pixels());
-        m_result.cost.pool = m_pool.size();
+        m_result.cost.pool = m_ranks.sum("candidates", m_pool.size());
         if (m_pass.progress) m_pass.progress(1.0);
         return std::move(m_result);
     }
@@ -722,13 +722,33 @@ class Detector {
         if (m_keep) stream::add_up(m_ranks, pass, 0);
         report(pass, m_layout.shape.pixels());
         m_result.cost.tile_visits += m_layout.plan.size();
+        // The brightest pixel of every region is in the pool, so this rank's first target is.
         std::vector<Best> first{reading.best};
+        take_found(reading.found);
+        for (int64_t i = 0; i < m_pool.size() && first.front().spectrum.empty(); ++i)
+            if (m_pool.position(i) == reading.best.position) first.front().spectrum = m_pool.spectrum(i);
         share_best(m_ranks, first);
-        m_first = first.front();
+        m_first = std::move(first.front());
         share_norms(m_ranks, m_regions);
-        pool_findings(m_ranks, std::move(reading.found), m_regions, m_pool, *m_team);
         m_result.valid_pixels = m_ranks.sum("valid pixels", reading.valid);
         m_result.invalid_pixels = m_layout.shape.pixels() - m_result.valid_pixels;
+    }
+
+    /// What this rank's lanes have found joins its pool. A rank that keeps its part of the scene looks at no
+    /// other's regions.
+    void take_found(std::vector<Found>& found) {
+        if (!m_keep) share_pooled(m_ranks, found, m_regions);
+        pool_findings(std::move(found), m_pool, *m_team);
+    }
+    /// One pixel, which all ranks know of: into the pool of one of them, where it is in none.
+    void take_into_pool(const Best& best) {
+        const bool mine = !m_ranks.several() || (m_keep ? m_layout.holds(m_layout.tile_of(best.region))
+                                                        : best.region % m_ranks.size() == m_ranks.rank());
+        if (m_keep && !mine) return;
+        Region& region = m_regions[static_cast<size_t>(best.region)];
+        if (region.is_pooled(best.pixel)) return;
+        region.pooled.push_back(best.pixel);
+        if (mine) m_pool.add(best.position, best.spectrum.data());
     }
 
     void search() {
@@ -739,13 +759,12 @@ class Detector {
             basis.add(x.data());
             m_result.targets.push_back({at.line, at.sample, score, std::move(x)});
         };
-        // The brightest pixel of every region is in the pool, so the first target is.
-        for (int64_t i = 0; i < m_pool.size() && found.empty(); ++i)
-            if (m_pool.position(i) == m_first.position)
-                take(m_first.position, m_first.score, m_pool.spectrum(i));
+        take(m_first.position, m_first.score, std::move(m_first.spectrum));
+        CandidatePool::Share share;
+        if (m_ranks.several()) share = [this](Step& step) { share_step(m_ranks, step); };
         const double limit = rank_limit * m_first.score;
         while (static_cast<int>(found.size()) < m_options.targets) {
-            const Sequence sequence = m_pool.guess(basis, found, m_options, m_first.score, *m_team);
+            const Sequence sequence = m_pool.guess(basis, found, m_options, m_first.score, *m_team, share);
             if (sequence.steps.empty()) {
                 end(Ending::p_vanished);
                 return;
@@ -753,7 +772,7 @@ class Detector {
             Proof proof(m_options, sequence, m_layout, m_regions);
             scan(proof);
             share_best(m_ranks, proof.best);
-            pool_findings(m_ranks, std::move(proof.found), m_regions, m_pool, *m_team);
+            take_found(proof.found);
             size_t held = 0;
             while (held < proof.steps && proof.best[held].region < 0)
                 ++held;
@@ -767,20 +786,16 @@ class Detector {
             for (size_t j = 0; j < held; ++j) {
                 const Step& step = sequence.steps[j];
                 if (step.ends) {
-                    end(step.candidate < 0 && m_options.method == Method::gs && m_options.score == Score::sign
+                    end(!step.qualifies() && m_options.method == Method::gs && m_options.score == Score::sign
                             ? Ending::nothing_positive
                             : Ending::rank);
                     return;
                 }
-                take(step.position, step.score, m_pool.spectrum(step.candidate));
+                take(step.position, step.score, step.spectrum);
             }
             if (held < proof.steps) {
                 Best& best = proof.best[held];
-                Region& region = m_regions[static_cast<size_t>(best.region)];
-                if (!region.is_pooled(best.pixel)) {
-                    region.pooled.push_back(best.pixel);
-                    m_pool.add(best.position, best.spectrum.data());
-                }
+                take_into_pool(best);
                 if (basis.squared_residual(best.spectrum.data()) < limit) {
                     end(Ending::rank);
                     return;
@@ -788,14 +803,8 @@ class Detector {
                 take(best.position, best.score, std::move(best.spectrum));
             }
             // The best pixels at later steps answer a wrong question, but are good candidates.
-            for (size_t j = held + 1; j < proof.steps; ++j) {
-                Best& best = proof.best[j];
-                if (best.region < 0) continue;
-                Region& region = m_regions[static_cast<size_t>(best.region)];
-                if (region.is_pooled(best.pixel)) continue;
-                region.pooled.push_back(best.pixel);
-                m_pool.add(best.position, best.spectrum.data());
-            }
+            for (size_t j = held + 1; j < proof.steps; ++j)
+                if (proof.best[j].region >= 0) take_into_pool(proof.best[j]);
             if (m_pass.progress)
                 m_pass.progress(0.5 + 0.5 * static_cast<double>(found.size()) / m_options.targets);
         }

@@ -151,7 +151,7 @@ struct CandidatePool::Search {
             if (pool.m_norm[g * group + static_cast<size_t>(i)] > 0) best[g] = std::max(best[g], s[i]);
     }
 
-    /// The candidate that is chosen with this basis, by the decisive scores; -1 when there is none.
+    /// The candidate that is chosen with this basis, by the decisive scores, if there is one.
     Step choose(const Basis& basis, const std::vector<Position>& excluded) {
         // Some candidate's decisive score is at least this. How soon it rises decides which groups need no
         // work, and nothing else.
@@ -183,9 +183,10 @@ struct CandidatePool::Search {
                 if (!(pool.m_norm[i] > 0) || score[i] + error(basis, pool.m_norm[i]) < step.score) continue;
                 const Position& at = pool.m_position[i];
                 if (std::find(excluded.begin(), excluded.end(), at) != excluded.end()) continue;
-                const double decisive = basis.score(pool.spectrum(static_cast<int64_t>(i)).data(), options);
-                if (step.candidate < 0 || before(decisive, at, step.score, step.position))
-                    step = Step{decisive, at, static_cast<int64_t>(i), false};
+                auto x = pool.spectrum(static_cast<int64_t>(i));
+                const double decisive = basis.score(x.data(), options);
+                if (!step.qualifies() || before(decisive, at, step.score, step.position))
+                    step = Step{decisive, at, std::move(x), false};
             }
         }
         return step;
@@ -203,7 +204,7 @@ struct CandidatePool::Search {
 };
 
 Sequence CandidatePool::guess(const Basis& proved, const std::vector<Position>& found, const Options& options,
-                              double first_score, Team& team) const {
+                              double first_score, Team& team, const Share& share) const {
     Sequence sequence(proved);
     Search search(*this, options, team);
     const bool signed_gs = options.method == Method::gs && options.score == Score::sign;
@@ -221,20 +222,20 @@ Sequence CandidatePool::guess(const Basis& proved, const std::vector<Position>& 
             sequence.p_squared.push_back(sequence.basis.p_squared());
         }
         Step step = search.choose(sequence.basis, excluded);
-        std::vector<float> x;
-        if (step.candidate >= 0) x = spectrum(step.candidate);
+        if (share) share(step);
         if (options.method == Method::osp) {
-            if (step.candidate < 0 || step.score < limit)
-                step = Step{limit, {std::numeric_limits<int64_t>::max(), 0}, -1, true};
-        } else if (signed_gs && (step.candidate < 0 || step.score <= 0)) {
-            step = Step{0.0, {-1, -1}, -1, true};
+            if (!step.qualifies() || step.score < limit)
+                step = Step{limit, {std::numeric_limits<int64_t>::max(), 0}, {}, true};
+        } else if (signed_gs && (!step.qualifies() || step.score <= 0)) {
+            step = Step{0.0, {-1, -1}, {}, true};
         } else {
-            step.ends = step.candidate < 0 || sequence.basis.squared_residual(x.data()) < limit;
+            step.ends = !step.qualifies() || sequence.basis.squared_residual(step.spectrum.data()) < limit;
         }
-        sequence.steps.push_back(step);
-        if (step.ends) break;
+        const bool ends = step.ends;
         if (signed_gs) excluded.push_back(step.position);
-        sequence.basis.add(x.data());
+        if (!ends) sequence.basis.add(step.spectrum.data());
+        sequence.steps.push_back(std::move(step));
+        if (ends) break;
     }
     return sequence;
 }

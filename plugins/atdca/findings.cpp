@@ -11,9 +11,9 @@
 namespace hsi::atdca {
 namespace {
 
-/// Of one message, which the heap has room for again and again: larger ones are mapped afresh each time
-/// (keep_heap_small), and page faults would take longer than the copies.
-constexpr size_t piece_bytes = size_t{48} << 10;
+/// Candidates of one message: 48 KB, which the heap has room for again and again; larger ones are mapped
+/// afresh each time (keep_heap_small), and page faults would take longer than the copies.
+constexpr size_t at_once = 4096;
 
 std::string packed(const std::vector<Best>& list) {
     BytePacker out;
@@ -71,56 +71,71 @@ void Found::add(const Position& at, int64_t id, uint32_t pixel_of_region, const 
         spectra[from + static_cast<size_t>(b)] = group_data[b * group + lane];
 }
 
-void pool_findings(parallel::Ranks& ranks, std::vector<Found>&& mine, std::vector<Region>& regions,
-                   CandidatePool& pool, Team& team) {
+void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team) {
     const auto bands = static_cast<size_t>(pool.bands());
-    for (Found& found : mine) {
+    for (Found& lane : found) {
         pool.add(
-            static_cast<int64_t>(found.position.size()),
+            static_cast<int64_t>(lane.position.size()),
             [&](int64_t i) {
                 const auto at = static_cast<size_t>(i);
-                return CandidatePool::Candidate{found.position[at], found.spectra.data() + at * bands};
+                return CandidatePool::Candidate{lane.position[at], lane.spectra.data() + at * bands};
             },
             team);
-        if (!ranks.several()) found = Found();
+        lane = Found();
     }
+    found.clear();
+}
+
+void share_pooled(parallel::Ranks& ranks, const std::vector<Found>& mine, std::vector<Region>& regions) {
     if (!ranks.several()) return;
-    // What this rank has found goes to one rank after the other. The pools of two ranks have another order,
-    // by which nothing is decided.
-    const size_t each = bands * sizeof(float) + sizeof(Position) + sizeof(int64_t) + 2 * sizeof(uint64_t);
     size_t lane = 0, next = 0; // what is sent next
     const auto piece = [&](int) {
+        while (lane < mine.size() && next == mine[lane].region.size()) {
+            ++lane;
+            next = 0;
+        }
+        if (lane == mine.size()) {
+            lane = 0; // for the next rank
+            return std::string();
+        }
+        const Found& found = mine[lane];
+        const size_t count = std::min(at_once, found.region.size() - next);
         BytePacker out;
-        for (size_t bytes = 0; lane < mine.size() && (bytes == 0 || bytes + each <= piece_bytes);) {
-            const Found& found = mine[lane];
-            if (next == found.position.size()) {
-                ++lane;
-                next = 0;
-                continue;
-            }
-            if (bytes == 0) out.reserve(std::max(each, piece_bytes));
-            out.put(found.position[next]).put(found.region[next]).put(found.pixel[next]);
-            out.put(found.spectra.data() + next * bands, bands);
-            bytes += each;
-            ++next;
-        }
-        auto bytes = out.take();
-        if (bytes.empty()) lane = next = 0; // for the next rank
-        return bytes;
+        out.reserve(at_once * (sizeof found.region[0] + sizeof found.pixel[0]) + 2 * sizeof(uint64_t));
+        out.put(found.region.data() + next, count).put(found.pixel.data() + next, count);
+        next += count;
+        return out.take();
     };
-    std::vector<float> x(bands);
     ranks.exchange("candidates", piece, [&](int, const std::string& bytes) {
-        for (ByteUnpacker in(bytes); !in.empty();) {
-            const auto at = in.one<Position>();
-            const auto region = in.one<int64_t>();
-            const auto pixel = in.one<uint32_t>();
-            in.get(x);
-            if (x.size() != bands) throw Error("internal: a candidate of other bands");
-            pool.add(at, x.data());
-            regions.at(static_cast<size_t>(region)).pooled.push_back(pixel);
-        }
+        ByteUnpacker in(bytes);
+        const auto of = in.one<std::vector<int64_t>>();
+        const auto pixels = in.one<std::vector<uint32_t>>();
+        if (of.size() != pixels.size()) throw Error("internal: candidates without a region");
+        for (size_t i = 0; i < of.size(); ++i)
+            regions.at(static_cast<size_t>(of[i])).pooled.push_back(pixels[i]);
     });
-    mine.clear();
+}
+
+void share_step(parallel::Ranks& ranks, Step& step) {
+    if (!ranks.several()) return;
+    const auto bytes_of = [](const Step& s) {
+        return BytePacker().put(s.score).put(s.position).put(s.spectrum).take();
+    };
+    const auto step_of = [](const std::string& bytes) {
+        ByteUnpacker in(bytes);
+        Step s;
+        in.get(s.score);
+        in.get(s.position);
+        in.get(s.spectrum);
+        return s;
+    };
+    step =
+        step_of(ranks.reduce("next target", bytes_of(step), [&](const std::string& a, const std::string& b) {
+            const Step one = step_of(a), other = step_of(b);
+            if (one.qualifies() != other.qualifies()) return one.qualifies() ? a : b;
+            if (!one.qualifies()) return one.score >= other.score ? a : b;
+            return before(other.score, other.position, one.score, one.position) ? b : a;
+        }));
 }
 
 void share_best(parallel::Ranks& ranks, std::vector<Best>& best) {

@@ -41,12 +41,15 @@ struct Best {
     std::vector<float> spectrum;
 };
 
-// All ranks together; with one they only do what the comment says of the pool.
+/// Moves what the lanes have found into the pool, by all of a team.
+void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team);
 
-/// Moves what all ranks have found into the pool, and into the regions what the others have. mine: of this
-/// rank's lanes, moved by all of the team. The order in the pool is another on each rank.
-void pool_findings(parallel::Ranks& ranks, std::vector<Found>&& mine, std::vector<Region>& regions,
-                   CandidatePool& pool, Team& team);
+// All ranks together; with one they do nothing. Every rank has a pool of what itself has found.
+
+/// Tells the regions of all ranks which pixels each rank has found for its pool.
+void share_pooled(parallel::Ranks& ranks, const std::vector<Found>& mine, std::vector<Region>& regions);
+/// What the pools of all ranks choose together, from what this rank's has chosen.
+void share_step(parallel::Ranks& ranks, Step& step);
 /// Of every entry the best that any rank has. Entries without a region are the same everywhere.
 void share_best(parallel::Ranks& ranks, std::vector<Best>& best);
 /// Greatest ||x||^2 of regions, each looked at by one rank.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "atdca/candidate_pool.h"
 
+#include "atdca/findings.h"
 #include "parallel/team.h"
 #include "support/memory_cube.h"
+#include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
 
@@ -40,7 +42,8 @@ void expect_alike(const CandidatePool& a, const CandidatePool& b) {
 
 /// The first target, then what the pool suggests.
 atdca::Sequence sequence_of(const CandidatePool& pool, const std::vector<std::vector<float>>& all,
-                            const atdca::Options& options, Team& team) {
+                            const atdca::Options& options, Team& team,
+                            const CandidatePool::Share& share = {}) {
     Basis basis(bands);
     size_t first = 0;
     for (size_t i = 1; i < all.size(); ++i)
@@ -48,7 +51,15 @@ atdca::Sequence sequence_of(const CandidatePool& pool, const std::vector<std::ve
             first = i;
     basis.add(all[first].data());
     return pool.guess(basis, {position_of(static_cast<int64_t>(first))}, options,
-                      Basis::squared_norm(all[first].data(), bands), team);
+                      Basis::squared_norm(all[first].data(), bands), team, share);
+}
+void expect_same_steps(const atdca::Sequence& got, const atdca::Sequence& expected) {
+    ASSERT_EQ(got.steps.size(), expected.steps.size());
+    for (size_t j = 0; j < got.steps.size(); ++j) {
+        EXPECT_EQ(got.steps[j].score, expected.steps[j].score);
+        EXPECT_EQ(got.steps[j].spectrum, expected.steps[j].spectrum);
+        EXPECT_EQ(got.steps[j].ends, expected.steps[j].ends);
+    }
 }
 
 TEST(CandidatePool, HoldsWhatATeamAddsAsWhatIsAddedOneByOne) {
@@ -100,14 +111,41 @@ TEST(CandidatePool, GuessesTheSameWithEveryTeam) {
                 for (int round = 0; round < 3; ++round) {
                     Team team(members);
                     const auto got = sequence_of(pool, all, options, team);
-                    ASSERT_EQ(got.steps.size(), expected.steps.size());
-                    for (size_t j = 0; j < got.steps.size(); ++j) {
-                        EXPECT_EQ(got.steps[j].score, expected.steps[j].score);
-                        EXPECT_EQ(got.steps[j].candidate, expected.steps[j].candidate);
-                        EXPECT_EQ(got.steps[j].ends, expected.steps[j].ends);
-                    }
+                    expect_same_steps(got, expected);
                 }
         }
+}
+
+TEST(CandidatePool, PoolsOfRanksGuessTogetherWhatOneGuesses) {
+    const auto all = spectra_of(400);
+    for (const auto method : {atdca::Method::osp, atdca::Method::gs})
+        for (const auto score : {atdca::Score::absolute, atdca::Score::sign})
+            for (const size_t few : {400u, 9u}) { // of nine the search comes to an end
+                const std::vector<std::vector<float>> scene(all.begin(),
+                                                            all.begin() + static_cast<ptrdiff_t>(few));
+                atdca::Options options;
+                options.targets = 12;
+                options.method = method;
+                options.score = score;
+                Team team(1);
+                CandidatePool whole(bands);
+                for (size_t i = 0; i < scene.size(); ++i)
+                    whole.add(position_of(static_cast<int64_t>(i)), scene[i].data());
+                const auto expected = sequence_of(whole, scene, options, team);
+                ASSERT_GT(expected.steps.size(), 2u);
+                EXPECT_EQ(expected.steps.back().ends, few == 9u);
+                on_ranks(4, [&](parallel::Ranks& ranks, CancelFlag&) {
+                    // The last rank has found nothing.
+                    Team mine(1);
+                    CandidatePool pool(bands);
+                    for (size_t i = 0; i < scene.size(); ++i)
+                        if (static_cast<int>(i % 3) == ranks.rank())
+                            pool.add(position_of(static_cast<int64_t>(i)), scene[i].data());
+                    expect_same_steps(sequence_of(pool, scene, options, mine,
+                                                  [&](atdca::Step& step) { atdca::share_step(ranks, step); }),
+                                      expected);
+                });
+            }
 }
 
 } // namespace
