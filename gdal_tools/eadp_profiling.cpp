@@ -3,6 +3,7 @@
 #include "core/byte_size.h"
 #include "core/error.h"
 #include "eadp_profile.h"
+#include "parallel/ranks.h"
 #include "raster/raster_sink.h"
 #include "stream/plane_store.h"
 #include "tool/devices.h"
@@ -130,8 +131,8 @@ class Profiling {
     /// On a CPU with enough memory: see eadp::DiffusionPlan::written.
     bool writes_beside() const {
         const auto& o = m_run.options();
-        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && o.tile_samples <= 0 &&
-               m_settings.eadp.evolution != eadp::Evolution::cascade;
+        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !parallel::ranks().several() &&
+               o.tile_samples <= 0 && m_settings.eadp.evolution != eadp::Evolution::cascade;
     }
 
     stream::CubeShape planes_of(const stream::CubeSource& cube) const {

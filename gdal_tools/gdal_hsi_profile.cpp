@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_profile: morphological, attribute and extinction profiles. Covariance and projection on
-// components, or the bands themselves; then whole planes of components, a side of one of them a thread; then
-// the profile, tile by tile, into dst.
+// components, or the bands themselves; then whole planes of components, a side of one of them a thread, whose
+// bands go into dst as they are made, or where dst wants all bands of a tile at once, tile by tile in the
+// end.
 #include "catalogue.h"
 #include "component_planes.h"
 #include "core/byte_size.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
 #include "profile/profile.h"
+#include "profile_bands.h"
 #include "profile_settings.h"
 #include "raster/pixel_size.h"
 #include "stream/copy_operation.h"
@@ -51,10 +52,11 @@ class Profiling {
                      tool::number_text(no_size) + " m");
         m_options = tools::profile_options(settings, metres.value_or(no_size));
         const int n = components();
-        m_plan =
-            tools::plan_profile_planes(run, {source.shape().samples, source.shape().lines, n}, m_options);
-        raster::RasterSink::check(run.options().destination,
-                                  tools::profile_raster(source.shape(), settings, m_options, names(n)));
+        const auto& destination = run.options().destination;
+        const auto written = tools::profile_raster(source.shape(), settings, m_options, names(n));
+        raster::RasterSink::check(destination, written);
+        m_plan = tools::plan_profile_planes(run, {source.shape().samples, source.shape().lines, n}, m_options,
+                                            raster::RasterSink::will_take_bands(destination, written));
         tell_where();
     }
 
@@ -68,12 +70,14 @@ class Profiling {
         m_run.print("Profiles: " + std::to_string(n) + (n == 1 ? " component" : " components") + ", " +
                     std::to_string(m_options.bands()) + " bands each, " + std::to_string(m_plan.workers) +
                     " at a time with " + format_byte_size(m_plan.side_bytes) + "; components in " +
-                    place(m_plan.components_held) + ", profile in " + place(m_plan.profile_held));
+                    place(m_plan.components_held) + ", profile in " +
+                    (m_plan.written ? "dst as it is made" : place(m_plan.profile_held)));
         m_run.report()["plan"]["profile"] = {{"components", n},
                                              {"bands", n * m_options.bands()},
                                              {"workers", m_plan.workers},
                                              {"side_bytes", m_plan.side_bytes},
                                              {"components_in_memory", m_plan.components_held},
+                                             {"written_by_bands", m_plan.written},
                                              {"profile_in_memory", m_plan.profile_held}};
     }
 
@@ -82,33 +86,11 @@ class Profiling {
         auto planes = m_settings.no_pca ? copy_bands() : project(model);
         const auto shape = planes->shape();
         const stream::CubeShape all{shape.samples, shape.lines, shape.bands * m_options.bands()};
-        auto profile = m_plan.profile_held ? stream::PlaneStore::in_memory_of(parallel::ranks(), all)
-                                           : std::make_unique<stream::PlaneStore>(all, folder());
-        const auto pass = m_run.pass("profile", 0.6);
-        const auto made =
-            profile::make_profile(*planes, m_settings.no_pca && whole_numbers(*m_scene.raster()), m_options,
-                                  *profile, {m_plan.workers, pass.cancel, pass.progress});
-        planes.reset();
         const auto sink = raster::RasterSink::create(
             m_run.options().destination,
             tools::profile_raster(all, m_settings, m_options, names(shape.bands)), m_scene.raster().get());
-        m_run.reserve_cache(sink->cache_bytes());
-        std::vector<int> every(static_cast<size_t>(all.bands));
-        std::iota(every.begin(), every.end(), 0);
-        stream::CopyOperation copy(all.bands, false);
-        auto last = m_run.pass("writing", 0.1);
-        last.memory = std::min(last.memory, m_plan.pass_bytes);
-        last.output_layout = sink->layout();
-        // What has been made plane by plane is written tile by tile: each rank gets the lines that it writes.
-        auto& ranks = parallel::ranks();
-        const auto source = profile->source(every);
-        const auto tiles = stream::plan_pass(*source, copy, last);
-        const int64_t rows = tiles.tile_lines();
-        profile->share(ranks, made, rows);
-        last.owner = [&](const Tile& tile) {
-            return stream::PlaneStore::owner(tile.core.y, rows, ranks.size());
-        };
-        m_run.add_pass(stream::run_pass(*source, copy, {sink.get()}, tiles, last));
+        tools::write_profile(m_run, std::move(planes), m_settings.no_pca && whole_numbers(*m_scene.raster()),
+                             m_options, m_plan, *sink);
         sink->commit();
         if (model) tools::print_components(m_run, *model);
     }

@@ -93,8 +93,8 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
     add("profile", "area of " + std::to_string(components) + " components", [&] {
         ProfileSettings area;
         area.sets = {{profile::Attribute::area, {}}};
-        const auto plan =
-            plan_profile_planes(run, {shape.samples, shape.lines, components}, profile_options(area, 20));
+        const auto plan = plan_profile_planes(run, {shape.samples, shape.lines, components},
+                                              profile_options(area, 20), true);
         return PlanLine{"", "", 1, plan.side_bytes * static_cast<uint64_t>(plan.workers)};
     });
     return lines;

@@ -126,8 +126,9 @@ profile::Options profile_options(const ProfileSettings& s, double pixel_metres) 
 }
 
 ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& components,
-                                const profile::Options& options) {
+                                const profile::Options& options, bool sink_takes_bands) {
     ProfilePlan plan;
+    plan.written = sink_takes_bands;
     uint64_t left = run.buffer_memory();
     plan.side_bytes = profile::side_bytes(options, components.pixels());
     if (plan.side_bytes > left)
@@ -142,7 +143,7 @@ ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& c
         plan.components_held = true;
         left -= components.float_bytes();
     }
-    if (profile.float_bytes() + plan.side_bytes * static_cast<uint64_t>(most) <= left) {
+    if (!plan.written && profile.float_bytes() + plan.side_bytes * static_cast<uint64_t>(most) <= left) {
         plan.profile_held = true;
         left -= profile.float_bytes();
     }

@@ -37,15 +37,17 @@ raster::OutputSpec profile_raster(const stream::CubeShape& scene, const ProfileS
 
 /// Where planes lie and how many sides are worked on at once.
 struct ProfilePlan {
-    bool components_held = false, profile_held = false;
+    bool components_held = false;
+    bool written = false;      ///< the profile goes to dst band by band as it is made
+    bool profile_held = false; ///< else: it waits in memory, not in a file
     int workers = 1;
     uint64_t side_bytes = 0;
     uint64_t pass_bytes = 0; ///< for tiles beside the planes
 };
 
 /// Whole planes or nothing: what a tree says of a pixel may hang on any other. \throws Error when -memory
-/// does not hold one side of a component.
+/// does not hold one side of a component. sink_takes_bands: dst does (RasterSink::will_take_bands()).
 ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& components,
-                                const profile::Options& options);
+                                const profile::Options& options, bool sink_takes_bands);
 
 } // namespace hsi::tools

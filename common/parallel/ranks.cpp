@@ -89,8 +89,7 @@ void Ranks::meet() {
 }
 
 Ranks::~Ranks() {
-    m_quit = true;
-    if (m_watcher.joinable()) m_watcher.join();
+    stop_watching();
 }
 
 bool Ranks::several_hosts() const {
@@ -372,29 +371,46 @@ void Ranks::agree(const std::string& what, const std::string& mine, const std::s
 /// Beside the run: takes what ends it. A rank that is to stop has its flag set, which all that takes time
 /// polls.
 void Ranks::watch() {
+    while (!m_quit) {
+        if (!take_endings()) return;
+        std::unique_lock lock(m_mutex);
+        m_quits.wait_for(lock, 10ms, [this] { return m_quit.load(); });
+    }
+}
+
+void Ranks::stop_watching() {
+    {
+        const std::lock_guard lock(m_mutex);
+        m_quit = true;
+    }
+    m_quits.notify_all();
+    if (m_watcher.joinable()) m_watcher.join();
+}
+
+/// What has come of other ranks' ends. False when nothing more can come: the transport is at its end, and so
+/// is the job.
+bool Ranks::take_endings() {
     const auto give_up = [this] {
         if (m_quit) throw Cancelled();
     };
-    while (!m_quit) {
-        try {
-            if (m_rank == 0) {
-                while (auto message = m_transport->take(any_rank, ended, give_up)) {
-                    const Ending ending = unpacked_ending(message->bytes);
-                    const std::lock_guard lock(m_mutex);
-                    m_endings[message->from] = ending;
-                    if (ending.code != 0) m_stopped = true;
-                }
-                if (m_stopped) stop_others();
-            } else if (m_transport->take(0, stop, give_up)) {
-                m_stopped = true;
-                m_cancel->request();
+    try {
+        if (m_rank == 0) {
+            while (auto message = m_transport->take(any_rank, ended, give_up)) {
+                const Ending ending = unpacked_ending(message->bytes);
+                const std::lock_guard lock(m_mutex);
+                m_endings[message->from] = ending;
+                if (ending.code != 0) m_stopped = true;
             }
-        } catch (const std::exception&) { // the transport is at its end, and so is the job
+            if (m_stopped) stop_others();
+        } else if (m_transport->take(0, stop, give_up)) {
             m_stopped = true;
             m_cancel->request();
-            return;
         }
-        std::this_thread::sleep_for(10ms);
+        return true;
+    } catch (const std::exception&) {
+        m_stopped = true;
+        m_cancel->request();
+        return false;
     }
 }
 
@@ -431,6 +447,7 @@ std::optional<Ending> Ranks::primary() const {
 bool Ranks::wait_for_endings(double seconds, bool until_failure) {
     const auto begin = Clock::now();
     for (Patience pause;; pause()) {
+        take_endings(); // the watcher looks now and then only
         {
             const std::lock_guard lock(m_mutex);
             if (static_cast<int>(m_endings.size()) >= m_size - (until_failure ? 1 : 0)) return true;
@@ -497,8 +514,7 @@ Ending Ranks::conclude(Ending mine) noexcept {
 }
 
 void Ranks::finish() {
-    m_quit = true;
-    if (m_watcher.joinable()) m_watcher.join();
+    stop_watching();
     if (m_transport && (!m_cancel->requested() || m_stopped)) m_transport->finish();
 }
 

@@ -8,6 +8,7 @@
 #include "parallel/transport.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -125,6 +126,8 @@ class Ranks {
     void send_labelled(int to, const std::string& label, const std::string& bytes);
     std::string receive_labelled(int from, const std::string& label);
     void watch();
+    void stop_watching();
+    bool take_endings();
     void stop_others();
     std::optional<Ending> primary() const;
     bool wait_for_endings(double seconds, bool until_failure);
@@ -145,8 +148,9 @@ class Ranks {
     std::vector<std::pair<int, std::string>> m_early_questions;
 
     std::atomic<bool> m_stopped{false}; ///< another rank has failed
-    std::atomic<bool> m_quit{false};    ///< the watcher ends
+    std::atomic<bool> m_quit{false};    ///< the watcher ends; set under the mutex
     std::thread m_watcher;
+    std::condition_variable m_quits;
     mutable std::mutex m_mutex; ///< guards what follows
     std::map<int, Ending> m_endings;
     std::vector<std::unique_ptr<Sending>> m_sent; ///< what stops the others, once

@@ -220,8 +220,7 @@ RasterSink::~RasterSink() = default;
 void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) { check_all(options, spec); }
 
 bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
-    return spec.shape.bands > 1 && !parallel::ranks().several() &&
-           keeps_bands_apart(choose_target(options, spec, false), options);
+    return spec.shape.bands > 1 && keeps_bands_apart(choose_target(options, spec, false), options);
 }
 
 std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
@@ -268,7 +267,7 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
 }
 
 bool RasterSink::takes_bands() const {
-    return m->raw && m->raw->bands_apart() && !parallel::ranks().several();
+    return m->raw && m->raw->bands_apart();
 }
 
 void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {

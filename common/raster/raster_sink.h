@@ -116,7 +116,7 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
     bool concurrent() const override;
     stream::BlockLayout layout() const override;
     void write(const Rect& core, const CubeView<float>& src) override;
-    /// ENVI with the bands one after another, and an uncompressed GeoTIFF with separate bands, of one rank.
+    /// ENVI with the bands one after another, and an uncompressed GeoTIFF with separate bands.
     bool takes_bands() const override;
     void write_band(int band, const Rect& core, const CubeView<float>& src) override;
     uint64_t stored_bytes_per_pixel() const override;

@@ -21,6 +21,21 @@ double time_since(Clock::time_point t) { return std::chrono::duration<double>(Cl
 
 } // namespace
 
+void write_whole(BandTaker& sink, int band, const CubeView<float>& plane, const CancelFlag* cancel) {
+    const int64_t lines = std::max<int64_t>(1, piece_bytes / (plane.samples * 4));
+    for (int64_t y = 0; y < plane.lines; y += lines) {
+        if (cancel != nullptr && cancel->requested()) throw Cancelled();
+        const Rect core{0, y, plane.samples, std::min(lines, plane.lines - y)};
+        try {
+            sink.write_band(band, core, plane.cut(core.x, core.y, core.w, core.h));
+        } catch (const Cancelled&) {
+            throw;
+        } catch (const Error& e) {
+            throw Error(std::string(e.what()) + ", band " + std::to_string(band + 1), e.advice());
+        }
+    }
+}
+
 BandWriter::BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel,
                        std::function<void(double)> progress)
     : m_sink(sink), m_shape(shape), m_cancel(cancel), m_progress(std::move(progress)) {
@@ -125,7 +140,8 @@ void BandWriter::write_next(std::unique_lock<std::mutex>& lock) {
     const auto begin = Clock::now();
     std::exception_ptr error;
     try {
-        write(band, plane);
+        write_whole(m_sink, band, CubeView<float>::packed(plane, 1, m_shape.lines, m_shape.samples),
+                    m_cancel);
     } catch (...) {
         error = std::current_exception();
     }
@@ -146,22 +162,6 @@ void BandWriter::write_next(std::unique_lock<std::mutex>& lock) {
         }
     }
     m_changed.notify_all();
-}
-
-void BandWriter::write(int band, float* plane) const {
-    const auto whole = CubeView<float>::packed(plane, 1, m_shape.lines, m_shape.samples);
-    const int64_t lines = std::max<int64_t>(1, piece_bytes / (m_shape.samples * 4));
-    for (int64_t y = 0; y < m_shape.lines; y += lines) {
-        if (m_cancel != nullptr && m_cancel->requested()) throw Cancelled();
-        const Rect core{0, y, m_shape.samples, std::min(lines, m_shape.lines - y)};
-        try {
-            m_sink.write_band(band, core, whole.cut(core.x, core.y, core.w, core.h));
-        } catch (const Cancelled&) {
-            throw;
-        } catch (const Error& e) {
-            throw Error(std::string(e.what()) + ", band " + std::to_string(band + 1), e.advice());
-        }
-    }
 }
 
 void BandWriter::rethrow() const {

@@ -32,6 +32,10 @@ class BandTaker {
     virtual void write_band(int band, const Rect& core, const CubeView<float>& src) = 0;
 };
 
+/// Writes the whole of a band, some lines at a time; the plane is changed. Where it is wrong the error names
+/// the band. \throws Error, Cancelled.
+void write_whole(BandTaker& sink, int band, const CubeView<float>& plane, const CancelFlag* cancel = nullptr);
+
 /// A thread that writes finished planes, and a few planes that go round: taken empty, given back with a band.
 /// take(), give() and finish() are for one thread.
 class BandWriter {
@@ -66,7 +70,6 @@ class BandWriter {
     void serve();
     /// Writes the next plane that waits; `lock` is open meanwhile.
     void write_next(std::unique_lock<std::mutex>& lock);
-    void write(int band, float* plane) const;
     /// What computing has waited; throws what has gone wrong meanwhile. With the lock held.
     void end_wait(double seconds);
     void rethrow() const;

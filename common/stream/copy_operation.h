@@ -6,8 +6,10 @@
 #include "stream/operation.h"
 #include "stream/shared.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace hsi::stream {
 
@@ -23,7 +25,7 @@ class CopyOperation final : public Operation, public Divisible {
     void exchange(parallel::Ranks& ranks) override { m_valid = ranks.sum("valid pixels", m_valid); }
     int64_t valid() const { return m_valid; } ///< pixels; complete after the pass
     uint64_t scratch_bytes(const TileLimits& limits) const override {
-        return static_cast<uint64_t>(2 * limits.core_samples * limits.core_lines);
+        return static_cast<uint64_t>(limits.core_samples) * 2 * sizeof(float);
     }
 
   private:
@@ -32,32 +34,46 @@ class CopyOperation final : public Operation, public Divisible {
         explicit CopyWorker(const CopyOperation& owner) : m_owner(owner) {}
         void process(const Tile& tile, const CubeView<float>& in,
                      const std::vector<CubeView<float>>& out) override {
-            const auto pixels = static_cast<size_t>(tile.core.area());
-            m_finite.assign(pixels, 1);
-            m_some.assign(pixels, m_owner.m_zero_is_invalid ? 0 : 1);
-            for (int b = 0; b < in.bands; ++b)
-                for (int64_t y = 0, i = 0; y < tile.core.h; ++y)
-                    for (int64_t x = 0; x < tile.core.w; ++x, ++i) {
-                        const float v = in.at(b, y, x);
-                        if (!std::isfinite(v)) m_finite[static_cast<size_t>(i)] = 0;
-                        if (v != 0) m_some[static_cast<size_t>(i)] = 1;
-                    }
-            for (size_t i = 0; i < pixels; ++i) {
-                m_finite[i] = m_finite[i] && m_some[i];
-                valid += m_finite[i];
+            const auto w = static_cast<size_t>(tile.core.w);
+            m_wrong.resize(w);
+            m_greatest.resize(w);
+            for (int64_t y = 0; y < tile.core.h; ++y) {
+                std::fill(m_wrong.begin(), m_wrong.end(), 0.0f);
+                std::fill(m_greatest.begin(), m_greatest.end(), m_owner.m_zero_is_invalid ? 0.0f : 1.0f);
+                for (int b = 0; b < in.bands; ++b)
+                    look(in.row(b, y), w, m_wrong.data(), m_greatest.data());
+                int64_t here = 0;
+                for (size_t x = 0; x < w; ++x) {
+                    if (!(m_greatest[x] > 0)) m_wrong[x] = std::numeric_limits<float>::quiet_NaN();
+                    here += m_wrong[x] == 0;
+                }
+                for (int b = 0; b < in.bands; ++b)
+                    if (here == tile.core.w)
+                        std::copy_n(in.row(b, y), w, out[0].row(b, y));
+                    else
+                        copy_valid(in.row(b, y), m_wrong.data(), w, out[0].row(b, y));
+                valid += here;
             }
-            for (int b = 0; b < in.bands; ++b)
-                for (int64_t y = 0, i = 0; y < tile.core.h; ++y)
-                    for (int64_t x = 0; x < tile.core.w; ++x, ++i)
-                        out[0].at(b, y, x) = m_finite[static_cast<size_t>(i)]
-                                                 ? in.at(b, y, x)
-                                                 : std::numeric_limits<float>::quiet_NaN();
         }
         int64_t valid = 0;
 
       private:
+        /// wrong: 0, or NaN where a value is not finite. Without branches, so that a compiler takes several
+        /// pixels at once.
+        static void look(const float* from, size_t count, float* wrong, float* greatest) {
+            for (size_t x = 0; x < count; ++x) {
+                const float v = std::fabs(from[x]);
+                wrong[x] += v * 0.0f;
+                greatest[x] = v > greatest[x] ? v : greatest[x];
+            }
+        }
+        static void copy_valid(const float* from, const float* wrong, size_t count, float* to) {
+            for (size_t x = 0; x < count; ++x)
+                to[x] = wrong[x] == 0 ? from[x] : std::numeric_limits<float>::quiet_NaN();
+        }
+
         const CopyOperation& m_owner;
-        std::vector<unsigned char> m_finite, m_some;
+        std::vector<float> m_wrong, m_greatest; ///< of a line
     };
     const int m_bands;
     const bool m_zero_is_invalid;

@@ -163,9 +163,8 @@ void profile_side(const std::vector<float>& plane, int64_t lines, int64_t sample
     }
 }
 
-std::vector<stream::PlaneStore::Part> make_profile(stream::PlaneStore& components, bool whole,
-                                                   const Options& options, stream::PlaneStore& to,
-                                                   const ProfileRun& run) {
+void make_profile(stream::PlaneStore& components, bool whole, const Options& options, const TakeBand& take,
+                  const ProfileRun& run) {
     const auto shape = components.shape();
     if (shape.pixels() >= std::numeric_limits<int32_t>::max())
         throw Error("a component of " + std::to_string(shape.samples) + "x" + std::to_string(shape.lines) +
@@ -177,21 +176,17 @@ std::vector<stream::PlaneStore::Part> make_profile(stream::PlaneStore& component
     std::mutex mutex;
     int64_t done = 0;
     parallel::Ranks& ranks = parallel::ranks();
-    std::vector<stream::PlaneStore::Part> made;
     parallel::for_each(ranks, "profile", sides, run.workers, run.cancel, [&](int64_t unit, int) {
         const int component = static_cast<int>(unit / 2);
         const bool dark = unit % 2 != 0;
         std::vector<float> plane(static_cast<size_t>(shape.pixels()));
-        const auto view = [&](std::vector<float>& band) {
-            return CubeView<float>::packed(band.data(), 1, shape.lines, shape.samples);
-        };
-        components.source({component})->open_reader()->read(all, view(plane));
-        const auto put = [&](int band, std::vector<float>& values) {
-            to.sink({component * bands + band})->write(all, view(values));
-            const std::lock_guard lock(mutex);
-            made.push_back({{component * bands + band}, all});
-        };
-        if (!dark) put(0, plane);
+        components.source({component})
+            ->open_reader()
+            ->read(all, CubeView<float>::packed(plane.data(), 1, shape.lines, shape.samples));
+        if (!dark) {
+            auto first = plane;
+            take(component * bands, first);
+        }
         // Set by set the bright side, then the dark one.
         std::vector<int> place;
         int next = 1;
@@ -204,14 +199,13 @@ std::vector<stream::PlaneStore::Part> make_profile(stream::PlaneStore& component
         profile_side(plane, shape.lines, shape.samples, whole, dark, options,
                      [&](int k, std::vector<float>& band) {
                          if (run.cancel != nullptr && run.cancel->requested()) throw Cancelled();
-                         put(place[static_cast<size_t>(k)], band);
+                         take(component * bands + place[static_cast<size_t>(k)], band);
                          const std::lock_guard lock(mutex);
                          if (run.progress)
                              run.progress(std::min(1.0, static_cast<double>(++done * ranks.size()) /
                                                             static_cast<double>(steps)));
                      });
     });
-    return made;
 }
 
 } // namespace hsi::profile

@@ -75,12 +75,14 @@ struct ProfileRun {
     std::function<void(double)> progress; ///< share of the work done; called by one thread at a time
 };
 
-/// The profile of all planes of `components` (NaN: invalid) into `to`, which has options.bands() planes for
-/// each. A side is one thread's of one rank, so that neither changes anything. The ranks of a job call it
-/// together, and it returns what this one has made (PlaneStore::share()). \throws Cancelled, and Error from
-/// the stores.
-std::vector<stream::PlaneStore::Part> make_profile(stream::PlaneStore& components, bool whole,
-                                                   const Options& options, stream::PlaneStore& to,
-                                                   const ProfileRun& run);
+/// Takes a band of the profile, whole, which is its to change; from several threads at once.
+using TakeBand = std::function<void(int band, std::vector<float>& values)>;
+
+/// The profile of all planes of `components` (NaN: invalid), options.bands() bands of each. A side is one
+/// thread's of one rank, so that neither changes anything. The ranks of a job call it together; each gives
+/// `take` what it has made, and returns when all have ended. \throws Cancelled, and Error from the store and
+/// from `take`.
+void make_profile(stream::PlaneStore& components, bool whole, const Options& options, const TakeBand& take,
+                  const ProfileRun& run);
 
 } // namespace hsi::profile

@@ -188,6 +188,34 @@ def test_memory_threads_and_tiles_change_nothing(scene, tmp_path):
     assert result.code == 1 and "-memory" in result.err and not (tmp_path / "d.tif").exists()
 
 
+@pytest.mark.parametrize("kind", ["emp", "emap", "emep"])
+def test_bands_as_they_are_made_and_tiles_in_the_end_are_the_same(kind, scene, tmp_path):
+    large = write_scene(tmp_path / "large.img", np.tile(read(scene), (1, 5, 4)), dtype="i2")
+    common = ("-nc", 2, "-kind", kind, "-threads", 2)
+    wanted, least = None, "5MB" if kind == "emp" else "12MB"
+    for name, place, options in [("a.tif", "dst as it is made", ()),
+                                 ("b.tif", "dst as it is made", ("-memory", "12MB")),
+                                 ("c.dat", "dst as it is made", ()),
+                                 ("d.tif", "memory", ("-co", "INTERLEAVE=PIXEL")),
+                                 ("e.bip", "memory", ()),
+                                 ("f.tif", "memory", ("-co", "COMPRESS=DEFLATE")),
+                                 ("g.bip", "a temporary file", ("-memory", least))]:
+        words = (*common, *options, large, tmp_path / name)
+        assert f"profile in {place}\n" in succeed(profile("-dry-run", *words)).out, name
+        succeed(profile("-q", *words))
+        got = read(tmp_path / name)
+        wanted = got if wanted is None else wanted
+        assert np.array_equal(got, wanted, equal_nan=True), name
+    assert np.isnan(wanted[:, 3, 4]).all() and np.isfinite(wanted[:, 0, 0]).all()
+    # Whole numbers and a nodata value of one's own are made on the way.
+    whole = ("-q", *common, "-ot", "Int16", "-dstnodata", -9999)
+    succeed(profile(*whole, large, tmp_path / "i.tif"))
+    succeed(profile(*whole, "-co", "INTERLEAVE=PIXEL", large, tmp_path / "j.tif"))
+    stored = [gdal.Open(str(tmp_path / n)).ReadAsArray() for n in ("i.tif", "j.tif")]
+    assert np.array_equal(*stored) and np.array_equal(stored[0] == -9999, np.isnan(wanted))
+    assert abs(stored[0] - wanted)[np.isfinite(wanted)].max() <= 0.5
+
+
 @pytest.mark.parametrize("name", ["y.tif", "y.img"])
 def test_bands_of_the_scene_keep_what_is_said_of_them(name, tmp_path):
     source = write_scene(tmp_path / "s.tif", np.round(cube(31, 24, 6, scale=400)), driver="GTiff", dtype="i2",

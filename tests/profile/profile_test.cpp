@@ -288,7 +288,13 @@ std::vector<float> profile_of(const Options& o, int workers, bool in_memory, boo
     const auto to = in_memory ? std::make_unique<stream::PlaneStore>(out)
                               : std::make_unique<stream::PlaneStore>(out, testing::TempDir());
     double progress = 0;
-    make_profile(fill(planes, whole), whole, o, *to, {workers, nullptr, [&](double p) { progress = p; }});
+    make_profile(
+        fill(planes, whole), whole, o,
+        [&](int band, std::vector<float>& plane) {
+            to->sink({band})->write({0, 0, 31, 23}, CubeView<float>::packed(plane.data(), 1, 23, 31));
+            std::fill(plane.begin(), plane.end(), -5.0f); // it is ours to change
+        },
+        {workers, nullptr, [&](double p) { progress = p; }});
     EXPECT_DOUBLE_EQ(progress, 1);
     std::vector<float> values(static_cast<size_t>(out.pixels() * out.bands));
     to->read({0, 0, 31, 23}, values.data());
