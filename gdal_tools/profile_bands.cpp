@@ -23,7 +23,8 @@ class ProfileBands {
 
     void write_bands(stream::PlaneStore& components) {
         make(components, 0.7, [&](int band, std::vector<float>& values) {
-            stream::write_whole(m_sink, band, plane_of(values), &m_run.cancel());
+            stream::write_plane(m_sink, band, {0, 0, m_shape.samples, m_shape.lines}, plane_of(values),
+                                &m_run.cancel());
         });
     }
 

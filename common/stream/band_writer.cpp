@@ -21,13 +21,14 @@ double time_since(Clock::time_point t) { return std::chrono::duration<double>(Cl
 
 } // namespace
 
-void write_whole(BandTaker& sink, int band, const CubeView<float>& plane, const CancelFlag* cancel) {
-    const int64_t lines = std::max<int64_t>(1, piece_bytes / (plane.samples * 4));
-    for (int64_t y = 0; y < plane.lines; y += lines) {
+void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<float>& plane,
+                 const CancelFlag* cancel) {
+    const int64_t lines = std::max<int64_t>(1, piece_bytes / (core.w * 4));
+    for (int64_t y = 0; y < core.h; y += lines) {
         if (cancel != nullptr && cancel->requested()) throw Cancelled();
-        const Rect core{0, y, plane.samples, std::min(lines, plane.lines - y)};
+        const int64_t h = std::min(lines, core.h - y);
         try {
-            sink.write_band(band, core, plane.cut(core.x, core.y, core.w, core.h));
+            sink.write_band(band, {core.x, core.y + y, core.w, h}, plane.cut(0, y, core.w, h));
         } catch (const Cancelled&) {
             throw;
         } catch (const Error& e) {
@@ -38,11 +39,17 @@ void write_whole(BandTaker& sink, int band, const CubeView<float>& plane, const 
 
 BandWriter::BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel,
                        std::function<void(double)> progress)
-    : m_sink(sink), m_shape(shape), m_cancel(cancel), m_progress(std::move(progress)) {
+    : BandWriter(sink, {0, 0, shape.samples, shape.lines}, shape.bands, planes, true, cancel,
+                 std::move(progress)) {}
+
+BandWriter::BandWriter(BandTaker& sink, const Rect& part, int bands, int planes, bool beside,
+                       const CancelFlag* cancel, std::function<void(double)> progress)
+    : m_sink(sink), m_part(part), m_bands(bands), m_cancel(cancel), m_progress(std::move(progress)) {
     for (int i = 0; i < planes; ++i)
-        m_planes.emplace_back(static_cast<size_t>(shape.pixels()));
+        m_planes.emplace_back(static_cast<size_t>(part.area()));
     for (auto plane = m_planes.rbegin(); plane != m_planes.rend(); ++plane)
         m_free.push_back(plane->data());
+    if (!beside) return;
     try {
         m_thread = std::thread([this] { serve(); });
     } catch (const std::system_error&) {
@@ -77,7 +84,7 @@ CubeView<float> BandWriter::take() {
     end_wait(time_since(begin));
     float* const plane = m_free.back();
     m_free.pop_back();
-    return CubeView<float>::packed(plane, 1, m_shape.lines, m_shape.samples);
+    return CubeView<float>::packed(plane, 1, m_part.h, m_part.w);
 }
 
 void BandWriter::give(int band, const CubeView<float>& plane) {
@@ -140,8 +147,7 @@ void BandWriter::write_next(std::unique_lock<std::mutex>& lock) {
     const auto begin = Clock::now();
     std::exception_ptr error;
     try {
-        write_whole(m_sink, band, CubeView<float>::packed(plane, 1, m_shape.lines, m_shape.samples),
-                    m_cancel);
+        write_plane(m_sink, band, m_part, CubeView<float>::packed(plane, 1, m_part.h, m_part.w), m_cancel);
     } catch (...) {
         error = std::current_exception();
     }
@@ -156,7 +162,7 @@ void BandWriter::write_next(std::unique_lock<std::mutex>& lock) {
     } else {
         ++m_written;
         try {
-            if (m_progress) m_progress(static_cast<double>(m_written) / m_shape.bands);
+            if (m_progress) m_progress(static_cast<double>(m_written) / m_bands);
         } catch (...) {
             if (!m_error) m_error = std::current_exception();
         }

@@ -32,9 +32,10 @@ class BandTaker {
     virtual void write_band(int band, const Rect& core, const CubeView<float>& src) = 0;
 };
 
-/// Writes the whole of a band, some lines at a time; the plane is changed. Where it is wrong the error names
-/// the band. \throws Error, Cancelled.
-void write_whole(BandTaker& sink, int band, const CubeView<float>& plane, const CancelFlag* cancel = nullptr);
+/// Writes a large part of a band, or the whole, some lines at a time; the plane is changed. Where it is wrong
+/// the error names the band. \throws Error, Cancelled.
+void write_plane(BandTaker& sink, int band, const Rect& core, const CubeView<float>& plane,
+                 const CancelFlag* cancel = nullptr);
 
 /// A thread that writes finished planes, and a few planes that go round: taken empty, given back with a band.
 /// take(), give() and finish() are for one thread.
@@ -45,6 +46,10 @@ class BandWriter {
     /// thread at a time. Where the system has no more threads, the caller's writes.
     BandWriter(BandTaker& sink, const CubeShape& shape, int planes, const CancelFlag* cancel = nullptr,
                std::function<void(double)> progress = {});
+    /// The same of a part of each of `bands` bands. beside: by a thread of its own; else the caller's writes
+    /// when the planes run out, and in the end.
+    BandWriter(BandTaker& sink, const Rect& part, int bands, int planes, bool beside,
+               const CancelFlag* cancel = nullptr, std::function<void(double)> progress = {});
     BandWriter(const BandWriter&) = delete;
     BandWriter& operator=(const BandWriter&) = delete;
     /// What was given and not yet written is dropped.
@@ -53,7 +58,7 @@ class BandWriter {
     /// Host bytes of the planes of a scene.
     static uint64_t bytes(const CubeShape& shape, int planes);
 
-    /// A plane of the size of a band to be filled, once there is one; it stays the caller's until give().
+    /// A plane of the size of the part to be filled, once there is one; it stays the caller's until give().
     /// Throws what writing has thrown, and Cancelled.
     CubeView<float> take();
     /// Hands on a plane that was taken. \throws what writing has thrown.
@@ -75,7 +80,8 @@ class BandWriter {
     void rethrow() const;
 
     BandTaker& m_sink;
-    const CubeShape m_shape;
+    const Rect m_part;
+    const int m_bands;
     const CancelFlag* const m_cancel;
     const std::function<void(double)> m_progress;
     std::vector<HostBuffer<float>> m_planes;

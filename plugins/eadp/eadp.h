@@ -117,8 +117,8 @@ class HistogramScan : public stream::Operation {
     virtual const std::vector<Histogram>& result() const = 0;
 };
 
-/// A diffusion of the whole scene as one tile whose bands leave it as they are made: a scan, as the pipeline
-/// sees it, that holds a few planes instead of the profile.
+/// A diffusion of large tiles whose bands leave it as they are made: a scan, as the pipeline sees it, that
+/// holds a few planes instead of the profile.
 class WrittenDiffusion : public stream::Operation {
   public:
     /// Of the writer that it needs; part of scratch_bytes().
@@ -168,11 +168,13 @@ class Backend {
                                                                     const std::vector<Contrast>& contrasts,
                                                                     int team) = 0;
     virtual std::unique_ptr<stream::Operation> make_profile(const Options& options) = 0;
-    /// The same for the whole scene as one tile and a sink that takes bands: the components are written, too.
+    /// The same for a sink that takes bands: the components are written, too. joined_lines 0: the whole scene
+    /// as one tile; else strips of the ranks as make_joined_diffusion() has them, of so many lines at least.
     /// Null where a backend has no such thing.
     virtual std::unique_ptr<WrittenDiffusion>
     make_written_diffusion(const Options& /*options*/, const std::vector<Stage>& /*stages*/,
-                           const std::vector<Contrast>& /*contrasts*/, int /*team*/) {
+                           const std::vector<Contrast>& /*contrasts*/, int /*team*/,
+                           int64_t /*joined_lines*/) {
         return nullptr;
     }
     /// Host bytes of the copies that a whole diffusion keeps; they are part of its scratch_bytes(), too.

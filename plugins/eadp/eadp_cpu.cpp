@@ -614,18 +614,21 @@ class CpuDiffusion final : public stream::Operation, public stream::Divisible {
     stream::BandWriter* m_writer = nullptr;
 };
 
-/// CpuDiffusion of one tile whose bands are handed on instead of being an output.
-class CpuWrittenDiffusion final : public WrittenDiffusion {
+/// CpuDiffusion of one tile, of the scene or of each rank, whose bands are handed on instead of being an
+/// output.
+class CpuWrittenDiffusion final : public WrittenDiffusion, public stream::Divisible {
   public:
     CpuWrittenDiffusion(const Options& options, const std::vector<Stage>& stages,
-                        const std::vector<Contrast>& contrasts, int team)
-        : m_tile(options, stages, contrasts, true, team, nullptr) {
-        // A component and its copies of one stage are made together, while those before them are written.
+                        const std::vector<Contrast>& contrasts, int team, parallel::Ranks* joined)
+        : m_tile(options, stages, contrasts, true, team, joined), m_joined(joined != nullptr) {
+        // A component and its copies of one stage are made together, while those before them are written
+        // where there is a thread for that.
         size_t most = 0;
         for (const auto& s : stages)
             most = std::max(most, s.coefficients.size());
-        m_planes = std::min(2 * (1 + static_cast<int>(most)), m_tile.output_bands()[0]);
+        m_planes = std::min((team > 1 ? 2 : 1) * (1 + static_cast<int>(most)), m_tile.output_bands()[0]);
     }
+    bool divides() const override { return m_joined; }
     int64_t halo() const override { return m_tile.halo(); }
     uint64_t preferred_bytes() const override { return 0; }
     bool reads_in_place() const override { return true; }
@@ -641,6 +644,7 @@ class CpuWrittenDiffusion final : public WrittenDiffusion {
 
   private:
     CpuDiffusion m_tile;
+    const bool m_joined;
     int m_planes;
 };
 
@@ -755,9 +759,11 @@ class CpuBackend final : public Backend {
     }
     std::unique_ptr<WrittenDiffusion> make_written_diffusion(const Options& options,
                                                              const std::vector<Stage>& stages,
-                                                             const std::vector<Contrast>& contrasts,
-                                                             int team) override {
-        return std::make_unique<CpuWrittenDiffusion>(options, stages, contrasts, team);
+                                                             const std::vector<Contrast>& contrasts, int team,
+                                                             int64_t joined_lines) override {
+        if (joined_lines > 0 && joined_lines < fused_sweeps) return nullptr;
+        return std::make_unique<CpuWrittenDiffusion>(options, stages, contrasts, team,
+                                                     joined_lines > 0 ? &parallel::ranks() : nullptr);
     }
     std::unique_ptr<stream::Operation> make_profile(const Options& options) override {
         return std::make_unique<CpuProfile>(options.zero_is_invalid, std::move(m_kept));

@@ -9,8 +9,10 @@
 #include "stream/shared.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <utility>
+#include <vector>
 
 namespace hsi::eadp {
 namespace {
@@ -32,15 +34,21 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
     DiffusionPlan chosen;
     const int ranks = pass.ranks > 0 ? pass.ranks : parallel::ranks().size();
     if (pass.tile_samples <= 0 && ranks > 1) {
-        const int64_t share = (shape.lines + ranks - 1) / ranks;
-        if (const auto joined =
-                backend.make_joined_diffusion(options, stages, contrasts, with_component, run.threads,
-                                              std::min(share, shape.lines - (ranks - 1) * share))) {
-            TilePlan plan(shape.samples, shape.lines, shape.samples, share, joined->halo(), 1);
+        const int64_t share = (shape.lines + ranks - 1) / ranks,
+                      least = std::min(share, shape.lines - (ranks - 1) * share);
+        const auto join = [&](const stream::Operation& operation, bool written) {
+            TilePlan plan(shape.samples, shape.lines, shape.samples, share, operation.halo(), 1);
             plan.share_among(ranks);
-            const uint64_t bytes = stream::plan_bytes(source, *joined, plan);
-            if (bytes <= memory) return {plan, false, false, true, run.threads, bytes};
-        }
+            const uint64_t bytes = stream::plan_bytes(source, operation, plan);
+            return DiffusionPlan{plan, false, written, true, run.threads, bytes};
+        };
+        if (with_component && run.sink_takes_bands && least > 0)
+            if (const auto written =
+                    backend.make_written_diffusion(options, stages, contrasts, run.threads, least))
+                if (auto plan = join(*written, true); plan.bytes <= memory) return plan;
+        if (const auto joined =
+                backend.make_joined_diffusion(options, stages, contrasts, with_component, run.threads, least))
+            if (auto plan = join(*joined, false); plan.bytes <= memory) return plan;
         const auto strips = backend.make_diffusion(options, stages, contrasts, with_component, run.threads);
         const int64_t lines = std::max((shape.lines + ranks - 1) / ranks, strips->halo());
         TilePlan plan(shape.samples, shape.lines, shape.samples, lines, strips->halo(), 1);
@@ -50,7 +58,7 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
             return {plan, false, false, false, run.threads, bytes};
     }
     if (pass.tile_samples <= 0 && ranks == 1 && with_component && run.sink_takes_bands && run.threads > 1) {
-        if (const auto written = backend.make_written_diffusion(options, stages, contrasts, run.threads)) {
+        if (const auto written = backend.make_written_diffusion(options, stages, contrasts, run.threads, 0)) {
             const TilePlan plan(shape.samples, shape.lines, shape.samples, shape.lines, written->halo(), 1);
             const uint64_t bytes = stream::plan_bytes(source, *written, plan);
             if (bytes <= memory) return {plan, true, true, false, run.threads, bytes};
@@ -91,15 +99,22 @@ stream::PassReport diffuse_and_write(const stream::CubeSource& source, const Opt
                                      const std::vector<Contrast>& contrasts, const DiffusionPlan& plan,
                                      stream::CubeSink& sink, stream::BandTaker& bands,
                                      stream::PassOptions pass) {
-    const auto operation = backend.make_written_diffusion(options, stages, contrasts, plan.team);
+    parallel::Ranks& ranks = parallel::ranks();
+    const auto operation = backend.make_written_diffusion(options, stages, contrasts, plan.team,
+                                                          plan.joined ? plan.plan.tile(0).core.h : 0);
     // Of the one tile there is no other progress.
-    stream::BandWriter writer(bands, sink.shape(), operation->planes(), pass.cancel,
+    stream::BandWriter writer(bands, plan.plan.tile(plan.joined ? ranks.rank() : 0).core, sink.shape().bands,
+                              operation->planes(), plan.team > 1, pass.cancel,
                               std::exchange(pass.progress, {}));
     operation->write_to(writer);
+    if (plan.joined) pass.owner = [](const Tile& tile) { return static_cast<int>(tile.index); };
     auto report = stream::run_pass(source, *operation, {}, plan.plan, pass);
     report.bytes_written = static_cast<uint64_t>(source.shape().pixels()) * sink.stored_bytes_per_pixel();
-    report.write_seconds = writer.write_seconds();
-    report.compute_seconds -= writer.held_seconds();
+    std::vector<int64_t> nanoseconds{std::llround(1e9 * writer.write_seconds()),
+                                     std::llround(1e9 * writer.held_seconds())};
+    if (plan.joined) ranks.add_up("seconds of writing", nanoseconds);
+    report.write_seconds = 1e-9 * static_cast<double>(nanoseconds[0]);
+    report.compute_seconds -= 1e-9 * static_cast<double>(nanoseconds[1]);
     return report;
 }
 

@@ -47,7 +47,7 @@ inline int profile_bands(const Options& options, int components) {
 struct DiffusionPlan {
     TilePlan plan;
     bool whole = false;   ///< the scene as one tile
-    bool written = false; ///< and its bands are written while others are made
+    bool written = false; ///< bands are written as they are made (Backend::make_written_diffusion())
     bool joined = false;  ///< a strip of each rank (Backend::make_joined_diffusion())
     int team = 1;
     uint64_t bytes = 0; ///< of buffers

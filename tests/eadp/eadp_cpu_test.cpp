@@ -663,15 +663,26 @@ TEST(Eadp, EveryPassOverKeptPlanesIsOneTile) {
 }
 
 /// One cube that all ranks write into.
-class JointSink final : public stream::SharedSink {
+class JointSink final : public stream::SharedSink, public stream::BandTaker {
   public:
-    explicit JointSink(MemorySink& behind) : m_behind(behind) {}
+    JointSink(MemorySink& behind, bool takes) : m_behind(behind), m_takes(takes) {}
     stream::CubeShape shape() const override { return m_behind.shape(); }
     bool concurrent() const override { return true; }
-    void write(const Rect& core, const CubeView<float>& src) override { m_behind.write(core, src); }
+    void write(const Rect& core, const CubeView<float>& src) override {
+        ++tiles;
+        m_behind.write(core, src);
+    }
+    bool takes_bands() const override { return m_takes; }
+    void write_band(int band, const Rect& core, const CubeView<float>& src) override {
+        ++pieces;
+        for (int64_t y = 0; y < core.h; ++y)
+            std::copy_n(src.row(0, y), core.w, &m_behind.cube.at(band, core.y + y, core.x));
+    }
+    std::atomic<int> tiles{0}, pieces{0};
 
   private:
     MemorySink& m_behind;
+    const bool m_takes;
 };
 
 TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
@@ -687,28 +698,42 @@ TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
     all[4].scheme = eadp::Scheme::exact;
     for (const auto& options : all) {
         const auto expected = profile_of(planes, options);
-        for (const int size : {2, 3, 5, 7, 9}) {
-            MemorySink whole(70, 121, eadp::profile_bands(options, 2));
-            on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
-                const parallel::ThreadJob job(ranks);
-                eadp::ProfileRun run;
-                run.threads = 2;
-                run.folder = testing::TempDir();
-                run.pass = [](const std::string& name, double) {
-                    stream::PassOptions pass;
-                    pass.name = name;
-                    return pass;
-                };
-                const auto backend = eadp::make_cpu_backend();
-                // The last strip has 60, 39, 21, 13 or 9 lines; fewer than 16 are too few.
-                EXPECT_EQ(eadp::plan_profile(source, options, *backend, run).joined, size < 7);
-                JointSink sink(whole);
-                eadp::make_profile(
-                    source, options, *backend,
-                    [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
-            });
-            EXPECT_TRUE(identical(whole.cube, expected.cube)) << size << " ranks";
-        }
+        for (const int size : {2, 3, 5, 7, 9})
+            for (const int taking : {0, 1, 2}) { // not, as it was planned, or not after all
+                MemorySink whole(70, 121, eadp::profile_bands(options, 2));
+                on_ranks(size, [&](parallel::Ranks& ranks, CancelFlag&) {
+                    const parallel::ThreadJob job(ranks);
+                    eadp::ProfileRun run;
+                    run.threads = 1 + size % 2;
+                    run.folder = testing::TempDir();
+                    run.sink_takes_bands = taking > 0;
+                    std::vector<stream::PassReport> passes;
+                    run.finished = [&](const stream::PassReport& report) { passes.push_back(report); };
+                    run.pass = [](const std::string& name, double) {
+                        stream::PassOptions pass;
+                        pass.name = name;
+                        return pass;
+                    };
+                    const auto backend = eadp::make_cpu_backend();
+                    // The last strip has 60, 39, 21, 13 or 9 lines; fewer than 16 are too few.
+                    const auto plan = eadp::plan_profile(source, options, *backend, run);
+                    const bool bands =
+                        taking > 0 && size < 7 && options.evolution != eadp::Evolution::cascade;
+                    EXPECT_EQ(plan.joined, size < 7);
+                    EXPECT_EQ(plan.written, bands);
+                    JointSink sink(whole, taking == 1);
+                    eadp::make_profile(
+                        source, options, *backend,
+                        [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
+                    EXPECT_EQ(sink.pieces > 0, bands && taking == 1);
+                        if (bands && taking == 1) {
+                    EXPECT_EQ(sink.tiles, 0);
+                        EXPECT_EQ(passes.back().bytes_written, whole.shape().float_bytes());
+                        EXPECT_EQ(passes.back().ranks.size(), static_cast<size_t>(size));
+                    }
+                });
+                EXPECT_TRUE(identical(whole.cube, expected.cube)) << size << " ranks";
+            }
     }
 }
 
