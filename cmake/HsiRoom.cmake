@@ -38,6 +38,7 @@ function(hsi_cuda_module name)
   add_library(hsi_cuda_${name} MODULE ${ARG_SOURCES})
   target_include_directories(hsi_cuda_${name} PRIVATE ${CMAKE_SOURCE_DIR}/common ${CMAKE_SOURCE_DIR}/plugins)
   target_link_libraries(hsi_cuda_${name} PRIVATE hsi_cuda ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  hsi_module(hsi_cuda_${name})
   set_target_properties(hsi_cuda_${name} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/hsi
     CUDA_VISIBILITY_PRESET hidden)
   install(TARGETS hsi_cuda_${name} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/hsi COMPONENT gdal-hsi-cuda)

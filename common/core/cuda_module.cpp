@@ -91,10 +91,9 @@ void* cuda_module_symbol(const std::string& algorithm, const char* symbol) {
         throw Error("cannot load the CUDA module: " + std::string(why ? why : "unknown reason"),
                     "Put the CUDA libraries on LD_LIBRARY_PATH, or use -device cpu.");
     }
+    check_module(handle, file);
     void* address = dlsym(handle, symbol);
-    if (!address)
-        throw Error(file + " has no " + symbol + ": it is from another version",
-                    "Install tools and modules from the same build.");
+    if (!address) throw Error("internal: " + file + " has no " + symbol);
     return address;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "core/module_file.h"
 
+#include "core/error.h"
+
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -12,6 +14,8 @@
 #ifndef HSI_INSTALLED_MODULES
 #define HSI_INSTALLED_MODULES ""
 #endif
+
+extern "C" const char* hsi_interface_id(); // made from all headers, see cmake/HsiInterface.cmake
 
 namespace hsi {
 namespace {
@@ -51,6 +55,15 @@ std::string module_file(const std::string& name) {
         if (std::filesystem::exists(file, ec)) return file.string();
     }
     return {};
+}
+
+void check_module(void* handle, const std::string& file) {
+    const auto theirs = reinterpret_cast<const char* (*)()>(dlsym(handle, "hsi_module_interface"));
+    if (theirs == nullptr || std::string(theirs()) != hsi_interface_id())
+        throw Error(file + " is from another build than this program",
+                    std::getenv("HSI_MODULE_PATH") != nullptr
+                        ? "Install tools and modules from the same build, or unset HSI_MODULE_PATH."
+                        : "Install tools and modules from the same build.");
 }
 
 std::string module_places() {

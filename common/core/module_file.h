@@ -11,6 +11,10 @@ namespace hsi {
 /// lib/hsi beside the executable's folder; in the installed place.
 std::string module_file(const std::string& name);
 
+/// A module that is loaded shares classes with the program, whose headers must have been the same. handle: of
+/// dlopen(). \throws Error when the module is from other ones.
+void check_module(void* handle, const std::string& file);
+
 /// The folders in which module_file() looks, for messages: "a, b".
 std::string module_places();
 

@@ -76,11 +76,10 @@ std::unique_ptr<Ranks> join_ranks(CancelFlag& cancel) {
                     std::string("Put the MPI library that it was built with on LD_LIBRARY_PATH. ") +
                         advice_alone);
     }
+    check_module(handle, file);
     using Make = Transport* (*)(std::string * fault);
     const auto make = reinterpret_cast<Make>(dlsym(handle, "hsi_mpi_transport"));
-    if (make == nullptr)
-        throw Error(file + " has no hsi_mpi_transport: it is from another version",
-                    "Install tools and modules from the same build.");
+    if (make == nullptr) throw Error("internal: " + file + " has no hsi_mpi_transport");
     std::string fault;
     std::unique_ptr<Transport> transport(make(&fault));
     if (!transport) throw Error(started + ", and MPI does not start: " + fault, advice_alone);

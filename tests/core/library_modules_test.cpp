@@ -71,6 +71,21 @@ TEST_F(LibraryModules, OneThatIsNotThereLeadsToItsPackage) {
     EXPECT_EQ(error("damaged").find("cannot load the CUDA module: "), 0u) << error("damaged");
 }
 
+TEST_F(LibraryModules, OneOfAnotherBuildIsRefused) {
+    load(library());
+    const auto place = m_folder / "lib" / "hsi";
+    fs::copy_file(HSI_SAME_MODULE, place / "hsi_cuda_same.so");
+    fs::copy_file(HSI_OTHER_MODULE, place / "hsi_cuda_other.so");
+    fs::copy_file(HSI_OLD_MODULE, place / "hsi_cuda_old.so");
+    EXPECT_EQ(error("same"), "found");
+    for (const std::string name : {"other", "old"})
+        EXPECT_EQ(error(name.c_str()), (place / ("hsi_cuda_" + name + ".so")).string() +
+                                           " is from another build than this program\nInstall tools and "
+                                           "modules from the same build.");
+    setenv("HSI_MODULE_PATH", place.c_str(), 1);
+    EXPECT_NE(error("other").find("or unset HSI_MODULE_PATH"), std::string::npos) << error("other");
+}
+
 TEST_F(LibraryModules, AreFoundThroughALinkToTheLibrary) {
     const fs::path link = m_folder / "link.so";
     fs::create_symlink(library(), link);
