@@ -2,6 +2,7 @@
 #include "sahic_stages.h"
 
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "raster/packed_text.h"
 #include "sahic_report.h"
 #include "tool/classification.h"
@@ -51,7 +52,7 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const SahicSett
     for (const auto& c : set.classes)
         if (c.pixels == 1) run.warn("class " + tool::class_text(c.value, c.name) + " has one training pixel");
     sahic::LorsalOptions options = s.lorsal;
-    options.threads = run.options().threads;
+    options.threads = parallel::ranks().threads_of_host(run.options().threads);
     options.memory = run.buffer_memory();
     const auto rest = run.pass("training", 0.2);
     options.cancel = rest.cancel;

@@ -3,6 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 
 #include <algorithm>
 #include <chrono>
@@ -88,8 +89,13 @@ void Ranks::meet() {
     make_board();
 }
 
-Ranks::~Ranks() {
-    stop_watching();
+Ranks::~Ranks() { stop_watching(); }
+
+int Ranks::threads_of_host(int threads) const {
+    if (!several()) return threads;
+    const std::string processors = processor_set();
+    const auto count = std::count(processors.begin(), processors.end(), '1');
+    return std::max(threads, static_cast<int>(std::min<int64_t>(int64_t{threads} * local_size(), count)));
 }
 
 bool Ranks::several_hosts() const {

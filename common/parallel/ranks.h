@@ -51,6 +51,9 @@ class Ranks {
     bool root() const { return rank() == 0; }
     int local_rank() const { return m_transport ? m_transport->local_rank() : 0; }
     int local_size() const { return m_transport ? m_transport->local_size() : 1; }
+    /// Threads for what one rank does while the others wait for it, each of which has `threads`: those of all
+    /// ranks of its host, as far as it may run on so many processors.
+    int threads_of_host(int threads) const;
     const std::string& host(int rank) const { return m_hosts[static_cast<size_t>(rank)]; }
     /// True when ranks run on more than one host: what one writes the others see through the file system
     /// alone.

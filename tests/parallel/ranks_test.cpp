@@ -2,6 +2,7 @@
 #include "parallel/ranks.h"
 
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "support/thread_ranks.h"
 
 #include <gtest/gtest.h>
@@ -31,6 +32,21 @@ TEST(Ranks, OneProcessIsItsOwnRoot) {
     EXPECT_EQ(alone.all("x", "mine"), std::vector<std::string>{"mine"});
     alone.await_others();
     EXPECT_EQ(alone.conclude({3, "what", "advice", false}).code, 3);
+}
+
+TEST(Ranks, WhoWorksWhileOthersWaitHasTheThreadsOfItsHost) {
+    EXPECT_EQ(Ranks().threads_of_host(3), 3);
+    const std::string set = processor_set();
+    const auto processors = static_cast<int>(std::count(set.begin(), set.end(), '1'));
+    for (const int hosts : {1, 2})
+        on_ranks(
+            4,
+            [&](Ranks& ranks, CancelFlag&) {
+                const int here = hosts == 1 ? 4 : 2;
+                EXPECT_EQ(ranks.threads_of_host(1), std::min(here, processors));
+                EXPECT_EQ(ranks.threads_of_host(1000), 1000); // more than there are, but that was asked for
+            },
+            hosts);
 }
 
 class RanksOf : public testing::TestWithParam<int> {};
