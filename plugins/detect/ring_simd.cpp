@@ -118,19 +118,12 @@ HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY
         }
 }
 
-/// sums += change and the products of single vectors with themselves, a tile whose rows begin at band `row`
-/// and columns at `column`.
-HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<RingStep::Single, 4>& own,
-                           int count, int row, int column, double* HWY_RESTRICT sums) {
+/// t += the products of single vectors with themselves, a tile whose rows begin at band `row` and columns at
+/// `column`.
+HWY_INLINE void add_singles(Tile& t, const RingStep::Singles& own, int row, int column) {
     const D d;
-    Tile t;
-#pragma GCC unroll 6
-    for (int r = 0; r < height; ++r)
-#pragma GCC unroll 2
-        for (int j = 0; j < tile; ++j)
-            t.v[r][j] = hn::LoadU(d, change + r * width + j * doubles);
-    for (int k = 0; k < count; ++k) {
-        const RingStep::Single& one = own[static_cast<size_t>(k)];
+    for (int k = 0; k < own.count; ++k) {
+        const RingStep::Single& one = own.of[static_cast<size_t>(k)];
         const V sign = hn::Set(d, one.sign);
         V v[tile];
 #pragma GCC unroll 2
@@ -144,6 +137,21 @@ HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<R
                 t.v[r][j] = hn::MulAdd(m, v[j], t.v[r][j]);
         }
     }
+}
+
+HWY_INLINE void load(Tile& t, const double* from) {
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            t.v[r][j] = hn::LoadU(D(), from + r * width + j * doubles);
+}
+
+/// sums += t and the singles.
+HWY_INLINE void add_to_sums(Tile& t, const RingStep::Singles& own, int row, int column,
+                            double* HWY_RESTRICT sums) {
+    const D d;
+    add_singles(t, own, row, column);
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r)
 #pragma GCC unroll 2
@@ -154,7 +162,7 @@ HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<R
 }
 
 template <int parts>
-HWY_INLINE void slide_with(int bands, const RingStep& step, double* upper, double* lower) {
+HWY_INLINE void slide_with(int bands, const RingStep& step, double* const* sums, int pixels) {
     const D d;
     HWY_ALIGN double change[block];
     const int count = step.inner + step.outer;
@@ -184,24 +192,35 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* upper, doubl
                 join<parts>(step, t, here, change);
                 if (count > 0 && step.of_all != nullptr) store(t, step.of_all + here);
                 const int row = p * height, column = row + b * width + c;
-                add_change(change, step.own[0], step.own_count[0], row, column, upper + here);
-                if (lower != nullptr)
-                    add_change(change, step.own[1], step.own_count[1], row, column, lower + here);
+                for (int i = 0; i < pixels; i += 2) {
+                    const auto first = static_cast<size_t>(i);
+                    load(t, change);
+                    add_singles(t, step.shared[first / 2], row, column);
+                    if (i + 1 == pixels) {
+                        add_to_sums(t, step.own[first], row, column, sums[first] + here);
+                        break;
+                    }
+                    HWY_ALIGN double of_pair[block];
+                    store(t, of_pair);
+                    add_to_sums(t, step.own[first], row, column, sums[first] + here);
+                    load(t, of_pair);
+                    add_to_sums(t, step.own[first + 1], row, column, sums[first + 1] + here);
+                }
             }
         }
     }
 }
 
-void slide(int bands, const RingStep& step, double* upper, double* lower) {
+void slide(int bands, const RingStep& step, double* const* sums, int pixels) {
     switch (step.count) {
     case 0:
-        return slide_with<0>(bands, step, upper, lower);
+        return slide_with<0>(bands, step, sums, pixels);
     case 1:
-        return slide_with<1>(bands, step, upper, lower);
+        return slide_with<1>(bands, step, sums, pixels);
     case 2:
-        return slide_with<2>(bands, step, upper, lower);
+        return slide_with<2>(bands, step, sums, pixels);
     default:
-        return slide_with<3>(bands, step, upper, lower);
+        return slide_with<3>(bands, step, sums, pixels);
     }
 }
 
