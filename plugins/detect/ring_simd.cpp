@@ -319,13 +319,15 @@ HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, i
                            const float* above, W (&s)[height][wide]) {
     const int row = panel * height;
     take_matrix<wide>(m, sums_panel, row, column, s);
-    ptrdiff_t pitch = Triangle::blocks(bands, 0) * width;
-    for (int q = 0; q < panel; ++q) {
-        const float* const left = above + row - q * height;
-        const ptrdiff_t next_pitch = Triangle::blocks(bands, q + 1) * width;
-        const float* const next = above + pitch * height + row - (q + 1) * height + column;
-        take_products<wide>(left, left + column, pitch, next, next_pitch, s);
-        above += pitch * height;
+    static_assert((width & (width - 1)) == 0);
+    // Whole blocks of columns of the panel below, in few instructions: Triangle::blocks() * width.
+    ptrdiff_t pitch = Triangle::blocks(bands, 0) * width, rest = bands + width - height;
+    const float* left = above + row;
+    for (int q = 0; q < panel; ++q, rest -= height) {
+        const ptrdiff_t next_pitch = rest & -width;
+        const float* const next = left + pitch * height - height;
+        take_products<wide>(left, left + column, pitch, next + column, next_pitch, s);
+        left = next;
         pitch = next_pitch;
     }
 }
@@ -363,7 +365,6 @@ HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
 HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int bands, int panel, float ridge,
                                 const float* above, float* to, ptrdiff_t pitch, Corner& corner) {
     constexpr int wide = width / singles < 2 ? 1 : 2;
-    const F f;
     W s[height][wide];
     for (int c = 0; c < width; c += wide * singles) {
         start_tile<wide>(m, sums_panel, bands, panel, c, above, s);
@@ -382,6 +383,13 @@ HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int ban
         factorise_corner(corner, height, height);
     else
         factorise_corner(corner, rows, rows + 1); // and column `bands`
+}
+
+/// The rest of it. Apart from the above: nothing but this and the ends of other tiles waits for the corner.
+HWY_INLINE void finish_first(const Corner& corner, float* to, ptrdiff_t pitch) {
+    constexpr int wide = width / singles < 2 ? 1 : 2;
+    const F f;
+    W s[height][wide];
     for (int c = 0; c < width; c += wide * singles) {
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < wide; ++j)
@@ -401,19 +409,20 @@ void factorise(const Sums& m, int bands, float ridge, float* factor, float* inve
     Corner corner;
     W two[height][2], one[height][1];
     for (int p = 0; p < Triangle::panels(bands); ++p) {
-        const int row = p * height, columns = Triangle::blocks(bands, p) * width;
+        const int row = p * height, columns = Triangle::blocks(bands, p) * width, end = bands + 1 - row;
         factorise_first(m, sums_panel, bands, p, ridge, factor, to, columns, corner);
         int c = width;
-        for (; c + 2 * singles <= columns; c += 2 * singles) {
+        for (; c + singles < end; c += 2 * singles) {
             start_tile<2>(m, sums_panel, bands, p, c, factor, two);
             finish_tile<2>(corner, two);
             store_tile<2>(two, to + c, columns);
         }
-        for (; c < columns; c += singles) {
+        for (; c < end; c += singles) {
             start_tile<1>(m, sums_panel, bands, p, c, factor, one);
             finish_tile<1>(corner, one);
             store_tile<1>(one, to + c, columns);
         }
+        finish_first(corner, to, columns);
         // Numbers of the rows below came into what lies beyond the last column.
         for (int r = 0; r < height; ++r) {
             std::fill(to + r * columns + (bands + 1 - row), to + (r + 1) * columns, 0.0f);
