@@ -170,12 +170,12 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* const* sums,
     for (int p = 0; p < Triangle::panels(bands); ++p) {
         const double* const left = count > 0 ? step.vectors + p * height : nullptr;
         for (int b = 0; b < Triangle::blocks(bands, p); ++b, at += block) {
-            // What is added comes from far: on its way while the products are made.
-            for (int i = 0; i < parts; ++i)
-                for (int c = 0; c < block; c += 8)
-                    hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + c);
             for (int c = 0; c < width; c += tile * doubles) {
                 const size_t here = at + static_cast<size_t>(c);
+                // What is added comes from far: on its way while the tile before is made.
+                for (int i = 0; i < parts; ++i)
+                    for (int k = c * height; k < (c + tile * doubles) * height; k += 8)
+                        hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + block + k);
                 Tile t;
 #pragma GCC unroll 6
                 for (int r = 0; r < height; ++r)
