@@ -42,7 +42,7 @@ double cost_by_pixels(int bands, const Ring& ring) {
 }
 double cost_by_bands(int bands, const Ring& ring) {
     const double b = bands, window = ring.outer * (1 + static_cast<double>(ring.outer) / segment);
-    return b * b * b / 9 + (0.28 * window + 16) * b * b;
+    return b * b * b / 9 + (0.14 * window + 16) * b * b;
 }
 
 /// The same of a value of a neighbour that is read and laid beside the others of its pixel.

@@ -440,27 +440,37 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
     for (int p = Triangle::panels(bands) - 1; p >= 0; --p) {
         const int row = p * height, columns = Triangle::blocks(bands, p) * width;
         from -= columns * height;
-        HWY_ALIGN float sums[height][width];
+        float sums[height];
         constexpr int per_block = width / singles;
         W s[height][per_block];
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < per_block; ++j)
                 s[r][j] = hn::Zero(f);
-        for (int c = 0; c < columns; c += width)
+        // The latest of y last: they come at the end of a chain.
+        for (int c = columns - width; c >= 0; c -= width)
             for (int j = 0; j < per_block; ++j) {
                 const W v = hn::LoadU(f, y + row + c + j * singles);
                 for (int r = 0; r < height; ++r)
                     s[r][j] = hn::MulAdd(hn::LoadU(f, from + r * columns + c + j * singles), v, s[r][j]);
             }
-        for (int r = 0; r < height; ++r)
-            for (int j = 0; j < per_block; ++j)
-                hn::StoreU(s[r][j], f, sums[r] + j * singles);
-        for (int wide = width / 2; wide > 0; wide /= 2)
-            for (int r = 0; r < height; ++r)
-                for (int c = 0; c < wide; ++c)
-                    sums[r][c] += sums[r][c + wide];
+#pragma GCC unroll 6
+        for (int r = 0; r < height; ++r) {
+            // Halves to halves, whatever a register holds.
+#pragma GCC unroll 4
+            for (int n = per_block / 2; n > 0; n /= 2)
+                for (int j = 0; j < n; ++j)
+                    s[r][j] = hn::Add(s[r][j], s[r][j + n]);
+            HWY_ALIGN float parts[singles];
+            hn::StoreU(s[r][0], f, parts);
+#pragma GCC unroll 4
+            for (int n = singles / 2; n > 0; n /= 2)
+#pragma GCC unroll 8
+                for (int c = 0; c < n; ++c)
+                    parts[c] += parts[c + n];
+            sums[r] = parts[0];
+        }
         for (int r = std::min(height, bands - row) - 1; r >= 0; --r) {
-            float rest = from[r * columns + bands - row] - sums[r][0];
+            float rest = from[r * columns + bands - row] - sums[r];
             for (int c = r + 1; c < std::min(height, bands - row); ++c)
                 rest -= from[r * columns + c] * y[row + c];
             y[row + r] = rest * inverses[row + r];
