@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RX against the ring of pixels around each pixel. With u = x - (some centre) as rows of U, the ring's
-// covariance needs U'U (bands x bands, which slides along two lines at once: columns of pixels come and go,
+// covariance needs U'U (bands x bands, which slides along four lines at once: columns of pixels come and go,
 // see ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
 // diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
