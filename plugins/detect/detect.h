@@ -178,10 +178,10 @@ inline constexpr double local_ridge_share = 1e-2;
 /// 2 pixels; where they are all equal, 0 if x is equal, too, and NaN otherwise. Outputs as above. A pixel
 /// outside of the mask has a score, too.
 ///
-/// The ring's sums slide along two lines together, and M is factorised: about OUTER B^2/4 multiplications a
-/// pixel in double precision and B^3/6 in single, whose solution is corrected by M in double; or, where that
-/// is less, the n x n matrix of the ring's pixels is: n^2 B/2 + n^3/6. Sums start anew at fixed samples of
-/// the scene.
+/// The ring's sums slide along four lines together, and M is factorised: about (OUTER/8 + 4) B^2
+/// multiplications a pixel in double precision and B^3/6 in single, whose solution is corrected by M in
+/// double; or, where that is less, the n x n matrix of the ring's pixels is: n^2 B/2 + n^3/6. Sums start anew
+/// at fixed samples of the scene.
 std::unique_ptr<Detection> make_local_detection(int bands, const Ring& ring, const Decision& decision);
 
 /// Multiplications that this takes a pixel on a device, roughly.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RX against the ring of pixels around each pixel. With u = x - (some centre) as rows of U, the ring's
-// covariance needs U'U (bands x bands, which slides along two lines at once: columns of pixels come and go,
+// covariance needs U'U (bands x bands, which slides along four lines at once: columns of pixels come and go,
 // see ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
 // diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
@@ -22,7 +22,7 @@ namespace {
 
 /// Pixels of a line after which sums start anew, at multiples of it in the scene; and lines that slide
 /// together, the first a multiple of it.
-constexpr int64_t segment = 128, pair = 2;
+constexpr int64_t segment = 128, together = RingColumns::pixels;
 
 /// Columns of a matrix with room beyond; an odd number of cache lines, so that rows do not share sets.
 ptrdiff_t pitch_of(size_t columns) {
@@ -42,7 +42,7 @@ double cost_by_pixels(int bands, const Ring& ring) {
 }
 double cost_by_bands(int bands, const Ring& ring) {
     const double b = bands, window = ring.outer * (1 + static_cast<double>(ring.outer) / segment);
-    return b * b * b / 9 + (0.28 * window + 16) * b * b;
+    return b * b * b / 9 + (0.14 * window + 16) * b * b;
 }
 
 /// The same of a value of a neighbour that is read and laid beside the others of its pixel.
@@ -65,7 +65,7 @@ struct Plan {
     /// Vectors that update() takes at once.
     size_t batch() const { return by_pixels ? bands : 48; }
     size_t row_pixels() const { return static_cast<size_t>(segment + 2 * reach); }
-    int64_t lines_at_once() const { return by_pixels ? 1 : pair; }
+    int64_t lines_at_once() const { return by_pixels ? 1 : together; }
     /// Lines that are within reach of those.
     int64_t lines_held() const { return ring.outer + lines_at_once() - 1; }
     uint64_t bytes() const {
@@ -336,6 +336,14 @@ class LocalWorker final : public stream::Worker {
         }
     }
 
+    /// Of the pixels that slide together, at work or not, those that are no more lines than that away.
+    RingColumns::Pixels pixels_within(int64_t line, int64_t lines) const {
+        RingColumns::Pixels within = 0;
+        for (int64_t i = 0; i < together; ++i)
+            if (std::abs(line - m_first - i) <= lines) within |= 1u << i;
+        return within;
+    }
+
     /// Adds lines of a column, or takes them away.
     void add_column(int64_t sample, Lines lines, bool plus) {
         if (sample < m_from || sample >= m_to) return;
@@ -349,14 +357,16 @@ class LocalWorker final : public stream::Worker {
             const size_t at = slot(line, sample);
             if (!m_counts[at]) continue;
             const float* const values = spectrum(at);
-            const int64_t down = line - m_first; // of the upper pixel; the lower one is at 1
-            if (down == -reach || down == reach + 1)
-                m_spectra.window[down < 0 ? 0 : 1] = values;
-            else if (-gap < down && down <= gap)
+            const RingColumns::Pixels in_window = pixels_within(line, reach),
+                                      in_square = pixels_within(line, gap);
+            if (in_window != RingColumns::all_pixels)
+                m_spectra.window.push_back({values, in_window});
+            else if (in_square == RingColumns::all_pixels)
                 m_spectra.inner.push_back(values);
             else
                 m_spectra.outer.push_back(values);
-            if (down == -gap || down == gap + 1) m_spectra.square[down == -gap ? 0 : 1] = values;
+            if (in_square != RingColumns::all_pixels && in_square != 0)
+                m_spectra.square.push_back({values, in_square});
         }
         m_columns->add(sample, lines, plus, m_spectra, m_centre.data());
     }
@@ -375,7 +385,7 @@ class LocalWorker final : public stream::Worker {
         for (double& c : m_centre)
             c /= static_cast<double>(pixels);
         m_greatest = {};
-        m_columns->clear(m_below - m_first > 1);
+        m_columns->clear(static_cast<int>(m_below - m_first));
         for (int64_t sample = x - m_plan.reach; sample <= x + m_plan.reach; ++sample)
             add_column(sample, std::abs(sample - x) > m_plan.gap ? Lines::all : Lines::outer, true);
     }
@@ -397,7 +407,7 @@ class LocalWorker final : public stream::Worker {
     int64_t m_from = 0, m_to = 0, m_top = 0, m_bottom = 0; ///< samples and lines within reach
     int64_t m_at = 0;                                      ///< the pixel that the sums belong to
     int64_t m_first = 0, m_below = 0;                      ///< lines that are at work
-    std::array<double, pair> m_greatest{};                 ///< sums of squares that they held since the start
+    std::array<double, together> m_greatest{};             ///< sums of squares that they held since the start
     size_t m_to_add = 0;
     bool m_started = false;
 };

@@ -30,83 +30,100 @@ RingColumns::RingColumns(int bands, int inner, int outer)
       m_size(Triangle::size(bands)), m_room(Triangle::room(bands)),
       m_inner(m_kept ? inner_slots(inner, outer) : 1, m_size, m_room),
       m_all(m_kept ? static_cast<size_t>(outer) : 1, m_size, m_room),
-      m_vectors(static_cast<size_t>(outer) * m_room),
-      m_work(2 * m_room), m_sums{HostBuffer<double>(m_size), HostBuffer<double>(m_size)},
-      m_apart{HostBuffer<double>(m_room), HostBuffer<double>(m_room)}, m_factor(m_size + Triangle::block),
-      m_singles(2 * m_room) {}
+      m_vectors(static_cast<size_t>(outer) * m_room), m_work(2 * m_room), m_sums(pixels * m_size),
+      m_apart(pixels * m_room), m_factor(m_size + Triangle::block), m_singles(2 * m_room) {
+    for (size_t pixel = 0; pixel < pixels; ++pixel)
+        m_sums_of[pixel] = m_sums.data() + pixel * m_size;
+}
 
 uint64_t RingColumns::bytes(int bands, int inner, int outer) {
     const uint64_t size = Triangle::size(bands), room = Triangle::room(bands),
                    slots = are_kept(bands, inner, outer)
                                ? inner_slots(inner, outer) + static_cast<size_t>(outer)
                                : 2;
-    return slots * 8 * (size + 1) + (slots + 2) * (3 * 8 * room + 12) +
-           8 * room * (static_cast<uint64_t>(outer) + 5) + 20 * size + 4 * Triangle::block;
+    return slots * 8 * (size + 1) + (slots + 2) * ((1 + most_own) * 8 * room + sizeof(Counts)) +
+           8 * room * (static_cast<uint64_t>(outer) + pixels + 3) + (8 * pixels + 4) * size +
+           4 * Triangle::block;
 }
 
 bool RingColumns::keeps(int64_t sample) const {
     return m_kept && m_all.samples[m_all.slot(sample)] == sample;
 }
 
-void RingColumns::clear(bool has_second) {
+void RingColumns::clear(int count) {
     std::fill(m_all.samples.begin(), m_all.samples.end(), nothing);
-    for (auto& sums : m_sums)
-        std::fill_n(sums.data(), m_size, 0.0);
-    for (auto& apart : m_apart)
-        std::fill_n(apart.data(), m_room, 0.0);
+    std::fill_n(m_sums.data(), pixels * m_size, 0.0);
+    std::fill_n(m_apart.data(), pixels * m_room, 0.0);
     m_step = {};
     m_counts = {};
-    m_has_second = has_second;
+    m_pixels = count;
 }
 
 void RingColumns::join(const Store& store, int64_t sample, double sign) {
     const size_t i = store.beside(sample);
-    const double* const both = store.vectors.data() + i * 3 * m_room;
-    for (size_t pixel = 0; pixel < 2; ++pixel) {
-        const double* const own = both + (1 + pixel) * m_room;
-        double* const apart = m_apart[pixel].data();
+    const double* const all = store.vectors.data() + i * (1 + most_own) * m_room;
+    const Counts& counts = store.counts[i];
+    const auto add = [&](const double* vector, size_t pixel) {
+        double* const apart = m_apart.data() + pixel * m_room;
         for (size_t b = 0; b < static_cast<size_t>(m_bands); ++b)
-            apart[b] += sign * (both[b] + own[b]);
-        m_counts[pixel] += static_cast<int64_t>(sign) * (store.counts[i][0] + store.counts[i][1 + pixel]);
-        if (store.counts[i][1 + pixel] > 0)
-            m_step.own[pixel][static_cast<size_t>(m_step.own_count[pixel]++)] = {own, sign};
+            apart[b] += sign * vector[b];
+    };
+    const auto count = static_cast<size_t>(m_pixels);
+    for (size_t pixel = 0; pixel < count; ++pixel) {
+        add(all, pixel);
+        m_counts[pixel] += static_cast<int64_t>(sign) * counts.all;
+    }
+    for (size_t k = 0; k < static_cast<size_t>(counts.own); ++k) {
+        const RingStep::Single own{all + (1 + k) * m_room, sign};
+        for (size_t pixel = 0; pixel < count; ++pixel)
+            if ((counts.of[k] >> pixel & 1) != 0) {
+                add(own.vector, pixel);
+                m_counts[pixel] += static_cast<int64_t>(sign);
+                // Of a pair that has it, the first one notes it.
+                const Pixels pair = 3u << pixel / 2 * 2;
+                if ((counts.of[k] & pair) != pair || pair > all_pixels)
+                    m_step.own[pixel].add(own);
+                else if (pixel % 2 == 0)
+                    m_step.shared[pixel / 2].add(own);
+            }
     }
 }
 
 void RingColumns::add(int64_t sample, Lines lines, bool plus) {
     const Store& store = lines == Lines::inner ? m_inner : m_all;
     const double sign = plus ? 1 : -1;
-    if (store.counts[store.beside(sample)][0] > 0)
+    if (store.counts[store.beside(sample)].all > 0)
         m_step.parts[static_cast<size_t>(m_step.count++)] = {
             store.products.data() + store.slot(sample) * m_size, sign};
     join(store, sample, sign);
 }
 
-void RingColumns::take_single(Store& store, int64_t sample, size_t pixel, const float* spectrum,
-                              const double* centre) {
+void RingColumns::take_own(Store& store, int64_t sample, const std::vector<Own>& lines,
+                           const double* centre) {
     const size_t i = store.beside(sample);
-    double* const own = store.vectors.data() + (i * 3 + 1 + pixel) * m_room;
-    store.counts[i][1 + pixel] = spectrum != nullptr;
-    if (spectrum == nullptr)
-        std::fill_n(own, m_room, 0.0);
-    else
-        m_simd.deviations(&spectrum, 1, m_bands, centre, own, static_cast<ptrdiff_t>(m_room), m_work.data());
+    double* own = store.vectors.data() + (i * (1 + most_own) + 1) * m_room;
+    Counts& counts = store.counts[i];
+    counts.own = 0;
+    for (const Own& line : lines) {
+        counts.of[static_cast<size_t>(counts.own++)] = line.of;
+        m_simd.deviations(&line.spectrum, 1, m_bands, centre, own, static_cast<ptrdiff_t>(m_room),
+                          m_work.data());
+        own += m_room;
+    }
 }
 
 void RingColumns::add(int64_t sample, Lines lines, bool plus, const Spectra& spectra, const double* centre) {
     const size_t i = m_inner.beside(sample), a = m_all.beside(sample);
     const auto in = static_cast<int>(spectra.inner.size()), out = static_cast<int>(spectra.outer.size());
     const auto pitch = static_cast<ptrdiff_t>(m_room);
-    double* const of_inner = m_inner.vectors.data() + i * 3 * m_room;
-    double* const of_all = m_all.vectors.data() + a * 3 * m_room;
+    double* const of_inner = m_inner.vectors.data() + i * (1 + most_own) * m_room;
+    double* const of_all = m_all.vectors.data() + a * (1 + most_own) * m_room;
     m_all.samples[m_all.slot(sample)] = sample;
-    m_inner.counts[i][0] = in;
-    m_all.counts[a][0] = in + out;
+    m_inner.counts[i].all = in;
+    m_all.counts[a].all = in + out;
     std::fill_n(m_work.data(), m_room, 0.0); // sums of single vectors, which nobody wants
-    for (size_t pixel = 0; pixel < 2; ++pixel) {
-        take_single(m_inner, sample, pixel, spectra.square[pixel], centre);
-        take_single(m_all, sample, pixel, spectra.window[pixel], centre);
-    }
+    take_own(m_inner, sample, spectra.square, centre);
+    take_own(m_all, sample, spectra.window, centre);
     std::fill_n(of_inner, m_room, 0.0);
     m_simd.deviations(spectra.inner.data(), in, m_bands, centre, m_vectors.data(), pitch, of_inner);
     std::copy_n(of_inner, m_room, of_all);
@@ -132,30 +149,32 @@ void RingColumns::add(int64_t sample, Lines lines, bool plus, const Spectra& spe
 }
 
 void RingColumns::flush() {
-    if (m_step.count > 0 || m_step.inner + m_step.outer > 0 || m_step.own_count[0] > 0 ||
-        m_step.own_count[1] > 0)
-        m_simd.slide(m_bands, m_step, m_sums[0].data(), m_has_second ? m_sums[1].data() : nullptr);
+    const auto any = [](const auto& lists) {
+        return std::any_of(lists.begin(), lists.end(), [](const auto& list) { return list.count > 0; });
+    };
+    if (m_step.count > 0 || m_step.inner + m_step.outer > 0 || any(m_step.shared) || any(m_step.own))
+        m_simd.slide(m_bands, m_step, m_sums_of.data(), m_pixels);
     m_step = {};
 }
 
 std::pair<double, double> RingColumns::squares(size_t pixel) const {
     double products = 0, of_mean = 0;
-    const double* from = m_sums[pixel].data();
-    const double* const apart = m_apart[pixel].data();
+    const double* from = m_sums_of[pixel];
+    const double* const from_centre = apart(pixel);
     for (int p = 0; p < Triangle::panels(m_bands); ++p) {
         for (int r = 0; r < std::min(Triangle::rows, m_bands - p * Triangle::rows); ++r)
             products += from[r * Triangle::columns + r];
         from += Triangle::blocks(m_bands, p) * Triangle::block;
     }
     for (size_t b = 0; b < static_cast<size_t>(m_bands); ++b)
-        of_mean += apart[b] * apart[b];
+        of_mean += from_centre[b] * from_centre[b];
     return {products, products - of_mean / static_cast<double>(m_counts[pixel])};
 }
 
 void RingColumns::matrix(size_t pixel, double* out, ptrdiff_t pitch) const {
     const auto n = static_cast<double>(m_counts[pixel]);
-    const double* from = m_sums[pixel].data();
-    const double* const apart = m_apart[pixel].data();
+    const double* from = m_sums_of[pixel];
+    const double* const from_centre = apart(pixel);
     for (int p = 0; p < Triangle::panels(m_bands); ++p) {
         const int row = p * Triangle::rows;
         for (int a = row; a < std::min(row + Triangle::rows, m_bands); ++a)
@@ -163,7 +182,7 @@ void RingColumns::matrix(size_t pixel, double* out, ptrdiff_t pitch) const {
                 const int column = b - row;
                 const double sum = from[column / Triangle::columns * Triangle::block +
                                         (a - row) * Triangle::columns + column % Triangle::columns];
-                out[a * pitch + b] = (sum - apart[a] * apart[b] / n) / (n - 1);
+                out[a * pitch + b] = (sum - from_centre[a] * from_centre[b] / n) / (n - 1);
             }
         from += Triangle::blocks(m_bands, p) * Triangle::block;
     }
@@ -171,9 +190,9 @@ void RingColumns::matrix(size_t pixel, double* out, ptrdiff_t pitch) const {
 
 std::optional<double> RingColumns::solve(size_t pixel, const double* d, double ridge) {
     double bound = 0;
-    const double score = m_simd.solve(m_bands, m_sums[pixel].data(), m_apart[pixel].data(),
-                                      static_cast<double>(m_counts[pixel]), ridge, d, m_factor.data(),
-                                      m_work.data(), m_singles.data(), &bound);
+    const double score =
+        m_simd.solve(m_bands, m_sums_of[pixel], apart(pixel), static_cast<double>(m_counts[pixel]), ridge, d,
+                     m_factor.data(), m_work.data(), m_singles.data(), &bound);
     if (!(bound <= most_apart * score)) return {};
     return score;
 }

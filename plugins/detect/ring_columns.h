@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The sums of local RX in bands x bands, column by column of the window, of two pixels at once, one below the
-// other: all lines of their windows but two, and of their inner squares but two, are those of both. A
-// column's products are made once, from fresh, when the windows reach it: those of the lines of both inner
-// squares, and those of both windows. Then they join the sums and leave them again, so that a step takes
-// OUTER - 1 products for two pixels, and each pixel's own lines of four columns, not 2 (INNER + OUTER) for
-// one.
+// The sums of local RX in bands x bands, column by column of the window, of some pixels at once, one below
+// the other: most lines of their windows, and of their inner squares, are those of all. A column's products
+// are made once, from fresh, when the windows reach it: those of the lines of all inner squares, and those of
+// all windows. Then they join the sums and leave them again, so that a step of four pixels takes OUTER - 3
+// products for all, and of the three lines of four columns that a pixel has beside them, what a pair of
+// pixels has in common once: not 2 (INNER + OUTER) for each.
 #pragma once
 
 #include "core/host_memory.h"
@@ -23,20 +23,32 @@ class RingColumns {
     RingColumns(int bands, int inner, int outer);
     static uint64_t bytes(int bands, int inner, int outer);
 
-    /// Nothing is summed, and no column known. Without a second pixel the first one's sums are the same.
-    void clear(bool has_second);
+    static constexpr int pixels = RingStep::pixels; ///< at once, at most
+
+    /// Nothing is summed, and no column known. The pixels at work are the first `count`, whose sums the
+    /// others do not change.
+    void clear(int count);
 
     enum class Lines { inner, outer, all };
-    /// The spectra of a column that count, pixels 0 and 1 being the upper and the lower one.
+    /// Which pixels: bit i, pixel i.
+    using Pixels = unsigned;
+    static constexpr Pixels all_pixels = (1u << pixels) - 1;
+    /// A line of some pixels only.
+    struct Own {
+        const float* spectrum;
+        Pixels of;
+    };
+    /// The spectra of a column that count, pixel 0 being the uppermost.
     struct Spectra {
-        std::vector<const float*> inner; ///< in both inner squares' lines
-        std::vector<const float*> outer; ///< in others of both windows, among them those of `square`
-        /// In a pixel's window alone, and in its inner square alone; null: none.
-        std::array<const float*, 2> window{}, square{};
+        std::vector<const float*> inner; ///< in the lines of all inner squares
+        std::vector<const float*> outer; ///< in others of all windows, among them those of `square`
+        /// In some windows, and in some inner squares; no more than 2 (pixels - 1).
+        std::vector<Own> window, square;
         void clear() {
             inner.clear();
             outer.clear();
-            window = square = {};
+            window.clear();
+            square.clear();
         }
     };
     /// Whether the column's products are kept: from its first add() until the window has passed it.
@@ -48,9 +60,9 @@ class RingColumns {
     void add(int64_t sample, Lines lines, bool plus, const Spectra& spectra, const double* centre);
     void flush();
 
-    // Of pixel 0 or 1.
-    int64_t count(size_t pixel) const { return m_counts[pixel]; }             ///< of pixels summed
-    const double* apart(size_t pixel) const { return m_apart[pixel].data(); } ///< sum of x - centre
+    // Of a pixel.
+    int64_t count(size_t pixel) const { return m_counts[pixel]; }                       ///< of pixels summed
+    const double* apart(size_t pixel) const { return m_apart.data() + pixel * m_room; } ///< sum of x - centre
     /// Sums of |x - centre|^2 and of |x - mean|^2.
     std::pair<double, double> squares(size_t pixel) const;
     void matrix(size_t pixel, double* out, ptrdiff_t pitch) const; ///< the covariance, b >= a of row a
@@ -59,11 +71,18 @@ class RingColumns {
     std::optional<double> solve(size_t pixel, const double* d, double ridge);
 
   private:
-    /// Of some lines of columns, a slot each: the products of what both pixels have, and beside them what
+    static constexpr size_t most_own = 2 * (pixels - 1);
+    /// What a store holds beside the products: how many pixels all have, and whose the others are.
+    struct Counts {
+        int all = 0, own = 0;
+        std::array<Pixels, most_own> of{};
+    };
+    /// Of some lines of columns, a slot each: the products of what all pixels have, and beside them what
     /// lives a step longer, since a column leaves in the step that may bring another into its slot.
     struct Store {
         Store(size_t slots, size_t size, size_t room)
-            : samples(slots), products(slots * size), counts(slots + 1), vectors((slots + 1) * 3 * room) {}
+            : samples(slots), products(slots * size), counts(slots + 1),
+              vectors((slots + 1) * (1 + most_own) * room) {}
         static size_t modulo(int64_t sample, size_t slots) {
             const auto count = static_cast<int64_t>(slots);
             return static_cast<size_t>((sample % count + count) % count);
@@ -72,26 +91,24 @@ class RingColumns {
         size_t beside(int64_t sample) const { return modulo(sample, counts.size()); }
         std::vector<int64_t> samples;
         HostBuffer<double> products; ///< a Triangle each
-        /// Pixels of both, and whether there is one of each pixel's own.
-        std::vector<std::array<int, 3>> counts;
-        HostBuffer<double>
-            vectors; ///< sum of x - centre of both, and x - centre of each pixel's own, or zeros
+        std::vector<Counts> counts;
+        HostBuffer<double> vectors; ///< sum of x - centre of what all have, and x - centre of the others
     };
-    /// Counts the lines of a store among the sums, and notes the products of each pixel's own.
+    /// Counts the lines of a store among the sums, and notes the products of lines that not all have.
     void join(const Store& store, int64_t sample, double sign);
-    void take_single(Store& store, int64_t sample, size_t pixel, const float* spectrum, const double* centre);
+    void take_own(Store& store, int64_t sample, const std::vector<Own>& lines, const double* centre);
 
     const RingKernels& m_simd;
     const int m_bands;
     const bool m_kept;
     const size_t m_size, m_room;
     Store m_inner, m_all;
-    HostBuffer<double> m_vectors, m_work;
-    std::array<HostBuffer<double>, 2> m_sums, m_apart;
+    HostBuffer<double> m_vectors, m_work, m_sums, m_apart; ///< sums and apart: of each pixel
     HostBuffer<float> m_factor, m_singles;
     RingStep m_step;
-    std::array<int64_t, 2> m_counts{};
-    bool m_has_second = false;
+    std::array<double*, pixels> m_sums_of{};
+    std::array<int64_t, pixels> m_counts{};
+    int m_pixels = 0; ///< at work
 };
 
 } // namespace hsi::detect

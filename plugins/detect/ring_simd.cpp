@@ -118,19 +118,12 @@ HWY_INLINE void join(const RingStep& step, const Tile& t, size_t at, double* HWY
         }
 }
 
-/// sums += change and the products of single vectors with themselves, a tile whose rows begin at band `row`
-/// and columns at `column`.
-HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<RingStep::Single, 4>& own,
-                           int count, int row, int column, double* HWY_RESTRICT sums) {
+/// t += the products of single vectors with themselves, a tile whose rows begin at band `row` and columns at
+/// `column`.
+HWY_INLINE void add_singles(Tile& t, const RingStep::Singles& own, int row, int column) {
     const D d;
-    Tile t;
-#pragma GCC unroll 6
-    for (int r = 0; r < height; ++r)
-#pragma GCC unroll 2
-        for (int j = 0; j < tile; ++j)
-            t.v[r][j] = hn::LoadU(d, change + r * width + j * doubles);
-    for (int k = 0; k < count; ++k) {
-        const RingStep::Single& one = own[static_cast<size_t>(k)];
+    for (int k = 0; k < own.count; ++k) {
+        const RingStep::Single& one = own.of[static_cast<size_t>(k)];
         const V sign = hn::Set(d, one.sign);
         V v[tile];
 #pragma GCC unroll 2
@@ -144,6 +137,21 @@ HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<R
                 t.v[r][j] = hn::MulAdd(m, v[j], t.v[r][j]);
         }
     }
+}
+
+HWY_INLINE void load(Tile& t, const double* from) {
+#pragma GCC unroll 6
+    for (int r = 0; r < height; ++r)
+#pragma GCC unroll 2
+        for (int j = 0; j < tile; ++j)
+            t.v[r][j] = hn::LoadU(D(), from + r * width + j * doubles);
+}
+
+/// sums += t and the singles.
+HWY_INLINE void add_to_sums(Tile& t, const RingStep::Singles& own, int row, int column,
+                            double* HWY_RESTRICT sums) {
+    const D d;
+    add_singles(t, own, row, column);
 #pragma GCC unroll 6
     for (int r = 0; r < height; ++r)
 #pragma GCC unroll 2
@@ -154,7 +162,7 @@ HWY_INLINE void add_change(const double* HWY_RESTRICT change, const std::array<R
 }
 
 template <int parts>
-HWY_INLINE void slide_with(int bands, const RingStep& step, double* upper, double* lower) {
+HWY_INLINE void slide_with(int bands, const RingStep& step, double* const* sums, int pixels) {
     const D d;
     HWY_ALIGN double change[block];
     const int count = step.inner + step.outer;
@@ -162,12 +170,12 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* upper, doubl
     for (int p = 0; p < Triangle::panels(bands); ++p) {
         const double* const left = count > 0 ? step.vectors + p * height : nullptr;
         for (int b = 0; b < Triangle::blocks(bands, p); ++b, at += block) {
-            // What is added comes from far: on its way while the products are made.
-            for (int i = 0; i < parts; ++i)
-                for (int c = 0; c < block; c += 8)
-                    hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + c);
             for (int c = 0; c < width; c += tile * doubles) {
                 const size_t here = at + static_cast<size_t>(c);
+                // What is added comes from far: on its way while the tile before is made.
+                for (int i = 0; i < parts; ++i)
+                    for (int k = c * height; k < (c + tile * doubles) * height; k += 8)
+                        hwy::Prefetch(step.parts[static_cast<size_t>(i)].products + at + block + k);
                 Tile t;
 #pragma GCC unroll 6
                 for (int r = 0; r < height; ++r)
@@ -184,24 +192,35 @@ HWY_INLINE void slide_with(int bands, const RingStep& step, double* upper, doubl
                 join<parts>(step, t, here, change);
                 if (count > 0 && step.of_all != nullptr) store(t, step.of_all + here);
                 const int row = p * height, column = row + b * width + c;
-                add_change(change, step.own[0], step.own_count[0], row, column, upper + here);
-                if (lower != nullptr)
-                    add_change(change, step.own[1], step.own_count[1], row, column, lower + here);
+                for (int i = 0; i < pixels; i += 2) {
+                    const auto first = static_cast<size_t>(i);
+                    load(t, change);
+                    add_singles(t, step.shared[first / 2], row, column);
+                    if (i + 1 == pixels) {
+                        add_to_sums(t, step.own[first], row, column, sums[first] + here);
+                        break;
+                    }
+                    HWY_ALIGN double of_pair[block];
+                    store(t, of_pair);
+                    add_to_sums(t, step.own[first], row, column, sums[first] + here);
+                    load(t, of_pair);
+                    add_to_sums(t, step.own[first + 1], row, column, sums[first + 1] + here);
+                }
             }
         }
     }
 }
 
-void slide(int bands, const RingStep& step, double* upper, double* lower) {
+void slide(int bands, const RingStep& step, double* const* sums, int pixels) {
     switch (step.count) {
     case 0:
-        return slide_with<0>(bands, step, upper, lower);
+        return slide_with<0>(bands, step, sums, pixels);
     case 1:
-        return slide_with<1>(bands, step, upper, lower);
+        return slide_with<1>(bands, step, sums, pixels);
     case 2:
-        return slide_with<2>(bands, step, upper, lower);
+        return slide_with<2>(bands, step, sums, pixels);
     default:
-        return slide_with<3>(bands, step, upper, lower);
+        return slide_with<3>(bands, step, sums, pixels);
     }
 }
 
@@ -300,13 +319,15 @@ HWY_INLINE void start_tile(const Sums& m, const double* sums_panel, int bands, i
                            const float* above, W (&s)[height][wide]) {
     const int row = panel * height;
     take_matrix<wide>(m, sums_panel, row, column, s);
-    ptrdiff_t pitch = Triangle::blocks(bands, 0) * width;
-    for (int q = 0; q < panel; ++q) {
-        const float* const left = above + row - q * height;
-        const ptrdiff_t next_pitch = Triangle::blocks(bands, q + 1) * width;
-        const float* const next = above + pitch * height + row - (q + 1) * height + column;
-        take_products<wide>(left, left + column, pitch, next, next_pitch, s);
-        above += pitch * height;
+    static_assert((width & (width - 1)) == 0);
+    // Whole blocks of columns of the panel below, in few instructions: Triangle::blocks() * width.
+    ptrdiff_t pitch = Triangle::blocks(bands, 0) * width, rest = bands + width - height;
+    const float* left = above + row;
+    for (int q = 0; q < panel; ++q, rest -= height) {
+        const ptrdiff_t next_pitch = rest & -width;
+        const float* const next = left + pitch * height - height;
+        take_products<wide>(left, left + column, pitch, next + column, next_pitch, s);
+        left = next;
         pitch = next_pitch;
     }
 }
@@ -344,7 +365,6 @@ HWY_INLINE void finish_tile(const Corner& corner, W (&s)[height][wide]) {
 HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int bands, int panel, float ridge,
                                 const float* above, float* to, ptrdiff_t pitch, Corner& corner) {
     constexpr int wide = width / singles < 2 ? 1 : 2;
-    const F f;
     W s[height][wide];
     for (int c = 0; c < width; c += wide * singles) {
         start_tile<wide>(m, sums_panel, bands, panel, c, above, s);
@@ -363,6 +383,13 @@ HWY_INLINE void factorise_first(const Sums& m, const double* sums_panel, int ban
         factorise_corner(corner, height, height);
     else
         factorise_corner(corner, rows, rows + 1); // and column `bands`
+}
+
+/// The rest of it. Apart from the above: nothing but this and the ends of other tiles waits for the corner.
+HWY_INLINE void finish_first(const Corner& corner, float* to, ptrdiff_t pitch) {
+    constexpr int wide = width / singles < 2 ? 1 : 2;
+    const F f;
+    W s[height][wide];
     for (int c = 0; c < width; c += wide * singles) {
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < wide; ++j)
@@ -382,19 +409,20 @@ void factorise(const Sums& m, int bands, float ridge, float* factor, float* inve
     Corner corner;
     W two[height][2], one[height][1];
     for (int p = 0; p < Triangle::panels(bands); ++p) {
-        const int row = p * height, columns = Triangle::blocks(bands, p) * width;
+        const int row = p * height, columns = Triangle::blocks(bands, p) * width, end = bands + 1 - row;
         factorise_first(m, sums_panel, bands, p, ridge, factor, to, columns, corner);
         int c = width;
-        for (; c + 2 * singles <= columns; c += 2 * singles) {
+        for (; c + singles < end; c += 2 * singles) {
             start_tile<2>(m, sums_panel, bands, p, c, factor, two);
             finish_tile<2>(corner, two);
             store_tile<2>(two, to + c, columns);
         }
-        for (; c < columns; c += singles) {
+        for (; c < end; c += singles) {
             start_tile<1>(m, sums_panel, bands, p, c, factor, one);
             finish_tile<1>(corner, one);
             store_tile<1>(one, to + c, columns);
         }
+        finish_first(corner, to, columns);
         // Numbers of the rows below came into what lies beyond the last column.
         for (int r = 0; r < height; ++r) {
             std::fill(to + r * columns + (bands + 1 - row), to + (r + 1) * columns, 0.0f);
@@ -412,27 +440,37 @@ void substitute(int bands, const float* factor, const float* inverses, float* HW
     for (int p = Triangle::panels(bands) - 1; p >= 0; --p) {
         const int row = p * height, columns = Triangle::blocks(bands, p) * width;
         from -= columns * height;
-        HWY_ALIGN float sums[height][width];
+        float sums[height];
         constexpr int per_block = width / singles;
         W s[height][per_block];
         for (int r = 0; r < height; ++r)
             for (int j = 0; j < per_block; ++j)
                 s[r][j] = hn::Zero(f);
-        for (int c = 0; c < columns; c += width)
+        // The latest of y last: they come at the end of a chain.
+        for (int c = columns - width; c >= 0; c -= width)
             for (int j = 0; j < per_block; ++j) {
                 const W v = hn::LoadU(f, y + row + c + j * singles);
                 for (int r = 0; r < height; ++r)
                     s[r][j] = hn::MulAdd(hn::LoadU(f, from + r * columns + c + j * singles), v, s[r][j]);
             }
-        for (int r = 0; r < height; ++r)
-            for (int j = 0; j < per_block; ++j)
-                hn::StoreU(s[r][j], f, sums[r] + j * singles);
-        for (int wide = width / 2; wide > 0; wide /= 2)
-            for (int r = 0; r < height; ++r)
-                for (int c = 0; c < wide; ++c)
-                    sums[r][c] += sums[r][c + wide];
+#pragma GCC unroll 6
+        for (int r = 0; r < height; ++r) {
+            // Halves to halves, whatever a register holds.
+#pragma GCC unroll 4
+            for (int n = per_block / 2; n > 0; n /= 2)
+                for (int j = 0; j < n; ++j)
+                    s[r][j] = hn::Add(s[r][j], s[r][j + n]);
+            HWY_ALIGN float parts[singles];
+            hn::StoreU(s[r][0], f, parts);
+#pragma GCC unroll 4
+            for (int n = singles / 2; n > 0; n /= 2)
+#pragma GCC unroll 8
+                for (int c = 0; c < n; ++c)
+                    parts[c] += parts[c + n];
+            sums[r] = parts[0];
+        }
         for (int r = std::min(height, bands - row) - 1; r >= 0; --r) {
-            float rest = from[r * columns + bands - row] - sums[r][0];
+            float rest = from[r * columns + bands - row] - sums[r];
             for (int c = r + 1; c < std::min(height, bands - row); ++c)
                 rest -= from[r * columns + c] * y[row + c];
             y[row + r] = rest * inverses[row + r];

@@ -3,6 +3,7 @@
 // in single. Compiled for every instruction set; the width of a register changes no bit.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
@@ -25,9 +26,11 @@ struct Triangle {
     static size_t room(int bands) { return static_cast<size_t>((bands + rows) / 16 * 16 + 48); }
 };
 
-/// A step of the sums of two pixels, one below the other, whose windows have all lines but a few in common: a
-/// new column's products come, and those of others come or go.
+/// A step of the sums of some pixels, one below the other, whose windows have all lines but a few in common:
+/// a new column's products come, and those of others come or go.
 struct RingStep {
+    /// Pixels at most, in pairs: 0 and 1, 2 and 3.
+    static constexpr int pixels = 4, pairs = (pixels + 1) / 2;
     struct Part {
         const double* products; ///< a Triangle
         double sign;            ///< 1, or -1: taken away
@@ -36,9 +39,15 @@ struct RingStep {
         const double* vector; ///< whose product with itself it is
         double sign;
     };
-    /// The new column's vectors that both have, `pitch` apart: the inner squares' lines, then those beyond
-    /// them; and where their products go (those of all: null, nowhere). Those of all may lie where a part
-    /// was.
+    /// A pixel has as many lines of a column, no more, that not all have; and of columns, no more than four.
+    struct Singles {
+        std::array<Single, 4 * std::max(1, pixels - 1)> of{};
+        int count = 0;
+        void add(const Single& single) { of[static_cast<size_t>(count++)] = single; }
+    };
+    /// The new column's vectors that all have, `pitch` apart: the inner squares' lines, then those beyond
+    /// them; and where their products go (those of the whole column: null, nowhere). Those of the whole
+    /// column may lie where a part was.
     const double* vectors = nullptr;
     ptrdiff_t pitch = 0;
     int inner = 0, outer = 0;
@@ -46,10 +55,8 @@ struct RingStep {
     double inner_sign = 0, all_sign = 0; ///< what of them is added to the sums: 1, 0, or -1, taken away
     std::array<Part, 3> parts{};
     int count = 0;
-    /// What the sums of the upper pixel alone take, and those of the lower one: of two lines a column, whose
-    /// columns are no more than four.
-    std::array<std::array<Single, 4>, 2> own{};
-    std::array<int, 2> own_count{};
+    std::array<Singles, pairs> shared{}; ///< what the sums of both pixels of a pair take,
+    std::array<Singles, pixels> own{};   ///< and a pixel's alone
 };
 
 struct RingKernels {
@@ -57,9 +64,9 @@ struct RingKernels {
     /// Adds the vectors up.
     void (*deviations)(const float* const* spectra, int count, int bands, const double* centre, double* out,
                        ptrdiff_t pitch, double* sum);
-    /// Makes the new column's products, and adds them, the parts and the singles to the sums, a Triangle
-    /// each; lower: null, there is none.
-    void (*slide)(int bands, const RingStep& step, double* upper, double* lower);
+    /// Makes the new column's products, and adds them, the parts and the singles to the sums of `pixels`
+    /// pixels, a Triangle each.
+    void (*slide)(int bands, const RingStep& step, double* const* sums, int pixels);
     /// d'M^-1 d, M = (sums - apart apart' / count) / (count - 1) + ridge I, by a factor in single precision
     /// and one correction by M in double. Column `bands` of sums becomes d (count - 1). `factor`: a Triangle,
     /// whose rows become one after another in each panel; work and singles: twice Triangle::room(bands)

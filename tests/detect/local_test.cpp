@@ -83,6 +83,15 @@ TEST(LocalRx, AnyNumberOfBandsIsItsDefinition) {
         expect_definition(a_scene(19, 11, bands), {3, 9}, 4);
 }
 
+// Lines slide together: the last ones may be fewer, and small squares have no line that all pixels have.
+TEST(LocalRx, AnyNumberOfLinesIsItsDefinition) {
+    for (int64_t lines = 1; lines <= 9; ++lines) {
+        expect_definition(a_scene(19, lines, 6), {1, 5});
+        expect_definition(a_scene(19, lines, 6), {3, 7});
+        expect_definition(a_scene(19, lines, 4), {1, 3});
+    }
+}
+
 // The products of few columns are kept, of many bands and large rings none: they are made again when they
 // leave.
 TEST(LocalRx, ColumnsThatAreNotKeptAreItsDefinition) {
