@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "core/names.h"
+#include "host/blas_threads.h"
 #include "host/help.h"
 #include "host/man_page.h"
 #include "host/process.h"
@@ -86,6 +87,7 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
 
 int run_suite(const Tools& tools, int argc, char** argv) {
     open_standard_descriptors();
+    end_idle_blas_threads();
     std::string name = argc > 0 ? argv[0] : "";
     name.erase(0, name.rfind('/') + 1);
     if (const tool::Definition* called = tool_named(tools, name)) return run_in_terminal(*called, argc, argv);
