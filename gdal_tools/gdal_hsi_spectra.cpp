@@ -189,7 +189,7 @@ void run_spectra(tool::Run& run, const Settings& s) {
     if (geojson)
         raster::check_text_output(output);
     else
-        raster::check_library_output(output);
+        raster::check_library_output(output, ".geojson (profiles)");
     const auto pixels = tools::read_labels(run, s.labels, *scene);
     const auto labels = indexed(pixels);
     auto rows = s.kind == Kind::every ? pixel_rows(run, *scene, pixels, labels)

@@ -258,12 +258,12 @@ SpectralLibrary read_spectral_library(const std::string& path) {
     return library;
 }
 
-void check_library_output(const TextOutput& output) {
+void check_library_output(const TextOutput& output, const std::string& also) {
     const std::string& path = output.path;
     const std::string extension = CPLGetExtension(path.c_str());
     if (!EQUAL(extension.c_str(), "sli") && !EQUAL(extension.c_str(), "csv"))
-        throw UsageError(output.role + " " + path +
-                         ": spectra are written as .sli (ENVI spectral library) or .csv");
+        throw UsageError(output.role + " " + path + ": spectra are written as .sli (ENVI spectral library)" +
+                         (also.empty() ? std::string(" or .csv") : ", .csv or " + also));
     check_text_output(output);
     if (is_csv(path)) return;
     const std::string header = header_of(is_local(path) ? follow_links(path) : path);
