@@ -3,6 +3,7 @@
 // the grid; before it one over the scene, which then stays in memory, where reading it in the grid's order
 // would decode its blocks again and again.
 #include "catalogue.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "raster/lookup_table.h"
@@ -130,8 +131,9 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     if (placing.placed() == 0)
         throw Error("no pixel of the grid has a value of src",
                     "The lookup table is empty, or names no pixel of this part of the scene.");
-    run.note(std::to_string(placing.placed()) + " of " + std::to_string(all) + " pixels of the grid of " +
-             size_text(table->samples(), table->lines()) + " have a value");
+    run.note(std::to_string(placing.placed()) + " of " + counted(all, "pixel") + " of the grid of " +
+             size_text(table->samples(), table->lines()) + worded(placing.placed(), " has", " have") +
+             " a value");
     outputs.commit();
 }
 

@@ -2,6 +2,7 @@
 #include "core/tile_plan.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -124,9 +125,9 @@ int64_t TilePlan::max_window_samples() const { return std::min(max_core_samples(
 int64_t TilePlan::max_window_lines() const { return std::min(max_core_lines() + 2 * m_halo, m_lines); }
 
 std::string TilePlan::describe() const {
-    return std::to_string(size()) + (size() == 1 ? " tile of " : " tiles of ") +
-           std::to_string(max_core_samples()) + "x" + std::to_string(max_core_lines()) + ", halo " +
-           std::to_string(m_halo) + ", " + std::to_string(m_lanes) + " at a time";
+    return counted(size(), "tile") + " of " + std::to_string(max_core_samples()) + "x" +
+           std::to_string(max_core_lines()) + ", halo " + std::to_string(m_halo) + ", " +
+           std::to_string(m_lanes) + " at a time";
 }
 
 TilePlan plan_tiles(const TileRequest& r) {

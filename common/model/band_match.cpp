@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/band_match.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -63,8 +64,8 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
     }
     if (missing == 1) found.complaint = "the model's " + first + " has no partner" + why;
     if (missing > 1)
-        found.complaint = std::to_string(missing) + " of the model's " + std::to_string(wanted.size()) +
-                          " bands have no partner, the first is " + first + why;
+        found.complaint = std::to_string(missing) + " of the model's " + counted(wanted.size(), "band") +
+                          " have no partner, the first is " + first + why;
     return found;
 }
 
@@ -93,7 +94,7 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
                              const SceneBands& scene, bool ignored) {
     const size_t wanted = model.bands.size(), given = scene.numbers.size();
     const auto misfit = [&](const std::string& why) {
-        return Error("'" + file + "' was made for " + std::to_string(wanted) + " bands, " + scene_name +
+        return Error("'" + file + "' was made for " + counted(wanted, "band") + ", " + scene_name +
                          " gives " + std::to_string(given) + why,
                      "Choose the bands that it was made from with -b.");
     };

@@ -4,6 +4,7 @@
 #include "raster/raster_sink.h"
 
 #include "core/byte_pack.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/process_limits.h"
 #include "parallel/ranks.h"
@@ -178,8 +179,7 @@ void RasterSink::Impl::check_side_files() const {
 
 void RasterSink::Impl::tell_moved(int64_t moved) const {
     if (moved == 0 || !options.run) return;
-    options.run->warn("'" + options.path + "': " + std::to_string(moved) +
-                      (moved == 1 ? " value is" : " values are") + " stored as " +
+    options.run->warn("'" + options.path + "': " + counted(moved, "value is", "values are") + " stored as " +
                       CPLSPrintf("%.17g", rule.beside()) + " instead of " +
                       CPLSPrintf("%.17g", nodata->as_double()) +
                       ", which means no data; another -dstnodata or -ot keeps them");
@@ -266,9 +266,7 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     }
 }
 
-bool RasterSink::takes_bands() const {
-    return m->raw && m->raw->bands_apart();
-}
+bool RasterSink::takes_bands() const { return m->raw && m->raw->bands_apart(); }
 
 void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
     try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/written_raster.h"
 
+#include "core/counted.h"
 #include "raster/gdal_errors.h"
 
 #include <cpl_string.h>
@@ -47,7 +48,7 @@ std::string WrittenRaster::fault(const stream::CubeShape& shape, GDALDataType ty
     if (m_parts.empty()) return "it does not open: " + m_reason;
     const int bands =
         m_parts.size() == 1 ? m_parts.front()->GetRasterCount() : static_cast<int>(m_parts.size());
-    if (bands != shape.bands) return "it has " + std::to_string(bands) + (bands == 1 ? " band" : " bands");
+    if (bands != shape.bands) return "it has " + counted(bands, "band");
     for (const DatasetHandle& part : m_parts)
         if (part->GetRasterXSize() != shape.samples || part->GetRasterYSize() != shape.lines)
             return "it has " + std::to_string(part->GetRasterXSize()) + "x" +

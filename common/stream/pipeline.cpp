@@ -3,6 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
@@ -150,7 +151,7 @@ class PassRun {
     /// Ranks that cut a scene differently would leave holes.
     void agree_on_plan() {
         m_ranks.agree("plan of " + m_options.name,
-                      std::to_string(m_count) + " tiles of " + std::to_string(m_plan.tile_samples()) + "x" +
+                      counted(m_count, "tile") + " of " + std::to_string(m_plan.tile_samples()) + "x" +
                           std::to_string(m_plan.tile_lines()),
                       "cuts the scene otherwise", "Give all ranks the same -memory, -threads and -tile.");
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/device_choice.h"
 #include "core/error.h"
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace hsi {
@@ -33,6 +36,16 @@ TEST(ByteSize, NamesTheOption) {
         EXPECT_NE(std::string(e.what()).find("lots"), std::string::npos);
         EXPECT_FALSE(e.advice().empty());
     }
+}
+
+TEST(Counted, OneThingIsNotMany) {
+    EXPECT_EQ(counted(1, "pixel"), "1 pixel");
+    EXPECT_EQ(counted(size_t{2}, "pixel"), "2 pixels");
+    EXPECT_EQ(counted(0, "pixel"), "0 pixels");
+    EXPECT_EQ(counted(int64_t{1}, "spectrum", "spectra"), "1 spectrum");
+    EXPECT_EQ(counted(uint64_t{3}, "spectrum", "spectra"), "3 spectra");
+    EXPECT_STREQ(worded(1, "is", "are"), "is");
+    EXPECT_STREQ(worded(0, "is", "are"), "are");
 }
 
 TEST(Device, ReadsWhatUsersWrite) {
