@@ -113,7 +113,10 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     Placing placing(scene->shape().bands);
     if (run.options().dry_run)
         return tool::print_plan(run, *shown, placing, run.pass("orthorectification", 1));
-    const auto pixels = run.keep_if_slow(scene);
+    outputs.create(shown.get());
+    run.reserve_cache(outputs.cache_bytes());
+    // Kept where the second pass has room beside it: that reads pieces of the swath into memory of its own.
+    const auto pixels = run.keep_if_slow(scene, stream::least_pass_bytes(*shown, placing));
     const bool kept = pixels.get() != scene.get();
     if (kept) {
         Reading reading;
@@ -121,8 +124,6 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
         tool::Run::seal(*pixels);
     }
     const auto grid = raster::orthorectified(scene, pixels, table);
-    outputs.create(grid.get());
-    run.reserve_cache(outputs.cache_bytes());
     auto pass = run.pass("orthorectification", kept ? 0.6 : 1);
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*grid, placing, outputs.sinks(), pass));

@@ -386,11 +386,15 @@ Error no_valid_pixel(const raster::RasterSource& source) {
                  "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
 }
 
-std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source) {
+std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
+                                                      uint64_t beside) {
     m->kept.reset();
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
-    if (source->raw_access() || source->shape().float_bytes() > buffer_memory() / 2) return source;
+    if (source->raw_access()) return source;
+    const uint64_t left = buffer_memory(), bytes = source->shape().float_bytes();
+    if (bytes > left / 2 || left - bytes < std::max(beside, source->reader_bytes() + least_buffers))
+        return source;
     const auto kept = std::make_shared<stream::ResidentSource>(source);
     m->kept = kept;
     return kept;
@@ -417,6 +421,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     pass.name = name;
     pass.lanes = m->options.threads;
     pass.memory = buffer_memory();
+    pass.asked_memory = m->options.memory;
     pass.device_memory = m->options.device_memory;
     pass.tile_samples = m->options.tile_samples;
     pass.tile_lines = m->options.tile_lines;

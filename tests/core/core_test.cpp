@@ -242,6 +242,24 @@ TEST(TilePlan, LeavesTheHostsTilesAloneWhereTheDeviceHasRoom) {
     }
 }
 
+TEST(TilePlan, NamesAMemoryThatIsEnough) {
+    // A quarter of -memory is held elsewhere.
+    for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{30} << 20}) {
+        TileRequest r = request(614, 512, 224, 31, memory / 4 * 3);
+        r.memory = memory;
+        const std::string advice = memory_advice(r, 3 * r.budget);
+        EXPECT_EQ(advice, memory == 1 << 20 ? "Use -memory 3073KB or more" : "Use -memory 91MB or more");
+        r.budget = 1;
+        EXPECT_EQ(memory_advice(r, memory), "Use a larger -memory");
+    }
+    TileRequest r = request(614, 512, 224, 31, 1 << 20);
+    const uint64_t least = least_lane_bytes(r);
+    r.budget = least - 1;
+    EXPECT_THROW(plan_tiles(r), Error);
+    r.budget = least;
+    EXPECT_EQ(plan_tiles(r).lanes(), 1);
+}
+
 TEST(TilePlan, NamesTheMemoryThatIsShort) {
     const auto message = [](const TileRequest& r) -> std::string {
         try {
