@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "atdca_report.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "fitted_library.h"
 
@@ -14,12 +15,12 @@ namespace hsi::tools {
 void tell_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
     const auto& e = found.cost;
     char text[200];
-    std::snprintf(text, sizeof text,
-                  "Search: %s; %d passes looked at %.2f times the scene's pixels, %d full scans would at %d",
+    std::snprintf(text, sizeof text, "Search: %s; %s looked at %.2f times the scene's pixels, %s would at %d",
                   e.in_memory ? (e.device ? "scene on the device, read once" : "scene in memory, read once")
                   : held_by_system ? "scene read again where the system holds it in memory"
                                    : "scene streamed",
-                  e.passes, e.scan_equivalents, wanted, wanted);
+                  counted(e.passes, "pass", "passes").c_str(), e.scan_equivalents,
+                  counted(wanted, "full scan").c_str(), wanted);
     run.note(text);
     run.report()["search"] = {{"in_memory", e.in_memory},
                               {"on_device", e.device},
@@ -52,8 +53,10 @@ void compare_with_references(tool::Run& run, const raster::SpectralLibrary& refe
     const auto fit = fit_library(references, "-reference", path, targets.bands(), targets.wavelengths_nm);
     const auto common = common_bands(fit, "-reference", path);
     if (common.size() < targets.bands())
-        run.note("Compared over " + std::to_string(common.size()) + " of " + std::to_string(targets.bands()) +
-                 " bands: the others lie outside the library");
+        run.note("Compared over " + std::to_string(common.size()) + " of " +
+                 counted(targets.bands(), "band") +
+                 worded(targets.bands() - common.size(), ": the other lies", ": the others lie") +
+                 " outside the library");
     const auto cut = [&](const std::vector<double>& x) {
         std::vector<double> y;
         for (size_t b : common)

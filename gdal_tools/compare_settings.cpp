@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "compare_settings.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -47,8 +48,8 @@ void parse_pairs(CompareSettings& s) {
             if (sides.size() > 2) band_range("", text);
             const auto first = band_range(sides[0], text), second = band_range(sides.back(), text);
             if (first.size() != second.size())
-                throw UsageError("-band: '" + pair + "' pairs " + std::to_string(first.size()) +
-                                 " bands with " + std::to_string(second.size()));
+                throw UsageError("-band: '" + pair + "' pairs " + counted(first.size(), "band") + " with " +
+                                 std::to_string(second.size()));
             s.first_bands.insert(s.first_bands.end(), first.begin(), first.end());
             s.second_bands.insert(s.second_bands.end(), second.begin(), second.end());
         }
@@ -145,8 +146,8 @@ void apply_limits(const CompareSettings& s, const compare::Findings& f) {
                             metric_text(s.min_ssim));
     const int64_t unmatched = f.counts.only_first + f.counts.only_second;
     if (s.max_unmatched >= 0 && unmatched > s.max_unmatched)
-        throw Error(std::to_string(unmatched) +
-                    " pixels are valid in only one of the two, more than -max-unmatched " +
+        throw Error(counted(unmatched, "pixel is", "pixels are") +
+                    " valid in only one of the two, more than -max-unmatched " +
                     std::to_string(s.max_unmatched));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "detect_outputs.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "number_lists.h"
 #include "raster/labels.h"
@@ -114,8 +115,8 @@ void tell_background(tool::Run& run, const detect::Detector& d, const raster::Ra
         {"added_to_diagonal", d.ridge}};
     if (d.ridge > 0)
         run.warn((d.background_pixels <= static_cast<int64_t>(d.used.size())
-                      ? "the background has " + std::to_string(d.background_pixels) + " pixels for " +
-                            std::to_string(d.used.size()) + " bands"
+                      ? "the background has " + counted(d.background_pixels, "pixel") + " for " +
+                            counted(d.used.size(), "band")
                       : std::string("bands depend linearly on one another over the background")) +
                  ": 1e-6 of its mean was added to the diagonal of the " +
                  (d.method == detect::Method::cem ? "correlation" : "covariance") + " matrix");
@@ -127,12 +128,11 @@ void tell_counts(tool::Run& run, const detect::Detection& found, const DetectSet
     run.report()["pixels_without_background"] = found.without_background();
     run.report()["pixels_without_variance"] = found.without_variance();
     if (found.without_background() > 0)
-        run.warn(std::to_string(found.without_background()) +
-                 " pixels have fewer than 2 pixels of background around them, and no score");
+        run.warn(counted(found.without_background(), "pixel has", "pixels have") +
+                 " fewer than 2 pixels of background around them, and no score");
     if (found.without_variance() > 0)
-        run.warn(
-            std::to_string(found.without_variance()) +
-            " pixels have a background whose pixels are all equal: 0 where they equal it, else no score");
+        run.warn(counted(found.without_variance(), "pixel has", "pixels have") +
+                 " a background whose pixels are all equal: 0 where they equal it, else no score");
 }
 
 } // namespace hsi::tools

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "eadp_profile.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <cstdio>
@@ -113,18 +114,17 @@ void print_schedule(tool::Run& run, const EadpSettings& settings, int components
         for (size_t c = 0; c < o.times.size(); ++c) {
             const bool delta = o.evolution == eadp::Evolution::incremental && c > 0;
             const int n = eadp::fed_steps(o.times[c] - (delta ? o.times[c - 1] : 0), o.cycles) * o.cycles;
-            say("T=" + eadp_number(o.times[c]) + ": " + std::to_string(n) + " FED steps");
+            say("T=" + eadp_number(o.times[c]) + ": " + counted(n, "FED step"));
             counts.push_back(n);
             steps += n;
         }
-        say("In all " + std::to_string(steps) + " FED steps a component, " +
-            std::to_string(steps * components) + " for " + std::to_string(components) +
-            (components == 1 ? " component" : " components") + "; done as " + std::to_string(sweeps) +
-            " sweeps a component");
+        say("In all " + counted(steps, "FED step") + " a component, " + std::to_string(steps * components) +
+            " for " + counted(components, "component") + "; done as " + counted(sweeps, "sweep") +
+            " a component");
         report["fed_steps"] = counts;
     } else {
-        say("Exact to " + eadp_number(o.tolerance) + " of the range in " + std::to_string(sweeps) +
-            " sweeps a component");
+        say("Exact to " + eadp_number(o.tolerance) + " of the range in " + counted(sweeps, "sweep") +
+            " a component");
     }
     report["sweeps"] = sweeps;
 }

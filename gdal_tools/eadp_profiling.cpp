@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "component_planes.h"
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "eadp_profile.h"
 #include "parallel/ranks.h"
@@ -59,9 +60,9 @@ class Profiling {
             if (in_memory(planes)) m_profile.memory -= planes.float_bytes();
         }
         const auto plan = eadp::plan_profile(planes, m_settings.eadp, m_computing.backend(), m_profile);
-        m_run.print("Pass diffusion: " + plan.plan.describe() + ", " + std::to_string(plan.team) +
-                    (plan.team == 1 ? " thread" : " threads") + " a tile, " + format_byte_size(plan.bytes) +
-                    " of buffers" + (plan.written ? "; bands are written while others are made" : ""));
+        m_run.print("Pass diffusion: " + plan.plan.describe() + ", " + counted(plan.team, "thread") +
+                    " a tile, " + format_byte_size(plan.bytes) + " of buffers" +
+                    (plan.written ? "; bands are written while others are made" : ""));
         m_run.report()["plan"]["diffusion"] = {{"tiles", plan.plan.size()},
                                                {"tile_samples", plan.plan.max_core_samples()},
                                                {"tile_lines", plan.plan.max_core_lines()},

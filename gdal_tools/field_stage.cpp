@@ -2,6 +2,7 @@
 #include "field_stage.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "parallel/ranks.h"
 
 #include <cmath>
@@ -77,7 +78,7 @@ std::string describe_field_plan(tool::Run& run, const sahic::FieldPlan& plan) {
     return "Random field: " +
            (plan.whole
                 ? std::string("the whole scene at once")
-                : std::to_string(plan.tiles.size()) + " tiles of " +
+                : counted(plan.tiles.size(), "tile") + " of " +
                       std::to_string(plan.tiles.max_core_samples()) + "x" +
                       std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo)) +
            ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "fitted_library.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "tool/scene.h"
@@ -63,7 +64,7 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
         (a.empty() || b.empty() || std::equal(a.begin(), a.end(), b.begin(), near)))
         return library;
     if (a.empty() || b.empty())
-        throw Error(role + " " + path + " has " + std::to_string(library.bands()) + " bands, the scene " +
+        throw Error(role + " " + path + " has " + counted(library.bands(), "band") + ", the scene " +
                         std::to_string(bands) + ", and there are no wavelengths to fit them by",
                     "Give a library with the scene's bands, or choose bands with -b.");
     return raster::resampled(library, b);
@@ -91,8 +92,9 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     const auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
     const auto common = common_bands(fitted, role, path);
     if (common.size() < bands) {
-        run.note(what + " over " + std::to_string(common.size()) + " of " + std::to_string(bands) +
-                 " bands: the others lie outside the library");
+        run.note(what + " over " + std::to_string(common.size()) + " of " + counted(bands, "band") +
+                 worded(bands - common.size(), ": the other lies", ": the others lie") +
+                 " outside the library");
         scene = tool::only_bands(scene, {common.begin(), common.end()});
     }
     SceneSpectra spectra{fitted.names, {}};

@@ -6,6 +6,7 @@
 #include "atdca_report.h"
 #include "atdca_search.h"
 #include "catalogue.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/endmembers.h"
 #include "pca/pca.h"
@@ -60,8 +61,8 @@ void tell_search(tool::Run& run, const Settings& s, const endmembers::Extraction
         run.warn(warning);
     char text[160];
     if (s.method == "nfindr") {
-        std::snprintf(text, sizeof text, "N-FINDR: %d sweeps, %d vertices replaced", found.sweeps,
-                      found.replacements);
+        std::snprintf(text, sizeof text, "N-FINDR: %s, %s replaced", counted(found.sweeps, "sweep").c_str(),
+                      counted(found.replacements, "vertex", "vertices").c_str());
         run.report()["search"] = {{"sweeps", found.sweeps}, {"replacements", found.replacements}};
     } else {
         std::snprintf(text, sizeof text, "VCA: signal-to-noise ratio %.2f dB, %s", found.snr,

@@ -2,6 +2,7 @@
 // gdal_hsi_info: what the suite sees in a file, and what its tools would make of it here.
 #include "catalogue.h"
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "info_plans.h"
 #include "stream/band_statistics.h"
 #include "tool/scene.h"
@@ -66,7 +67,7 @@ void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
     facts.add("wavelengths_nm", "Wavelengths:", numbers_or_null(nm),
               known == 0 ? "unknown"
                          : short_number(least) + " to " + short_number(most) + " nm" +
-                               (known < nm.size() ? ", of " + std::to_string(known) + " bands" : ""));
+                               (known < nm.size() ? ", of " + counted(known, "band") : ""));
     facts.json()["fwhm_nm"] = numbers_or_null(source.fwhm_nm());
 }
 
@@ -117,9 +118,8 @@ Facts describe(const raster::RasterSource& source) {
     facts.add("product", "Product:", product.empty() ? OrderedJson() : OrderedJson(product),
               product.empty() ? "none that is known" : product);
     facts.add("size", "Size:", {shape.samples, shape.lines, shape.bands},
-              std::to_string(shape.samples) + " samples, " + std::to_string(shape.lines) + " lines, " +
-                  std::to_string(shape.bands) + " bands; " + format_byte_size(shape.float_bytes()) +
-                  " as floats");
+              counted(shape.samples, "sample") + ", " + counted(shape.lines, "line") + ", " +
+                  counted(shape.bands, "band") + "; " + format_byte_size(shape.float_bytes()) + " as floats");
     const auto bad = source.bad_bands();
     facts.add("bad_bands", "Bad bands:", bad,
               bad.empty() ? "none marked"
@@ -144,8 +144,7 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
     auto& json = facts.json()["plans"];
     for (const tools::PlanLine& line : tools::plans_of(run, source)) {
         const std::string text = line.tiles == 0 ? line.what
-                                                 : line.what + ": " + std::to_string(line.tiles) +
-                                                       (line.tiles == 1 ? " tile, " : " tiles, ") +
+                                                 : line.what + ": " + counted(line.tiles, "tile") + ", " +
                                                        format_byte_size(line.bytes) + " of buffers";
         facts.add("plan of " + line.tool, line.tool + ":", OrderedJson(), text);
         facts.json().erase("plan of " + line.tool);

@@ -2,6 +2,7 @@
 // gdal_hsi_mnf: minimum noise fraction, scene to scene. Two passes: covariance of the valid pixels and of the
 // differences of neighbours, then the projection; one pass with a saved model, forward or back.
 #include "catalogue.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "mnf/mnf.h"
 #include "pca_outputs.h"
@@ -59,10 +60,9 @@ mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneMoments& momen
         run.report()["bands_without_noise"] = numbers;
     }
     if (model.regularised)
-        run.warn(
-            "the noise covariance is singular (" + std::to_string(model.pairs) + " pairs of neighbours, " +
-            std::to_string(model.components) +
-            " bands, or bands that depend on others): a millionth of every band's noise variance was added");
+        run.warn("the noise covariance is singular (" + counted(model.pairs, "pair") + " of neighbours, " +
+                 counted(model.components, "band") +
+                 ", or bands that depend on others): a millionth of every band's noise variance was added");
     run.report()["regularised"] = model.regularised;
     run.report()["pairs"] = model.pairs;
     model.origin = tool::origin_of(run);
@@ -89,8 +89,8 @@ void tell_components(tool::Run& run, const mnf::Model& model, int components) {
 int components_of(const Settings& s, int bands, int kept) {
     if (!s.components_given) return std::min(s.components, kept);
     if (s.components > kept)
-        throw UsageError("-nc: " + std::to_string(s.components) + " components cannot be made from " +
-                             std::to_string(kept) + " bands with noise (of " + std::to_string(bands) + ")",
+        throw UsageError("-nc: " + counted(s.components, "component") + " cannot be made from " +
+                             counted(kept, "band") + " with noise (of " + std::to_string(bands) + ")",
                          "Use a number from 1 to " + std::to_string(kept) + ".");
     return s.components;
 }

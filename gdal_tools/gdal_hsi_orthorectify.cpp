@@ -3,6 +3,7 @@
 // the grid; before it one over the scene, which then stays in memory, where reading it in the grid's order
 // would decode its blocks again and again.
 #include "catalogue.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "raster/lookup_table.h"
@@ -112,7 +113,10 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     Placing placing(scene->shape().bands);
     if (run.options().dry_run)
         return tool::print_plan(run, *shown, placing, run.pass("orthorectification", 1));
-    const auto pixels = run.keep_if_slow(scene);
+    outputs.create(shown.get());
+    run.reserve_cache(outputs.cache_bytes());
+    // Kept where the second pass has room beside it: that reads pieces of the swath into memory of its own.
+    const auto pixels = run.keep_if_slow(scene, stream::least_pass_bytes(*shown, placing));
     const bool kept = pixels.get() != scene.get();
     if (kept) {
         Reading reading;
@@ -120,8 +124,6 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
         tool::Run::seal(*pixels);
     }
     const auto grid = raster::orthorectified(scene, pixels, table);
-    outputs.create(grid.get());
-    run.reserve_cache(outputs.cache_bytes());
     auto pass = run.pass("orthorectification", kept ? 0.6 : 1);
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*grid, placing, outputs.sinks(), pass));
@@ -130,8 +132,9 @@ void run_orthorectify(tool::Run& run, const Settings& s) {
     if (placing.placed() == 0)
         throw Error("no pixel of the grid has a value of src",
                     "The lookup table is empty, or names no pixel of this part of the scene.");
-    run.note(std::to_string(placing.placed()) + " of " + std::to_string(all) + " pixels of the grid of " +
-             size_text(table->samples(), table->lines()) + " have a value");
+    run.note(std::to_string(placing.placed()) + " of " + counted(all, "pixel") + " of the grid of " +
+             size_text(table->samples(), table->lines()) + worded(placing.placed(), " has", " have") +
+             " a value");
     outputs.commit();
 }
 

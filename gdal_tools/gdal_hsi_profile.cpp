@@ -6,6 +6,7 @@
 #include "catalogue.h"
 #include "component_planes.h"
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "profile/profile.h"
 #include "profile_bands.h"
@@ -67,11 +68,10 @@ class Profiling {
                              *m_computing->make_covariance(source.shape(), m_computing.device_memory()),
                              tools::held_apart(m_computing, m_computing.pass("covariance", 0.2)));
         const int n = components();
-        m_run.print("Profiles: " + std::to_string(n) + (n == 1 ? " component" : " components") + ", " +
-                    std::to_string(m_options.bands()) + " bands each, " + std::to_string(m_plan.workers) +
-                    " at a time with " + format_byte_size(m_plan.side_bytes) + "; components in " +
-                    place(m_plan.components_held) + ", profile in " +
-                    (m_plan.written ? "dst as it is made" : place(m_plan.profile_held)));
+        m_run.print("Profiles: " + counted(n, "component") + ", " + counted(m_options.bands(), "band") +
+                    " each, " + std::to_string(m_plan.workers) + " at a time with " +
+                    format_byte_size(m_plan.side_bytes) + "; components in " + place(m_plan.components_held) +
+                    ", profile in " + (m_plan.written ? "dst as it is made" : place(m_plan.profile_held)));
         m_run.report()["plan"]["profile"] = {{"components", n},
                                              {"bands", n * m_options.bands()},
                                              {"workers", m_plan.workers},

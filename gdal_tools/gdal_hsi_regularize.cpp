@@ -3,6 +3,7 @@
 // scan of the scene whose edges are kept, one pass that cleans the probabilities and makes the weights, then
 // the field over the whole scene or over tiles with a halo.
 #include "catalogue.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "field_stage.h"
 #include "raster/labels.h"
@@ -103,7 +104,7 @@ raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster
     for (const auto& c : labels.classes)
         if (c.value > static_cast<int>(classes))
             throw Error("-labels " + s.labels.path + ": class " + tool::class_text(c.value, c.name) +
-                            ", but the probabilities are of " + std::to_string(classes) + " classes",
+                            ", but the probabilities are of " + counted(classes, "class", "classes"),
                         "Class k of the labels is band k; give the labels that the classifier learned from.");
     return labels;
 }
@@ -144,7 +145,7 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
             "Give a band of probabilities a class, as gdal_hsi_svm_classify -probabilities writes them.");
     run.report()["pixels_off_one"] = facts.off;
     if (facts.off > 0)
-        run.warn("in " + std::to_string(facts.off) + " of " + std::to_string(facts.valid) + " pixels " +
+        run.warn("in " + std::to_string(facts.off) + " of " + counted(facts.valid, "pixel") + " " +
                  (source.shape().bands == 1 ? "the probability lies outside of 0..1, and was cut"
                                             : "the sum of the probabilities is off 1 by more than 0.001, and "
                                               "they were divided by it"));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_sample: labels, split into a training and a test raster; stratified and seeded.
 #include "catalogue.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "sample/sample.h"
@@ -86,8 +87,8 @@ void run_sample(tool::Run& run, Settings& settings) {
     table.pop_back();
     run.note(table);
     if (split.left_out > 0)
-        run.note(std::to_string(split.left_out) +
-                 " pixels are nearer than -min-distance to a training pixel and in neither set");
+        run.note(counted(split.left_out, "pixel is", "pixels are") +
+                 " nearer than -min-distance to a training pixel and in neither set");
     if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
 
     raster::OutputOptions train = run.options().destination,

@@ -3,6 +3,7 @@
 // tiles that hold a labelled pixel.
 #include "catalogue.h"
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "raster/drivers.h"
@@ -88,7 +89,7 @@ std::vector<Row> class_rows(tool::Run& run, const raster::RasterSource& scene,
         invalid += result[c].invalid;
         if (result[c].pixels == 0) {
             run.warn("class " + tool::class_text(known.value, known.name) + ": none of its " +
-                     std::to_string(known.pixels) + " labelled pixels has a valid spectrum; it is left out");
+                     counted(known.pixels, "labelled pixel") + " has a valid spectrum; it is left out");
             continue;
         }
         rows.push_back({class_name(known), known.value, result[c].pixels, std::move(result[c].mean),
@@ -189,7 +190,7 @@ void run_spectra(tool::Run& run, const Settings& s) {
     if (geojson)
         raster::check_text_output(output);
     else
-        raster::check_library_output(output);
+        raster::check_library_output(output, ".geojson (profiles)");
     const auto pixels = tools::read_labels(run, s.labels, *scene);
     const auto labels = indexed(pixels);
     auto rows = s.kind == Kind::every ? pixel_rows(run, *scene, pixels, labels)
@@ -208,8 +209,8 @@ void run_spectra(tool::Run& run, const Settings& s) {
         raster::write_text_output(output, geojson_of(rows, *scene));
     else
         raster::write_spectral_library(output, library_of(rows, *scene), run.options().destination.history);
-    run.note(std::to_string(rows.size()) + (rows.size() == 1 ? " spectrum of " : " spectra of ") +
-             std::to_string(pixels.index.size()) + " labelled pixels");
+    run.note(counted(rows.size(), "spectrum", "spectra") + " of " +
+             counted(pixels.index.size(), "labelled pixel"));
 }
 
 void declare(tool::Call& call) {

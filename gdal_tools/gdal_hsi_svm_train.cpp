@@ -2,6 +2,7 @@
 // gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
 // labelled pixel.
 #include "catalogue.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "svm/gather.h"
@@ -132,8 +133,9 @@ void describe(tool::Run& run, const svm::TrainResult& result) {
                       100 * m.cv_accuracy, m.c, m.gamma);
         run.note(text);
     }
-    std::snprintf(text, sizeof text, "Model: %d classes, %d features, %lld support vectors", m.class_count(),
-                  m.features(), static_cast<long long>(m.vector_count()));
+    std::snprintf(text, sizeof text, "Model: %d classes, %s, %s", m.class_count(),
+                  counted(m.features(), "feature").c_str(),
+                  counted(m.vector_count(), "support vector").c_str());
     run.note(text);
 }
 
@@ -169,8 +171,8 @@ void run_train(tool::Run& run, const Settings& s) {
     options.progress = rest.progress;
     svm::TrainResult result = svm::train(set, options);
     if (result.folds > 0 && result.folds < s.folds)
-        run.warn("the smallest class has " + std::to_string(result.folds) + " training pixels: " +
-                 std::to_string(result.folds) + " folds instead of " + std::to_string(s.folds));
+        run.warn("the smallest class has " + counted(result.folds, "training pixel") + ": " +
+                 counted(result.folds, "fold") + " instead of " + std::to_string(s.folds));
 
     svm::Model& model = result.model;
     tool::describe_bands(*scene, model);

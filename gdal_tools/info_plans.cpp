@@ -2,6 +2,7 @@
 #include "info_plans.h"
 
 #include "atdca/atdca.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
 #include "eadp/profile.h"
@@ -43,7 +44,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
     });
     add("pca", "covariance", [&] { return of_pass(stream::CovarianceScan(shape.bands)); });
     add("vd", "covariance", [&] { return of_pass(stream::CovarianceScan(shape.bands)); });
-    add("eadp", std::to_string(components) + " components, 8 copies", [&] {
+    add("eadp", counted(components, "component") + ", 8 copies", [&] {
         eadp::Options options;
         for (int c = 1; c <= 8; ++c)
             options.times.push_back(65.0 * c);
@@ -90,7 +91,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
     add("detect", "background", [&] { return of_pass(detect::BackgroundScan(shape.bands, nullptr)); });
     add("mnf", "covariance and noise", [&] { return of_pass(stream::MomentScan(shape, true)); });
     add("endmembers", "covariance", [&] { return of_pass(stream::MomentScan(shape, false)); });
-    add("profile", "area of " + std::to_string(components) + " components", [&] {
+    add("profile", "area of " + counted(components, "component"), [&] {
         ProfileSettings area;
         area.sets = {{profile::Attribute::area, {}}};
         const auto plan = plan_profile_planes(run, {shape.samples, shape.lines, components},

@@ -2,6 +2,7 @@
 // PCA as a stage of a tool: the pass that leads to a model.
 #pragma once
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "pca/pca.h"
 #include "stream/empty_source.h"
@@ -87,8 +88,8 @@ inline pca::Model fit_scene(const tool::Scene& scene, const stream::SceneCovaria
         run.report()["explained_variance_ratio"].push_back(model.explained(k));
     }
     if (model.rank() < model.components)
-        run.warn("the scene has only " + std::to_string(model.rank()) +
-                 " components with variance; what comes after them is rounding" +
+        run.warn("the scene has only " + counted(model.rank(), "component") +
+                 " with variance; what comes after them is rounding" +
                  (model.whiten ? ", whitened to zero" : ""));
     return model;
 }
@@ -110,8 +111,8 @@ inline void print_components(tool::Run& run, const pca::Model& model) {
 inline int component_count(int asked, bool given, int bands) {
     if (!given) return std::min(asked, bands);
     if (asked < 1 || asked > bands)
-        throw UsageError("-nc: " + std::to_string(asked) + " components cannot be made from " +
-                             std::to_string(bands) + (bands == 1 ? " band" : " bands"),
+        throw UsageError("-nc: " + counted(asked, "component") + " cannot be made from " +
+                             counted(bands, "band"),
                          "Use a number from 1 to " + std::to_string(bands) + ".");
     return asked;
 }

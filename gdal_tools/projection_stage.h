@@ -3,6 +3,7 @@
 // that projects, and the use of a saved model, forward and back.
 #pragma once
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "pca_outputs.h"
 #include "pca_stage.h"
@@ -53,7 +54,7 @@ void apply_model(tool::Run& run, const ProjectionSettings& settings, PcaComputin
                  std::shared_ptr<raster::RasterSource> source, Model model, MakeSpec make_spec) {
     const int nc = settings.components_given ? settings.components : model.components;
     if (nc < 1 || nc > model.components)
-        throw UsageError("-nc: " + std::to_string(nc) + " components are not in the model " +
+        throw UsageError("-nc: " + counted(nc, "component is", "components are") + " not in the model " +
                              settings.apply_file,
                          "Use a number from 1 to " + std::to_string(model.components) + ".");
     const auto [scene, matched] =
@@ -80,9 +81,9 @@ void invert_model(tool::Run& run, const ProjectionSettings& settings, PcaComputi
     const int nc = settings.components_given ? settings.components : source->shape().bands;
     const int most = std::min(model.components, source->shape().bands);
     if (nc < 1 || nc > most)
-        throw UsageError("-nc: " + std::to_string(nc) + " components cannot be turned back: " +
-                             source->path() + " has " + std::to_string(source->shape().bands) +
-                             " bands, the model " + std::to_string(model.components) + " components",
+        throw UsageError("-nc: " + counted(nc, "component") + " cannot be turned back: " + source->path() +
+                             " has " + counted(source->shape().bands, "band") + ", the model " +
+                             counted(model.components, "component"),
                          "Use a number from 1 to " + std::to_string(most) + ".");
     std::vector<int> first(static_cast<size_t>(nc));
     std::iota(first.begin(), first.end(), 0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "sahic_report.h"
+#include "core/counted.h"
 
 #include <cstdio>
 #include <string>
@@ -36,10 +37,9 @@ void tell_training(tool::Run& run, const sahic::LorsalOptions& options, const sa
     }
     run.report()["training"] = std::move(record);
     char text[200];
-    std::snprintf(text, sizeof text,
-                  "%s: %d classes, %lld training pixels, objective %.6g, %lld active features",
+    std::snprintf(text, sizeof text, "%s: %d classes, %lld training pixels, objective %.6g, %s",
                   options.optimum ? "Optimum" : "LORSAL", model.class_count(), static_cast<long long>(pixels),
-                  result.objective, static_cast<long long>(result.active_features));
+                  result.objective, counted(result.active_features, "active feature").c_str());
     run.note(text);
 }
 

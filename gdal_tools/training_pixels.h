@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "model/training_set.h"
 #include "raster/labels.h"
@@ -64,8 +65,7 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
         one.pixels = std::count(set.label.begin(), set.label.end(), static_cast<uint16_t>(c.value));
         if (one.pixels == 0) {
             run.warn("class " + tool::class_text(c.value, c.name) + ": none of its " +
-                     std::to_string(c.pixels) +
-                     " labelled pixels has a valid spectrum; the class is left out");
+                     counted(c.pixels, "labelled pixel") + " has a valid spectrum; the class is left out");
             continue;
         }
         set.classes.push_back(std::move(one));
@@ -73,9 +73,9 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
     run.report()["labelled_pixels"] = labels.index.size();
     run.report()["labelled_pixels_without_values"] = invalid;
     if (invalid > 0)
-        run.warn(
-            std::to_string(invalid) + " of " + std::to_string(labels.index.size()) +
-            " labelled pixels have no valid spectrum (nodata, masked, NaN or all zero) and are left out");
+        run.warn(std::to_string(invalid) + " of " + counted(labels.index.size(), "labelled pixel") +
+                 worded(invalid, " has no valid spectrum", " have no valid spectrum") +
+                 " (nodata, masked, NaN or all zero) and " + worded(invalid, "is", "are") + " left out");
     if (set.label.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");

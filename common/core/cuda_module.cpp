@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/cuda_module.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/module_file.h"
 
@@ -111,9 +112,9 @@ std::vector<CudaDevice> choose_devices(const DeviceChoice& choice, const std::st
     std::vector<CudaDevice> chosen;
     for (int ordinal : choice.devices) {
         if (ordinal >= static_cast<int>(all.size()))
-            throw Error("-device cuda:" + std::to_string(ordinal) + ": there are only " +
-                            std::to_string(all.size()) + " CUDA devices (0.." +
-                            std::to_string(all.size() - 1) + ")",
+            throw Error("-device cuda:" + std::to_string(ordinal) + ": there " +
+                            worded(all.size(), "is", "are") + " only " + counted(all.size(), "CUDA device") +
+                            " (0.." + std::to_string(all.size() - 1) + ")",
                         "Use one of them.");
         chosen.push_back(all[static_cast<size_t>(ordinal)]);
     }

@@ -2,9 +2,11 @@
 #include "core/tile_plan.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <string>
 #include <utility>
@@ -33,6 +35,11 @@ Bytes cost(const TileRequest& r, int64_t tile_samples, int64_t tile_lines) {
     return {r.lane_bytes(ws, wl, cs, cl), r.device_budget ? r.device_bytes(ws, wl, cs, cl) : 0};
 }
 
+/// The smallest tile that is ever used: below the file's own block when memory is very short.
+std::pair<int64_t, int64_t> smallest_tile(const TileRequest& r) {
+    return {round_up(std::min<int64_t>(64, r.samples), r.align_samples), round_up(1, r.align_lines)};
+}
+
 /// Lanes of `one` that fit into both memories, no more than are wanted.
 int fitting_lanes(const TileRequest& r, const Bytes& one) {
     const auto wanted = static_cast<uint64_t>(std::max(1, r.lanes));
@@ -49,7 +56,7 @@ Shortage shortage(const TileRequest& r, const Bytes& one) {
     if (one.host > r.budget)
         return {" needs " + format_byte_size(one.host) + " for buffers, more than the " +
                     format_byte_size(r.budget) + " that -memory leaves",
-                "Use a larger -memory", ""};
+                memory_advice(r, one.host), ""};
     return {" needs " + format_byte_size(one.device) + " of device memory, more than the " +
                 format_byte_size(r.device_budget) + " that -device-memory leaves",
             "Use a larger -device-memory", ", or -device cpu"};
@@ -124,9 +131,25 @@ int64_t TilePlan::max_window_samples() const { return std::min(max_core_samples(
 int64_t TilePlan::max_window_lines() const { return std::min(max_core_lines() + 2 * m_halo, m_lines); }
 
 std::string TilePlan::describe() const {
-    return std::to_string(size()) + (size() == 1 ? " tile of " : " tiles of ") +
-           std::to_string(max_core_samples()) + "x" + std::to_string(max_core_lines()) + ", halo " +
-           std::to_string(m_halo) + ", " + std::to_string(m_lanes) + " at a time";
+    return counted(size(), "tile") + " of " + std::to_string(max_core_samples()) + "x" +
+           std::to_string(max_core_lines()) + ", halo " + std::to_string(m_halo) + ", " +
+           std::to_string(m_lanes) + " at a time";
+}
+
+uint64_t least_lane_bytes(const TileRequest& r) {
+    const auto [samples, lines] = smallest_tile(r);
+    return cost(r, samples, lines).host;
+}
+
+std::string memory_advice(const TileRequest& r, uint64_t bytes) {
+    constexpr double kilobyte = 1024, megabyte = 1024 * kilobyte, most = 100;
+    const double times = static_cast<double>(bytes) / static_cast<double>(std::max<uint64_t>(1, r.budget));
+    if (r.memory == 0 || times > most) return "Use a larger -memory";
+    // In whole units, rounded up: what is read back is enough.
+    const double least = times * static_cast<double>(r.memory) * (1 + 1e-9);
+    const bool small = least < 8 * megabyte;
+    return "Use -memory " + std::to_string(std::llround(std::ceil(least / (small ? kilobyte : megabyte)))) +
+           (small ? "KB" : "MB") + " or more";
 }
 
 TilePlan plan_tiles(const TileRequest& r) {
@@ -147,9 +170,7 @@ TilePlan plan_tiles(const TileRequest& r) {
     const bool whole_lines = r.block_samples <= 0 || r.block_samples >= r.samples;
     const int64_t unit_x = round_up(whole_lines ? 64 : r.block_samples, r.align_samples);
     const int64_t unit_y = round_up(std::max<int64_t>(1, r.block_lines), r.align_lines);
-    // The smallest tile that is ever used: below the file's own block when memory is very short.
-    const int64_t min_x = round_up(std::min<int64_t>(64, r.samples), r.align_samples);
-    const int64_t min_y = round_up(1, r.align_lines);
+    const auto [min_x, min_y] = smallest_tile(r);
 
     int lanes = std::max(1, r.lanes);
     const Bytes smallest = cost(r, min_x, min_y), budget = budget_of(r);

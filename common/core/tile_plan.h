@@ -49,6 +49,7 @@ struct TileRequest {
     int64_t halo = 0;
     int lanes = 1;              ///< wanted; fewer when memory is short
     uint64_t budget = 0;        ///< bytes for all lanes together
+    uint64_t memory = 0;        ///< -memory, of which the budget is what is left; 0: not known. For messages
     uint64_t device_budget = 0; ///< bytes of device memory for all lanes together; 0: no limit
     uint64_t preferred =
         0; ///< bytes of one lane that suit the caches or the device; 0: as large as the budget allows
@@ -70,6 +71,14 @@ struct TileRequest {
                            int64_t core_lines)>
         device_bytes;
 };
+
+/// Host bytes of one lane with the smallest tile that is ever chosen.
+uint64_t least_lane_bytes(const TileRequest& request);
+
+/// "Use -memory 46MB or more", for what needs `bytes` of the request's budget: the same share of -memory is
+/// left of a larger one, or more, since what is held beside the buffers grows no faster. "Use a larger
+/// -memory" where the request does not know it, or nearly all of it is held by what does not grow.
+std::string memory_advice(const TileRequest& request, uint64_t bytes);
 
 /// Chooses the tile size: along the file's blocks, whole lines when they fit, near `preferred`, enough tiles
 /// for all lanes, and a halo that costs little, or, with `line_share`, even shares for all lanes. Throws

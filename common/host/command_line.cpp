@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "host/command_line.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "tool/words.h"
@@ -166,7 +167,8 @@ CommandLine parse_words(const std::vector<std::string>& words, const std::vector
                 throw UsageError("-" + name + ": " +
                                  (needed == 1 ? std::string("its value is missing")
                                               : std::to_string(needed) + " values are needed, " +
-                                                    std::to_string(given.values.size()) + " were given"));
+                                                    std::to_string(given.values.size()) +
+                                                    worded(given.values.size(), " was", " were") + " given"));
             given.values.push_back(words[i]);
         }
         line.options.push_back(std::move(given));

@@ -173,6 +173,20 @@ void give_words(tool::Call& call, const CommandLine& line) {
                          joined(std::vector<std::string>(next, line.arguments.end()), " "));
 }
 
+/// Files in GDAL's memory end with this process: who writes one has nothing. Programs that load the tools as
+/// GDAL's commands may look at theirs afterwards. \throws UsageError.
+void refuse_lost_outputs(const tool::Call& call) {
+    for (const tool::Argument& argument : call.arguments())
+        if (argument.role == tool::Role::destination || argument.role == tool::Role::output ||
+            argument.name == "report") // which is execute()'s own
+            for (const std::string& path : argument.words)
+                if (path.rfind("/vsi", 0) == 0 && path.find("/vsimem/") != std::string::npos)
+                    throw UsageError(
+                        argument.spelling() + " '" + path +
+                            "' lies in the memory of this process, and would be gone when it ends",
+                        "Give the name of a file.");
+}
+
 } // namespace
 
 int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
@@ -211,6 +225,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
             return 0;
         }
         give_words(call, line);
+        refuse_lost_outputs(call);
         outcome = tool::execute(call, terminal, command, option_files);
     } catch (...) {
         outcome = tool::current_failure(false);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/band_match.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <cstdio>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace hsi::model {
 namespace {
@@ -31,25 +33,40 @@ double tolerance(const std::vector<double>& wavelengths, size_t band) {
     return std::isfinite(spacing) ? std::max(0.5, 0.25 * spacing) : 0.5;
 }
 
-std::vector<int> by_wavelength(const std::string& file, const std::vector<double>& model,
-                               const std::vector<double>& scene) {
-    std::vector<int> matched;
+/// Of every band of a model the scene's with its wavelength, none twice; and what to say of those that have
+/// none.
+struct Partners {
+    std::vector<int> matched; ///< 0-based, -1 where there is none
+    std::string complaint;    ///< how many have none and which is the first; empty when all have one
+};
+
+Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene) {
+    const std::vector<double>& wanted = model.wavelengths_nm;
+    Partners found;
     std::vector<char> used(scene.size());
-    for (size_t b = 0; b < model.size(); ++b) {
+    std::string first, why;
+    size_t missing = 0;
+    for (size_t b = 0; b < wanted.size(); ++b) {
         size_t best = 0;
         for (size_t i = 1; i < scene.size(); ++i)
-            if (std::fabs(scene[i] - model[b]) < std::fabs(scene[best] - model[b])) best = i;
-        const bool near = std::fabs(scene[best] - model[b]) <= tolerance(model, b);
-        if (!near || used[best])
-            throw Error("'" + file + "' was made for other bands: it wants one at " + nanometres(model[b]) +
-                            ", and the nearest, at " + nanometres(scene[best]) +
-                            (near ? ", stands for another one already" : ", is too far away"),
-                        "Use it with scenes of the same sensor and with the same bad bands; "
-                        "-any-wavelengths takes the bands as they come.");
-        used[best] = 1;
-        matched.push_back(static_cast<int>(best));
+            if (std::fabs(scene[i] - wanted[b]) < std::fabs(scene[best] - wanted[b])) best = i;
+        const bool near = std::fabs(scene[best] - wanted[b]) <= tolerance(wanted, b);
+        if (near && !used[best]) {
+            used[best] = 1;
+            found.matched.push_back(static_cast<int>(best));
+            continue;
+        }
+        found.matched.push_back(-1);
+        if (++missing > 1) continue;
+        first = "band " + std::to_string(model.bands[b]) + " (" + nanometres(wanted[b]) + ")";
+        why = ": the nearest in the scene, at " + nanometres(scene[best]) +
+              (near ? ", stands for another one already" : ", is too far away");
     }
-    return matched;
+    if (missing == 1) found.complaint = "the model's " + first + " has no partner" + why;
+    if (missing > 1)
+        found.complaint = std::to_string(missing) + " of the model's " + counted(wanted.size(), "band") +
+                          " have no partner, the first is " + first + why;
+    return found;
 }
 
 } // namespace
@@ -77,13 +94,20 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
                              const SceneBands& scene, bool ignored) {
     const size_t wanted = model.bands.size(), given = scene.numbers.size();
     const auto misfit = [&](const std::string& why) {
-        return Error("'" + file + "' was made for " + std::to_string(wanted) + " bands, " + scene_name +
+        return Error("'" + file + "' was made for " + counted(wanted, "band") + ", " + scene_name +
                          " gives " + std::to_string(given) + why,
                      "Choose the bands that it was made from with -b.");
     };
+    if (!ignored && all_known(model.wavelengths_nm) && all_known(scene.wavelengths_nm)) {
+        auto partners = by_wavelength(model, scene.wavelengths_nm);
+        if (partners.complaint.empty()) return std::move(partners.matched);
+        if (given < wanted) throw misfit(": " + partners.complaint);
+        throw Error("'" + file + "' was made for other bands than " + scene_name +
+                        " gives: " + partners.complaint,
+                    "Use it with scenes of the same sensor and with the same bad bands; "
+                    "-any-wavelengths takes the bands as they come.");
+    }
     if (given < wanted) throw misfit("");
-    if (!ignored && all_known(model.wavelengths_nm) && all_known(scene.wavelengths_nm))
-        return by_wavelength(file, model.wavelengths_nm, scene.wavelengths_nm);
     std::vector<int> matched(wanted);
     if (given == wanted) {
         std::iota(matched.begin(), matched.end(), 0);

@@ -22,7 +22,8 @@ struct SceneBands {
 ///    bands away, and never less than 0.5 nm;
 /// 2. else, or when wavelengths are `ignored`: the bands in their order when there are as many as the model
 ///    wants, and the model's own band numbers when there are more.
-/// Throws Error, naming the model's `file` and the scene, when they do not fit.
+/// Throws Error, naming the model's `file` and the scene, when they do not fit; by rule 1 also how many bands
+/// have no partner, and the first of them.
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
                              const SceneBands& scene, bool ignored);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "model/document.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -132,7 +133,7 @@ std::string Reader::text(const Json& object, const char* key) const {
 void Reader::expect(const Json& v, const char* what, size_t count) const {
     if (!v.is_array()) fail(std::string("'") + what + "' is no list");
     if (v.size() != count)
-        fail(std::string("'") + what + "' has " + std::to_string(v.size()) + " entries instead of " +
+        fail(std::string("'") + what + "' has " + counted(v.size(), "entry", "entries") + " instead of " +
              std::to_string(count));
 }
 

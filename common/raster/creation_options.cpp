@@ -2,6 +2,7 @@
 #include "raster/creation_options.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/process_limits.h"
@@ -72,7 +73,7 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
             list.SetNameValue("NUM_THREADS", std::to_string(std::max<uint64_t>(1, (blocks - 3) / 2)).c_str());
         return;
     }
-    throw Error("a COG with " + std::to_string(shape.bands) + " bands of " + GDALGetDataTypeName(type) +
+    throw Error("a COG with " + counted(shape.bands, "band") + " of " + GDALGetDataTypeName(type) +
                     " in blocks of " + std::to_string(side) + "x" + std::to_string(side) + " needs " +
                     format_byte_size(3 * block) + ", more than -memory",
                 "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");

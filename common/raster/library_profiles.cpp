@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Spectral libraries as vector layers: the profiles of EnMAP-Box.
+#include "core/counted.h"
 #include "core/json.h"
 #include "raster/gdal_errors.h"
 #include "raster/library_formats.h"
@@ -64,11 +65,11 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
         packed |= !profile && !text.empty() && text.front() == pickle;
         if (!profile) continue;
         if (profile->y.empty() || (!profile->x.empty() && profile->x.size() != profile->y.size()))
-            refuse_library(path, "a profile has " + std::to_string(profile->x.size()) + " wavelengths for " +
-                                     std::to_string(profile->y.size()) + " values");
+            refuse_library(path, "a profile has " + counted(profile->x.size(), "wavelength") + " for " +
+                                     counted(profile->y.size(), "value"));
         if (!profile->good.empty() && profile->good.size() != profile->y.size())
-            refuse_library(path, "a profile has a 'bbl' of " + std::to_string(profile->good.size()) +
-                                     " numbers for " + std::to_string(profile->y.size()) + " values");
+            refuse_library(path, "a profile has a 'bbl' of " + counted(profile->good.size(), "number") +
+                                     " for " + counted(profile->y.size(), "value"));
         for (size_t b = 0; b < profile->good.size(); ++b)
             if (profile->good[b] == 0) {
                 profile->y[b] = std::numeric_limits<double>::quiet_NaN();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Spectral libraries as tables of text.
+#include "core/counted.h"
 #include "raster/library_formats.h"
 
 #include <cpl_string.h>
@@ -132,8 +133,8 @@ Table read_table(const std::string& path, const std::string& text) {
             }
         }
         if (cells.size() != table.columns.size())
-            refuse_library(path, "line " + std::to_string(i + 1) + " has " + std::to_string(cells.size()) +
-                                     " columns instead of " + std::to_string(table.columns.size()));
+            refuse_library(path, "line " + std::to_string(i + 1) + " has " + counted(cells.size(), "column") +
+                                     " instead of " + std::to_string(table.columns.size()));
         for (size_t c = 0; c < cells.size(); ++c)
             table.columns[c].push_back(cell_number(cells[c], separator));
     }

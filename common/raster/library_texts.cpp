@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Spectra as the archives of USGS and ECOSTRESS deliver them: a text file each.
+#include "core/counted.h"
 #include "core/file_path.h"
 #include "raster/library_formats.h"
 #include "raster/metadata_items.h"
@@ -112,8 +113,8 @@ SpectralLibrary read_ecostress_text(const std::string& path, const std::string& 
     if (pairs.empty()) refuse_library(path, "holds no pairs of a wavelength and a value");
     if (const auto told = header.find("number of x values");
         told != header.end() && library_number(told->second) != static_cast<double>(pairs.size()))
-        refuse_library(path, "has " + std::to_string(pairs.size()) + " values, and its header tells of " +
-                                 told->second);
+        refuse_library(path,
+                       "has " + counted(pairs.size(), "value") + ", and its header tells of " + told->second);
     SpectralLibrary library;
     const double unit = lower(header["y units"]).find("percent") != std::string::npos ? 0.01 : 1;
     const bool falling = pairs.back().first < pairs.front().first;

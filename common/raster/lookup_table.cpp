@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "raster/lookup_table.h"
+#include "core/counted.h"
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "raster/array_file.h"
@@ -127,8 +128,7 @@ void take_raster(Table& table) {
                     "A table is part of a product (EMIT), or a raster of two bands of integers: sample and "
                     "line of the scene, from 1, and 0 where there is no pixel.");
     };
-    if (dataset->GetRasterCount() != 2)
-        refuse("it has " + std::to_string(dataset->GetRasterCount()) + " bands");
+    if (dataset->GetRasterCount() != 2) refuse("it has " + counted(dataset->GetRasterCount(), "band"));
     for (int k = 1; k <= 2; ++k) {
         const GDALDataType type = dataset->GetRasterBand(k)->GetRasterDataType();
         if (!GDALDataTypeIsInteger(type) || GDALDataTypeIsComplex(type))

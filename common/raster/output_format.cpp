@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/output_format.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/creation_options.h"
 #include "raster/drivers.h"
@@ -79,8 +80,8 @@ bool lists_type(GDALDriver* driver, GDALDataType type) {
 }
 
 std::string holds_text(GDALDriver* driver, const OutputSpec& spec, GDALDataType type) {
-    return std::string(driver->GetDescription()) + " cannot hold " + std::to_string(spec.shape.bands) +
-           (spec.shape.bands == 1 ? " band of " : " bands of ") + GDALGetDataTypeName(type);
+    return std::string(driver->GetDescription()) + " cannot hold " + counted(spec.shape.bands, "band") +
+           " of " + GDALGetDataTypeName(type);
 }
 
 std::string types_advice(GDALDriver* driver) {

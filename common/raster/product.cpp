@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/product.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal_errors.h"
@@ -241,7 +242,7 @@ SceneMetadata scene_of(const Product& product) {
 void complete_scene(const Product& product, SceneMetadata& scene) {
     if (scene.bands.size() != product.bands.size())
         throw Error("'" + product.path + "' (" + product.name + ") has " +
-                        std::to_string(scene.bands.size()) + " bands, and the product tells of " +
+                        counted(scene.bands.size(), "band") + ", and the product tells of " +
                         std::to_string(product.bands.size()),
                     "Keep the files of one product together.");
     double largest = 0;

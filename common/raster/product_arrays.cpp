@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Products whose cubes are arrays of an HDF5 or netCDF-4 file.
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata_items.h"
@@ -33,7 +34,7 @@ void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm
     for (const auto& [what, list] : {std::pair{"widths", &fwhm}, {"marks of good bands", &good}})
         if (list->size() != 0 && list->size() != count)
             refuse_product(product, "has " + std::to_string(list->size()) + " " + what + " for " +
-                                        std::to_string(count) + " bands");
+                                        counted(count, "band"));
     for (size_t b = 0; b < count; ++b) {
         ProductBand band;
         band.part = static_cast<int>(product.parts.size()) - 1;
@@ -135,8 +136,7 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
         if (axes[k]->GetSize() == bands) fitting.push_back(static_cast<int>(k));
     }
     if (axes.size() != 3 || fitting.empty())
-        refuse_product(product,
-                       "has " + std::to_string(bands) + " wavelengths, but " + name + " is " + shape);
+        refuse_product(product, "has " + counted(bands, "wavelength") + ", but " + name + " is " + shape);
     CubePart part;
     part.array = name;
     part.type = array->GetDataType().GetNumericDataType();

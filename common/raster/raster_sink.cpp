@@ -4,6 +4,7 @@
 #include "raster/raster_sink.h"
 
 #include "core/byte_pack.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/process_limits.h"
 #include "parallel/ranks.h"
@@ -19,7 +20,6 @@
 #include "raster/side_files.h"
 #include "raster/spec_metadata.h"
 #include "raster/staged_output.h"
-#include "raster/written_raster.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
@@ -178,21 +178,28 @@ void RasterSink::Impl::check_side_files() const {
 
 void RasterSink::Impl::tell_moved(int64_t moved) const {
     if (moved == 0 || !options.run) return;
-    options.run->warn("'" + options.path + "': " + std::to_string(moved) +
-                      (moved == 1 ? " value is" : " values are") + " stored as " +
+    options.run->warn("'" + options.path + "': " + counted(moved, "value is", "values are") + " stored as " +
                       CPLSPrintf("%.17g", rule.beside()) + " instead of " +
                       CPLSPrintf("%.17g", nodata->as_double()) +
                       ", which means no data; another -dstnodata or -ot keeps them");
 }
 
-void RasterSink::Impl::tell_lost_nodata(const std::string& path) const {
+void RasterSink::Impl::tell_lost_nodata(const WrittenRaster& written) const {
     // NaN says it itself, and 0 is no class of any map.
     if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
-        (!spec.categories.empty() && nodata->as_double() == 0) || WrittenRaster(path).keeps(*nodata))
+        (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
         return;
     options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
                       " does not keep that " + CPLSPrintf("%.17g", nodata->as_double()) +
                       " means no data: pixels without a value may be numbers in it");
+}
+
+void RasterSink::Impl::tell_lost_place(const WrittenRaster& written) const {
+    if (!scene || !options.run) return;
+    const std::string lost = written.lost_place(*scene);
+    if (!lost.empty())
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                          " does not keep " + lost);
 }
 
 void RasterSink::Impl::hand_over() {
@@ -266,9 +273,7 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     }
 }
 
-bool RasterSink::takes_bands() const {
-    return m->raw && m->raw->bands_apart();
-}
+bool RasterSink::takes_bands() const { return m->raw && m->raw->bands_apart(); }
 
 void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
     try {
@@ -335,7 +340,9 @@ void RasterSink::commit() {
     if (!to_stdout) {
         s.check_written(s.file->path());
         s.check_side_files();
-        s.tell_lost_nodata(s.file->path());
+        const WrittenRaster written(s.file->path());
+        s.tell_lost_nodata(written);
+        s.tell_lost_place(written);
     }
     try {
         s.hand_over();

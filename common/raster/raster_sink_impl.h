@@ -12,6 +12,7 @@
 #include "raster/scene_metadata.h"
 #include "raster/source_impl.h"
 #include "raster/store_convert.h"
+#include "raster/written_raster.h"
 
 #include <memory>
 #include <optional>
@@ -63,7 +64,9 @@ struct RasterSink::Impl {
     /// Tells of values that were nodata by chance.
     void tell_moved(int64_t moved) const;
     /// Warns when the file, opened again, does not say which value means no data.
-    void tell_lost_nodata(const std::string& path) const;
+    void tell_lost_nodata(const WrittenRaster& written) const;
+    /// Warns when the file, opened again, does not say where it lies.
+    void tell_lost_place(const WrittenRaster& written) const;
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();

@@ -2,6 +2,7 @@
 #include "raster/raster_source.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/names.h"
@@ -503,8 +504,8 @@ std::vector<std::string> RasterSource::notes() const {
                             "data reflectance gain values", "data reflectance offset values"}) {
         if (!is_wrong_band_list(m->scene, key)) continue;
         out.push_back(m->name() + ": the list '" + key + "' has " +
-                      std::to_string(envi_list(*m->scene.envi.find(key)).size()) + " values for " +
-                      std::to_string(m->scene.file_bands) + " bands, and is left out");
+                      counted(envi_list(*m->scene.envi.find(key)).size(), "value") + " for " +
+                      counted(m->scene.file_bands, "band") + ", and is left out");
     }
     return out;
 }

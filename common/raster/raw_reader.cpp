@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tiles straight from the file: the kernel copies each row of floats to its place; other types, byte orders
 // and interleaves pass through a scratch that stays in the second-level cache.
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/source_impl.h"
 
@@ -255,7 +256,7 @@ void check_raw_end(const SourceState& source) {
                         raw.sample_bytes;
     if (info.st_size - end >= source.file_samples * raw.sample_bytes)
         throw Error(
-            source.name() + " has " + std::to_string(info.st_size) + " bytes, and its header tells of " +
+            source.name() + " has " + counted(info.st_size, "byte") + ", and its header tells of " +
                 std::to_string(end),
             "The header may be cut short or belong to another file. When the rest is no part of the scene, "
             "gdal_translate -of VRT makes a source of what the header tells.");

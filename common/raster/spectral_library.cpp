@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/spectral_library.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "raster/atomic_file.h"
@@ -68,8 +69,8 @@ std::vector<double> header_list(const EnviHeader& header, const char* key, size_
             values.push_back(library_number(element));
     if (!values.empty() && values.size() != count) {
         library.notes.push_back("'" + path + "': the list '" + key + "' has " +
-                                std::to_string(values.size()) + " values for " + std::to_string(count) +
-                                " bands, and is left out");
+                                counted(values.size(), "value") + " for " + counted(count, "band") +
+                                ", and is left out");
         values.clear();
     }
     return values;
@@ -129,15 +130,15 @@ SpectralLibrary read_envi(const std::string& path) {
     const auto offset = static_cast<size_t>(header_number(header, "header offset", 0, path));
     const std::string data = library_text(path);
     if (data.size() < offset + bands * count * width)
-        refuse_library(path, "is shorter than its header says (" + std::to_string(data.size()) + " bytes)");
+        refuse_library(path, "is shorter than its header says (" + counted(data.size(), "byte") + ")");
 
     SpectralLibrary library;
     std::vector<std::string> names;
     if (const std::string* text = header.find("spectra names")) names = envi_list(*text);
     if (!names.empty() && names.size() != count)
         library.notes.push_back("'" + path + "': the list 'spectra names' has " +
-                                std::to_string(names.size()) + " names for " + std::to_string(count) +
-                                " spectra");
+                                counted(names.size(), "name") + " for " +
+                                counted(count, "spectrum", "spectra"));
     for (size_t k = 0; k < count; ++k) {
         library.names.push_back(k < names.size() ? names[k] : "Spectrum " + std::to_string(k + 1));
         std::vector<double> spectrum(bands);
@@ -258,12 +259,12 @@ SpectralLibrary read_spectral_library(const std::string& path) {
     return library;
 }
 
-void check_library_output(const TextOutput& output) {
+void check_library_output(const TextOutput& output, const std::string& also) {
     const std::string& path = output.path;
     const std::string extension = CPLGetExtension(path.c_str());
     if (!EQUAL(extension.c_str(), "sli") && !EQUAL(extension.c_str(), "csv"))
-        throw UsageError(output.role + " " + path +
-                         ": spectra are written as .sli (ENVI spectral library) or .csv");
+        throw UsageError(output.role + " " + path + ": spectra are written as .sli (ENVI spectral library)" +
+                         (also.empty() ? std::string(" or .csv") : ", .csv or " + also));
     check_text_output(output);
     if (is_csv(path)) return;
     const std::string header = header_of(is_local(path) ? follow_links(path) : path);

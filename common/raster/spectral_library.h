@@ -29,7 +29,8 @@ SpectralLibrary read_spectral_library(const std::string& path);
 
 /// What can be refused before work is done: an extension other than .sli and .csv, an existing file (or
 /// header of a .sli) without overwrite, a folder that is missing. Throws Error or UsageError naming its role.
-void check_library_output(const TextOutput& output);
+/// `also`: a form that the caller writes itself, for the message.
+void check_library_output(const TextOutput& output, const std::string& also = "");
 
 /// Writes .sli (Float32, with its .hdr) or .csv, at once or with all outputs of output.run. Throws Error; an
 /// old file is then untouched.

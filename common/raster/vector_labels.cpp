@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Labels from a vector file: its layer, its class field and names, and its features burned strip by strip.
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
@@ -230,13 +231,14 @@ class VectorLabels final : public LabelSource {
             number_classes(texts);
         else
             name_classes(names);
-        m_description += ", " + std::to_string(m_shapes.size()) + " features";
-        const auto count_note = [&](int64_t n, const char* what) {
-            if (n) m_notes.push_back("'" + m_path + "': " + std::to_string(n) + what);
+        m_description += ", " + counted(m_shapes.size(), "feature");
+        const auto count_note = [&](int64_t n, const char* one, const char* many) {
+            if (n) m_notes.push_back("'" + m_path + "': " + counted(n, one, many) + " left out");
         };
-        count_note(without_class, " features have no class and are left out");
-        count_note(without_geometry, " features have no geometry and are left out");
-        count_note(not_placed, " features cannot be reprojected and are left out");
+        count_note(without_class, "feature has no class and is", "features have no class and are");
+        count_note(without_geometry, "feature has no geometry and is", "features have no geometry and are");
+        count_note(not_placed, "feature cannot be reprojected and is",
+                   "features cannot be reprojected and are");
         if (m_shapes.empty())
             throw Error("'" + m_path + "' has no feature that can be used",
                         "Layer: " + std::string(layer.GetName()) + "; fields: " + field_list(definition) +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/vector_sink.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "raster/atomic_file.h"
@@ -244,7 +245,7 @@ void check_points(const std::string& path, const VectorOptions& options, const P
     const size_t wanted = layer.points.size();
     if (found != wanted)
         throw Error("'" + options.path + "' holds " + std::to_string(found) + " of " +
-                        std::to_string(wanted) + " points after writing" +
+                        counted(wanted, "point") + " after writing" +
                         (errors.any() ? ": " + errors.text() : ""),
                     "Is the disk full?");
     if (!whole)

@@ -1,15 +1,51 @@
 // SPDX-License-Identifier: MIT
 #include "raster/written_raster.h"
 
+#include "core/counted.h"
 #include "raster/gdal_errors.h"
 
 #include <cpl_string.h>
 
+#include <ogr_spatialref.h>
+
 #include <cctype>
+#include <cmath>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 namespace hsi::raster {
+namespace {
+
+/// True when the corners of a file lie within a tenth of a pixel of where they should. An SRS may come back
+/// under other names and with another false easting; without one the numbers count. `srs` null: only they do.
+bool same_place(const double (&wanted)[6], const double (&found)[6], GDALDataset& file,
+                const OGRSpatialReference* srs, const OGRSpatialReference* found_srs) {
+    constexpr double tolerance = 0.1;
+    double to_pixels[6];
+    if (!GDALInvGeoTransform(const_cast<double*>(wanted), to_pixels)) return true; // nobody can place it
+    std::unique_ptr<OGRCoordinateTransformation> turned;
+    constexpr const char* alike[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES",
+                                     "CRITERION=EQUIVALENT_EXCEPT_AXIS_ORDER_GEOGCRS", nullptr};
+    if (srs != nullptr && found_srs != nullptr && !srs->IsSame(found_srs, alike)) {
+        turned.reset(OGRCreateCoordinateTransformation(found_srs, srs));
+        if (!turned) return false;
+    }
+    for (const double right : {0.0, 1.0})
+        for (const double down : {0.0, 1.0}) {
+            const double sample = right * file.GetRasterXSize(), line = down * file.GetRasterYSize();
+            double x = 0, y = 0, back_x = 0, back_y = 0;
+            GDALApplyGeoTransform(const_cast<double*>(found), sample, line, &x, &y);
+            if (turned && !turned->Transform(1, &x, &y)) return false;
+            GDALApplyGeoTransform(to_pixels, x, y, &back_x, &back_y);
+            // Written so that what is no number is no place either.
+            if (!(std::fabs(back_x - sample) < tolerance && std::fabs(back_y - line) < tolerance))
+                return false;
+        }
+    return true;
+}
+
+} // namespace
 
 WrittenRaster::WrittenRaster(const std::string& path) {
     const GdalErrors errors;
@@ -47,7 +83,7 @@ std::string WrittenRaster::fault(const stream::CubeShape& shape, GDALDataType ty
     if (m_parts.empty()) return "it does not open: " + m_reason;
     const int bands =
         m_parts.size() == 1 ? m_parts.front()->GetRasterCount() : static_cast<int>(m_parts.size());
-    if (bands != shape.bands) return "it has " + std::to_string(bands) + (bands == 1 ? " band" : " bands");
+    if (bands != shape.bands) return "it has " + counted(bands, "band");
     for (const DatasetHandle& part : m_parts)
         if (part->GetRasterXSize() != shape.samples || part->GetRasterYSize() != shape.lines)
             return "it has " + std::to_string(part->GetRasterXSize()) + "x" +
@@ -86,6 +122,21 @@ bool WrittenRaster::keeps(const NodataValue& nodata) const {
         if (!found || !(match_in_type(*found, type) == match_in_type(nodata, type))) return false;
     }
     return true;
+}
+
+std::string WrittenRaster::lost_place(const SceneMetadata& scene) const {
+    GDALDataset& file = *m_parts.front();
+    const GdalErrors quiet;
+    double wanted[6], found[6];
+    const bool placed = file.GetGeoTransform(found) == CE_None;
+    if (!scene.window_geotransform(wanted))
+        return scene.gcps.empty() || placed || file.GetGCPCount() > 0 ? "" : "the ground control points";
+    const OGRSpatialReference* const srs = file.GetSpatialRef();
+    const bool unknown = scene.srs && (srs == nullptr || srs->IsEmpty());
+    if (!placed) return unknown || !scene.srs ? "the georeference" : "the geotransform";
+    if (!same_place(wanted, found, file, unknown ? nullptr : scene.srs.get(), srs))
+        return unknown ? "the georeference" : "where its pixels lie";
+    return unknown ? "the SRS" : "";
 }
 
 GDALRasterBand* WrittenRaster::band(int index) const {

@@ -2,6 +2,7 @@
 // A raster that has been written, opened again.
 #pragma once
 
+#include "raster/scene_metadata.h"
 #include "raster/source_impl.h"
 #include "stream/cube_source.h"
 
@@ -23,6 +24,10 @@ class WrittenRaster {
     bool lacks_blocks() const;
     /// True when every band has this nodata value; after fault() found none.
     bool keeps(const NodataValue& nodata) const;
+    /// What the file does not keep of where `scene` lies, for a message: "the SRS", for one; empty when it
+    /// keeps all. Another form of the same place, as some formats have it, is that place. After fault() found
+    /// none.
+    std::string lost_place(const SceneMetadata& scene) const;
     GDALRasterBand* band(int index) const; ///< from 0, after fault() found none
 
   private:

@@ -3,6 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
@@ -150,7 +151,7 @@ class PassRun {
     /// Ranks that cut a scene differently would leave holes.
     void agree_on_plan() {
         m_ranks.agree("plan of " + m_options.name,
-                      std::to_string(m_count) + " tiles of " + std::to_string(m_plan.tile_samples()) + "x" +
+                      counted(m_count, "tile") + " of " + std::to_string(m_plan.tile_samples()) + "x" +
                           std::to_string(m_plan.tile_lines()),
                       "cuts the scene otherwise", "Give all ranks the same -memory, -threads and -tile.");
     }
@@ -374,7 +375,10 @@ void add_up(parallel::Ranks& ranks, PassReport& report, double waited) {
     }
 }
 
-TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options) {
+namespace {
+
+/// `operation` must outlive it.
+TileRequest request_of(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const CubeShape shape = source.shape();
     const BlockLayout layout = source.layout();
     const std::vector<int> outputs = operation.output_bands();
@@ -392,6 +396,7 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
     request.halo = operation.halo();
     request.lanes = options.lanes;
     request.budget = options.memory;
+    request.memory = options.asked_memory;
     request.preferred = operation.preferred_bytes();
     request.align_samples = operation.align_samples();
     request.align_lines = operation.align_lines();
@@ -399,25 +404,36 @@ TilePlan plan_pass(const CubeSource& source, const Operation& operation, const P
     request.forced_samples = options.tile_samples;
     request.forced_lines = options.tile_lines;
     const uint64_t reader = source.reader_bytes();
-    if (reader > options.memory)
-        throw Error("a reader of the scene holds " + format_byte_size(reader) +
-                        " of decoded blocks, more than the " + format_byte_size(options.memory) +
-                        " that -memory leaves for buffers",
-                    "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
-                    "band apart "
-                    "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
     const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
     request.ranks = ranks;
-    request.lane_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+    request.lane_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         const TileLimits limits{ws, wl, cs, cl, ranks};
         return reader + buffer_bytes(shape, outputs, limits) + operation.scratch_bytes(limits);
     };
     request.device_budget = options.device_memory;
-    request.device_bytes = [&](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
+    request.device_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {
         return operation.device_bytes(TileLimits{ws, wl, cs, cl, ranks});
     };
-    TilePlan plan = enough_for(ranks, plan_tiles(request), request);
-    plan.share_among(ranks);
+    return request;
+}
+
+} // namespace
+
+uint64_t least_pass_bytes(const CubeSource& source, const Operation& operation) {
+    return least_lane_bytes(request_of(source, operation, {}));
+}
+
+TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options) {
+    const TileRequest request = request_of(source, operation, options);
+    if (const uint64_t reader = source.reader_bytes(); reader > options.memory)
+        throw Error("a reader of the scene holds " + format_byte_size(reader) +
+                        " of decoded blocks, more than the " + format_byte_size(options.memory) +
+                        " that -memory leaves for buffers",
+                    memory_advice(request, least_lane_bytes(request)) +
+                        ", or store the scene with smaller blocks or with the blocks of each band apart "
+                        "(gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
+    TilePlan plan = enough_for(request.ranks, plan_tiles(request), request);
+    plan.share_among(request.ranks);
     return plan;
 }
 

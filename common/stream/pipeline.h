@@ -42,10 +42,11 @@ struct PassReport {
 };
 
 struct PassOptions {
-    std::string name;                         ///< "centroid": for reports and errors
-    int lanes = 1;                            ///< wanted
-    uint64_t memory = uint64_t{1} << 30;      ///< host bytes for all lanes
-    uint64_t device_memory = 0;               ///< device bytes for all lanes; 0: no limit
+    std::string name;                    ///< "centroid": for reports and errors
+    int lanes = 1;                       ///< wanted
+    uint64_t memory = uint64_t{1} << 30; ///< host bytes for all lanes
+    uint64_t asked_memory = 0;  ///< -memory, of which `memory` is what is left; 0: not known. For messages
+    uint64_t device_memory = 0; ///< device bytes for all lanes; 0: no limit
     int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
     BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
     const CancelFlag* cancel = nullptr;
@@ -60,6 +61,8 @@ struct PassOptions {
 /// The plan that run_pass() would use (for -dry-run, and for callers that keep something for each tile).
 TilePlan plan_pass(const CubeSource& source, const Operation& operation, const PassOptions& options);
 
+/// Host bytes of one lane with the smallest tile: what a pass needs at least.
+uint64_t least_pass_bytes(const CubeSource& source, const Operation& operation);
 /// Host bytes that the plan needs for all lanes.
 uint64_t plan_bytes(const CubeSource& source, const Operation& operation, const TilePlan& plan);
 /// Bytes of device memory that a plan's lanes take together; 0 for an operation of the CPU.

@@ -2,6 +2,7 @@
 #include "tool/definition.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "core/process_limits.h"
@@ -312,8 +313,9 @@ void Call::give(const std::string& name, const std::vector<std::string>& words) 
     auto* argument = const_cast<Argument*>(find(name)); // one of m_arguments, which are not const here
     if (argument == nullptr) throw UsageError("there is no argument '" + name + "'");
     if (static_cast<int>(words.size()) != argument->values)
-        throw UsageError(argument->spelling() + ": " + std::to_string(argument->values) +
-                         " values are needed, " + std::to_string(words.size()) + " were given");
+        throw UsageError(argument->spelling() + ": " + counted(argument->values, "value is", "values are") +
+                         " needed, " + std::to_string(words.size()) + worded(words.size(), " was", " were") +
+                         " given");
     ++argument->count;
     argument->words.insert(argument->words.end(), words.begin(), words.end());
 }

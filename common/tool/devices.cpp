@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tool/devices.h"
 
+#include "core/counted.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
@@ -11,8 +12,7 @@ namespace hsi::tool {
 std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
     if (devices.empty()) {
         const int threads = run.options().threads;
-        return "CPU, " + std::to_string(threads) + (threads == 1 ? " thread" : " threads") +
-               (simd != nullptr ? std::string(", ") + simd : "");
+        return "CPU, " + counted(threads, "thread") + (simd != nullptr ? std::string(", ") + simd : "");
     }
     std::string text = "CUDA";
     for (const auto& d : devices)

@@ -2,6 +2,7 @@
 #include "tool/run_impl.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
 #include "core/text_file.h"
@@ -200,10 +201,9 @@ void Run::Impl::tell_beyond_float(bool together) {
         try {
             const auto beyond = file->count_beyond_float();
             if (beyond.values == 0) continue; // infinities of the file
-            warn("'" + file->path() + "': " + std::to_string(beyond.values) +
-                 (beyond.values == 1 ? " value is" : " values are") +
+            warn("'" + file->path() + "': " + counted(beyond.values, "value is", "values are") +
                  " too large for single precision (3.4e38), in which all is read: infinite, so that " +
-                 std::to_string(beyond.pixels) + (beyond.pixels == 1 ? " pixel is" : " pixels are") +
+                 counted(beyond.pixels, "pixel is", "pixels are") +
                  " invalid. Give -srcnodata when they mean no data, else scale them before.");
         } catch (const Error&) { // what cannot be read again has been read well
         }
@@ -355,7 +355,7 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source) {
     const auto shape = source->shape();
     parallel::ranks().agree("scene",
                             std::to_string(shape.samples) + "x" + std::to_string(shape.lines) + " pixels, " +
-                                std::to_string(shape.bands) + " bands of " + source->type_name(),
+                                counted(shape.bands, "band") + " of " + source->type_name(),
                             "sees another '" + source->path() + "'",
                             "Give all ranks the same file, on a file system that they share.");
     for (const std::string& text : source->notes())
@@ -386,11 +386,15 @@ Error no_valid_pixel(const raster::RasterSource& source) {
                  "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
 }
 
-std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source) {
+std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
+                                                      uint64_t beside) {
     m->kept.reset();
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
-    if (source->raw_access() || source->shape().float_bytes() > buffer_memory() / 2) return source;
+    if (source->raw_access()) return source;
+    const uint64_t left = buffer_memory(), bytes = source->shape().float_bytes();
+    if (bytes > left / 2 || left - bytes < std::max(beside, source->reader_bytes() + least_buffers))
+        return source;
     const auto kept = std::make_shared<stream::ResidentSource>(source);
     m->kept = kept;
     return kept;
@@ -417,6 +421,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     pass.name = name;
     pass.lanes = m->options.threads;
     pass.memory = buffer_memory();
+    pass.asked_memory = m->options.memory;
     pass.device_memory = m->options.device_memory;
     pass.tile_samples = m->options.tile_samples;
     pass.tile_lines = m->options.tile_lines;

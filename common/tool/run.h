@@ -51,9 +51,10 @@ class Run {
     /// source.
     void reserve_cache(uint64_t bytes);
     /// The source itself, or one that keeps what its first pass reads: when reading it again would cost
-    /// (compressed, tiled, remote) and it fits in half of the memory that is left. Call seal() after the
-    /// pass.
-    std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source);
+    /// (compressed, tiled, remote) and it fits in half of the memory that is left, with its reader and what a
+    /// pass needs `beside` it. Call seal() after the pass.
+    std::shared_ptr<stream::CubeSource> keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
+                                                     uint64_t beside = 0);
     /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
     static void seal(stream::CubeSource& source);
     /// For a scene without a valid pixel whose scan found `empty` bands (indices into source's) without a

@@ -2,6 +2,7 @@
 #include "tool/scene.h"
 
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "stream/band_statistics.h"
@@ -86,8 +87,8 @@ void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
     run.report()["valid_pixels"] = valid;
     run.report()["invalid_pixels"] = invalid;
     if (invalid > 0)
-        run.note(std::to_string(invalid) + " of " + std::to_string(valid + invalid) +
-                 " pixels are invalid (nodata, masked, NaN or all zero) " + fate);
+        run.note(std::to_string(invalid) + " of " + counted(valid + invalid, "pixel") +
+                 worded(invalid, " is", " are") + " invalid (nodata, masked, NaN or all zero) " + fate);
 }
 
 void share_values(const stream::RangeWatch& watch) { watch.exchange(parallel::ranks()); }

@@ -217,25 +217,25 @@ Result Confusion::result(bool unclassified_are_errors) const {
         throw Error(m_reference_values.empty() ? "no labelled pixel of the reference lies on the map"
                                                : "no labelled pixel has a class in the map",
                     "Do map and reference lie in the same place? Does the mask leave anything?");
-    int64_t agreed = 0, counted = r.pixels;
+    if (unclassified_are_errors) r.pixels += r.unclassified;
+    int64_t agreed = 0;
     double sum = 0;
     int64_t present = 0;
     double variance = 0;
     // With unclassified pixels as errors the matrix gets a column of its own for kappa.
     const size_t wide = n + (unclassified_are_errors ? 1 : 0);
     std::vector<double> share(wide * wide, 0.0);
-    if (unclassified_are_errors) counted += r.unclassified;
     for (size_t i = 0; i < n; ++i) {
         ClassAccuracy c;
         c.of = r.classes[i];
         for (size_t j = 0; j < n; ++j) {
             c.reference += r.at(i, j);
             c.mapped += r.at(j, i);
-            share[i * wide + j] = static_cast<double>(r.at(i, j)) / static_cast<double>(counted);
+            share[i * wide + j] = static_cast<double>(r.at(i, j)) / static_cast<double>(r.pixels);
         }
         if (unclassified_are_errors) {
             c.reference += missing[i];
-            share[i * wide + n] = static_cast<double>(missing[i]) / static_cast<double>(counted);
+            share[i * wide + n] = static_cast<double>(missing[i]) / static_cast<double>(r.pixels);
         }
         c.correct = r.at(i, i);
         agreed += c.correct;
@@ -252,11 +252,11 @@ Result Confusion::result(bool unclassified_are_errors) const {
         }
         r.by_class.push_back(c);
     }
-    r.overall = wilson(agreed, counted);
+    r.overall = wilson(agreed, r.pixels);
     const double average = sum / static_cast<double>(present);
     const double half = z95 * std::sqrt(variance) / static_cast<double>(present);
     r.average = {average, std::max(0.0, average - half), std::min(1.0, average + half)};
-    r.kappa = cohen(share, wide, static_cast<double>(counted));
+    r.kappa = cohen(share, wide, static_cast<double>(r.pixels));
     return r;
 }
 
@@ -292,8 +292,9 @@ std::string text(const Result& r) {
                                             " to " + number("%.4f", r.kappa.high) + ")") +
            "\n";
     out += "In brackets: 95 % confidence intervals.\n";
-    out.append("Pixels: ").append(std::to_string(r.pixels)).append(" compared, ");
-    out.append(std::to_string(r.unclassified)).append(" labelled but unclassified (");
+    out.append("Pixels: ").append(std::to_string(r.pixels)).append(" compared");
+    out.append(r.unclassified_are_errors ? ", of which " : ", ").append(std::to_string(r.unclassified));
+    out.append(" labelled but unclassified (");
     out.append(r.unclassified_are_errors ? "counted as errors" : "left out").append("), ");
     out.append(std::to_string(r.unlabelled)).append(" unlabelled");
     if (r.masked) out.append(", ").append(std::to_string(r.masked)).append(" masked out");

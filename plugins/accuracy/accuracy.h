@@ -28,10 +28,10 @@ struct ClassAccuracy {
 struct Result {
     std::vector<Class> classes;  ///< of rows and columns of the matrix
     std::vector<int64_t> matrix; ///< [reference class][map class], pixels
-    int64_t pixels = 0;          ///< sum of the matrix
-    int64_t unclassified = 0;    ///< labelled in the reference, no class in the map
-    int64_t unlabelled = 0;      ///< no label in the reference
-    int64_t masked = 0;          ///< left out by the mask
+    int64_t pixels = 0; ///< judged, N: the sum of the matrix and, where they are errors, those unclassified
+    int64_t unclassified = 0; ///< labelled in the reference, no class in the map
+    int64_t unlabelled = 0;   ///< no label in the reference
+    int64_t masked = 0;       ///< left out by the mask
     bool unclassified_are_errors = false;
     std::vector<ClassAccuracy> by_class;
     Estimate overall; ///< Wilson's interval

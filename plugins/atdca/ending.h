@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "core/counted.h"
+
 #include <string>
 
 namespace hsi::atdca {
@@ -17,7 +19,7 @@ inline std::string ending_text(Ending ending, size_t found, int wanted) {
         : ending == Ending::nothing_positive
             ? "no other pixel projects to a positive value"
             : "the vector p has vanished: the vector of ones lies in the span of the targets";
-    return "only " + std::to_string(found) + " of " + std::to_string(wanted) + " targets: " + why;
+    return "only " + std::to_string(found) + " of " + counted(wanted, "target") + ": " + why;
 }
 
 } // namespace hsi::atdca

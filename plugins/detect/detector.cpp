@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
 #include "math/linear_algebra.h"
@@ -160,8 +161,8 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
     d.targets = static_cast<int>(targets.spectra.size());
     d.background_pixels = moments.valid_pixels;
     if (moments.valid_pixels < 2)
-        throw Error("the background has " + std::to_string(moments.valid_pixels) + " valid pixel" +
-                        (moments.valid_pixels == 1 ? "" : "s") + ": its statistics need at least 2",
+        throw Error("the background has " + counted(moments.valid_pixels, "valid pixel") +
+                        ": its statistics need at least 2",
                     "Give a background of more pixels.");
     if (static_cast<int>(moments.constant.size()) == moments.bands)
         throw Error("the background has no variance: all of its valid pixels are equal",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "endmembers/endmembers.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/search.h"
 
@@ -10,14 +11,13 @@ namespace hsi::endmembers {
 
 void check_count(const Options& options, int bands, int64_t valid_pixels) {
     int64_t most = options.method == Method::nfindr ? bands + 1 : bands;
-    std::string of = std::to_string(bands) + (bands == 1 ? " band" : " bands");
+    std::string of = counted(bands, "band");
     if (valid_pixels >= 0 && valid_pixels < most) {
         most = valid_pixels;
-        of = std::to_string(valid_pixels) + (valid_pixels == 1 ? " valid pixel" : " valid pixels");
+        of = counted(valid_pixels, "valid pixel");
     }
     if (options.count >= 2 && options.count <= most) return;
-    throw UsageError("-t: " + std::to_string(options.count) + " endmembers cannot be found in a scene of " +
-                         of,
+    throw UsageError("-t: " + counted(options.count, "endmember") + " cannot be found in a scene of " + of,
                      most < 2 ? "Endmembers need at least two pixels with values."
                               : "Use a number from 2 to " + std::to_string(most) + ".");
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/search.h"
 #include "math/linear_algebra.h"
@@ -61,9 +62,8 @@ void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments
     auto t = static_cast<size_t>(options.count);
     if (t > rank + 1) {
         t = rank + 1;
-        found.warnings.push_back("the scene has only " + std::to_string(rank) +
-                                 " components with variance: " + std::to_string(t) +
-                                 " endmembers instead of " + std::to_string(options.count));
+        found.warnings.push_back("the scene has only " + counted(rank, "component") + " with variance: " +
+                                 counted(t, "endmember") + " instead of " + std::to_string(options.count));
     }
 
     Frame frame;

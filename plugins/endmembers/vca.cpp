@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/search.h"
 #include "math/linear_algebra.h"
@@ -87,9 +88,8 @@ void find_by_vca(const stream::CubeSource& source, const stream::SceneMoments& m
         }
         const Peak peak = search.greatest(form).front();
         if (!peak.found || peak.value < 1e-9 * greatest) {
-            found.warnings.push_back("nothing is left outside of the first " + std::to_string(k) +
-                                     " endmembers: " + std::to_string(k) + " instead of " +
-                                     std::to_string(t));
+            found.warnings.push_back("nothing is left outside of the first " + counted(k, "endmember") +
+                                     ": " + std::to_string(k) + " instead of " + std::to_string(t));
             break;
         }
         found.members.push_back({peak.line, peak.sample, peak.value});

@@ -3,6 +3,7 @@
 #include "gdal/function.h"
 
 #include "atdca/atdca.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
 #include "gdal/device.h"
@@ -26,10 +27,6 @@
 
 namespace hsi::plugin {
 namespace {
-
-std::string count_of(size_t n, const char* what) {
-    return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
-}
 
 /// Spectra written in the VRT (the argument `name`) or in a library (`library`, of which `select` names
 /// some).
@@ -62,7 +59,7 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
                     at = static_cast<size_t>(number - 1);
                 else
                     a.refuse("the argument 'select': " + where + " has no spectrum '" + wanted + "'",
-                             "It has " + count_of(library.spectra.size(), "spectrum") +
+                             "It has " + counted(library.spectra.size(), "spectrum", "spectra") +
                                  "; use names or numbers from 1.");
                 lists.push_back(library.spectra[at]);
             }
@@ -74,8 +71,7 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
         ++number;
         if (list.size() != static_cast<size_t>(bands))
             a.refuse(where + ": spectrum " + std::to_string(number) + " has " +
-                     count_of(list.size(), "value") + " for " +
-                     count_of(static_cast<size_t>(bands), "source"));
+                     counted(list.size(), "value") + " for " + counted(static_cast<size_t>(bands), "source"));
         for (const double v : list)
             if (!std::isfinite(v))
                 a.refuse(where + ": spectrum " + std::to_string(number) + " has a value that is not finite");
@@ -108,8 +104,8 @@ std::string model_text(const Arguments& a, std::string& name) {
 
 void check_features(const Arguments& a, const std::string& name, int features, int bands) {
     if (features != bands)
-        a.refuse("'" + name + "' was made for " + count_of(static_cast<size_t>(features), "band") +
-                 ", there are " + count_of(static_cast<size_t>(bands), "source"));
+        a.refuse("'" + name + "' was made for " + counted(static_cast<size_t>(features), "band") +
+                 ", there are " + counted(static_cast<size_t>(bands), "source"));
 }
 
 void check_spectrum(const Arguments& a, int bands) {
@@ -194,8 +190,8 @@ Function parse_project(const Arguments& a, int bands) {
                 "(library=\"FILE.sli\").");
         t.matrix = a.numbers("weights");
         if (t.matrix.size() != static_cast<size_t>(bands))
-            a.refuse("the argument 'weights' has " + count_of(t.matrix.size(), "value") + " for " +
-                     count_of(static_cast<size_t>(bands), "source"));
+            a.refuse("the argument 'weights' has " + counted(t.matrix.size(), "value") + " for " +
+                     counted(static_cast<size_t>(bands), "source"));
         t.offset = {a.number("offset", 0)};
     }
     t.zero_is_invalid = a.choice("zero", {"invalid", "valid"}) == "invalid";
@@ -258,7 +254,7 @@ Function parse_sam(const Arguments& a, int bands) {
 std::vector<double> so_many(const Arguments& a, const char* name, size_t count) {
     auto values = a.numbers(name);
     if (values.size() != count)
-        a.refuse(std::string("the argument '") + name + "' has " + count_of(values.size(), "value") +
+        a.refuse(std::string("the argument '") + name + "' has " + counted(values.size(), "value") +
                  ", not " + std::to_string(count));
     return values;
 }
@@ -288,7 +284,7 @@ Function parse_match(const Arguments& a, int bands) {
     for (const auto& row : a.lists("weights")) {
         if (row.size() != n)
             a.refuse("the argument 'weights': row " + std::to_string(d.targets + 1) + " has " +
-                     count_of(row.size(), "value") + ", not " + std::to_string(n));
+                     counted(row.size(), "value") + ", not " + std::to_string(n));
         d.rows.insert(d.rows.end(), row.begin(), row.end());
         ++d.targets;
     }
@@ -308,7 +304,7 @@ Function parse_match(const Arguments& a, int bands) {
 
 Function parse_spp(const Arguments& a, int bands) {
     if (bands != 2)
-        a.refuse("there are " + count_of(static_cast<size_t>(bands), "source") +
+        a.refuse(std::string("there ") + worded(bands, "is ", "are ") + counted(bands, "source") +
                      ", not 2: the original band, and alpha in radians",
                  "Masks come after these, and the argument 'masks' counts them.");
     Function f;
@@ -576,8 +572,8 @@ Function understand(const Definition& definition, const Arguments& a, int source
     if (a.has("nodata")) {
         const CPLStringList list(CSLTokenizeString2(a.text("nodata").c_str(), " ,;\t\n\r", 0));
         if (list.size() != 1 && list.size() != bands)
-            a.refuse("the argument 'nodata' has " + count_of(static_cast<size_t>(list.size()), "value") +
-                         " for " + count_of(static_cast<size_t>(bands), "source"),
+            a.refuse("the argument 'nodata' has " + counted(static_cast<size_t>(list.size()), "value") +
+                         " for " + counted(static_cast<size_t>(bands), "source"),
                      "Give one value, or one for each source ('none' where there is none).");
         for (int k = 0; k < bands; ++k) {
             const std::string text = list[list.size() == 1 ? 0 : k];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "mnf/mnf.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
 
@@ -27,8 +28,8 @@ std::vector<double> cut(const std::vector<double>& matrix, size_t n, const std::
 Fit fit(const stream::SceneMoments& moments) {
     if (moments.pairs < 2)
         throw Error(
-            "the noise cannot be estimated: the scene has " + std::to_string(moments.pairs) +
-                (moments.pairs == 1 ? " pair" : " pairs") + " of valid neighbours along its lines",
+            "the noise cannot be estimated: the scene has " + counted(moments.pairs, "pair") +
+                " of valid neighbours along its lines",
             "MNF needs pixels side by side: a scene at least two columns wide whose valid pixels touch.");
     Fit result;
     Model& m = result.model;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "pca/pca.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
 
@@ -34,8 +35,8 @@ int Model::rank() const {
 Model fit(const stream::SceneCovariance& statistics, const FitOptions& options) {
     const int n = statistics.bands;
     if (options.components < 1 || options.components > n)
-        throw UsageError("-nc: " + std::to_string(options.components) + " components cannot be made from " +
-                             std::to_string(n) + (n == 1 ? " band" : " bands"),
+        throw UsageError("-nc: " + counted(options.components, "component") + " cannot be made from " +
+                             counted(n, "band"),
                          "Use a number from 1 to " + std::to_string(n) + ".");
     if (statistics.valid_pixels < 1) throw Error("no pixel is valid: there is nothing to find components in");
     Model model;

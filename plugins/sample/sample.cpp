@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sample/sample.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -39,8 +40,8 @@ int64_t wanted(const LabelClass& c, const Options& options) {
         share.count >= 0 ? share.count
                          : std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(c.pixels)));
     if (n > c.pixels)
-        throw Error(label(c) + " has " + std::to_string(c.pixels) + " labelled pixels, fewer than the " +
-                        std::to_string(n) + " training pixels asked for",
+        throw Error(label(c) + " has " + counted(c.pixels, "labelled pixel") + ", fewer than the " +
+                        counted(n, "training pixel") + " asked for",
                     "Ask for fewer of this class: -n " +
                         std::to_string(std::max<int64_t>(1, c.pixels * 3 / 4)) + ":" +
                         std::to_string(c.value) + ".");

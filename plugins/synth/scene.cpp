@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/counted.h"
 #include "core/error.h"
 #include "synth/hash.h"
 #include "synth/materials.h"
@@ -218,7 +219,7 @@ void Scene::Impl::check() const {
                ": one band must stay good");
     if (o.stripe_width < 0 || o.stripe_first < 0 || o.stripe_first + o.stripe_width > o.samples)
         refuse("-nodata-stripe " + std::to_string(o.stripe_first) + " " + std::to_string(o.stripe_width) +
-               " does not lie in a scene of " + std::to_string(o.samples) + " samples");
+               " does not lie in a scene of " + counted(o.samples, "sample"));
     if (o.stripe_width == o.samples) refuse("-nodata-stripe covers the whole scene");
     if (o.targets < 0 || o.targets > std::max<int64_t>(1, free_pixels() / 4))
         refuse("-targets " + std::to_string(o.targets) + " is outside 0.." +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "unmix/mixture.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 
 #include <algorithm>
@@ -55,8 +56,8 @@ Independence check_endmembers(const Endmembers& e, Method method) {
             throw Error("the spectrum '" + e.names[k] + "' holds values that are no numbers",
                         "Leave these bands out with -b, or take another spectrum.");
     if (p > rows)
-        throw Error(std::to_string(p) + " endmembers are more than " + std::to_string(bands) +
-                        " bands can tell apart: at most " + std::to_string(rows),
+        throw Error(counted(p, "endmember is", "endmembers are") + " more than " + counted(bands, "band") +
+                        " can tell apart: at most " + std::to_string(rows),
                     "Use fewer endmembers or more bands.");
     // Modified Gram-Schmidt, twice: E = Q R, and the distance of column k from the span of the others is one
     // over the length of row k of the inverse of R.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "vd/hysime.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
 
@@ -40,8 +41,9 @@ std::vector<double> inverse_of(const std::vector<double>& products, int bands) {
 
 SignalSubspace hysime(const stream::SceneMoments& scene) {
     if (scene.valid_pixels <= scene.bands)
-        throw Error("HySime cannot estimate the noise: " + std::to_string(scene.valid_pixels) +
-                        " valid pixels are no more than " + std::to_string(scene.bands) + " bands",
+        throw Error("HySime cannot estimate the noise: " +
+                        counted(scene.valid_pixels, "valid pixel is", "valid pixels are") + " no more than " +
+                        counted(scene.bands, "band"),
                     "Use a larger part of the scene, fewer bands (-b), or -method hfc.");
     const auto n = static_cast<size_t>(scene.bands);
     const auto products = scene.mean_products();

@@ -407,7 +407,7 @@ def test_invalid_pixels_and_empty_bands(tmp_path, out):
     data[7] = -9999
     path = write_scene(tmp_path / "s.img", data, nodata=-9999)
     result = succeed(atdca("-t", 5, "-map", out / "m.tif", path, out / "t.gpkg"))
-    assert "band 8" in result.err and "1 of 1200 pixels are invalid" in result.out
+    assert "band 8" in result.err and "1 of 1200 pixels is invalid" in result.out
     kept = np.where(data == -9999, np.nan, data)
     assert pixels(out / "t.gpkg") == [w[:2] for w in reference(np.delete(kept, 7, 0).astype("f4").astype(float), 5)]
     assert gdal.Open(str(out / "m.tif")).ReadAsArray()[best[0], best[1]] == 0

@@ -107,6 +107,15 @@ def test_one_band_asked_for(scene, out):
     refuse(2, ["-b", "2"], "-b", 3, scene, out / "out.tif", folders=[out])
 
 
+@pytest.mark.parametrize("path", ["/vsimem/x.tif", "/vsigzip//vsimem/x.img", "/vsizip/vsimem/a.zip/x.img"])
+def test_an_output_that_ends_with_the_process(scene, out, path):
+    """GDAL's memory is the process's, behind whatever other file system of GDAL's it is named."""
+    refuse(2, ["dst", path, "memory of this process"], scene, path, folders=[out])
+    refuse(2, ["dst", path], "-dry-run", scene, path, folders=[out])
+    refuse(2, ["-alpha", path], "-alpha", path, scene, out / "y.tif", folders=[out])
+    refuse(2, ["-report", path], "-report", path, scene, out / "y.tif", folders=[out])
+
+
 @pytest.mark.parametrize("ws", ["4", "1", "0", "-3", "65", "3.5", "five", ""])
 def test_window_size_that_is_none(scene, out, ws):
     result = refuse(2, "-ws", "-ws", ws, scene, out / "out.tif", folders=[out])

@@ -406,6 +406,8 @@ def test_accuracy_with_mask_other_grid_names_and_csv(files):
     strict = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-unclassified", "error", files / "map.tif",
                                     files / "labels.tif")).out)
     assert strict["overall_accuracy"]["value"] == pytest.approx(1 - 7 / (field > 0).sum())
+    assert strict["pixels"] == (field > 0).sum() == sum(c["reference_pixels"] for c in strict["classes"])
+    assert strict["unclassified"] == 4 and strict["confusion_matrix"] == result["confusion_matrix"]
     write_labels(files / "mask.tif", (np.arange(40)[:, None] > 7).astype(np.uint8) * np.ones((1, 48), np.uint8))
     masked = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-mask", files / "mask.tif", files / "map.tif",
                                     files / "labels.tif")).out)
@@ -623,7 +625,7 @@ def test_a_class_with_too_few_samples(files):
         result = train(files)
         assert result.code == 1 and "class 3 (wöods) has 1 training pixel" in first_error(result)
         result = run("gdal_hsi_sample", "-n", "5", files / "labels.tif", files / "a.tif", files / "b.tif")
-        assert result.code == 1 and "class 3 (wöods) has 1 labelled pixels" in first_error(result)
+        assert result.code == 1 and "class 3 (wöods) has 1 labelled pixel," in first_error(result)
     field[tuple(lonely[:2].T)] = 3
     write_labels(files / "labels.tif", field)
     result = succeed(train(files, "-C", "1", "-C", "8", "-gamma", "1"))

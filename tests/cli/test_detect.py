@@ -95,7 +95,7 @@ def test_scores_are_their_definitions(method, mask, files):
     target = [] if method == "rx" else ["-target", files / "library.csv"]
     result = succeed(detect("-method", method, *target, *(["-background", files / "mask.tif"] if mask else []), "-report",
                             files / "r.json", files / "scene.img", files / "d.tif"))
-    assert result.err == "" and "1 of 1200 pixels are invalid" in result.out
+    assert result.err == "" and "1 of 1200 pixels is invalid" in result.out
     scene, got = read(files / "scene.img"), read(files / "d.tif")
     inside = read(files / "mask.tif")[0] == 3 if mask else None
     assert close(method, got, reference(scene, spectra(scene), method, inside))

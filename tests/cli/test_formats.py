@@ -333,3 +333,26 @@ def test_formats_that_lose_the_meaning_of_nodata_are_told(tmp_path, out, driver,
         tmp_path / "l.tif", np.arange(cube()[0].size).reshape(1, *cube()[0].shape) % 3, "GTiff", "u1"), out / "m.json"))
     result = succeed(run("gdal_hsi_svm_classify", "-of", driver, scene, out / "m.json", out / ("map_" + name)))
     assert "no data" not in result.err  # 0 is no class in any map
+
+
+@pytest.mark.parametrize("driver, name", [("GTiff", "y.tif"), ("ENVI", "y.dat"), ("HFA", "y.img"), ("netCDF", "y.nc"),
+                                          ("AAIGrid", "y.asc"), ("VRT", "y.vrt"), ("PCIDSK", "y.pix"), ("MFF", "y.hdr"),
+                                          ("VICAR", "y.vic"), ("ERS", "y.ers"), ("XYZ", "y.xyz"), ("ISIS3", "y.lbl"),
+                                          ("FITS", "y.fits")])
+def test_formats_that_lose_where_the_scene_lies_are_told(tmp_path, out, driver, name):
+    """Whatever the format, version of GDAL or form of the SRS: a warning where the pixels' places do not come back."""
+    has_driver(driver)
+    scene = write_scene(tmp_path / "s.img", cube(), epsg=32633)
+    result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 1, "-of", driver, scene, out / name))
+    wanted, dataset = gdal.Open(str(scene)), gdal.Open(str(out / name))
+    place, srs = dataset.GetGeoTransform(can_return_null=True), dataset.GetSpatialRef()
+    kept = place is not None and np.allclose(place, wanted.GetGeoTransform(), rtol=1e-9)
+    same = srs is not None and bool(srs.IsSame(wanted.GetSpatialRef()))
+    told = [line for line in result.err.splitlines() if f"the format {driver} does not keep " in line and "means" not in line]
+    assert len(told) == (not kept or not same), (place, srs, result.err)
+    if told and srs is None:
+        assert told[0].endswith("the SRS" if kept else "the georeference"), told
+    assert driver not in ("MFF", "VICAR") or told
+    bare = write_scene(tmp_path / "bare.img", cube(), geotransform=None, epsg=None)
+    result = succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", 1, "-overwrite", "-of", driver, bare, out / name))
+    assert "does not keep" not in result.err

@@ -44,6 +44,18 @@ def test_a_scene_without_anything_is_told_plainly(tmp_path):
     assert "Wavelengths:    unknown" in text and "Nodata:         none" in text
 
 
+def test_one_thing_is_not_told_as_many(tmp_path):
+    data = cube(9, 8, 4)
+    data[:, 2, 3] = -9
+    scene = write_scene(tmp_path / "s.img", data, nodata=-9)
+    text = succeed(run("gdal_hsi_info", "-srcwin", 0, 0, 5, 1, "-b", 2, "-plan", scene)).out
+    assert "5 samples, 1 line, 1 band;" in text and "1 component, 8 copies" in text, text
+    assert "1 of 72 pixels is invalid" in succeed(run("gdal_hsi_pca", scene, tmp_path / "y.tif")).out
+    assert "9 samples, 8 lines, 4 bands;" in succeed(run("gdal_hsi_info", scene)).out
+    result = run("gdal_hsi_pca", "-b", 2, "-nc", 2, scene, tmp_path / "z.tif")
+    assert result.code != 0 and "1 band " in result.err and "1 bands" not in result.err, result.err
+
+
 def test_the_plans_are_the_tools_own(scene, tmp_path):
     common = ("-memory", "24MB", "-threads", 2)
     plans = info("-plan", *common, scene)["plans"]

@@ -3,6 +3,7 @@
 indexing in NumPy; tables turn, repeat and leave out pixels."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -75,6 +76,25 @@ def test_values_are_numpys(swath, table, tmp_path):
     assert ds.GetSpatialRef().GetAuthorityCode(None) == "32611"
     told = json.loads((tmp_path / "r.json").read_text())
     assert told["pixels"] == {"grid": table[0].size, "placed": int((table[0] > 0).sum())}
+
+
+@pytest.mark.parametrize("driver, options", [("ENVI", ()), ("GTiff", ("TILED=YES", "INTERLEAVE=BAND", "COMPRESS=DEFLATE"))])
+def test_the_memory_that_is_named_is_enough(tmp_path, driver, options):
+    """With the scene in memory beside the pieces that are read of it, too."""
+    cube = np.random.default_rng(1).integers(1, 3000, (60, 300, 300))
+    scene = write_scene(tmp_path / "s.img", cube, driver, "i2", options)
+    line, sample = np.mgrid[1:301, 1:301]
+    glt = write_table(tmp_path / "g.tif", (sample, line), driver="GTiff")
+    common = ("-threads", 1, "-glt", glt, scene, tmp_path / "o.tif")
+    named = set()
+    for size in ("1MB", "20MB", "30MB", "40MB"):
+        result = run("gdal_hsi_orthorectify", "-q", "-memory", size, *common)
+        assert result.code == 1 and "more than" in first_error(result), result.err
+        named.add(re.search(r"Use -memory ([0-9]+)MB or more", result.err)[1])
+    for size in (*named, 60, 70, 80, 100):
+        if int(size) >= min(map(int, named)):
+            succeed(orthorectify("-overwrite", "-memory", f"{size}MB", *common))
+    assert all(int(size) < 64 for size in named), named
 
 
 def test_neither_tiles_nor_threads_nor_memory_matter(swath, table, tmp_path):

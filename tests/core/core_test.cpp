@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/cuda_module.h"
 #include "core/device_choice.h"
 #include "core/error.h"
@@ -8,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace hsi {
@@ -33,6 +36,16 @@ TEST(ByteSize, NamesTheOption) {
         EXPECT_NE(std::string(e.what()).find("lots"), std::string::npos);
         EXPECT_FALSE(e.advice().empty());
     }
+}
+
+TEST(Counted, OneThingIsNotMany) {
+    EXPECT_EQ(counted(1, "pixel"), "1 pixel");
+    EXPECT_EQ(counted(size_t{2}, "pixel"), "2 pixels");
+    EXPECT_EQ(counted(0, "pixel"), "0 pixels");
+    EXPECT_EQ(counted(int64_t{1}, "spectrum", "spectra"), "1 spectrum");
+    EXPECT_EQ(counted(uint64_t{3}, "spectrum", "spectra"), "3 spectra");
+    EXPECT_STREQ(worded(1, "is", "are"), "is");
+    EXPECT_STREQ(worded(0, "is", "are"), "are");
 }
 
 TEST(Device, ReadsWhatUsersWrite) {
@@ -227,6 +240,24 @@ TEST(TilePlan, LeavesTheHostsTilesAloneWhereTheDeviceHasRoom) {
         EXPECT_EQ(both.tile_lines(), alone.tile_lines());
         EXPECT_EQ(both.lanes(), alone.lanes());
     }
+}
+
+TEST(TilePlan, NamesAMemoryThatIsEnough) {
+    // A quarter of -memory is held elsewhere.
+    for (const uint64_t memory : {uint64_t{1} << 20, uint64_t{30} << 20}) {
+        TileRequest r = request(614, 512, 224, 31, memory / 4 * 3);
+        r.memory = memory;
+        const std::string advice = memory_advice(r, 3 * r.budget);
+        EXPECT_EQ(advice, memory == 1 << 20 ? "Use -memory 3073KB or more" : "Use -memory 91MB or more");
+        r.budget = 1;
+        EXPECT_EQ(memory_advice(r, memory), "Use a larger -memory");
+    }
+    TileRequest r = request(614, 512, 224, 31, 1 << 20);
+    const uint64_t least = least_lane_bytes(r);
+    r.budget = least - 1;
+    EXPECT_THROW(plan_tiles(r), Error);
+    r.budget = least;
+    EXPECT_EQ(plan_tiles(r).lanes(), 1);
 }
 
 TEST(TilePlan, NamesTheMemoryThatIsShort) {

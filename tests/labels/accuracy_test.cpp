@@ -90,7 +90,15 @@ TEST(Accuracy, UnlabelledUnclassifiedAndMaskedPixels) {
     const Result counted = c.result(true);
     EXPECT_DOUBLE_EQ(counted.overall.value, 1.0 / 3);
     EXPECT_DOUBLE_EQ(counted.by_class[0].producer.value, 0.5);
-    EXPECT_EQ(counted.pixels, 2);
+    EXPECT_EQ(counted.pixels, 3); // those that the accuracies are of
+    EXPECT_EQ(counted.unclassified, 1);
+    EXPECT_NE(text(left_out).find("Pixels: 2 compared, 1 labelled but unclassified (left out), 2 unlabelled"),
+              std::string::npos)
+        << text(left_out);
+    EXPECT_NE(
+        text(counted).find("Pixels: 3 compared, of which 1 labelled but unclassified (counted as errors)"),
+        std::string::npos)
+        << text(counted);
 }
 
 TEST(Accuracy, ClassesMatchByNameWhenBothHaveNames) {
