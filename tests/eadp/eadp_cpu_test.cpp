@@ -726,8 +726,8 @@ TEST(Eadp, StripsOfRanksThatSwapTheirBordersAreTheWhole) {
                         source, options, *backend,
                         [&](const eadp::ProfileFacts&) -> stream::CubeSink& { return sink; }, run);
                     EXPECT_EQ(sink.pieces > 0, bands && taking == 1);
-                        if (bands && taking == 1) {
-                    EXPECT_EQ(sink.tiles, 0);
+                    if (bands && taking == 1) {
+                        EXPECT_EQ(sink.tiles, 0);
                         EXPECT_EQ(passes.back().bytes_written, whole.shape().float_bytes());
                         EXPECT_EQ(passes.back().ranks.size(), static_cast<size_t>(size));
                     }
