@@ -18,11 +18,12 @@
 namespace hsi::tools {
 namespace {
 
-/// Options of a pass that computes there. A device is kept busy by a few lanes, and each holds buffers on it.
+/// Options of a pass that computes there. Lanes wait for the file more than for the device: eight read 10 GB
+/// in 0.60 s, 16 in 0.455. Each holds buffers on it.
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
     auto options = computing.pass(name, share);
     if (computing.on_devices())
-        options.lanes = std::min(options.lanes, 8 * static_cast<int>(computing.devices().size()));
+        options.lanes = std::min(options.lanes, 16 * static_cast<int>(computing.devices().size()));
     return options;
 }
 
