@@ -89,7 +89,9 @@ std::unique_ptr<stream::PlaneStore> field_planes(const tool::Run& run, SahicComp
                                                  const sahic::FieldPlan& plan, const stream::CubeShape& shape,
                                                  int classes) {
     const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
-    if (plan.store_in_memory) return std::make_unique<stream::PlaneStore>(stored, computing->allocator());
+    if (plan.store_in_memory)
+        return computing.on_devices() ? std::make_unique<stream::PlaneStore>(stored, computing->allocator())
+                                      : stream::PlaneStore::in_memory_of(parallel::ranks(), stored);
     return std::make_unique<stream::PlaneStore>(stored,
                                                 stream::folder_beside(run.options().destination.path));
 }

@@ -7,12 +7,14 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <linux/mman.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <climits>
@@ -23,10 +25,10 @@
 namespace hsi::parallel {
 namespace {
 
-constexpr uint64_t page = 4096;
+constexpr uint64_t page = 4096, huge_page = uint64_t{2} << 20;
 constexpr char name[] = "hsi_joint";
 
-uint64_t round_up(uint64_t bytes) { return (bytes + page - 1) / page * page; }
+uint64_t round_up(uint64_t bytes, uint64_t unit = page) { return (bytes + unit - 1) / unit * unit; }
 
 /// What the root has made, for those that look for it.
 struct Offer {
@@ -46,20 +48,39 @@ int make_file(uint64_t size) {
     return -1;
 }
 
-void* map_file(int file, uint64_t size, bool at_once) {
-    void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (memory == MAP_FAILED) return nullptr;
-#ifdef MADV_POPULATE_WRITE
-    // One fault a page and process would take three times as long. Older systems refuse it.
-    if (at_once) madvise(memory, size, MADV_POPULATE_WRITE);
-#else
-    (void)at_once;
-#endif
+/// At a huge page's border where it holds some.
+void* map_file(int file, uint64_t size) {
+    const uint64_t border = size >= huge_page ? huge_page : page;
+    void* const room = mmap(nullptr, size + border, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) return nullptr;
+    const auto begin = reinterpret_cast<uintptr_t>(room), at = round_up(begin, border);
+    void* const memory =
+        mmap(reinterpret_cast<void*>(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    if (memory == MAP_FAILED) {
+        munmap(room, size + border);
+        return nullptr;
+    }
+    if (at > begin) munmap(room, at - begin);
+    munmap(reinterpret_cast<void*>(at + size), begin + border - at);
     return memory;
 }
 
+/// Puts pages under a file in memory: huge ones where the system can, which it makes of one page that is there
+/// and of holes. Systems that cannot refuse, and put pages where they are touched.
+void make_pages(char* memory, uint64_t size) {
+#ifdef MADV_COLLAPSE
+    const uint64_t whole = size / huge_page * huge_page;
+    for (uint64_t at = 0; at < whole; at += huge_page)
+        reinterpret_cast<std::atomic<char>*>(memory + at)->fetch_or(0, std::memory_order_relaxed);
+    if (whole > 0) madvise(memory, whole, MADV_COLLAPSE);
+#endif
+#ifdef MADV_POPULATE_WRITE
+    madvise(memory, size, MADV_POPULATE_WRITE);
+#endif
+}
+
 /// The root's file. In another container its number may be that of another process.
-void* map_offered(const Offer& offer, bool at_once) {
+void* map_offered(const Offer& offer) {
     const std::string path = "/proc/" + std::to_string(offer.process) + "/fd/" + std::to_string(offer.file);
     char link[64] = {};
     const std::string wanted = std::string("/memfd:") + name;
@@ -69,7 +90,7 @@ void* map_offered(const Offer& offer, bool at_once) {
     if (file < 0) return nullptr;
     struct stat status {};
     const bool same = fstat(file, &status) == 0 && static_cast<uint64_t>(status.st_size) == offer.size;
-    void* const memory = same ? map_file(file, offer.size, at_once) : nullptr;
+    void* const memory = same ? map_file(file, offer.size) : nullptr;
     close(file);
     return memory;
 }
@@ -103,7 +124,7 @@ std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& 
     if (ranks.root()) {
         offer.size = page + round_up(bytes);
         file = make_file(offer.size);
-        if (file >= 0) hold(map_file(file, offer.size, at_once));
+        if (file >= 0) hold(map_file(file, offer.size));
         if (made) {
             offer.process = getpid();
             offer.file = file;
@@ -113,14 +134,27 @@ std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& 
     }
     ByteUnpacker(ranks.broadcast(what + ", memory", BytePacker().put(offer).take())).get(offer);
     if (!ranks.root() && offer.process != 0 && ranks.host(ranks.rank()) == ranks.host(0)) {
-        hold(map_offered(offer, at_once));
+        hold(map_offered(offer));
         if (made && made->m_head->sign != offer.sign) made.reset();
     }
     const auto processes = static_cast<int>(ranks.sum(what + ", processes", made ? 1 : 0));
     if (file >= 0) close(file); // all who wanted it have it
     if (!made || processes < 2) return nullptr;
     made->m_processes = processes;
+    if (at_once) made->make_all_pages();
     return made;
+}
+
+void JointMemory::make_all_pages() {
+    auto* const memory = reinterpret_cast<char*>(m_head);
+    constexpr uint64_t unit = 8 * huge_page; // a few for each process
+    for (auto at = static_cast<uint64_t>(take()) * unit; at < m_size; at = static_cast<uint64_t>(take()) * unit)
+        make_pages(memory + at, std::min(unit, m_size - at));
+    meet();
+#ifdef MADV_POPULATE_WRITE
+    // Those that others have made: one fault a page and process would take three times as long.
+    madvise(memory, m_size, MADV_POPULATE_WRITE);
+#endif
 }
 
 void* JointMemory::allocate(size_t bytes) {

@@ -40,6 +40,7 @@ class JointMemory final : public HostAllocator {
   private:
     struct Head;
     JointMemory(void* memory, uint64_t size, const CancelFlag* cancel);
+    void make_all_pages(); ///< by all processes together
 
     Head* const m_head;
     const uint64_t m_size;
