@@ -4,9 +4,12 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/module_file.h"
+#include "core/process_owner.h"
 
 #include <dlfcn.h>
 
+#include <cstdlib>
+#include <filesystem>
 #include <mutex>
 #include <system_error>
 
@@ -58,6 +61,29 @@ std::string file_of(const std::string& algorithm) { return module_file("hsi_cuda
 const std::vector<CudaDevice>& cuda_devices() {
     static const std::vector<CudaDevice> devices = probe();
     return devices;
+}
+
+void ask_for_few_cuda_queues() {
+    if (process_is_ours()) setenv("CUDA_DEVICE_MAX_CONNECTIONS", "2", 0);
+}
+
+int count_cuda_device_files() {
+    namespace fs = std::filesystem;
+    int found = 0;
+    std::error_code error;
+    const std::string name = "/dev/nvidia", instances = "/proc/driver/nvidia/capabilities/gpu";
+    for (; fs::exists(name + std::to_string(found), error); ++found)
+        for (const auto& entry : fs::directory_iterator(instances + std::to_string(found) + "/mig", error))
+            if (entry.path().filename().string().rfind("gi", 0) == 0) return 0;
+    return found;
+}
+
+void hide_other_cuda_devices(const DeviceChoice& choice, int there) {
+    if (!process_is_ours() || there < 2 || !choice.devices.empty()) return;
+    constexpr const char* name = "CUDA_VISIBLE_DEVICES";
+    const char* const given = std::getenv(name);
+    const std::string all = given != nullptr ? given : "0";
+    setenv(name, all.substr(0, all.find(',')).c_str(), 1);
 }
 
 CudaStart::CudaStart(const DeviceChoice& choice) {

@@ -23,6 +23,18 @@ struct CudaDevice {
 /// The GPUs that the driver shows; empty without a driver. Starts the driver (about 0.1 s) on the first call.
 const std::vector<CudaDevice>& cuda_devices();
 
+/// Before any thread of a process of ours, and before the driver starts: asks it for two queues of work a
+/// device instead of eight, unless the user has said how many (CUDA_DEVICE_MAX_CONNECTIONS). Lanes wait for
+/// files; each queue takes 20 ms to make and to end.
+void ask_for_few_cuda_queues();
+
+/// GPUs that the system shows without its driver's help; 0: one cannot tell, or they are cut into instances.
+int count_cuda_device_files();
+/// Before the driver of a process of ours starts: it sees the first one only of `there` devices where
+/// `choice` names none. Each of the others would take 0.2 s to start. Of CUDA_VISIBLE_DEVICES the first
+/// stays.
+void hide_other_cuda_devices(const DeviceChoice& choice, int there = count_cuda_device_files());
+
 /// Starts the driver and the contexts of the devices that `choice` names, on a thread of its own, when it
 /// names a GPU: that takes a quarter of a second, which the program has other work for. Who needs a device
 /// sooner waits for it there; what goes wrong is told there, too. The destructor waits for the thread.

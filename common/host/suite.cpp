@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "host/suite.h"
-#include "core/json.h"
-
+#include "core/cuda_module.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/names.h"
 #include "host/blas_threads.h"
 #include "host/help.h"
@@ -88,6 +88,7 @@ int print_about(const std::string& what, const std::string& name, const Tools& t
 int run_suite(const Tools& tools, int argc, char** argv) {
     open_standard_descriptors();
     end_idle_blas_threads();
+    ask_for_few_cuda_queues();
     std::string name = argc > 0 ? argv[0] : "";
     name.erase(0, name.rfind('/') + 1);
     if (const tool::Definition* called = tool_named(tools, name)) return run_in_terminal(*called, argc, argv);

@@ -65,8 +65,8 @@ void* map_file(int file, uint64_t size) {
     return memory;
 }
 
-/// Puts pages under a file in memory: huge ones where the system can, which it makes of one page that is there
-/// and of holes. Systems that cannot refuse, and put pages where they are touched.
+/// Puts pages under a file in memory: huge ones where the system can, which it makes of one page that is
+/// there and of holes. Systems that cannot refuse, and put pages where they are touched.
 void make_pages(char* memory, uint64_t size) {
 #ifdef MADV_COLLAPSE
     const uint64_t whole = size / huge_page * huge_page;
@@ -148,7 +148,8 @@ std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& 
 void JointMemory::make_all_pages() {
     auto* const memory = reinterpret_cast<char*>(m_head);
     constexpr uint64_t unit = 8 * huge_page; // a few for each process
-    for (auto at = static_cast<uint64_t>(take()) * unit; at < m_size; at = static_cast<uint64_t>(take()) * unit)
+    for (auto at = static_cast<uint64_t>(take()) * unit; at < m_size;
+         at = static_cast<uint64_t>(take()) * unit)
         make_pages(memory + at, std::min(unit, m_size - at));
     meet();
 #ifdef MADV_POPULATE_WRITE

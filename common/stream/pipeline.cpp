@@ -377,6 +377,15 @@ void add_up(parallel::Ranks& ranks, PassReport& report, double waited) {
 
 namespace {
 
+/// Of a raw scene that goes through a device. Its lanes wait for the file and for the device alone, and each
+/// has a stream, buffers on the device and pinned memory, which take longer to make and to give back than a
+/// few dozen megabytes to read.
+int lanes_for_device(int wanted, const CubeShape& shape) {
+    constexpr uint64_t worth_a_lane = uint64_t{64} << 20, least = 4;
+    const uint64_t worth = std::max(least, shape.float_bytes() / worth_a_lane);
+    return worth < static_cast<uint64_t>(wanted) ? static_cast<int>(worth) : wanted;
+}
+
 /// `operation` must outlive it.
 TileRequest request_of(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const CubeShape shape = source.shape();
@@ -394,7 +403,9 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
         request.block_lines = std::max(out.block_lines, layout.block_lines);
     }
     request.halo = operation.halo();
-    request.lanes = options.lanes;
+    const uint64_t reader = source.reader_bytes();
+    const bool raw = reader == 0, on_device = options.device_memory > 0;
+    request.lanes = raw && on_device ? lanes_for_device(options.lanes, shape) : options.lanes;
     request.budget = options.memory;
     request.memory = options.asked_memory;
     request.preferred = operation.preferred_bytes();
@@ -403,7 +414,6 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     request.line_share = operation.line_share();
     request.forced_samples = options.tile_samples;
     request.forced_lines = options.tile_lines;
-    const uint64_t reader = source.reader_bytes();
     const int ranks = options.ranks > 0 ? options.ranks : parallel::ranks().size();
     request.ranks = ranks;
     request.lane_bytes = [=, &operation](int64_t ws, int64_t wl, int64_t cs, int64_t cl) {

@@ -11,6 +11,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace hsi {
@@ -280,6 +284,47 @@ TEST(TilePlan, NamesTheMemoryThatIsShort) {
     r = with_device(request(59, 233, 64, 0, 1 << 10), large, fixed);
     EXPECT_EQ(message(r), "one tile of 59x1 pixels with halo 0 needs 30 kB for buffers, more than the 1.0 kB "
                           "that -memory leaves | Use a larger -memory.");
+}
+
+/// What a variable is after `act`, when it was `before`; both as they were afterwards.
+std::optional<std::string> after(const char* name, const std::optional<std::string>& before,
+                                 const std::function<void()>& act) {
+    const auto get = [&]() -> std::optional<std::string> {
+        const char* const text = std::getenv(name);
+        return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+    };
+    const auto set = [&](const std::optional<std::string>& text) {
+        text ? setenv(name, text->c_str(), 1) : unsetenv(name);
+    };
+    const auto saved = get();
+    set(before);
+    act();
+    auto result = get();
+    set(saved);
+    return result;
+}
+
+TEST(CudaStart, LeavesTheDriverTheFirstDeviceAlone) {
+    const char* const name = "CUDA_VISIBLE_DEVICES";
+    const auto visible = [&](const std::optional<std::string>& before, const char* device, int there) {
+        return after(name, before, [&] { hide_other_cuda_devices(parse_device(device), there); });
+    };
+    for (const char* device : {"auto", "cuda"}) {
+        EXPECT_EQ(visible(std::nullopt, device, 8), "0");
+        EXPECT_EQ(visible("3,1", device, 8), "3");
+        EXPECT_EQ(visible("GPU-5f0c,GPU-77aa", device, 8), "GPU-5f0c");
+        EXPECT_EQ(visible("", device, 8), ""); // none
+        EXPECT_EQ(visible(std::nullopt, device, 1), std::nullopt);
+        EXPECT_EQ(visible("1,0", device, 0), "1,0");
+    }
+    EXPECT_EQ(visible(std::nullopt, "cuda:1", 8), std::nullopt); // of all
+    EXPECT_EQ(visible("3,1", "cuda:0,1", 8), "3,1");
+}
+
+TEST(CudaStart, AsksForFewQueuesWhereTheUserDoesNotSay) {
+    const char* const name = "CUDA_DEVICE_MAX_CONNECTIONS";
+    EXPECT_EQ(after(name, std::nullopt, ask_for_few_cuda_queues), "2");
+    EXPECT_EQ(after(name, "8", ask_for_few_cuda_queues), "8");
 }
 
 } // namespace
