@@ -4,6 +4,7 @@
 // over tiles with a halo.
 #include "catalogue.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "sahic_report.h"
 #include "sahic_stages.h"
 #include "tool/classification.h"
@@ -59,6 +60,16 @@ std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings
     return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
+/// One rank trains for all: a BLAS may have other last digits on another processor.
+sahic::MlrModel by_root(const std::function<sahic::MlrModel()>& train) {
+    parallel::Ranks& ranks = parallel::ranks();
+    if (!ranks.several()) return train();
+    std::optional<sahic::MlrModel> mine;
+    if (ranks.root()) mine = train();
+    const std::string text = ranks.broadcast("model", mine ? sahic::to_json(*mine) : std::string());
+    return mine ? std::move(*mine) : sahic::from_json(text, "the model of rank 0");
+}
+
 tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t classes, bool trained) {
     const auto bytes = static_cast<double>(scene.float_bytes());
     const double values = static_cast<double>(scene.pixels()) * static_cast<double>(classes),
@@ -105,17 +116,12 @@ void run_sahic(tool::Run& run, const Settings& s) {
     const bool border = s.periodic && !s.no_spatial;
     if (trained) {
         const auto found = tools::scan(scene, labels, border);
-        const auto plan_planes = [&] {
-            if (planned_late) plan_field(classes);
-            planes = tools::begin_planes(run, computing, s, plan, scene.shape(), classes, labels);
-        };
-        const bool on_cpu = tools::trains_on_cpu(s, labels);
-        if (!on_cpu) plan_planes();
+        if (planned_late) plan_field(classes);
+        planes = tools::begin_planes(run, computing, s, plan, scene.shape(), classes, labels);
         spectral.first_line = found->first_line();
         spectral.first_sample = found->first_sample();
         model = std::make_shared<const sahic::MlrModel>(
-            tools::train(run, computing, s, *scene.raster(), *found, labels));
-        if (on_cpu) plan_planes();
+            by_root([&] { return tools::train(run, computing, s, *scene.raster(), *found, labels); }));
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);

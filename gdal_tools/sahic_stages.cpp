@@ -13,7 +13,6 @@
 #include <chrono>
 #include <future>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 namespace hsi::tools {
@@ -26,43 +25,6 @@ stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, 
     if (computing.on_devices())
         options.lanes = std::min(options.lanes, 16 * static_cast<int>(computing.devices().size()));
     return options;
-}
-
-/// One rank trains for all: a BLAS may have other last digits on another processor.
-sahic::MlrModel by_root(const std::function<sahic::MlrModel()>& train) {
-    parallel::Ranks& ranks = parallel::ranks();
-    if (!ranks.several()) return train();
-    std::optional<sahic::MlrModel> mine;
-    if (ranks.root()) mine = train();
-    const std::string text = ranks.broadcast("model", mine ? sahic::to_json(*mine) : std::string());
-    return mine ? std::move(*mine) : sahic::from_json(text, "the model of rank 0");
-}
-
-sahic::MlrModel train_here(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
-                           const raster::RasterSource& scene, const sahic::SceneScan& found,
-                           const raster::LabelledPixels& labels) {
-    auto set = tools::training_set(run, labels, scene.shape().bands, found.spectra(),
-                                   [&](size_t i) { return found.valid(i); });
-    set.scale = static_cast<double>(found.largest());
-    for (const auto& c : set.classes)
-        if (c.pixels == 1) run.warn("class " + tool::class_text(c.value, c.name) + " has one training pixel");
-    sahic::LorsalOptions options = s.lorsal;
-    options.threads = parallel::ranks().threads_of_host(run.options().threads);
-    options.memory = run.buffer_memory();
-    const auto rest = run.pass("training", 0.2);
-    options.cancel = rest.cancel;
-    options.progress = rest.progress;
-    const auto begin = std::chrono::steady_clock::now();
-    auto result = trains_on_cpu(s, labels) ? sahic::train(set, options) : computing->train(set, options);
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    sahic::MlrModel& model = result.model;
-    tool::describe_bands(scene, model);
-    tools::describe_values(set, model);
-    model.trained_on = scene.path();
-    model.labels = s.labels.path;
-    model.origin = tool::origin_of(run);
-    tell_training(run, options, result, set.samples(), took.count());
-    return std::move(result.model);
 }
 
 } // namespace
@@ -82,14 +44,31 @@ std::shared_ptr<const sahic::SceneScan> scan(tool::Scene& scene, const raster::L
     return found;
 }
 
-bool trains_on_cpu(const SahicSettings& s, const raster::LabelledPixels& labels) {
-    return s.lorsal.optimum || labels.index.size() <= sahic::few_samples;
-}
-
 sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
                       const raster::RasterSource& scene, const sahic::SceneScan& found,
                       const raster::LabelledPixels& labels) {
-    return by_root([&] { return train_here(run, computing, s, scene, found, labels); });
+    auto set = tools::training_set(run, labels, scene.shape().bands, found.spectra(),
+                                   [&](size_t i) { return found.valid(i); });
+    set.scale = static_cast<double>(found.largest());
+    for (const auto& c : set.classes)
+        if (c.pixels == 1) run.warn("class " + tool::class_text(c.value, c.name) + " has one training pixel");
+    sahic::LorsalOptions options = s.lorsal;
+    options.threads = parallel::ranks().threads_of_host(run.options().threads);
+    options.memory = run.buffer_memory();
+    const auto rest = run.pass("training", 0.2);
+    options.cancel = rest.cancel;
+    options.progress = rest.progress;
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = computing->train(set, options);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    sahic::MlrModel& model = result.model;
+    tool::describe_bands(scene, model);
+    tools::describe_values(set, model);
+    model.trained_on = scene.path();
+    model.labels = s.labels.path;
+    model.origin = tool::origin_of(run);
+    tell_training(run, options, result, set.samples(), took.count());
+    return std::move(result.model);
 }
 
 void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral) {

@@ -27,10 +27,7 @@ struct SahicSettings : FieldSettings {
 std::shared_ptr<const sahic::SceneScan> scan(tool::Scene& scene, const raster::LabelledPixels& labels,
                                              bool border);
 
-/// A device is not waited for: few training pixels are the CPU's with any -device.
-bool trains_on_cpu(const SahicSettings& s, const raster::LabelledPixels& labels);
-
-/// The model of the labelled pixels, that of the root for all ranks; what came out goes into the report.
+/// The model of the labelled pixels; what came out goes into the report.
 sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
                       const raster::RasterSource& scene, const sahic::SceneScan& found,
                       const raster::LabelledPixels& labels);

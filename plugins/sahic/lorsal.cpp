@@ -354,7 +354,10 @@ LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
                         " for their kernel matrix and its factors",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
     const training::SingleThreadedBlas blas;
-    Team team(options.threads);
+    // The paper's path multiplies blocks of rows: more threads than these would be woken 800 times for
+    // nothing.
+    const auto blocks = static_cast<int>((d + training::block_rows - 1) / training::block_rows);
+    Team team(options.optimum ? options.threads : std::clamp(blocks, 1, std::max(1, options.threads)));
     const Problem problem(set, options, team);
     LorsalResult way;
     std::vector<double> weights;

@@ -51,9 +51,6 @@ inline uint64_t training_bytes(uint64_t features) {
 /// Cancelled. The same set and options give the same model, whatever the threads.
 LorsalResult train(const TrainingSet& set, const LorsalOptions& options);
 
-/// Up to so many training pixels a CPU has trained before a device has started.
-constexpr size_t few_samples = 512;
-
 /// What both backends share.
 namespace detail {
 /// Index of the class of each sample. Throws Error when there are fewer than two classes.
