@@ -148,10 +148,12 @@ std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& 
 void JointMemory::make_all_pages() {
     auto* const memory = reinterpret_cast<char*>(m_head);
     constexpr uint64_t unit = 8 * huge_page; // a few for each process
-    for (auto at = static_cast<uint64_t>(take()) * unit; at < m_size;
-         at = static_cast<uint64_t>(take()) * unit)
-        make_pages(memory + at, std::min(unit, m_size - at));
-    meet();
+    if (m_size >= huge_page) {
+        for (auto at = static_cast<uint64_t>(take()) * unit; at < m_size;
+             at = static_cast<uint64_t>(take()) * unit)
+            make_pages(memory + at, std::min(unit, m_size - at));
+        meet();
+    }
 #ifdef MADV_POPULATE_WRITE
     // Those that others have made: one fault a page and process would take three times as long.
     madvise(memory, m_size, MADV_POPULATE_WRITE);

@@ -41,6 +41,31 @@ TEST(JointMemory, IsTheRootsHosts) {
         });
 }
 
+/// More than a few huge pages, which its processes make together, and an end that fills none.
+TEST(JointMemory, IsZeroAtFirstAndOneForAllWhateverItsPages) {
+    constexpr size_t values = (size_t{37} << 20) / 8 + 1234, step = 511; // some of every small page
+    for (const bool at_once : {true, false})
+        on_ranks(5, [&](Ranks& ranks, CancelFlag&) {
+            const auto memory = JointMemory::make(ranks, "numbers", values * 8, at_once);
+            if (!memory) return;
+            const HostBuffer<int64_t> numbers(memory, values);
+            const auto mine = static_cast<size_t>(ranks.rank()) / 2;
+            const auto wrong = [&](const auto& expected) {
+                size_t count = 0;
+                for (size_t i = 0; i < values; i += step)
+                    count += numbers[i] != static_cast<int64_t>(expected(i)) ? 1 : 0;
+                return count;
+            };
+            EXPECT_EQ(wrong([](size_t) { return size_t{0}; }), 0U);
+            memory->meet();
+            for (size_t i = mine * step; i < values; i += 3 * step)
+                numbers[i] = static_cast<int64_t>(i + mine);
+            memory->meet();
+            EXPECT_EQ(wrong([&](size_t i) { return i + i / step % 3; }), 0U);
+            memory->meet();
+        });
+}
+
 TEST(JointMemory, MakesOneTeamOfAllThreads) {
     constexpr int64_t units = 1000;
     constexpr int rounds = 60;
