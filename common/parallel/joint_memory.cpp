@@ -53,15 +53,17 @@ void* map_file(int file, uint64_t size) {
     const uint64_t border = size >= huge_page ? huge_page : page;
     void* const room = mmap(nullptr, size + border, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (room == MAP_FAILED) return nullptr;
-    const auto begin = reinterpret_cast<uintptr_t>(room), at = round_up(begin, border);
-    void* const memory =
-        mmap(reinterpret_cast<void*>(at), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
+    const auto begin = reinterpret_cast<uintptr_t>(room);
+    const uint64_t before =
+        round_up(begin, border) - begin; // of `border`, which lies in two pieces around it
+    char* const at = static_cast<char*>(room) + before;
+    void* const memory = mmap(at, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file, 0);
     if (memory == MAP_FAILED) {
         munmap(room, size + border);
         return nullptr;
     }
-    if (at > begin) munmap(room, at - begin);
-    munmap(reinterpret_cast<void*>(at + size), begin + border - at);
+    if (before > 0) munmap(room, before);
+    munmap(at + size, border - before);
     return memory;
 }
 
