@@ -15,12 +15,13 @@ class Finished(NamedTuple):
     out: str          # standard output
 
 
-def timed(command, **environment):
-    """Runs a command to its end; one that fails ends the program with what it said."""
+def timed(command, folder=None, **environment):
+    """Runs a command to its end, in a folder; one that fails ends the program with what it said."""
     words = [str(w) for w in command]
     with tempfile.TemporaryFile() as error:
         begin = time.perf_counter()
-        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=error, env={**os.environ, **environment})
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=error, cwd=folder,
+                                   env={**os.environ, **environment})
         out = process.stdout.read().decode()
         _, status, usage = os.wait4(process.pid, 0)
         wall = time.perf_counter() - begin

@@ -67,6 +67,14 @@ void* map_file(int file, uint64_t size) {
     return memory;
 }
 
+/// What is not there yet, and what is there into this process: one fault a page would take three times as
+/// long. Older systems refuse it.
+void map_pages([[maybe_unused]] char* memory, [[maybe_unused]] uint64_t size) {
+#ifdef MADV_POPULATE_WRITE
+    madvise(memory, size, MADV_POPULATE_WRITE);
+#endif
+}
+
 /// Puts pages under a file in memory: huge ones where the system can, which it makes of one page that is
 /// there and of holes. Systems that cannot refuse, and put pages where they are touched.
 void make_pages(char* memory, uint64_t size) {
@@ -76,9 +84,7 @@ void make_pages(char* memory, uint64_t size) {
         reinterpret_cast<std::atomic<char>*>(memory + at)->fetch_or(0, std::memory_order_relaxed);
     if (whole > 0) madvise(memory, whole, MADV_COLLAPSE);
 #endif
-#ifdef MADV_POPULATE_WRITE
-    madvise(memory, size, MADV_POPULATE_WRITE);
-#endif
+    map_pages(memory, size);
 }
 
 /// The root's file. In another container its number may be that of another process.
@@ -156,10 +162,7 @@ void JointMemory::make_all_pages() {
             make_pages(memory + at, std::min(unit, m_size - at));
         meet();
     }
-#ifdef MADV_POPULATE_WRITE
-    // Those that others have made: one fault a page and process would take three times as long.
-    madvise(memory, m_size, MADV_POPULATE_WRITE);
-#endif
+    map_pages(memory, m_size); // those that others have made
 }
 
 void* JointMemory::allocate(size_t bytes) {

@@ -149,7 +149,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         if (parallel::ranks().job_size() > 1 && call.definition().one_process)
             run->note("One process is enough for " + run->tool() + ": rank 0 works, the others wait.");
 
-        if (parallel::ranks().job_size() == 1) hide_other_cuda_devices(options.device);
+        if (parallel::ranks().job_size() == 1 && options.device.kind != DeviceChoice::Kind::cpu)
+            hide_other_cuda_devices(options.device);
         const CudaStart start(options.device);
 
         raster::register_drivers();
