@@ -9,7 +9,6 @@ HSI_FAULTS_ALL=1 takes every case instead of a sample of them.
 
 import concurrent.futures
 import dataclasses
-import importlib.util
 import json
 import os
 import pathlib
@@ -17,17 +16,14 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 from osgeo import gdal, ogr, osr
 
-_cli = pathlib.Path(__file__).resolve().parents[1] / "cli" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("cli_support", _cli)
-cli_support = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(cli_support)
-BIN, Result, cube, snapshot, write_scene = (cli_support.BIN, cli_support.Result, cli_support.cube,
-                                            cli_support.snapshot, cli_support.write_scene)
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from suite import BIN, Result, cube, snapshot, write_scene  # noqa: E402
 
 ogr.UseExceptions()
 ALL = os.environ.get("HSI_FAULTS_ALL", "") not in ("", "0")

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: MIT
+"""What the command-line tests share: the executables, scenes made with GDAL's Python, and a look at folders.
+
+HSI_BIN_DIR names the folder of the executables (default: build/bin); HSI_TEST_DATA the folder of the real scenes
+(default: ../shared/data beside the repository; tests that need them are skipped when it is absent).
+"""
+
+import collections
+import contextlib
+import fnmatch
+import hashlib
+import os
+import pathlib
+import resource
+import shutil
+import signal
+import subprocess
+import time
+
+import numpy as np
+import pytest
+from osgeo import gdal, osr
+
+gdal.UseExceptions()
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("HSI_BIN_DIR", ROOT / "build" / "bin"))
+PLUGINS = pathlib.Path(os.environ.get("HSI_PLUGIN_DIR", BIN.parent / "lib" / "gdalplugins"))
+DATA = pathlib.Path(os.environ.get("HSI_TEST_DATA", ROOT.parent / "shared" / "data"))
+
+Result = collections.namedtuple("Result", "code out err")
+
+
+def _prepare_child(limits):
+    # A background shell ignores SIGINT, and its children inherit that.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    for what, value in limits.items():
+        resource.setrlimit(what, (value, value))
+
+
+def start(tool, *args, limits=None, **kwargs):
+    """Starts a tool and returns the process; limits: {resource.RLIMIT_X: value}."""
+    return subprocess.Popen(
+        [str(BIN / tool), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        preexec_fn=lambda: _prepare_child(limits or {}), **kwargs)
+
+
+def run(tool, *args, timeout=300, **kwargs):
+    """Runs a tool to its end."""
+    process = start(tool, *args, **kwargs)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    finally:
+        process.kill()
+    return Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def spp(*args, **kwargs):
+    """gdal_hsi_spp on the CPU, which is what these tests compare with."""
+    return run("gdal_hsi_spp", "-device", "cpu", *args, **kwargs)
+
+
+def succeed(result):
+    assert result.code == 0, f"exit code {result.code}\n{result.out}\n{result.err}"
+    return result
+
+
+def first_error(result):
+    """The first line of stderr, which must be the error."""
+    line = result.err.splitlines()[0] if result.err else ""
+    assert line.startswith("ERROR: "), result.err
+    return line[len("ERROR: "):]
+
+
+def snapshot(folder):
+    """Every file below the folder with its content and its time of change."""
+    facts = {}
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        stat = path.lstat()
+        content = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() and not path.is_symlink() else None
+        facts[str(path.relative_to(folder))] = (stat.st_mode, stat.st_size, stat.st_mtime_ns, content)
+    return facts
+
+
+@contextlib.contextmanager
+def assert_untouched(*folders):
+    """Whatever happens inside leaves the folders as they are: no file more, none less, none changed."""
+    before = [snapshot(folder) for folder in folders]
+    yield
+    for folder, old in zip(folders, before):
+        new = snapshot(folder)
+        assert set(new) == set(old), f"{folder}: {sorted(set(new) ^ set(old))} came or went"
+        assert new == old, f"{folder}: {[name for name in old if old[name] != new[name]]} changed"
+
+
+def cube(samples=40, lines=30, bands=12, seed=1, scale=1000.0, noise=0.02):
+    """(bands, lines, samples), positive: fields of a few materials, mixed, unevenly lit, with noise."""
+    random = np.random.default_rng(seed)
+    spectra = 0.3 + np.abs(np.cumsum(random.normal(0, 0.15, (5, bands)), axis=1))
+    field = (np.arange(lines)[:, None] // 7 + np.arange(samples)[None, :] // 5) % 5
+    light = random.uniform(0.5, 1.5, (lines, samples))
+    data = np.moveaxis(spectra[field], 2, 0) * light + random.normal(0, noise, (bands, lines, samples))
+    return np.maximum(data, 0.01) * scale
+
+
+GDAL_TYPES = {"u1": gdal.GDT_Byte, "u2": gdal.GDT_UInt16, "i2": gdal.GDT_Int16, "i4": gdal.GDT_Int32,
+              "f4": gdal.GDT_Float32, "f8": gdal.GDT_Float64}
+
+
+def write_scene(path, data, driver="ENVI", dtype="f4", options=(), nodata=None,
+                geotransform=(500000, 20, 0, 4480000, 0, -20), epsg=32616, wavelengths=None, fwhm=None, bbl=None, names=None, metadata=None):
+    """Writes (bands, lines, samples) as a scene. ENVI headers get the spectral fields themselves, GTiff the forms in
+    which GDAL keeps them."""
+    path = str(path)
+    bands, lines, samples = data.shape
+    dataset = gdal.GetDriverByName(driver).Create(path, samples, lines, bands, GDAL_TYPES[dtype], list(options))
+    if geotransform:
+        dataset.SetGeoTransform(geotransform)
+    if epsg:
+        srs = osr.SpatialReference()
+        srs.ImportFromEPSG(epsg)
+        dataset.SetProjection(srs.ExportToWkt())
+    if metadata:
+        dataset.SetMetadata(metadata)
+    for b in range(bands):
+        band = dataset.GetRasterBand(b + 1)
+        if nodata is not None:
+            band.SetNoDataValue(nodata)
+        if names:
+            band.SetDescription(names[b])
+        if driver == "GTiff" and wavelengths:
+            band.SetMetadataItem("wavelength", str(wavelengths[b]))
+            band.SetMetadataItem("wavelength_units", "Nanometers")
+        band.WriteArray(data[b].astype(dtype))
+    dataset = None
+    if driver == "ENVI":
+        header = pathlib.Path(path).with_suffix(".hdr")
+        text = header.read_text()
+        for key, values in (("wavelength", wavelengths), ("fwhm", fwhm), ("bbl", bbl)):
+            if values is not None:
+                text += f"{key} = {{{', '.join(map(str, values))}}}\n"
+        if wavelengths is not None:
+            text += "wavelength units = Nanometers\n"
+        header.write_text(text)
+        sidecar = pathlib.Path(path + ".aux.xml")
+        if sidecar.exists() and not metadata:
+            sidecar.unlink()
+    return path
+
+
+def open_band(path, number=1):
+    """A band that keeps its dataset alive."""
+    dataset = gdal.Open(str(path))
+    band = dataset.GetRasterBand(number)
+    band.dataset = dataset
+    return band
+
+
+def read(path, bands=None):
+    """(bands, lines, samples) in double precision; nodata is NaN."""
+    dataset = gdal.Open(str(path))
+    planes = []
+    for b in bands or range(1, dataset.RasterCount + 1):
+        band = dataset.GetRasterBand(b)
+        plane = band.ReadAsArray().astype(np.float64)
+        nodata = band.GetNoDataValue()
+        if nodata is not None:
+            plane[plane == nodata] = np.nan
+        planes.append(plane)
+    return np.stack(planes)
+
+
+def stored_bytes(path):
+    """The pixels as they are stored, whatever the format."""
+    dataset = gdal.Open(str(path))
+    return dataset.ReadAsArray().tobytes()
+
+
+def envi_header(path):
+    """The fields of an ENVI header, names in lower case; lists as lists of texts."""
+    text = pathlib.Path(path).with_suffix(".hdr").read_text()
+    fields = {}
+    key = None
+    collected = ""
+    for line in text.splitlines()[1:]:
+        if key is None:
+            if "=" not in line:
+                continue
+            key, collected = (part.strip() for part in line.split("=", 1))
+        else:
+            collected += " " + line.strip()
+        if collected.startswith("{") and "}" not in collected:
+            continue
+        value = collected.strip()
+        if value.startswith("{"):
+            value = [item.strip() for item in value[1:value.index("}")].split(",")]
+        fields[key.lower()] = value
+        key = None
+    return fields
+
+
+def wait_for(condition, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.002)
+    return False
+
+
+def sizes_below(folder, name="*"):
+    """Sizes of a folder's files of such a name, at any depth; what a running tool removes meanwhile is passed over."""
+    for parent, _, names in os.walk(folder):
+        for one in fnmatch.filter(names, name):
+            with contextlib.suppress(FileNotFoundError):
+                yield os.stat(os.path.join(parent, one)).st_size
+
+
+def real_scene(name):
+    """The path of a real scene, or a skip that says what is missing."""
+    path = DATA / name
+    if not path.exists():
+        pytest.skip(f"the real scene {name} is absent (HSI_TEST_DATA is {DATA})")
+    return path
+
+
+@pytest.fixture
+def scene(tmp_path):
+    """A small ENVI BSQ scene in a folder of its own."""
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return write_scene(folder / "scene.img", cube(), wavelengths=[400 + 10 * b for b in range(12)],
+                       fwhm=[9.5 + b / 10 for b in range(12)])
+
+
+@pytest.fixture
+def out(tmp_path):
+    """An empty folder for outputs."""
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 4 MB, where one may be mounted."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = shutil.which("mount") and subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(folder)], capture_output=True).returncode == 0
+    if not mounted:
+        pytest.skip("mounting a tmpfs is not allowed here (test_bad_input.test_file_that_may_not_grow has the same failure)")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
