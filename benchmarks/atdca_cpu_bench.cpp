@@ -31,6 +31,7 @@ const test::Cube& scene(int64_t samples, int64_t lines, int bands) {
     auto& cube = made[samples * lines * bands];
     if (cube.values.empty()) {
         synth::Options options;
+        options.pattern = synth::Pattern::fields;
         options.samples = samples;
         options.lines = lines;
         options.bands = bands;

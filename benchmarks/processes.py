@@ -32,6 +32,8 @@ def timed(command, folder=None, **environment):
 
 
 def make_scene(tools, path, size, *words):
-    """A scene of gdal_hsi_synth, from a folder of tools, as ENVI BSQ of floats unless the words say otherwise."""
-    command = [pathlib.Path(tools) / "gdal_hsi_synth", "-q", "-overwrite", "-of", "ENVI", "-size", *size, *words, path]
+    """A scene of gdal_hsi_synth, from a folder of tools, as ENVI BSQ of floats unless the words say otherwise. Its
+    pattern is the one that all figures of the documentation were measured on."""
+    command = [pathlib.Path(tools) / "gdal_hsi_synth", "-q", "-overwrite", "-pattern", "fields", "-of", "ENVI", "-size", *size,
+               *words, path]
     subprocess.run([str(w) for w in command], check=True)

@@ -85,6 +85,12 @@ void declare(tool::Call& call) {
         .shown_as("XSIZE YSIZE BANDS")
         .required = true;
     call.option("seed", s.scene.seed, "Seed: another number, another scene").from(0);
+    call.choice<synth::Pattern>(
+        "pattern", s.scene.pattern, "What the ground looks like",
+        {{"land", synth::Pattern::land,
+          "strips of crops, woods, a river, roads, settlements, rock; hills and shadows"},
+         {"fields", synth::Pattern::fields,
+          "polygons of any material, a river and a grid of roads, evenly lit"}});
     call.option("endmembers", s.scene.endmembers, "Materials in the scene, 2 to 24");
     call.option("snr", s.scene.snr, "Signal-to-noise ratio of every band; inf: no noise")
         .in_unit("decibels")
@@ -142,7 +148,7 @@ void declare(tool::Call& call) {
 const tool::Definition tools::synth{
     "synth",
     "Synthetic scenes with known truth",
-    "Makes a hyperspectral scene with known truth: fields, a river and roads of library materials, "
+    "Makes a hyperspectral scene with known truth: a landscape of library materials, "
     "mixed pixels, shading and noise, georeferenced, with wavelengths. The same options give the "
     "same values on every machine.",
     {{"gdal_hsi_synth -size 614 512 224 -targets 8 -truth truth.json -labels labels.tif scene.tif",

@@ -2,6 +2,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "synth/hash.h"
+#include "synth/landscape.h"
 #include "synth/materials.h"
 #include "synth/synth.h"
 #include "synth/values_simd.h"
@@ -15,155 +16,7 @@
 namespace hsi::synth {
 namespace {
 
-// Streams of random numbers. A new use gets a new number, so that old scenes stay what they are.
-enum Purpose : uint64_t {
-    pixels_stream = 1,
-    cells_stream,
-    warp_u_stream,
-    warp_v_stream,
-    texture_stream,
-    gradient_stream,
-    shade_wide_stream,
-    shade_narrow_stream,
-    river_stream,
-    targets_stream,
-    nan_stream,
-    bands_stream,
-    materials_stream
-};
-
-constexpr int water = 2, asphalt = 3;   // places in the material library
 constexpr double bad_band_sigma = 0.05; // reflectance
-constexpr float darkest = 0.70f,
-                shading = 0.27f; // illumination of ordinary pixels: darkest..darkest + shading
-
-/// One line of smooth noise in [0, 1): random numbers at lattice points, smoothly interpolated. at() is
-/// called for ascending samples, one step at a time.
-class SmoothLine {
-  public:
-    SmoothLine(uint64_t key, int64_t spacing, int64_t line, int64_t sample)
-        : m_key(key), m_spacing(spacing), m_row(line / spacing), m_column(sample / spacing),
-          m_step(sample % spacing), m_scale(1.0f / static_cast<float>(spacing)) {
-        m_down = ease(static_cast<float>(line % spacing) * m_scale);
-        m_left = lattice(m_column);
-        m_right = lattice(m_column + 1);
-    }
-    float next() {
-        if (m_step == m_spacing) {
-            m_step = 0;
-            ++m_column;
-            m_left = m_right;
-            m_right = lattice(m_column + 1);
-        }
-        const float t = ease(static_cast<float>(m_step++) * m_scale);
-        return m_left + (m_right - m_left) * t;
-    }
-
-  private:
-    static float ease(float t) { return t * t * (3.0f - 2.0f * t); }
-    float lattice(int64_t column) const {
-        const float above = unit(draw(m_key, column, m_row)), below = unit(draw(m_key, column, m_row + 1));
-        return above + (below - above) * m_down;
-    }
-    uint64_t m_key;
-    int64_t m_spacing, m_row, m_column, m_step;
-    float m_scale, m_down = 0, m_left = 0, m_right = 0;
-};
-
-/// A field: one crop or surface, with two companions.
-struct Field {
-    double u = 0, v = 0; ///< its seat, in field coordinates
-    int main = 0, second = 0, third = 0;
-    float purity = 0;
-};
-
-constexpr double field_u = 48, field_v = 36; // pixels
-
-Field field_at(uint64_t key, int64_t cu, int64_t cv, int materials) {
-    const uint64_t h = draw(key, cu, cv);
-    Field f;
-    f.u = (static_cast<double>(cu) + 0.15 + 0.7 * double{unit(draw(h, 0))}) * field_u;
-    f.v = (static_cast<double>(cv) + 0.15 + 0.7 * double{unit(draw(h, 1))}) * field_v;
-    const auto n = static_cast<uint64_t>(materials);
-    f.main = static_cast<int>(draw(h, 2) % n);
-    f.second = static_cast<int>((static_cast<uint64_t>(f.main) + 1 + draw(h, 3) % (n - 1)) % n);
-    f.third = static_cast<int>(draw(h, 4) % n);
-    if (f.third == f.main) f.third = f.second;
-    f.purity = 0.72f + 0.23f * unit(draw(h, 5));
-    return f;
-}
-
-/// The 3x3 fields around a place, kept while the place stays in the same cell.
-class FieldMap {
-  public:
-    FieldMap(uint64_t key, int materials) : m_key(key), m_materials(materials) {}
-    struct Nearest {
-        const Field *first, *second;
-        float share; ///< of the first: 1 inside, 0.5 at the border
-    };
-    Nearest find(double u, double v) {
-        const auto cu = static_cast<int64_t>(std::floor(u * (1 / field_u)));
-        const auto cv = static_cast<int64_t>(std::floor(v * (1 / field_v)));
-        if (cu != m_u || cv != m_v) {
-            for (int j = 0; j < 3; ++j)
-                for (int i = 0; i < 3; ++i) {
-                    const auto at = static_cast<size_t>(3 * j + i);
-                    m_fields[at] = field_at(m_key, cu + i - 1, cv + j - 1, m_materials);
-                }
-            m_u = cu;
-            m_v = cv;
-        }
-        double d1 = 1e30, d2 = 1e30;
-        size_t i1 = 0, i2 = 0;
-        for (size_t i = 0; i < m_fields.size(); ++i) {
-            const double du = u - m_fields[i].u, dv = v - m_fields[i].v;
-            const double d = du * du + dv * dv;
-            if (d < d1) {
-                d2 = d1;
-                i2 = i1;
-                d1 = d;
-                i1 = i;
-            } else if (d < d2) {
-                d2 = d;
-                i2 = i;
-            }
-        }
-        // The difference of the distances changes by about two a pixel across the border: mixed over a pixel
-        // or so.
-        const double gap = std::sqrt(d2) - std::sqrt(d1);
-        return {&m_fields[i1], &m_fields[i2], static_cast<float>(0.5 + 0.5 * std::min(1.0, gap * 0.5))};
-    }
-
-  private:
-    uint64_t m_key;
-    int m_materials;
-    int64_t m_u = std::numeric_limits<int64_t>::min(), m_v = 0;
-    std::array<Field, 9> m_fields;
-};
-
-float clamp01(float x) { return std::min(1.0f, std::max(0.0f, x)); }
-
-/// How much of a pixel a line of the given half width covers, `distance` pixels off its middle.
-float coverage(double distance, double half_width) {
-    return clamp01(static_cast<float>(half_width + 0.5 - distance));
-}
-
-/// Buffers of one thread.
-struct Scratch {
-    explicit Scratch(int materials) : abundance(static_cast<size_t>(materials)) {}
-    struct alignas(64) Row {
-        float v[run_pixels];
-    };
-    struct alignas(64) Words {
-        uint32_t v[run_pixels];
-    };
-    std::vector<Row> abundance;
-    Words low{}, high{};
-    uint32_t active = 0; ///< bit k: material k is somewhere in the run
-    std::vector<float> spectra;
-    uint32_t spectra_of = 0; ///< the set of materials that `spectra` holds
-    std::vector<const float*> rows;
-};
 
 } // namespace
 
@@ -178,6 +31,7 @@ struct Scene::Impl {
     };
 
     Options o;
+    std::unique_ptr<const Landscape> landscape;
     std::vector<double> wavelengths, fwhm, noise;
     std::vector<int> bad;
     std::vector<uint8_t> is_bad;
@@ -199,8 +53,8 @@ struct Scene::Impl {
         const int64_t s = index % per_line;
         return index / per_line * o.samples + (s < o.stripe_first ? s : s + o.stripe_width);
     }
-    void run(int64_t line, int64_t sample, size_t pixels, Scratch& scratch) const;
-    void values(size_t pixels, Scratch& scratch, float* dst, ptrdiff_t band_stride) const;
+    void run(int64_t line, int64_t sample, size_t pixels, PixelRun& scratch) const;
+    void values(size_t pixels, PixelRun& scratch, float* dst, ptrdiff_t band_stride) const;
 };
 
 void Scene::Impl::check() const {
@@ -304,7 +158,7 @@ void Scene::Impl::set_noise() {
     const auto k_count = static_cast<size_t>(o.endmembers);
     std::vector<double> moment(k_count * k_count, 0.0);
     const int64_t rows = std::min(grid, o.lines), columns = std::min(grid, o.samples);
-    Scratch scratch(o.endmembers);
+    PixelRun scratch(o.endmembers);
     for (int64_t r = 0; r < rows; ++r)
         for (int64_t c = 0; c < columns; ++c) {
             run((2 * r + 1) * o.lines / (2 * rows), (2 * c + 1) * o.samples / (2 * columns), 1, scratch);
@@ -334,65 +188,11 @@ void Scene::Impl::set_noise() {
 }
 
 /// Abundances times illumination and pixel hashes of `pixels` pixels from (line, sample) on.
-void Scene::Impl::run(int64_t line, int64_t sample, size_t pixels, Scratch& s) const {
+void Scene::Impl::run(int64_t line, int64_t sample, size_t pixels, PixelRun& s) const {
     for (auto& row : s.abundance)
         std::fill_n(row.v, run_pixels, 0.0f);
-    const auto stream = [&](uint64_t purpose) { return substream(o.seed, purpose); };
-    SmoothLine warp_u(stream(warp_u_stream), 61, line, sample),
-        warp_v(stream(warp_v_stream), 67, line, sample);
-    SmoothLine texture(stream(texture_stream), 5, line, sample),
-        gradient(stream(gradient_stream), 97, line, sample);
-    SmoothLine wide(stream(shade_wide_stream), 211, line, sample),
-        narrow(stream(shade_narrow_stream), 43, line, sample);
-    SmoothLine river(stream(river_stream), 389, line, sample);
-    FieldMap fields(stream(cells_stream), o.endmembers);
-    const uint64_t line_key = draw(stream(pixels_stream), static_cast<uint64_t>(line));
-    uint32_t active = 0;
-
-    for (size_t i = 0; i < pixels; ++i) {
-        const int64_t x = sample + static_cast<int64_t>(i);
-        const uint64_t h = draw(line_key, static_cast<uint64_t>(x));
-        s.low.v[i] = static_cast<uint32_t>(h);
-        s.high.v[i] = static_cast<uint32_t>(h >> 32);
-        const float white = unit(h * golden);
-
-        // Fields lie aslant (a 7-24-25 triangle) and their borders wind a little.
-        const auto xd = static_cast<double>(x), yd = static_cast<double>(line);
-        const double u = 0.96 * xd + 0.28 * yd, v = 0.96 * yd - 0.28 * xd;
-        const auto near = fields.find(u + 14.0 * double{warp_u.next()}, v + 14.0 * double{warp_v.next()});
-        const float fine = 0.7f * texture.next() + 0.3f * white, slope = gradient.next();
-        float bright = darkest + shading * (0.6f * wide.next() + 0.3f * narrow.next() + 0.1f * fine);
-
-        float cover = 0; // by the river or a road
-        int material = 0;
-        const float off_river = std::abs(river.next() - 0.5f);
-        if (o.endmembers > water) {
-            cover = clamp01((0.018f - off_river) * 300.0f + 0.5f);
-            material = water;
-        }
-        if (o.endmembers > asphalt && cover == 0) {
-            const double across = u * (1.0 / 197), along = v * (1.0 / 263);
-            const double du = std::abs(across - std::floor(across) - 0.5) * 197;
-            const double dv = std::abs(along - std::floor(along) - 0.5) * 263;
-            cover = coverage(std::min(du, dv), 1.5);
-            material = asphalt;
-        }
-
-        const auto add = [&](int k, float share) {
-            s.abundance[static_cast<size_t>(k)].v[i] += share * bright;
-            active |= 1u << k;
-        };
-        const auto add_field = [&](const Field& f, float share) {
-            const float pure = f.purity * (1.0f - 0.2f * fine), rest = 1.0f - pure;
-            add(f.main, share * pure);
-            add(f.second, share * rest * slope);
-            add(f.third, share * rest * (1.0f - slope));
-        };
-        const float ground = 1.0f - 0.95f * cover;
-        add_field(*near.first, ground * near.share);
-        if (near.share < 1.0f) add_field(*near.second, ground * (1.0f - near.share));
-        if (cover > 0) add(material, 0.95f * cover);
-    }
+    s.active = 0;
+    landscape->paint(line, sample, pixels, s);
 
     const int64_t begin = line * o.samples + sample;
     auto t = std::lower_bound(planted.begin(), planted.end(), begin,
@@ -401,13 +201,11 @@ void Scene::Impl::run(int64_t line, int64_t sample, size_t pixels, Scratch& s) c
         const auto i = static_cast<size_t>(t->position - begin);
         for (auto& row : s.abundance)
             row.v[i] = 0;
-        s.abundance[static_cast<size_t>(t->endmember)].v[i] = 1;
-        active |= 1u << t->endmember;
+        s.add(t->endmember, i, 1);
     }
-    s.active = active;
 }
 
-void Scene::Impl::values(size_t pixels, Scratch& s, float* dst, ptrdiff_t band_stride) const {
+void Scene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_stride) const {
     const auto k_count = static_cast<size_t>(o.endmembers), n = static_cast<size_t>(o.bands);
     const auto count = static_cast<size_t>(std::popcount(s.active));
     s.rows.clear();
@@ -439,6 +237,8 @@ Scene::Scene(const Options& options) {
     auto impl = std::make_unique<Impl>();
     impl->o = options;
     impl->check();
+    impl->landscape = options.pattern == Pattern::land ? make_land(options.seed, options.endmembers)
+                                                       : make_fields(options.seed, options.endmembers);
     impl->make_bands();
     impl->make_spectra();
     impl->place();
@@ -495,7 +295,7 @@ std::vector<std::array<int64_t, 2>> Scene::nan_pixels() const {
 }
 
 std::vector<float> Scene::abundances(int64_t line, int64_t sample) const {
-    Scratch scratch(m->o.endmembers);
+    PixelRun scratch(m->o.endmembers);
     m->run(line, sample, 1, scratch);
     std::vector<float> a;
     for (const auto& row : scratch.abundance)
@@ -505,7 +305,7 @@ std::vector<float> Scene::abundances(int64_t line, int64_t sample) const {
 
 void Scene::paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels) const {
     const Options& o = m->o;
-    Scratch scratch(o.endmembers);
+    PixelRun scratch(o.endmembers);
     const int64_t stripe_end = o.stripe_first + o.stripe_width;
     for (int64_t line = window.y; line < window.bottom(); ++line) {
         for (int64_t x = window.x; x < window.right(); x += static_cast<int64_t>(run_pixels)) {

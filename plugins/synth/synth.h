@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A made hyperspectral scene with known truth: fields with borders, a river, roads, shading, mixed pixels,
-// noise.
+// A made hyperspectral scene with known truth: a landscape, shading, mixed pixels, noise.
 //
 // The scene is a pure function of (options, line, sample, band). Random numbers are hashes of coordinates,
 // and the arithmetic uses additions, multiplications and square roots in a fixed order without fusing, so
@@ -29,10 +28,17 @@ namespace hsi::synth {
 
 inline constexpr int min_endmembers = 2;
 
+/// What the ground looks like.
+enum class Pattern {
+    land,  ///< strips of crops, woods, a river, roads, settlements, outcrops of rock, hills, shadows
+    fields ///< polygons of any material, a river and a grid of roads, evenly lit
+};
+
 struct Options {
     int64_t samples = 0, lines = 0;
     int bands = 0;
     uint64_t seed = 1;
+    Pattern pattern = Pattern::land;
     int endmembers = 8;     ///< min_endmembers..material_count()
     double snr = 40;        ///< dB, a band; infinity: no noise
     int64_t targets = 0;    ///< planted pure pixels; target t holds material t mod endmembers

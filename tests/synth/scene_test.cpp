@@ -103,15 +103,18 @@ uint64_t fingerprint(const std::vector<float>& values) { // FNV-1a over the bits
 }
 
 TEST(Scene, IsTheSameOnEveryMachine) {
-    // Computed once: hashes, field geometry and arithmetic must never drift unnoticed.
-    constexpr uint64_t known = 17681010757954780456u;
-    const Scene scene(small());
+    // Computed once: hashes, geometry and arithmetic must never drift unnoticed.
+    Options o = small();
+    const Scene land(o);
+    o.pattern = synth::Pattern::fields;
+    const Scene fields(o);
     std::set<std::string> tried;
     for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
         hwy::SetSupportedTargetsForTest(targets & -targets);
         hwy::GetChosenTarget().Update(hwy::SupportedTargets());
         tried.insert(synth::simd_target());
-        EXPECT_EQ(fingerprint(whole(scene).cube), known) << synth::simd_target();
+        EXPECT_EQ(fingerprint(whole(land).cube), 16997809258541171032u) << synth::simd_target();
+        EXPECT_EQ(fingerprint(whole(fields).cube), 17681010757954780456u) << synth::simd_target();
     }
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
@@ -172,8 +175,7 @@ TEST(Scene, NoiseIsNearlyNormalAndUncorrelated) {
     EXPECT_NEAR(along_column, 0, 0.01);
 }
 
-TEST(Scene, TargetsArePureAndNothingElseIs) {
-    Options o = small();
+void expect_pure_targets(Options o, float dimmest) {
     o.targets = 20;
     o.snr = std::numeric_limits<double>::infinity();
     const Scene scene(o);
@@ -200,9 +202,58 @@ TEST(Scene, TargetsArePureAndNothingElseIs) {
                 EXPECT_LE(a, 0.9701f);
                 sum += a;
             }
-            EXPECT_GE(sum, 0.699f);
+            EXPECT_GE(sum, dimmest);
             EXPECT_LE(sum, 0.9701f);
         }
+}
+
+TEST(Scene, TargetsArePureAndNothingElseIs) {
+    Options o = small();
+    expect_pure_targets(o, 0.1f); // between crowns, in the shadow of a hill
+    o.pattern = synth::Pattern::fields;
+    expect_pure_targets(o, 0.699f);
+}
+
+TEST(Scene, LandHasEachMaterialThatItIsMadeOf) {
+    Options o;
+    o.samples = 400;
+    o.lines = 320;
+    o.bands = 1;
+    for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
+        o.seed = seed;
+        const Painted p = whole(Scene(o));
+        for (int k = 1; k <= o.endmembers; ++k)
+            EXPECT_GE(std::count(p.labels.begin(), p.labels.end(), static_cast<float>(k)), 100)
+                << "material " << k << " of seed " << seed;
+    }
+}
+
+TEST(Scene, LandHasShadows) {
+    // Light is what abundances add up to; houses and woods take a good part of it away, and only on the side
+    // that the sun does not stand on: north of an edge it is darker than south of it.
+    Options o;
+    o.samples = 300;
+    o.lines = 240;
+    o.bands = 1;
+    const Scene scene(o);
+    double north = 0, south = 0;
+    int64_t edges = 0;
+    const auto light = [&](int64_t y, int64_t x) {
+        double sum = 0;
+        for (float a : scene.abundances(y, x))
+            sum += double{a};
+        return sum;
+    };
+    const Painted p = whole(scene);
+    const auto wood = [&](int64_t y, int64_t x) { return p.label(y, x) == 5; };
+    for (int64_t x = 0; x < o.samples; ++x)
+        for (int64_t y = 3; y + 3 < o.lines; ++y) {
+            if (wood(y, x)) continue;
+            if (wood(y + 1, x) && wood(y + 2, x)) north += light(y, x), ++edges;
+            if (wood(y - 1, x) && wood(y - 2, x)) south += light(y, x), --edges;
+        }
+    EXPECT_LT(std::abs(edges), 200); // as many edges on one side as on the other, nearly
+    EXPECT_LT(north, 0.9 * south);
 }
 
 TEST(Scene, LabelsAreTheDominantMaterialAndCoherent) {
