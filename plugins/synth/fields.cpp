@@ -2,6 +2,8 @@
 // Pattern::fields: polygons of one material with two companions, a river and a grid of roads.
 #include "synth/landscape.h"
 
+#include <algorithm>
+
 namespace hsi::synth {
 namespace {
 

@@ -5,6 +5,13 @@
 // across its field.
 #include "synth/landscape.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <memory>
+
 namespace hsi::synth {
 namespace {
 
