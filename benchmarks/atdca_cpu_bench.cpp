@@ -7,7 +7,7 @@
 // core here, and ours. The explicit projector takes minutes: it is timed on every Nth pixel (default 64),
 // times N.
 #include "atdca/atdca.h"
-#include "atdca_published.h"
+#include "published/atdca.h"
 #include "support/memory_cube.h"
 #include "synth/synth.h"
 

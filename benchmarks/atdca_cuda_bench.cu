@@ -9,8 +9,8 @@
 // -raw: a band-sequential file of floats instead of the synthetic scenes.
 // -dump: writes the synthetic scenes as such files, FOLDER/NAME.raw, for the peers in atdca_peer.py.
 #include "atdca/atdca_cuda_kernels.cuh"
-#include "atdca_published.cuh"
 #include "cuda/stream.h"
+#include "published/atdca.cuh"
 
 #include <algorithm>
 #include <chrono>

@@ -4,7 +4,7 @@
 // alone cannot be faster than that.
 #include "eadp/eadp_simd.h"
 #include "eadp/profile.h"
-#include "eadp_published.h"
+#include "published/eadp.h"
 #include "support/memory_cube.h"
 
 #include <benchmark/benchmark.h>

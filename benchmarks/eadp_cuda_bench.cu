@@ -7,7 +7,7 @@
 #include "cuda/device_buffer.h"
 #include "cuda/stream.h"
 #include "eadp/eadp_cuda_kernels.cuh"
-#include "eadp_published.cuh"
+#include "published/eadp.cuh"
 
 #include <algorithm>
 #include <cmath>

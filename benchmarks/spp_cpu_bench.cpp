@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SPP on the CPU from memory to memory: the backend's kernels without any file, and the serial program of
 // paper 004 as published, checked against ours. Sizes are those of the paper's scenes.
+#include "published/spp.h"
 #include "spp/spp.h"
-#include "spp_published.h"
 #include "stream/pipeline.h"
 #include "support/memory_cube.h"
 

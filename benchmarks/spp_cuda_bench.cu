@@ -7,9 +7,9 @@
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
+#include "published/spp.cuh"
+#include "published/spp.h"
 #include "spp/spp_cuda_kernels.cuh"
-#include "spp_published.cuh"
-#include "spp_published.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,15 +1,29 @@
 # SPDX-License-Identifier: MIT
-# hsi_tools(NAMES spp vd ... SOURCES more.cpp DEPENDS hsi_spp ...): one executable gdal_hsi that holds all tools, and for each tool a link
-# gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in bash.
+# hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define, and for each of
+# them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in bash.
 function(hsi_tools)
-  cmake_parse_arguments(ARG "" "" "NAMES;SOURCES;DEPENDS" ${ARGN})
-  list(TRANSFORM ARG_NAMES PREPEND gdal_hsi_ OUTPUT_VARIABLE links)
-  list(TRANSFORM links APPEND .cpp OUTPUT_VARIABLE sources)
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi_*.cpp)
+  file(GLOB more CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  list(REMOVE_ITEM more ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi.cpp)
+  set(links "")
+  foreach(source ${sources})
+    get_filename_component(link ${source} NAME_WE)
+    list(APPEND links ${link})
+  endforeach()
+  string(REPLACE "gdal_hsi_" "" names "${links}")
+  list(JOIN names ", " declarations)
+  list(TRANSFORM names PREPEND "&")
+  list(JOIN names ", " addresses)
+  configure_file(catalogue.cpp.in catalogue.cpp @ONLY)
   # The catalogue is an object library: other hosts take it, too.
   # What no tool is comes first: where sources are compiled together it does not see the names of the catalogue, which it may use.
-  add_library(hsi_catalogue STATIC ${ARG_SOURCES} catalogue.cpp ${sources})
+  add_library(hsi_catalogue STATIC ${more} ${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp ${sources})
   target_include_directories(hsi_catalogue PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
-  target_link_libraries(hsi_catalogue PUBLIC hsi_tool PRIVATE hsi_warnings ${ARG_DEPENDS})
+  # All rooms: what no tool uses the linker leaves out.
+  get_property(rooms GLOBAL PROPERTY HSI_ROOMS)
+  list(TRANSFORM rooms PREPEND hsi_)
+  list(REMOVE_ITEM rooms hsi_host)
+  target_link_libraries(hsi_catalogue PUBLIC hsi_tool PRIVATE hsi_warnings ${rooms})
   hsi_optimise_lightly(hsi_catalogue)
   hsi_precompile(hsi_catalogue)
   add_executable(gdal_hsi gdal_hsi.cpp)

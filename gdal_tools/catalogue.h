@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// All tools of the suite.
+// All tools of the suite: each file gdal_hsi_NAME.cpp of this folder defines hsi::tools::NAME, and CMake
+// makes the list of them (catalogue.cpp.in).
 #pragma once
 
 #include "tool/definition.h"
@@ -7,9 +8,6 @@
 #include <vector>
 
 namespace hsi::tools {
-
-extern const tool::Definition accuracy, atdca, compare, detect, eadp, endmembers, info, mnf, orthorectify,
-    pca, profile, regularize, sahic, sample, spectra, spp, svm_classify, svm_train, synth, unmix, vd;
 
 /// In alphabetical order.
 const std::vector<const tool::Definition*>& catalogue();

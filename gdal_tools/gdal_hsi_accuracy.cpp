@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_accuracy: a class map judged against reference labels.
 #include "accuracy/accuracy.h"
-#include "catalogue.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "tool/classification.h"
+#include "tool/definition.h"
 
 #include <algorithm>
 #include <cmath>
@@ -127,7 +127,9 @@ void declare(tool::Call& call) {
 } // namespace accuracy_tool
 } // namespace
 
-const tool::Definition tools::accuracy{
+namespace tools {
+
+extern const tool::Definition accuracy{
     "accuracy",
     "Accuracy of a class map",
     "Judges a class map against reference labels: confusion matrix, producer's and user's accuracy "
@@ -141,4 +143,5 @@ const tool::Definition tools::accuracy{
     accuracy_tool::declare,
     true};
 
+} // namespace tools
 } // namespace hsi

@@ -5,8 +5,8 @@
 #include "atdca_outputs.h"
 #include "atdca_report.h"
 #include "atdca_search.h"
-#include "catalogue.h"
 #include "core/error.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 
@@ -176,7 +176,9 @@ void declare(tool::Call& call) {
 } // namespace atdca_tool
 } // namespace
 
-const tool::Definition tools::atdca{
+namespace tools {
+
+extern const tool::Definition atdca{
     "atdca",
     "Automatic target detection and classification (ATDCA)",
     "Automatic target detection and classification (ATDCA): finds the pixels whose spectra differ "
@@ -192,4 +194,5 @@ const tool::Definition tools::atdca{
     "",
     atdca_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_compare: how far two scenes of one size are apart. One pass over both for the spectral metrics and
 // ssim, up to three more before it for ranges, thresholds and flat zones when ssim or sr are asked for.
-#include "catalogue.h"
 #include "compare/measurement.h"
 #include "compare_findings.h"
 #include "compare_settings.h"
 #include "compared_scenes.h"
 #include "core/error.h"
 #include "stream/stacked_source.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 
@@ -171,7 +171,9 @@ void declare(tool::Call& call) {
 } // namespace compare_tool
 } // namespace
 
-const tool::Definition tools::compare{
+namespace tools {
+
+extern const tool::Definition compare{
     "compare",
     "How far two scenes are apart",
     "Tells how far two scenes of one size are apart: src is the reference. -b, -bbl, -srcwin and "
@@ -188,4 +190,5 @@ const tool::Definition tools::compare{
     "maxabs.\nMetrics of a band: ssim, sr (flat zones of the other scene over those of src).",
     compare_tool::declare};
 
+} // namespace tools
 } // namespace hsi

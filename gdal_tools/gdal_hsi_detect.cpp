@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_detect: scores of targets or anomalies. One pass for the moments of the background where the
 // method wants them, and one for the scores; local RX takes its background from a halo in a single pass.
-#include "catalogue.h"
 #include "core/error.h"
 #include "detect_computing.h"
 #include "detect_inputs.h"
 #include "detect_outputs.h"
 #include "stream/band_statistics.h"
+#include "tool/definition.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -195,7 +195,9 @@ void declare(tool::Call& call) {
 } // namespace detect_tool
 } // namespace
 
-const tool::Definition tools::detect{
+namespace tools {
+
+extern const tool::Definition detect{
     "detect",
     "Detection of targets and anomalies (SAM, SID, MF, CEM, ACE, RX)",
     "Detection: how much every pixel is like known spectra (spectral angle, information divergence, matched "
@@ -215,4 +217,5 @@ const tool::Definition tools::detect{
     "",
     detect_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_eadp: extended anisotropic diffusion profile, scene to profile: covariance, projection on
 // components, range and histogram of their gradients, diffusion.
-#include "catalogue.h"
 #include "core/error.h"
 #include "eadp_profile.h"
 #include "tool/definition.h"
@@ -92,7 +91,9 @@ void declare(tool::Call& call) {
 } // namespace eadp_tool
 } // namespace
 
-const tool::Definition tools::eadp{
+namespace tools {
+
+extern const tool::Definition eadp{
     "eadp",
     "Extended anisotropic diffusion profile (EADP)",
     "Extended anisotropic diffusion profile (EADP): principal components and, of each, copies "
@@ -106,4 +107,5 @@ const tool::Definition tools::eadp{
     "",
     eadp_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -5,12 +5,12 @@
 #include "atdca_outputs.h"
 #include "atdca_report.h"
 #include "atdca_search.h"
-#include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/endmembers.h"
 #include "pca/pca.h"
 #include "stream/moment_scan.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 
@@ -155,7 +155,9 @@ void declare(tool::Call& call) {
 } // namespace endmembers_tool
 } // namespace
 
-const tool::Definition tools::endmembers{
+namespace tools {
+
+extern const tool::Definition endmembers{
     "endmembers",
     "Endmembers (N-FINDR, VCA, ATDCA)",
     "Endmembers: finds the pixels of a scene that span the others, by the greatest simplex (nfindr), by "
@@ -169,4 +171,5 @@ const tool::Definition tools::endmembers{
     "",
     endmembers_tool::declare};
 
+} // namespace tools
 } // namespace hsi

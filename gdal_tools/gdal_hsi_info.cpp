@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_info: what the suite sees in a file, and what its tools would make of it here.
-#include "catalogue.h"
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "info_plans.h"
 #include "stream/band_statistics.h"
+#include "tool/definition.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -186,7 +186,9 @@ void declare(tool::Call& call) {
 } // namespace info_tool
 } // namespace
 
-const tool::Definition tools::info{
+namespace tools {
+
+extern const tool::Definition info{
     "info",
     "What the suite sees in a file",
     "Tells what the suite sees in a file: bands and which of them are bad, wavelengths, scale, nodata, "
@@ -200,4 +202,5 @@ const tool::Definition tools::info{
     info_tool::declare,
     true};
 
+} // namespace tools
 } // namespace hsi

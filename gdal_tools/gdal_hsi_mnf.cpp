@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_mnf: minimum noise fraction, scene to scene. Two passes: covariance of the valid pixels and of the
 // differences of neighbours, then the projection; one pass with a saved model, forward or back.
-#include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "mnf/mnf.h"
@@ -9,6 +8,7 @@
 #include "pca_stage.h"
 #include "projection_stage.h"
 #include "stream/moment_scan.h"
+#include "tool/definition.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -157,7 +157,9 @@ void declare(tool::Call& call) {
 } // namespace mnf_tool
 } // namespace
 
-const tool::Definition tools::mnf{
+namespace tools {
+
+extern const tool::Definition mnf{
     "mnf",
     "Minimum noise fraction (MNF)",
     "Minimum noise fraction (MNF): components in the order of their ratio of signal to noise, each with a "
@@ -175,4 +177,5 @@ const tool::Definition tools::mnf{
     "",
     mnf_tool::declare};
 
+} // namespace tools
 } // namespace hsi

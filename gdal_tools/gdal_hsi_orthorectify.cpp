@@ -2,13 +2,13 @@
 // gdal_hsi_orthorectify: from the sensor's lines onto the grid of a geographic lookup table. One pass over
 // the grid; before it one over the scene, which then stays in memory, where reading it in the grid's order
 // would decode its blocks again and again.
-#include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "raster/lookup_table.h"
 #include "raster/output_set.h"
 #include "stream/shared.h"
+#include "tool/definition.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -155,7 +155,9 @@ void declare(tool::Call& call) {
 } // namespace orthorectify_tool
 } // namespace
 
-const tool::Definition tools::orthorectify{
+namespace tools {
+
+extern const tool::Definition orthorectify{
     "orthorectify",
     "Results onto the grid of a product's lookup table",
     "Brings a scene that lies as the sensor saw it, or what was made of one, onto the orthorectified grid of "
@@ -170,4 +172,5 @@ const tool::Definition tools::orthorectify{
     "",
     orthorectify_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_pca: principal components, scene to scene. Two passes: mean and covariance of the valid pixels,
 // then the projection; one pass with a saved model, forward or back.
-#include "catalogue.h"
 #include "core/error.h"
 #include "pca_outputs.h"
 #include "pca_stage.h"
 #include "projection_stage.h"
+#include "tool/definition.h"
 
 #include <memory>
 #include <numeric>
@@ -86,7 +86,9 @@ void declare(tool::Call& call) {
 } // namespace pca_tool
 } // namespace
 
-const tool::Definition tools::pca{
+namespace tools {
+
+extern const tool::Definition pca{
     "pca",
     "Principal components (PCA)",
     "Principal components (PCA): projects every spectrum on the directions of greatest variance of "
@@ -101,4 +103,5 @@ const tool::Definition tools::pca{
     "",
     pca_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -3,7 +3,6 @@
 // components, or the bands themselves; then whole planes of components, a side of one of them a thread, whose
 // bands go into dst as they are made, or where dst wants all bands of a tile at once, tile by tile in the
 // end.
-#include "catalogue.h"
 #include "component_planes.h"
 #include "core/byte_size.h"
 #include "core/counted.h"
@@ -13,6 +12,7 @@
 #include "profile_settings.h"
 #include "raster/pixel_size.h"
 #include "stream/copy_operation.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 
@@ -206,7 +206,9 @@ void declare(tool::Call& call) {
 } // namespace profile_tool
 } // namespace
 
-const tool::Definition tools::profile{
+namespace tools {
+
+extern const tool::Definition profile{
     "profile",
     "Morphological, attribute and extinction profiles (EMP, EAP, EEP)",
     "Profiles of the principal components of a scene for classification: of each, copies without structures "
@@ -225,4 +227,5 @@ const tool::Definition tools::profile{
     "",
     profile_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -2,7 +2,6 @@
 // gdal_hsi_regularize: class probabilities of any origin, smoothed by the random field of gdal_hsi_sahic. A
 // scan of the scene whose edges are kept, one pass that cleans the probabilities and makes the weights, then
 // the field over the whole scene or over tiles with a halo.
-#include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "field_stage.h"
@@ -13,6 +12,7 @@
 #include "second_scene.h"
 #include "stream/stacked_source.h"
 #include "tool/classification.h"
+#include "tool/definition.h"
 #include "tool/scene.h"
 #include "training_pixels.h"
 
@@ -231,7 +231,9 @@ void declare(tool::Call& call) {
 } // namespace regularize_tool
 } // namespace
 
-const tool::Definition tools::regularize{
+namespace tools {
+
+extern const tool::Definition regularize{
     "regularize",
     "Smooth class probabilities by a random field",
     "Regularizes class probabilities of any classifier: the Markov random field of gdal_hsi_sahic, whose "
@@ -247,4 +249,5 @@ const tool::Definition tools::regularize{
     "",
     regularize_tool::declare};
 
+} // namespace tools
 } // namespace hsi

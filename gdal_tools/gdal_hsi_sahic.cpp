@@ -2,12 +2,12 @@
 // gdal_hsi_sahic: a scene and labelled pixels to a class map. Scan (scale and training spectra), training,
 // one pass for class probabilities and spatial weights, then the Markov random field over the whole scene or
 // over tiles with a halo.
-#include "catalogue.h"
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "sahic_report.h"
 #include "sahic_stages.h"
 #include "tool/classification.h"
+#include "tool/definition.h"
 #include "tool/model_values.h"
 #include "training_pixels.h"
 
@@ -229,7 +229,9 @@ void declare(tool::Call& call) {
 } // namespace sahic_tool
 } // namespace
 
-const tool::Definition tools::sahic{
+namespace tools {
+
+extern const tool::Definition sahic{
     "sahic",
     "Spatially adaptive classification (SAHIC)",
     "Classifies a scene from labelled pixels with spectra and neighbourhood (SAHIC): sparse "
@@ -245,4 +247,5 @@ const tool::Definition tools::sahic{
     "",
     sahic_tool::declare};
 
+} // namespace tools
 } // namespace hsi

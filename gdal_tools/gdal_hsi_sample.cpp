@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_sample: labels, split into a training and a test raster; stratified and seeded.
-#include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "sample/sample.h"
 #include "tool/classification.h"
+#include "tool/definition.h"
 
 #include <algorithm>
 #include <limits>
@@ -157,7 +157,9 @@ void declare(tool::Call& call) {
 } // namespace sample_tool
 } // namespace
 
-const tool::Definition tools::sample{
+namespace tools {
+
+extern const tool::Definition sample{
     "sample",
     "Training and test labels",
     "Splits labels into training and test pixels, class by class: so many or such a share of each, "
@@ -172,4 +174,5 @@ const tool::Definition tools::sample{
     sample_tool::declare,
     true};
 
+} // namespace tools
 } // namespace hsi

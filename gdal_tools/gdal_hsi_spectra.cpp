@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_spectra: the spectra of classes, polygons or points of a scene, as a library. One pass over the
 // tiles that hold a labelled pixel.
-#include "catalogue.h"
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
@@ -11,6 +10,7 @@
 #include "raster/vector_sink.h"
 #include "spectra/spectra.h"
 #include "tool/classification.h"
+#include "tool/definition.h"
 #include "tool/scene.h"
 #include "training_pixels.h"
 
@@ -233,7 +233,9 @@ void declare(tool::Call& call) {
 } // namespace spectra_tool
 } // namespace
 
-const tool::Definition tools::spectra{
+namespace tools {
+
+extern const tool::Definition spectra{
     "spectra",
     "Spectra of classes, polygons and points",
     "Spectra: takes the spectra of labelled pixels out of a scene, as the mean of each class, with its "
@@ -245,4 +247,5 @@ const tool::Definition tools::spectra{
     "",
     spectra_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_spp: spatial preprocessing, scene to scene. Two passes over the scene: the mean spectrum of its
 // valid pixels, then angles and displacement tile by tile.
-#include "catalogue.h"
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/output_set.h"
 #include "raster/side_files.h"
 #include "spp/spp.h"
 #include "stream/band_statistics.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 
@@ -196,7 +196,9 @@ void declare(tool::Call& call) {
 } // namespace spp_tool
 } // namespace
 
-const tool::Definition tools::spp{
+namespace tools {
+
+extern const tool::Definition spp{
     "spp",
     "Spatial preprocessing (SPP)",
     "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the more "
@@ -208,4 +210,5 @@ const tool::Definition tools::spp{
     "",
     spp_tool::declare};
 
+} // namespace tools
 } // namespace hsi

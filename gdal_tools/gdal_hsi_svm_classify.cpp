@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
-#include "catalogue.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "raster/output_set.h"
 #include "raster/packed_text.h"
 #include "svm/svm.h"
 #include "tool/classification.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/model_values.h"
 #include "tool/scene.h"
@@ -143,7 +143,9 @@ void declare(tool::Call& call) {
 } // namespace svm_classify_tool
 } // namespace
 
-const tool::Definition tools::svm_classify{
+namespace tools {
+
+extern const tool::Definition svm_classify{
     "svm_classify",
     "Classification by a support vector machine (SVM)",
     "Classifies a scene with a model of gdal_hsi_svm_train: a class map with names and colours, and "
@@ -157,4 +159,5 @@ const tool::Definition tools::svm_classify{
     "",
     svm_classify_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_train: labelled pixels of a scene to a model file. One pass over the tiles that hold a
 // labelled pixel.
-#include "catalogue.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels.h"
 #include "svm/gather.h"
 #include "svm/svm_train.h"
 #include "tool/classification.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/words.h"
 #include "training_pixels.h"
@@ -231,7 +231,9 @@ void declare(tool::Call& call) {
 } // namespace svm_train_tool
 } // namespace
 
-const tool::Definition tools::svm_train{
+namespace tools {
+
+extern const tool::Definition svm_train{
     "svm_train",
     "Training of a support vector machine (SVM)",
     "Trains a support vector machine (LIBSVM: C-SVC, RBF kernel, one against one) on labelled pixels "
@@ -245,4 +247,5 @@ const tool::Definition tools::svm_train{
     "",
     svm_train_tool::declare};
 
+} // namespace tools
 } // namespace hsi

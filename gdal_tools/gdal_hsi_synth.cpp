@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_synth: makes a scene with known truth, in one pass that writes the cube and its labels tile by
 // tile.
-#include "catalogue.h"
 #include "core/error.h"
 #include "synth/synth.h"
 #include "synth_outputs.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 
@@ -145,7 +145,9 @@ void declare(tool::Call& call) {
 } // namespace synth_tool
 } // namespace
 
-const tool::Definition tools::synth{
+namespace tools {
+
+extern const tool::Definition synth{
     "synth",
     "Synthetic scenes with known truth",
     "Makes a hyperspectral scene with known truth: a landscape of library materials, "
@@ -160,4 +162,5 @@ const tool::Definition tools::synth{
     "",
     synth_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_unmix: abundances of a library's spectra in every pixel, in one pass over the scene.
-#include "catalogue.h"
 #include "core/error.h"
 #include "fitted_library.h"
 #include "number_lists.h"
 #include "raster/output_set.h"
 #include "stream/band_statistics.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 #include "unmix/unmix.h"
@@ -216,7 +216,9 @@ void declare(tool::Call& call) {
 } // namespace unmix_tool
 } // namespace
 
-const tool::Definition tools::unmix{
+namespace tools {
+
+extern const tool::Definition unmix{
     "unmix",
     "Linear spectral unmixing (UCLS, NNLS, SCLS, FCLS)",
     "Linear spectral unmixing: the abundances of a library's spectra in every pixel, the exact minimiser of "
@@ -232,4 +234,5 @@ const tool::Definition tools::unmix{
     "",
     unmix_tool::declare};
 
+} // namespace tools
 } // namespace hsi

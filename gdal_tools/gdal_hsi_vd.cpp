@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_vd: virtual dimensionality, in one pass over the scene.
-#include "catalogue.h"
 #include "core/error.h"
 #include "stream/covariance_scan.h"
 #include "stream/moment_scan.h"
+#include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 #include "vd/hysime.h"
@@ -153,7 +153,9 @@ void declare(tool::Call& call) {
 } // namespace vd_tool
 } // namespace
 
-const tool::Definition tools::vd{
+namespace tools {
+
+extern const tool::Definition vd{
     "vd",
     "Virtual dimensionality (HFC, NWHFC, HySime)",
     "Virtual dimensionality: the number of spectrally distinct signals in a scene, by the "
@@ -166,4 +168,5 @@ const tool::Definition tools::vd{
     "",
     vd_tool::declare};
 
+} // namespace tools
 } // namespace hsi

@@ -2,7 +2,7 @@
 // The random field of paper 003 as its Algorithm 1 lists it, in double precision, every variable kept: on one
 // thread SAHIC_S, the serial version; on several, by OpenMP, SAHIC_M. Border: periodic. The steps are those
 // that the paper's kernels do, so that each can be timed (Table VIII); where it is silent they do what
-// sahic_published.cuh says.
+// sahic.cuh says.
 #pragma once
 
 #include "mixed_radix_fft.h"

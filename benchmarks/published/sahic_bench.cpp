@@ -9,9 +9,9 @@
 // The published field runs N of its 200 iterations (default 20); its time is told for 200. On a machine with
 // other work set OMP_WAIT_POLICY=passive: threads of OpenMP that wait for one that does not run would compute
 // in vain.
+#include "published/sahic.h"
+#include "published/sahic_lorsal.h"
 #include "sahic/lorsal.h"
-#include "sahic_published.h"
-#include "sahic_published_lorsal.h"
 #include "sahic_scenes.h"
 #include "stream/pipeline.h"
 

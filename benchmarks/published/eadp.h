@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Paper 001's diffusion on the CPU by OpenMP, to which its 11.6 times of a GPU refer: Algorithm 4 with the
-// steps of eadp_published.cuh, a parallel loop each, a component after the other, two passes over the plane a
+// steps of eadp.cuh, a parallel loop each, a component after the other, two passes over the plane a
 // FED step. T = double there; float beside it.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The kernels of paper 004 (Delgado et al., section IV) as it describes them, for comparison with ours:
-// 1M-SPP, NM-SPP and NS-SPP with the kernels around them (the serial program: spp_published.h). Single
+// 1M-SPP, NM-SPP and NS-SPP with the kernels around them (the serial program: spp.h). Single
 // precision throughout, angles by arccos. Where the paper is silent: the cube is band-sequential (its kernels
 // 2 and 4 have a thread a pixel, which coalesces only so), cosines are cut to [-1,1], and at the border the
 // weights are normalised over the neighbours that exist
