@@ -23,7 +23,7 @@ namespace mnf_tool {
 
 using Settings = tools::ProjectionSettings;
 
-/// Two matrices in double precision, as measured (docs/measurements.md).
+/// Two matrices in double precision, as measured (docs/measurements_components.md).
 constexpr tools::ScanCost moment_cost{6e-11, 2.9e-13};
 
 raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,

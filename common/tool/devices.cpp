@@ -29,7 +29,7 @@ void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* 
 }
 
 Estimate estimate(const Work& work, int threads) {
-    // Measured on 16 cores and an NVIDIA H200, the start on an H100 (docs/measurements.md). Bytes a second:
+    // Measured on 16 cores and an NVIDIA H200, the start on an H100 (docs/measurements_runs.md). Bytes a second:
     // one thread reads what the system holds, all threads do, all threads write a file, a device is given its
     // input.
     constexpr double reads = 2.5e9, most_reads = 40e9, writes = 4.2e9, copies = 25e9;

@@ -12,7 +12,7 @@
 namespace hsi::plugin {
 namespace {
 
-/// Support vectors times bands from which a GPU pays in `auto`: see docs/measurements.md.
+/// Support vectors times bands from which a GPU pays in `auto`: see docs/measurements_runs.md.
 constexpr double worth = 2e4;
 
 DeviceChoice choice_of(const DeviceWish& wish) {
