@@ -61,7 +61,6 @@ class Ranks {
     /// "rank 3 on node17"
     std::string name(int rank) const;
     int job_size() const { return m_size; } ///< size(), also while the root works alone
-    int job_rank() const { return m_rank; }
     /// Is set when the run is to end; null for one process.
     const CancelFlag* cancel() const { return m_cancel; }
 

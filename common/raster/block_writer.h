@@ -26,7 +26,6 @@ class BlockWriter {
     void write(const Rect& core, const CubeView<float>& src); ///< throws Error with GDAL's reason
     void finish();                                            ///< hands over blocks that never became full
 
-    bool assembles() const { return m_assemble; }
     /// Bytes of one row of blocks, all bands.
     uint64_t row_bytes() const;
     /// What is held for blocks in the making (a tile may touch two rows of them), or what GDAL's block cache

@@ -530,7 +530,6 @@ std::string RasterSource::srs_wkt() const {
 bool RasterSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }
 
 bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }
-std::vector<std::string> RasterSource::category_names() const { return m->scene.bands.front().categories; }
 const SceneMetadata& RasterSource::metadata() const { return m->scene; }
 
 } // namespace hsi::raster

@@ -92,7 +92,6 @@ class RasterSource final : public stream::CubeSource {
     /// True when every pixel has a place: a geotransform, or arrays of longitude and latitude of the
     /// product that it is or was made from. Opens the latter.
     bool located() const;
-    std::vector<std::string> category_names() const; ///< of the first kept band
 
     /// The same scene without some bands (indices into bands(), 0-based).
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;

@@ -128,7 +128,6 @@ class Call {
     const std::vector<std::pair<std::string, std::string>>& exclusions() const { return m_exclusions; }
     bool has_source() const { return m_has_source; }
     bool has_destination() const { return m_has_destination; }
-    bool has_compute() const { return m_has_compute; }
     /// One more occurrence of an argument, with its words (none for a flag). \throws UsageError when there is
     /// no such argument or the number of words is wrong.
     void give(const std::string& name, const std::vector<std::string>& words);

@@ -401,7 +401,7 @@ TEST(Metadata, CoordinateEpochAndClassesTravel) {
     const Dataset d = open_gdal(folder / "out.tif");
     EXPECT_EQ(d->GetSpatialRef()->GetCoordinateEpoch(), 2021.25);
     EXPECT_EQ(d->GetSpatialRef()->GetDataAxisToSRSAxisMapping(), (std::vector<int>{2, 1}));
-    EXPECT_EQ(open_source(folder / "out.tif")->category_names(),
+    EXPECT_EQ(open_source(folder / "out.tif")->metadata().bands.front().categories,
               (std::vector<std::string>{"none", "wood", "field"}));
     ASSERT_NE(d->GetRasterBand(1)->GetColorTable(), nullptr);
     EXPECT_EQ(d->GetRasterBand(1)->GetColorTable()->GetColorEntry(1)->c2, 128);
