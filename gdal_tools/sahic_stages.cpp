@@ -82,6 +82,12 @@ void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::Spect
     spectral.first_sample = operation.first_sample();
 }
 
+void take_border(const tool::Scene& scene, const sahic::SceneScan& found, sahic::SpectralOptions& spectral) {
+    if (scene.run().masks_statistics()) return read_border(scene.run(), *scene.raster(), spectral);
+    spectral.first_line = found.first_line();
+    spectral.first_sample = found.first_sample();
+}
+
 SahicResult classify_spectra(tool::Run& run, SahicComputing& computing, const SahicSettings& s,
                              const std::shared_ptr<const sahic::MlrModel>& model,
                              const stream::CubeSource& cube, const raster::OutputSet& outputs) {

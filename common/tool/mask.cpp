@@ -92,7 +92,7 @@ std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster:
     if (!options.only.empty()) {
         mask = read_mask(run, "-mask", options.only, scene, how);
         report["only"] = {{"path", options.only}, {"how", how}, {"pixels", mask->count()}};
-        told = how;
+        told = "-mask: " + how;
     }
     if (!options.without.empty()) {
         const auto source = open_mask(run, "-mask-exclude", options.without, scene);
@@ -106,7 +106,7 @@ std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster:
         if (marked == 0)
             run.warn("-mask-exclude " + options.without +
                      ": no pixel of the scene is in it, and none is left out");
-        told += (told.empty() ? "without those of a " : ", without those of a ") + source->description();
+        told += (told.empty() ? "-mask-exclude: " : "; -mask-exclude: ") + source->description();
     }
     const int64_t pixels = mask->count();
     report["pixels"] = pixels;
