@@ -33,14 +33,15 @@ std::shared_ptr<const sahic::SceneScan> scan(tool::Scene& scene, const raster::L
                                              bool border) {
     std::shared_ptr<sahic::SceneScan> found;
     scene.set_fate(nullptr); // the map counts them, too
+    const auto pass_of_scan = [&](bool again) {
+        auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
+        pass.memory -=
+            std::min(pass.memory / 2, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
+        return pass;
+    };
     scene.scan(
         [&] { return found = std::make_shared<sahic::SceneScan>(scene.shape(), labels.index, border); },
-        [&](bool again) {
-            auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
-            pass.memory -=
-                std::min(pass.memory / 2, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
-            return pass;
-        });
+        pass_of_scan);
     return found;
 }
 
