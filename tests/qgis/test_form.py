@@ -426,7 +426,7 @@ def test_the_tools_take_what_the_form_writes(suite, tmp_path):
         for p in suite[name].parameters:
             values[p.name] = {
                 "raster": str(tmp_path / "none.tif"), "raster_out": str(tmp_path / (p.name + ".tif")), "flag": True,
-                "integer": 7,
+                "integer": 7, "labels": str(tmp_path / "none.tif"),
                 "file_out": str(tmp_path / (p.name + ".json")), "number": 0.5, "type": "Float32", "list": "1",
                 "text": "1 " * p.words}.get(p.kind)
             if p.kind == "choice":
