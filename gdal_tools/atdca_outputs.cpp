@@ -51,6 +51,11 @@ TargetRasters::TargetRasters(const tool::Run& run, const AtdcaSettings& s, const
             spec.colours.push_back(raster::default_colour(k + 1));
         }
         m_virtual = raster::RasterSink::is_virtual(options("-map", s.map));
+        if (m_virtual && run.options().mask.outputs)
+            throw UsageError("-mask-output does not go with -map " + s.map +
+                                 ": a VRT is computed from the scene, "
+                                 "which knows no mask",
+                             "Write another format, or leave out -mask-output.");
         if (m_virtual) {
             m_map = {options("-map", s.map), spec};
             raster::RasterSink::check_virtual(m_map.first, spec, like);
@@ -188,7 +193,8 @@ std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::s
                         scene_size(a),
                     "Give the cube that src was made from.");
     check_same_place(run, "-original", *original, source);
-    return original;
+    // A target lies in the mask, and -map and -scores end there, too.
+    return source.has_mask() ? original->with_mask(run.mask()) : original;
 }
 
 void classify_pixels(tool::Run& run, AtdcaComputing& computing, const AtdcaSettings& s,

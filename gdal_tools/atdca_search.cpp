@@ -26,9 +26,9 @@ atdca::Detection detect(tool::Run& run, AtdcaComputing& computing, const stream:
 }
 
 /// How many targets: virtual dimensionality.
-int dimensionality(tool::Run& run, const AtdcaSettings& s, const raster::RasterSource& source, double share) {
-    stream::CovarianceScan scan(source.shape().bands);
-    run.add_pass(stream::run_pass(source, scan, {}, run.pass("covariance", share)));
+int dimensionality(tool::Run& run, const AtdcaSettings& s, const tool::Scene& whole, double share) {
+    stream::CovarianceScan scan(whole.shape().bands);
+    run.add_pass(stream::run_pass(*whole.counted(), scan, {}, run.pass("covariance", share)));
     const auto scene = scan.result();
     if (scene.valid_pixels == 0) return 1; // the search says what is wrong, or leaves empty bands out
     const auto method = s.vd_method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
@@ -36,7 +36,7 @@ int dimensionality(tool::Run& run, const AtdcaSettings& s, const raster::RasterS
     run.note("Virtual dimensionality (" + s.vd_method + "): " + std::to_string(number));
     run.report()["virtual_dimensionality"] = number;
     if (number < 1)
-        throw Error(source.path() +
+        throw Error(whole.raster()->path() +
                         ": virtual dimensionality found no signal, so -t auto has no number of targets",
                     "Give -t a number, or a larger -pf.");
     return number;
@@ -68,20 +68,20 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const A
     options.keep_scene = parallel::ranks().any("keep the scene", options.keep_scene);
     atdca::Detection found;
     for (bool first = true;; first = false) {
-        options.targets =
-            s.number > 0 ? s.number : dimensionality(run, s, *source, first ? share * 0.25 : 0.0);
-        found = detect(run, computing, *source, options,
+        options.targets = s.number > 0 ? s.number : dimensionality(run, s, scene, first ? share * 0.25 : 0.0);
+        found = detect(run, computing, *scene.counted(), options,
                        run.pass("search", first ? share * (s.number > 0 ? 1.0 : 0.75) : 0.0));
         for (const auto& pass : found.passes)
             run.add_pass(pass);
         if (found.valid_pixels > 0 || !first) break;
         // Perhaps a band without a single value spoils every pixel.
         stream::BandStatisticsScan scan(source->shape().bands);
-        run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0.0)));
+        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, run.pass("statistics", 0.0)));
         if (!scene.leave_out(scan.result().empty_bands())) break;
     }
-    if (found.valid_pixels == 0) throw tool::no_valid_pixel(*source);
-    tool::tell_invalid(run, found.valid_pixels, found.invalid_pixels, "and cannot be targets");
+    if (found.valid_pixels == 0) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
+    scene.set_fate("and cannot be targets");
+    scene.tell_counted(found.valid_pixels, found.invalid_pixels);
     if (!found.warning.empty()) run.warn(found.warning);
     return found;
 }

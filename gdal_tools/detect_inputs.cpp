@@ -2,7 +2,7 @@
 #include "detect_inputs.h"
 
 #include "core/error.h"
-#include "raster/labels.h"
+#include "tool/mask.h"
 
 #include <algorithm>
 #include <cmath>
@@ -61,36 +61,21 @@ void DetectTargets::compare_levels(tool::Run& run, const raster::RasterSource& s
     if (!m_library.spectra.empty()) tools::compare_levels(run, scene, m_library);
 }
 
-std::unique_ptr<detect::PixelMask> read_background(tool::Run& run, const std::string& path,
-                                                   const raster::RasterSource& scene) {
-    if (path.empty()) return nullptr;
-    const auto grid = raster::grid_of(scene);
-    raster::LabelOptions options;
-    options.path = path;
-    options.mask = true;
-    const auto source = raster::LabelSource::open(options, &grid);
-    for (const auto& note : source->notes())
-        run.warn(note);
-    auto mask = std::make_unique<detect::PixelMask>(grid.samples, grid.lines);
-    constexpr int64_t strip = 64;
-    std::vector<uint16_t> values(static_cast<size_t>(strip * grid.samples));
-    int64_t pixels = 0;
-    for (int64_t y = 0; y < grid.lines; y += strip) {
-        if (run.cancel().requested()) throw Cancelled();
-        const int64_t count = std::min(strip, grid.lines - y);
-        source->read(y, count, values.data());
-        for (int64_t line = 0; line < count; ++line)
-            for (int64_t sample = 0; sample < grid.samples; ++sample)
-                if (values[static_cast<size_t>(line * grid.samples + sample)] != 0) {
-                    mask->set(y + line, sample);
-                    ++pixels;
-                }
-    }
-    if (pixels == 0)
-        throw Error("-background " + path + ": no pixel of the scene is in it",
-                    "Give a mask that lies on the scene and is not 0 where the background is.");
-    run.report()["background_mask"] = {
-        {"path", source->path()}, {"how", source->description()}, {"pixels", pixels}};
+std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const DetectSettings& settings,
+                                                         const raster::RasterSource& scene) {
+    const std::string& path = settings.background;
+    // Rings are taken from pixels that have scores, too; the other methods' statistics have a pass of their
+    // own.
+    if (path.empty()) return settings.local() && run.masks_statistics() ? run.mask() : nullptr;
+    std::string how;
+    const auto mask = tool::read_mask(run, "-background", path, scene, how);
+    run.report()["background_mask"] = {{"path", path}, {"how", how}, {"pixels", mask->count()}};
+    if (!run.mask()) return mask;
+    mask->keep_only(*run.mask());
+    if (mask->count() == 0)
+        throw Error("-background " + path + ": no pixel of it is in the mask",
+                    "The background are the pixels that both -background and the mask take.");
+    run.report()["background_mask"]["pixels"] = mask->count();
     return mask;
 }
 

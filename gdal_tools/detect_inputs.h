@@ -48,9 +48,9 @@ class DetectTargets {
     std::string m_missing;
 };
 
-/// The pixels where the raster is not 0, or inside the features of the vector file; null without a path. Its
-/// bytes count against the memory of passes. \throws Error as LabelSource::open(), and when there is none.
-std::unique_ptr<detect::PixelMask> read_background(tool::Run& run, const std::string& path,
-                                                   const raster::RasterSource& scene);
+/// The pixels of -background that are in the run's mask, too; null where all that have values are the
+/// background. Its bytes count against the memory of passes (beside()). \throws Error as tool::read_mask().
+std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const DetectSettings& settings,
+                                                         const raster::RasterSource& scene);
 
 } // namespace hsi::tools

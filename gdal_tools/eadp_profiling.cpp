@@ -44,6 +44,7 @@ class Profiling {
         m_profile.finished = [&run](const stream::PassReport& report) { run.add_pass(report); };
         m_profile.warn = [&run](const std::string& text) { run.warn(text); };
         m_profile.folder = stream::folder_beside(run.options().destination.path);
+        if (run.masks_statistics()) m_profile.mask = run.mask();
     }
 
     void show_plan() {
@@ -53,7 +54,7 @@ class Profiling {
         if (!m_settings.no_pca) {
             tool::print_plan(
                 m_run, source,
-                *m_pca_computing->make_covariance(source.shape(), m_pca_computing.device_memory()),
+                *m_pca_computing->make_covariance(source.shape(), memory_to_keep(m_run, m_pca_computing)),
                 held_apart(m_pca_computing, m_pca_computing.pass("covariance", 0.2)));
             m_run.print("Component planes: " + format_byte_size(planes.float_bytes()) +
                         (in_memory(planes) ? " in memory" : " in a temporary file in " + m_profile.folder));
@@ -159,10 +160,10 @@ class Profiling {
         const auto facts = profile_of(*source, *source, source->band_names(), m_memory);
         if (std::none_of(facts.components.begin(), facts.components.end(),
                          [](const auto& f) { return f.range.valid > 0; }))
-            throw Error(source->path() +
-                            ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or "
-                            "all bands are zero)",
-                        "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+            throw tool::no_valid_pixel(*source, m_run.mask() != nullptr);
+        if (m_run.mask())
+            for (const auto& f : facts.components)
+                if (f.copy == 0) m_run.report()["mask"]["valid_pixels"] = f.range.valid;
         return facts;
     }
 

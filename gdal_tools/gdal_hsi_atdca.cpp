@@ -97,7 +97,8 @@ void check_company(const tool::Call& call, const Settings& s) {
     };
     needs(!s.map.empty(), "max-angle", "-map FILE");
     needs(!s.scores.empty(), "score-kind", "-scores FILE");
-    needs(!s.map.empty() || !s.scores.empty(), "co", "-map FILE or -scores FILE");
+    for (const char* name : {"co", "mask-output"})
+        needs(!s.map.empty() || !s.scores.empty(), name, "-map FILE or -scores FILE");
     for (const char* name : {"vd-method", "pf"})
         needs(s.count == "auto", name, "-t auto");
 }
@@ -123,6 +124,7 @@ void check_settings(Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the search", true);
     call.add_compute();
     call.output_argument("dst", s.targets.path, Content::vector,
                          "The targets, a vector layer of points; it appears when it is complete");

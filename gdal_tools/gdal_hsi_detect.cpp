@@ -112,7 +112,7 @@ void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
     tool::check_spectrum(*source, "detection");
     tools::DetectTargets targets(run, s, source);
-    const auto mask = tools::read_background(run, s.background, *source);
+    const auto mask = tools::read_background(run, s, *source);
     run.report()["detection"] = {{"method", detect::name_of(s.method)}, {"targets", targets.names()}};
     auto computing = tools::detect_computing(run, s, source->shape(), targets.names().size());
     if (detect::has_background(s.method) && !s.local())
@@ -156,6 +156,7 @@ void check_settings(const tool::Call& call, Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the background", true);
     call.add_destination("The scores, a band a target; it appears when it is complete");
     call.input("target", s.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, GeoJSON, GeoPackage)");
@@ -188,7 +189,11 @@ void declare(tool::Call& call) {
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
     call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
+    call.check([&s, &call](const tool::CommonOptions& options) {
+        check_settings(call, s);
+        tool::check_mask_use(options.mask, detect::has_background(s.method),
+                             std::string("-method ") + detect::name_of(s.method));
+    });
     call.body([&s](tool::Run& run) { run_detect(run, s); });
 }
 

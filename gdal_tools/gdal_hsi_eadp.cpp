@@ -44,6 +44,7 @@ void check_settings(const tool::Call& call, Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the statistics, of components and of their gradients", true);
     call.add_destination();
     call.add_compute();
     call.option("nc", s.components, "Number of principal components, 1 to the number of bands");
@@ -84,7 +85,10 @@ void declare(tool::Call& call) {
     call.exclusive("c", "times");
     call.exclusive("ts", "times");
     call.exclusive("percentile", "k");
-    call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
+    call.check([&s, &call](const tool::CommonOptions& options) {
+        tool::check_mask_use(options.mask, !(s.no_pca && call.given("k")), "-no-pca and -k");
+        check_settings(call, s);
+    });
     call.body([&s](tool::Run& run) { tools::run_profile(run, s); });
 }
 

@@ -88,7 +88,7 @@ std::vector<atdca::Target> find_by_projection(tool::Run& run, const Settings& s,
         return {};
     }
     const auto moments = scene.scan("moments", 0.5, scan);
-    const auto found = endmembers::extract(scene.cube(), moments, options, [&](const std::string& name) {
+    const auto found = endmembers::extract(*scene.counted(), moments, options, [&](const std::string& name) {
         return run.pass(name, name == "components" ? 0.5 : 0.0);
     });
     for (const auto& pass : found.passes)
@@ -124,6 +124,7 @@ void run_endmembers(tool::Run& run, Settings s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the search");
     call.add_compute(false);
     call.output_argument("dst", s.members.path, Content::vector,
                          "The endmembers, a vector layer of points; it appears when it is complete");

@@ -105,7 +105,9 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     const auto model_output =
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
-    const auto scan = [&] { return computing->make_moments(scene.shape(), computing.device_memory()); };
+    const auto scan = [&] {
+        return computing->make_moments(scene.shape(), tools::memory_to_keep(run, computing));
+    };
     const auto pass = [&](bool again) {
         return tools::held_apart(computing, computing.pass("covariances", again ? 0.0 : 0.5));
     };
@@ -147,6 +149,7 @@ void run_mnf(tool::Run& run, const Settings& settings) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the statistics", true);
     call.add_destination();
     call.add_compute();
     tools::add_component_count(call, s);

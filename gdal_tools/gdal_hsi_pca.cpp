@@ -29,7 +29,8 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     if (run.options().dry_run) {
-        const auto operation = computing->make_covariance(scene.shape(), computing.device_memory());
+        const auto operation =
+            computing->make_covariance(scene.shape(), tools::memory_to_keep(run, computing));
         tools::plan_scan(run, computing, *source, *operation,
                          tools::held_apart(computing, computing.pass("covariance", 0.5)));
         return tools::plan_projection(run, computing, *source, nc);
@@ -68,6 +69,7 @@ void run_pca(tool::Run& run, const Settings& settings) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the statistics", true);
     call.add_destination();
     call.add_compute();
     tools::add_component_count(call, s);

@@ -64,9 +64,10 @@ class Profiling {
     void show_plan() {
         const auto& source = *m_scene.raster();
         if (!m_settings.no_pca)
-            tool::print_plan(m_run, source,
-                             *m_computing->make_covariance(source.shape(), m_computing.device_memory()),
-                             tools::held_apart(m_computing, m_computing.pass("covariance", 0.2)));
+            tool::print_plan(
+                m_run, source,
+                *m_computing->make_covariance(source.shape(), tools::memory_to_keep(m_run, m_computing)),
+                tools::held_apart(m_computing, m_computing.pass("covariance", 0.2)));
         const int n = components();
         m_run.print("Profiles: " + counted(n, "component") + ", " + counted(m_options.bands(), "band") +
                     " each, " + std::to_string(m_plan.workers) + " at a time with " +
@@ -163,6 +164,7 @@ void declare(tool::Call& call) {
     using profile::Kind;
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the statistics of the components", true);
     call.add_destination();
     call.choice<Kind>("kind", s.kind, "What is made of every component",
                       {{"emp", Kind::emp, "openings and closings by reconstruction"},
@@ -187,7 +189,8 @@ void declare(tool::Call& call) {
     call.choice("connectivity", s.eight, "Pixels that are neighbours",
                 {{"4", false, "those beside"}, {"8", true, "those at the corners, too"}});
     call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions&) {
+    call.check([&s, &call](const tool::CommonOptions& options) {
+        tool::check_mask_use(options.mask, !s.no_pca, "-no-pca");
         s.components_given = call.given("nc");
         if (s.components < 1)
             throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",

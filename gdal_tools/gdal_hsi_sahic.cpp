@@ -118,8 +118,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
         const auto found = tools::scan(scene, labels, border);
         if (planned_late) plan_field(classes);
         planes = tools::begin_planes(run, computing, s, plan, scene.shape(), classes, labels);
-        spectral.first_line = found->first_line();
-        spectral.first_sample = found->first_sample();
+        if (border) tools::take_border(scene, *found, spectral);
         model = std::make_shared<const sahic::MlrModel>(
             by_root([&] { return tools::train(run, computing, s, *scene.raster(), *found, labels); }));
         // A class may have lost all its pixels.
@@ -178,7 +177,8 @@ void declare_random_field(tool::Call& call, Settings& s) {
 }
 
 /// What options mean together.
-void check_settings(const tool::Call& call, const Settings& s) {
+void check_settings(const tool::Call& call, const Settings& s, const tool::MaskOptions& mask) {
+    tool::check_mask_use(mask, s.apply.empty(), "-apply");
     const auto contradicts = [&](const std::string& with, std::initializer_list<const char*> names) {
         for (const char* name : names)
             if (call.given(name))
@@ -204,6 +204,7 @@ void check_settings(const tool::Call& call, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the training", true);
     call.input_argument("labels", s.labels.path, Content::labels,
                         "Training labels: a raster or vector file, in any SRS and on any grid; with -apply, "
                         "none for no labels");
@@ -222,7 +223,7 @@ void declare(tool::Call& call) {
     tool::add_any_scale(call, s.any_scale, "With -apply: ");
     tool::add_label_options(call, s.labels);
     call.add_compute();
-    call.check([&s, &call](const tool::CommonOptions&) { check_settings(call, s); });
+    call.check([&s, &call](const tool::CommonOptions& o) { check_settings(call, s, o.mask); });
     call.body([&s](tool::Run& run) { run_sahic(run, s); });
 }
 

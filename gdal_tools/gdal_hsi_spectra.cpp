@@ -216,6 +216,7 @@ void run_spectra(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the spectra");
     call.input_argument("labels", s.labels.path, Content::labels,
                         "Classes, polygons or points: a raster or vector file");
     call.output_argument("out", s.out, Content::spectra,

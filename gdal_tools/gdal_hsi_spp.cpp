@@ -173,6 +173,7 @@ void run_spp(tool::Run& run, Settings settings) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the mean spectrum", true);
     call.add_destination();
     call.add_compute();
     call.option("ws", s.spp.window, "Window size, an odd number not larger than the scene")

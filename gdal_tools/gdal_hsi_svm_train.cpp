@@ -188,6 +188,7 @@ void run_train(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the training");
     call.input_argument("labels", s.labels.path, Content::labels,
                         "Training labels: a raster or vector file, in any SRS and on any grid");
     call.output_argument("model", s.model_file, Content::model,

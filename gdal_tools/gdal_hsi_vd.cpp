@@ -131,6 +131,7 @@ void run_vd(tool::Run& run, const Settings& settings) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
+    call.add_mask("the statistics");
     call.add_compute(false);
     call.choice<std::string>("method", s.method, "The test",
                              {{"hfc", "hfc", "Harsanyi, Farrand and Chang"},

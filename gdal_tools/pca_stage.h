@@ -52,11 +52,17 @@ inline stream::PassOptions held_apart(PcaComputing& computing, stream::PassOptio
     return pass;
 }
 
+/// Device memory in which a scan may keep what it reads for the projection: none where this takes other
+/// pixels than the statistics.
+inline uint64_t memory_to_keep(const tool::Run& run, PcaComputing& computing) {
+    return run.masks_statistics() ? 0 : computing.device_memory();
+}
+
 /// One pass over the scene; the extremes of its bands are looked at, too.
 inline stream::SceneCovariance scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
     scene.watch_values();
     return scene.scan(
-        [&] { return computing->make_covariance(scene.shape(), computing.device_memory()); },
+        [&] { return computing->make_covariance(scene.shape(), memory_to_keep(scene.run(), computing)); },
         [&](bool again) { return held_apart(computing, computing.pass("covariance", again ? 0.0 : share)); });
 }
 

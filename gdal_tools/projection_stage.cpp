@@ -68,7 +68,8 @@ void add_model_options(tool::Call& call, ProjectionSettings& s) {
               "With -apply: src holds components, dst gets the model's bands, made from -nc of them");
     tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
     tool::add_any_scale(call, s.any_scale, "With -apply: ");
-    call.check([&s, &call](const tool::CommonOptions&) {
+    call.check([&s, &call](const tool::CommonOptions& options) {
+        tool::check_mask_use(options.mask, s.apply_file.empty(), "-apply");
         s.components_given = call.given("nc");
         if (s.components < 1)
             throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",

@@ -33,14 +33,15 @@ std::shared_ptr<const sahic::SceneScan> scan(tool::Scene& scene, const raster::L
                                              bool border) {
     std::shared_ptr<sahic::SceneScan> found;
     scene.set_fate(nullptr); // the map counts them, too
+    const auto pass_of_scan = [&](bool again) {
+        auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
+        pass.memory -=
+            std::min(pass.memory / 2, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
+        return pass;
+    };
     scene.scan(
         [&] { return found = std::make_shared<sahic::SceneScan>(scene.shape(), labels.index, border); },
-        [&](bool again) {
-            auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
-            pass.memory -=
-                std::min(pass.memory / 2, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
-            return pass;
-        });
+        pass_of_scan);
     return found;
 }
 
@@ -80,6 +81,12 @@ void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::Spect
     run.add_pass(stream::run_pass(scene, operation, {}, plan, pass));
     spectral.first_line = operation.first_line();
     spectral.first_sample = operation.first_sample();
+}
+
+void take_border(const tool::Scene& scene, const sahic::SceneScan& found, sahic::SpectralOptions& spectral) {
+    if (scene.run().masks_statistics()) return read_border(scene.run(), *scene.raster(), spectral);
+    spectral.first_line = found.first_line();
+    spectral.first_sample = found.first_sample();
 }
 
 SahicResult classify_spectra(tool::Run& run, SahicComputing& computing, const SahicSettings& s,

@@ -32,6 +32,10 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const SahicSett
                       const raster::RasterSource& scene, const sahic::SceneScan& found,
                       const raster::LabelledPixels& labels);
 
+/// First line and sample of the scene, which a wrapping border needs: those that training's scan has seen, or
+/// read again where it saw those in a mask alone.
+void take_border(const tool::Scene& scene, const sahic::SceneScan& found, sahic::SpectralOptions& spectral);
+
 /// First line and sample of the scene, which a wrapping border needs, without training's scan.
 void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral);
 

@@ -31,7 +31,38 @@ inline uint64_t spectra_bytes(const tool::Run& run, const raster::LabelledPixels
     return bytes;
 }
 
-/// Labels on the scene's grid; what they are goes into the report.
+/// Leaves out the labelled pixels that are not in the mask, with classes that lose all of theirs. Throws
+/// Error when nothing is left.
+inline raster::LabelledPixels labels_in(tool::Run& run, const stream::PixelMask& mask,
+                                        const raster::LabelledPixels& labels) {
+    raster::LabelledPixels kept;
+    kept.grid = labels.grid;
+    for (size_t i = 0; i < labels.index.size(); ++i)
+        if (mask.at(labels.index[i])) {
+            kept.index.push_back(labels.index[i]);
+            kept.value.push_back(labels.value[i]);
+        }
+    const size_t outside = labels.index.size() - kept.index.size();
+    run.report()["mask"]["labelled_pixels"] = kept.index.size();
+    if (kept.index.empty())
+        throw Error("no labelled pixel is in the mask",
+                    "-mask names the pixels that count, -mask-exclude those that do not.");
+    for (const auto& c : labels.classes) {
+        LabelClass one = c;
+        one.pixels = std::count(kept.value.begin(), kept.value.end(), static_cast<uint16_t>(c.value));
+        if (one.pixels > 0)
+            kept.classes.push_back(std::move(one));
+        else
+            run.warn("class " + tool::class_text(c.value, c.name) + ": none of its " +
+                     counted(c.pixels, "labelled pixel") + " is in the mask; the class is left out");
+    }
+    if (outside > 0)
+        run.note(std::to_string(outside) + " of " + counted(labels.index.size(), "labelled pixel") +
+                 worded(outside, " is", " are") + " not in the mask and left out");
+    return kept;
+}
+
+/// Labels on the scene's grid, those in the run's mask; what they are goes into the report.
 inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOptions& options,
                                           const raster::RasterSource& scene) {
     const auto grid = raster::grid_of(scene);
@@ -39,7 +70,8 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
     for (const auto& note : source->notes())
         run.warn(note);
     run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
-    return raster::collect_labels(*source);
+    auto labels = raster::collect_labels(*source);
+    return run.mask() ? labels_in(run, *run.mask(), labels) : std::move(labels);
 }
 
 /// The training set of the labelled pixels that have a valid spectrum. `values`: [pixel][band] in the order

@@ -221,6 +221,7 @@ std::string option_table(const tool::Call& call) {
 std::string shared_option_table() {
     const tool::Definition definition{"shared", "", "", {}, "", [](tool::Call& call) {
                                           call.add_source();
+                                          call.add_mask("statistics", true);
                                           call.add_destination();
                                           call.add_compute();
                                       }};

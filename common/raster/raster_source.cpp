@@ -369,12 +369,21 @@ stream::BlockLayout RasterSource::layout() const {
     return layout;
 }
 
+std::shared_ptr<RasterSource> RasterSource::with_mask(std::shared_ptr<const stream::PixelMask> mask) const {
+    auto s = std::make_shared<Impl>(*m);
+    s->counted = std::move(mask);
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+bool RasterSource::has_mask() const { return m->counted != nullptr; }
+
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
-    if (m->pixels) return m->pixels->open_reader();
-    return watched(m->in_arrays ? make_product_reader(m)
-                   : m->raw     ? make_raw_reader(m)
-                                : make_gdal_reader(m),
-                   m);
+    auto reader = m->pixels ? m->pixels->open_reader()
+                            : watched(m->in_arrays ? make_product_reader(m)
+                                      : m->raw     ? make_raw_reader(m)
+                                                   : make_gdal_reader(m),
+                                      m);
+    return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
 }
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {
@@ -385,9 +394,10 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
 }
 
 uint64_t RasterSource::reader_bytes() const {
-    if (m->pixels) return m->pixels->reader_bytes();
-    if (m->in_arrays) return product_reader_bytes(*m->product);
-    return m->raw ? 0 : m->reader_bytes();
+    const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
+    if (m->pixels) return m->pixels->reader_bytes() + masking;
+    if (m->in_arrays) return product_reader_bytes(*m->product) + masking;
+    return (m->raw ? 0 : m->reader_bytes()) + masking;
 }
 
 const std::string& RasterSource::path() const { return m->options.path; }

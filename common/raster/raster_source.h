@@ -11,6 +11,7 @@
 #include "core/rect.h"
 #include "raster/band_choice.h"
 #include "stream/cube_source.h"
+#include "stream/pixel_mask.h"
 
 #include <cstdint>
 #include <memory>
@@ -95,6 +96,10 @@ class RasterSource final : public stream::CubeSource {
 
     /// The same scene without some bands (indices into bands(), 0-based).
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
+
+    /// The same scene in which the pixels that are not in the mask, of shape()'s size, have no value.
+    std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const;
+    bool has_mask() const; ///< it was made by with_mask()
 
     const SceneMetadata& metadata() const;
 

@@ -6,6 +6,7 @@
 #include "raster/raw_file.h"
 #include "raster/sample_convert.h"
 #include "raster/scene_metadata.h"
+#include "stream/pixel_mask.h"
 
 #include <atomic>
 #include <memory>
@@ -59,6 +60,7 @@ struct SourceState {
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
     MaskKind mask = MaskKind::none;
+    std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
     int64_t block_samples = 0, block_lines = 1; ///< of the file
     bool band_interleaved_blocks = true;        ///< false: decoding a block yields all bands of the file

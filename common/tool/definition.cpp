@@ -205,6 +205,35 @@ void Call::add_source() {
     option("oo", o.open_options, "Open option of the driver").shown_as("NAME=VALUE").under(input_group);
 }
 
+void Call::add_mask(const std::string& what, bool outputs) {
+    const SharedArguments shared(m_shared);
+    auto& o = m_options.mask;
+    input("mask", o.only, Content::labels,
+          "Only these pixels count in " + what +
+              ": where the raster FILE is not 0, or inside the features of the vector FILE")
+        .under(input_group);
+    input("mask-exclude", o.without, Content::labels,
+          "These pixels do not count in " + what +
+              " (clouds, water): where the raster FILE is not 0, or inside the features of the vector FILE")
+        .under(input_group);
+    if (!outputs) return;
+    flag("mask-output", o.outputs,
+         "Pixels that do not count become nodata in the outputs, too; without this all valid pixels get a "
+         "value")
+        .under(input_group);
+    check([this](const CommonOptions& options) {
+        if (!options.mask.outputs) return;
+        if (!options.mask.given())
+            throw UsageError("-mask-output means nothing without a mask",
+                             "Give one with -mask FILE or -mask-exclude FILE.");
+        if (m_has_destination && raster::RasterSink::is_virtual(options.destination))
+            throw UsageError(
+                "-mask-output does not go with a VRT: it is computed from the scene, which knows no "
+                "mask",
+                "Write another format, or leave out -mask-output.");
+    });
+}
+
 void Call::add_destination(const std::string& summary) {
     const SharedArguments shared(m_shared);
     m_has_destination = true;

@@ -102,6 +102,9 @@ class Call {
                               const std::string& summary);
 
     void add_source(); ///< src, -oo, -if, -b, -bbl, -srcwin, -srcnodata
+    /// -mask and -mask-exclude: which pixels count in `what` ("statistics", "the search"); with `outputs`,
+    /// for a tool that writes rasters of all pixels, also -mask-output.
+    void add_mask(const std::string& what, bool outputs = false);
     /// dst, -of, -co, -ot, -dstnodata, -overwrite
     void add_destination(const std::string& summary = "The output; it appears when it is complete");
     /// -device, -memory, -device-memory, -threads, -tile, -report, -dry-run, -q. device = false: a tool that

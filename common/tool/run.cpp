@@ -9,6 +9,7 @@
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
 #include "raster/side_files.h"
+#include "tool/mask.h"
 #include "tool/words.h"
 
 #include <cpl_conv.h>
@@ -68,6 +69,9 @@ std::vector<std::string> texts_of(const std::vector<raster::BandChoice>& choices
 Json describe(const CommonOptions& o) {
     const auto& w = o.source.window;
     return Json{
+        {"mask", o.mask.only.empty() ? Json() : Json(o.mask.only)},
+        {"mask_exclude", o.mask.without.empty() ? Json() : Json(o.mask.without)},
+        {"mask_output", o.mask.outputs},
         {"oo", o.source.open_options},
         {"if", o.source.drivers},
         {"b", o.source.choices.empty() ? Json(o.source.bands) : Json(texts_of(o.source.choices))},
@@ -344,7 +348,18 @@ std::shared_ptr<raster::RasterSource> Run::open_source() {
             note("Bands " + band_ranges(bad) +
                  " are marked bad in the file and left out (-bbl ignore takes them, too).");
     }
-    return source;
+    if (!m->options.mask.given()) return source;
+    if (!m->mask) m->mask = read_scene_mask(*this, *source);
+    return m->options.mask.outputs ? source->with_mask(m->mask) : source;
+}
+
+const std::shared_ptr<const stream::PixelMask>& Run::mask() const { return m->mask; }
+bool Run::masks_statistics() const { return m->mask && !m->options.mask.outputs; }
+
+std::shared_ptr<const stream::CubeSource>
+Run::masked(const std::shared_ptr<const stream::CubeSource>& source) const {
+    if (!masks_statistics()) return source;
+    return std::make_shared<stream::MaskedSource>(source, m->mask);
 }
 
 void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source) {
@@ -379,11 +394,12 @@ bool Run::leave_out_empty_bands(std::shared_ptr<raster::RasterSource>& source,
     return true;
 }
 
-Error no_valid_pixel(const raster::RasterSource& source) {
-    return Error(source.path() +
-                     ": no pixel is valid (in every one a selected band is nodata, masked or NaN, or all "
+Error no_valid_pixel(const raster::RasterSource& source, bool masked) {
+    return Error(source.path() + ": no pixel" + (masked ? " in the mask" : "") +
+                     " is valid (in every one a selected band is nodata, masked or NaN, or all "
                      "bands are zero)",
-                 "Check the nodata value (-srcnodata) and leave out bad bands (-b).");
+                 std::string("Check ") + (masked ? "the mask, " : "") +
+                     "the nodata value (-srcnodata) and leave out bad bands (-b).");
 }
 
 std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<raster::RasterSource>& source,
@@ -409,7 +425,9 @@ uint64_t Run::buffer_memory() const {
     // left free for that, up to half of the whole; a scene that is kept took at most half of the rest.
     const uint64_t reserved = std::clamp(m->cache_wanted, m->cache(), m->options.memory / 2);
     const auto kept = m->kept.lock();
-    const uint64_t left = m->options.memory - reserved - (kept ? kept->shape().float_bytes() : 0);
+    const uint64_t held =
+        reserved + (kept ? kept->shape().float_bytes() : 0) + (m->mask ? m->mask->bytes() : 0);
+    const uint64_t left = m->options.memory - std::min(held, m->options.memory);
     if (left < least_buffers)
         throw Error("-memory: " + format_byte_size(m->options.memory) + " leaves no room for tile buffers",
                     "Give more, for example -memory 64MB.");

@@ -11,6 +11,7 @@
 #include "raster/raster_source.h"
 #include "raster/text_output.h"
 #include "stream/pipeline.h"
+#include "stream/pixel_mask.h"
 
 #include <functional>
 #include <memory>
@@ -19,10 +20,21 @@
 
 namespace hsi::tool {
 
+/// Which pixels count in what a tool learns of a scene: -mask, -mask-exclude, -mask-output.
+struct MaskOptions {
+    std::string only, without; ///< files; empty: not given
+    bool outputs = false;      ///< results have values there alone, too
+    bool given() const { return !only.empty() || !without.empty(); }
+};
+/// Throws UsageError when a mask is given and would change nothing: nothing is learned of the scene `with`
+/// ("-apply"), and the mask is not for the outputs.
+void check_mask_use(const MaskOptions& mask, bool learns, const std::string& with);
+
 /// The shared options, parsed and checked; no file was opened yet.
 struct CommonOptions {
     raster::OpenOptions source;
     raster::OutputOptions destination;
+    MaskOptions mask;
     DeviceChoice device;
     uint64_t memory = 0;        ///< -memory in bytes: ceiling for buffers, GDAL's block cache counted in
     uint64_t device_memory = 0; ///< -device-memory in bytes; 0: 80 % of free device memory
@@ -41,8 +53,17 @@ class Run {
     const CommonOptions& options() const;
     const std::string& tool() const; ///< "gdal_hsi_spp"
 
-    /// Opens src; gives GDAL's block cache its share of -memory.
+    /// Opens src; gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
+    /// With -mask-output the source has no values outside of it (RasterSource::has_mask()).
     std::shared_ptr<raster::RasterSource> open_source();
+    /// The pixels of src that count; null without a mask. Their bytes are no part of buffer_memory().
+    const std::shared_ptr<const stream::PixelMask>& mask() const;
+    /// What statistics are to be made of: `source` with no values outside of the mask, or `source` itself
+    /// where there is no mask, or it was applied when src was opened.
+    std::shared_ptr<const stream::CubeSource>
+    masked(const std::shared_ptr<const stream::CubeSource>& source) const;
+    /// True when masked() is another source, so that results are not made from what statistics have read.
+    bool masks_statistics() const;
     /// Warns of what the file tells wrongly, once a file, and at the end of the run of values that single
     /// precision does not hold. open_source() does it for the source.
     void watch_source(const std::shared_ptr<raster::RasterSource>& source);
@@ -65,7 +86,7 @@ class Run {
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);
-    /// Memory for tile buffers: -memory less what was reserved, at least half of it.
+    /// Memory for tile buffers: -memory less what was reserved, at least half of it, and less the mask.
     uint64_t buffer_memory() const;
     /// OutputOptions for a further output (`role`: "-alpha", "-map" ...): the destination's -overwrite and
     /// -dstnodata; its -of and -co when the file's extension is the destination's or missing, else the
@@ -95,7 +116,10 @@ class Run {
     std::unique_ptr<Impl> m;
 };
 
-/// What to throw when not a single pixel of the scene can be used.
-Error no_valid_pixel(const raster::RasterSource& source);
+/// What to throw when not a single pixel of the scene can be used, or with `masked` none that is in the mask.
+Error no_valid_pixel(const raster::RasterSource& source, bool masked);
+inline Error no_valid_pixel(const raster::RasterSource& source) {
+    return no_valid_pixel(source, source.has_mask());
+}
 
 } // namespace hsi::tool

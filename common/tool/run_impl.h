@@ -32,6 +32,7 @@ struct Run::Impl {
     uint64_t cache_wanted = 0;
     uint64_t shared_block = 0; ///< bytes, of the largest RasterSource::shared_block_bytes()
     std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< a file each
+    std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
     bool outputs_are_good = false;              ///< keep_outputs()
     bool overwrite = false;                     ///< -overwrite, the frame's or the tool's own

@@ -100,6 +100,21 @@ Scene::Scene(Run& run, std::shared_ptr<raster::RasterSource> source, std::string
     if (!m_what.empty()) check_spectrum(*m_raster, m_what);
 }
 
+void Scene::tell_counted(int64_t valid, int64_t invalid) {
+    if (m_run.mask()) m_run.report()["mask"]["valid_pixels"] = valid;
+    if (!m_run.masks_statistics()) {
+        if (m_fate != nullptr) tell_invalid(m_run, valid, invalid, m_fate);
+        return;
+    }
+    // Of the pixels outside of the mask nothing is known.
+    const int64_t inside = m_run.mask()->count();
+    m_run.report()["mask"]["invalid_pixels"] = inside - valid;
+    if (inside > valid)
+        m_run.note(std::to_string(inside - valid) + " of " + hsi::counted(inside, "pixel") + " in the mask" +
+                   worded(inside - valid, " is", " are") +
+                   " invalid (nodata, masked, NaN or all zero) and left out of the statistics");
+}
+
 bool Scene::leave_out(const std::vector<int>& empty) {
     if (!m_run.leave_out_empty_bands(m_raster, empty)) return false;
     m_cube = m_raster;

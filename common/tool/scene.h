@@ -53,6 +53,8 @@ class Scene {
     const std::shared_ptr<raster::RasterSource>& raster() const { return m_raster; }
     /// What to read from: the file, or its copy in memory after the first scan().
     const stream::CubeSource& cube() const { return *m_cube; }
+    /// The same for statistics: without values outside of the run's mask.
+    std::shared_ptr<const stream::CubeSource> counted() const { return m_run.masked(m_cube); }
     /// A copy in memory is needed no more.
     void release() { m_cube = m_raster; }
     /// From now on a scan looks at the bands' extremes, too (of pixels on a grid: stream::RangeWatch).
@@ -60,34 +62,36 @@ class Scene {
     const std::vector<float>& minimum() const { return m_minimum; } ///< a band each
     const std::vector<float>& maximum() const { return m_maximum; }
 
-    /// One pass over the whole scene that finds which pixels are valid. make() makes its operation for
-    /// shape(): a unique_ptr to one whose result() tells valid_pixels, invalid_pixels and empty_bands(). When
-    /// no pixel is valid and some bands hold no value, these are left out and the scan is repeated. `options`
-    /// is the run's pass. Returns the result. \throws Error when no pixel is valid.
+    /// One pass over the whole scene, or with a mask over counted(), that finds which pixels are valid.
+    /// make() makes its operation for shape(): a unique_ptr to one whose result() tells valid_pixels,
+    /// invalid_pixels and empty_bands(). When no pixel is valid and some bands hold no value, these are left
+    /// out and the scan is repeated. `options` is the run's pass. Returns the result. \throws Error when no
+    /// pixel is valid.
     template <class Make, class Pass>
     auto scan(Make make, Pass pass) {
         for (bool again = false;; again = true) {
             m_cube = m_read_once ? m_raster : m_run.keep_if_slow(m_raster);
+            auto cube = counted();
             const auto operation = make();
             auto options = pass(again);
             if (m_watching) {
-                const stream::RangeWatch watch(*m_cube);
+                const stream::RangeWatch watch(*cube);
                 m_run.add_pass(stream::run_pass(watch, *operation, {}, options));
                 share_values(watch);
                 m_minimum = watch.minimum();
                 m_maximum = watch.maximum();
             } else {
-                m_run.add_pass(stream::run_pass(*m_cube, *operation, {}, options));
+                m_run.add_pass(stream::run_pass(*cube, *operation, {}, options));
             }
             Run::seal(*m_cube);
             auto result = operation->result();
             if (result.valid_pixels > 0) {
-                if (m_fate != nullptr)
-                    tell_invalid(m_run, result.valid_pixels, result.invalid_pixels, m_fate);
+                tell_counted(result.valid_pixels, result.invalid_pixels);
                 return result;
             }
+            cube.reset();
             m_cube.reset();
-            if (!leave_out(result.empty_bands())) throw no_valid_pixel(*m_raster);
+            if (!leave_out(result.empty_bands())) throw no_valid_pixel(*m_raster, m_run.mask() != nullptr);
         }
     }
     /// The same with a pass of the run's own: `name`, and its share of the progress.
@@ -99,6 +103,10 @@ class Scene {
     void read_once() { m_read_once = true; }
     /// What becomes of invalid pixels, for tell_invalid(); null: that is told later.
     void set_fate(const char* fate) { m_fate = fate; }
+
+    /// How many pixels statistics are of, `invalid` those outside of a mask among the others: to the user
+    /// unless there is no fate to tell, and into the report.
+    void tell_counted(int64_t valid, int64_t invalid);
 
     /// Leaves out `empty` bands (indices), with a warning; false when there is none or no other. \throws
     /// UsageError when what is left is no spectrum.

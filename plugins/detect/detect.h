@@ -30,6 +30,7 @@
 
 #include "core/cuda_module.h"
 #include "stream/covariance_scan.h"
+#include "stream/pixel_mask.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -48,25 +49,7 @@ inline bool has_background(Method m) { return m != Method::sam && m != Method::s
 inline bool is_small_at_target(Method m) { return !has_background(m); }
 const char* name_of(Method method); ///< "sam" ...
 
-/// Pixels of a scene that are its background, a bit each.
-class PixelMask {
-  public:
-    PixelMask(int64_t samples, int64_t lines)
-        : m_samples(samples), m_bits(static_cast<size_t>((samples * lines + 63) / 64)) {}
-    void set(int64_t line, int64_t sample) {
-        const auto i = static_cast<size_t>(line * m_samples + sample);
-        m_bits[i / 64] |= uint64_t{1} << (i % 64);
-    }
-    bool at(int64_t line, int64_t sample) const {
-        const auto i = static_cast<size_t>(line * m_samples + sample);
-        return m_bits[i / 64] >> (i % 64) & 1;
-    }
-    uint64_t bytes() const { return m_bits.size() * sizeof(uint64_t); }
-
-  private:
-    int64_t m_samples;
-    std::vector<uint64_t> m_bits;
-};
+using stream::PixelMask; ///< pixels of a scene that are its background
 
 /// What BackgroundScan finds; named as tool::Scene wants it.
 struct Background {

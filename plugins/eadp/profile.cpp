@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -125,14 +126,18 @@ std::vector<Contrast> find_contrasts(const stream::CubeSource& source, const Opt
                                      ProfileFacts& facts) {
     const auto shape = source.shape();
     const int components = shape.bands;
-    const bool whole = diffusion.plan.size() == 1 && backend.wants_whole_scene();
+    // What the diffusion takes from where a scan has left it has all pixels.
+    const bool whole = diffusion.plan.size() == 1 && backend.wants_whole_scene() && !run.mask;
     backend.keep_planes(whole);
+    const std::optional<stream::MaskedSource> masked =
+        run.mask ? std::optional<stream::MaskedSource>(std::in_place, source, run.mask) : std::nullopt;
+    const stream::CubeSource& counted = masked ? *masked : source;
     const auto scan = [&](stream::Operation& operation, const char* name) {
         const auto pass = options_of(run, name, 0.5 * share, memory);
         const TilePlan plan =
             whole ? TilePlan(shape.samples, shape.lines, shape.samples, shape.lines, operation.halo(), 1)
-                  : stream::plan_pass(source, operation, pass);
-        run.finished(stream::run_pass(source, operation, {}, plan, pass));
+                  : stream::plan_pass(counted, operation, pass);
+        run.finished(stream::run_pass(counted, operation, {}, plan, pass));
     };
     const auto ranges = backend.make_range_scan(options, components);
     scan(*ranges, "gradient range");

@@ -4,8 +4,10 @@
 
 #include "eadp/eadp.h"
 #include "stream/pipeline.h"
+#include "stream/pixel_mask.h"
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ struct ProfileRun {
     std::function<void(const stream::PassReport&)> finished = [](const stream::PassReport&) {};
     std::function<void(const std::string&)> warn = [](const std::string&) {};
     std::string folder = "."; ///< for planes that do not fit in memory
+    /// Pixels that count in ranges and contrasts; null: all. The profile is made of all pixels.
+    std::shared_ptr<const stream::PixelMask> mask;
     /// The sink of open_sink() will take bands (stream::BandTaker), as far as that is known.
     bool sink_takes_bands = false;
 };

@@ -182,7 +182,8 @@ def is_hidden(argument):
 
 def parameters_of(arguments):
     """The form: scenes and files without a name first, then options, then what comes out."""
-    labels = next((a["name"] for a in arguments if a["role"] == "input" and a.get("content") == "labels"), "")
+    labels = next((a["name"] for a in arguments if a["role"] == "input" and a.get("content") == "labels"
+                   and not a["shared"]), "")  # not a mask
     made, names = [], set()
     for argument in arguments:
         if is_hidden(argument):

@@ -109,6 +109,9 @@ JOBS = workloads.OUTPUT_JOBS + [
                   ("-C", "1", "-C", "8", "-C", "64", "-gamma", "0.25", "-gamma", "2", "-cv", "3", ("-report", "{report}"),
                    "-field", "class", "s.img", "fields.shp", "{model}"),
                   {"model": "new.json", "report": "run.json"}, devices=False),
+    other_format(JOB["pca"], "pca_mask", ("-mask", "fields.shp")),
+    other_format(JOB["mnf"], "mnf_mask", ("-mask-exclude", "fields.shp", "-mask-output")),
+    other_format(JOB["eadp"], "eadp_mask", ("-mask", "fields.shp")),
     workloads.Job("info", "gdal_hsi_info", ("-count", "s.img"), {}, overwrite=False, devices=False, prints=True),
 ]
 COUNTS = (1, 2, 3, 5)

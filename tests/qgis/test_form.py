@@ -65,6 +65,26 @@ def test_fields_of_labels_know_their_layer():
         ("fielder", "text", "")]
 
 
+def test_a_mask_is_a_layer_without_fields():
+    masks = [argument(name, role="input", content="labels", group="Input", shared=True)
+             for name in ("mask", "mask-exclude")]
+    tool = tool_of(SRC, *masks, argument("field"), positional("known", "input", "labels"), DST)
+    assert [(p.name, p.kind, p.labels, p.optional, p.advanced) for p in tool.parameters if p.name not in ("src", "dst")] == [
+        ("known", "labels", "", False, False), ("mask", "labels", "", True, False),
+        ("mask_exclude", "labels", "", True, False), ("field", "field", "known", True, False)]
+    assert tool_of(SRC, *masks, argument("field"), DST).parameter("field").kind == "text"
+
+
+def test_masks_of_the_tools():
+    tools = schema.tools_of(json.loads(cli("--json-usage")[1]))
+    for name in ("pca", "eadp", "detect", "svm_train", "vd"):
+        mask, exclude = (tools[name].parameter(p) for p in ("mask", "mask_exclude"))
+        assert mask.kind == exclude.kind == "labels" and mask.optional and not mask.advanced
+        assert mask.label.startswith("Only these pixels count in the ") and exclude.label.startswith("These pixels do not ")
+    assert tools["svm_train"].parameter("field").labels == "labels"
+    assert tools["pca"].parameter("mask_output").kind == "flag" and tools["vd"].parameter("mask_output") is None
+
+
 def test_names_differ_for_qgis_too():
     names = [p.name for p in tool_of(argument("c"), argument("C"), argument("a-b"), argument("a_b")).parameters]
     assert names == ["c", "C_", "a_b", "a_b_"]
@@ -406,7 +426,7 @@ def test_the_tools_take_what_the_form_writes(suite, tmp_path):
         for p in suite[name].parameters:
             values[p.name] = {
                 "raster": str(tmp_path / "none.tif"), "raster_out": str(tmp_path / (p.name + ".tif")), "flag": True,
-                "integer": 7,
+                "integer": 7, "labels": str(tmp_path / "none.tif"),
                 "file_out": str(tmp_path / (p.name + ".json")), "number": 0.5, "type": "Float32", "list": "1",
                 "text": "1 " * p.words}.get(p.kind)
             if p.kind == "choice":

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// Some of the pixels of a scene, a bit each; and a source that lets no other pixel have a value, so that
+// statistics are those of these pixels alone.
+#pragma once
+
+#include "stream/cube_source.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace hsi::stream {
+
+class PixelMask {
+  public:
+    /// No pixel is in it yet.
+    PixelMask(int64_t samples, int64_t lines)
+        : m_samples(samples), m_pixels(static_cast<size_t>(samples * lines)), m_bits((m_pixels + 63) / 64) {}
+
+    void set(int64_t line, int64_t sample) {
+        const size_t i = place(line, sample);
+        m_bits[i / 64] |= uint64_t{1} << (i % 64);
+    }
+    void clear(int64_t line, int64_t sample) {
+        const size_t i = place(line, sample);
+        m_bits[i / 64] &= ~(uint64_t{1} << (i % 64));
+    }
+    bool at(int64_t line, int64_t sample) const {
+        const size_t i = place(line, sample);
+        return m_bits[i / 64] >> (i % 64) & 1;
+    }
+    /// The same by the number of the pixel, line * samples + sample.
+    bool at(int64_t pixel) const {
+        const auto i = static_cast<size_t>(pixel);
+        return m_bits[i / 64] >> (i % 64) & 1;
+    }
+    /// The first of the samples [from, to) of a line that is in the mask (`inside`), or that is not; `to`
+    /// when there is none.
+    int64_t find(int64_t line, int64_t from, int64_t to, bool inside) const;
+    /// What is in both; `other` has the same size.
+    void keep_only(const PixelMask& other);
+    /// The mask of all other pixels.
+    void invert();
+    int64_t count() const; ///< pixels in it
+    int64_t pixels() const { return static_cast<int64_t>(m_pixels); }
+    uint64_t bytes() const { return m_bits.size() * sizeof(uint64_t); }
+    /// Of a mask of this size, before there is one.
+    static uint64_t bytes(int64_t samples, int64_t lines) {
+        return (static_cast<uint64_t>(samples) * static_cast<uint64_t>(lines) + 63) / 64 * sizeof(uint64_t);
+    }
+
+  private:
+    size_t place(int64_t line, int64_t sample) const {
+        return static_cast<size_t>(line * m_samples + sample);
+    }
+
+    int64_t m_samples;
+    size_t m_pixels;
+    std::vector<uint64_t> m_bits; ///< those beyond the last pixel are 0
+};
+
+/// A reader that gives what `behind` gives, and NaN in all bands of the pixels that are not in the mask.
+std::unique_ptr<CubeReader> masked_reader(std::unique_ptr<CubeReader> behind,
+                                          std::shared_ptr<const PixelMask> mask);
+/// Host bytes that such a reader adds, for windows of so many samples.
+uint64_t masked_reader_bytes(int64_t samples);
+
+/// A source whose pixels outside of the mask have no value. It keeps nothing of what it reads: behind it may
+/// be a ResidentSource, which then has the scene without the mask.
+class MaskedSource final : public CubeSource {
+  public:
+    MaskedSource(std::shared_ptr<const CubeSource> behind, std::shared_ptr<const PixelMask> mask);
+    /// `behind` must outlive this.
+    MaskedSource(const CubeSource& behind, std::shared_ptr<const PixelMask> mask);
+
+    CubeShape shape() const override { return m_behind->shape(); }
+    BlockLayout layout() const override { return m_behind->layout(); }
+    std::unique_ptr<CubeReader> open_reader() const override;
+    uint64_t reader_bytes() const override;
+    uint64_t stored_bytes_per_pixel() const override { return m_behind->stored_bytes_per_pixel(); }
+
+  private:
+    std::shared_ptr<const CubeSource> m_behind;
+    std::shared_ptr<const PixelMask> m_mask;
+};
+
+} // namespace hsi::stream

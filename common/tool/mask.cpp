@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+#include "tool/mask.h"
+
+#include "core/byte_size.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "raster/labels.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::tool {
+namespace {
+
+/// Opened on the grid of the scene; its notes are told.
+std::unique_ptr<raster::LabelSource> open_mask(Run& run, const std::string& role, const std::string& path,
+                                               const raster::RasterSource& scene) {
+    const auto grid = raster::grid_of(scene);
+    raster::LabelOptions options;
+    options.path = path;
+    options.mask = true;
+    try {
+        auto source = raster::LabelSource::open(options, &grid);
+        for (const auto& note : source->notes())
+            run.warn(note);
+        return source;
+    } catch (const Error& error) {
+        throw Error(role + ": " + error.what(), error.advice());
+    }
+}
+
+/// Calls visit(line, sample) for the pixels that the file marks, and returns how many there are.
+template <class Visit>
+int64_t each_marked(const Run& run, raster::LabelSource& source, Visit visit) {
+    constexpr int64_t most_values = int64_t{1} << 17, most_lines = 64;
+    const auto& grid = source.grid();
+    const int64_t strip = std::clamp<int64_t>(most_values / grid.samples, 1, most_lines);
+    std::vector<uint16_t> values(static_cast<size_t>(strip * grid.samples));
+    int64_t pixels = 0;
+    for (int64_t y = 0; y < grid.lines; y += strip) {
+        if (run.cancel().requested()) throw Cancelled();
+        const int64_t count = std::min(strip, grid.lines - y);
+        source.read(y, count, values.data());
+        for (int64_t line = 0; line < count; ++line)
+            for (int64_t sample = 0; sample < grid.samples; ++sample)
+                if (values[static_cast<size_t>(line * grid.samples + sample)] != 0) {
+                    visit(y + line, sample);
+                    ++pixels;
+                }
+    }
+    return pixels;
+}
+
+std::shared_ptr<stream::PixelMask> empty_mask(const Run& run, const std::string& role,
+                                              const raster::RasterSource& scene) {
+    const auto shape = scene.shape();
+    const uint64_t bytes = stream::PixelMask::bytes(shape.samples, shape.lines);
+    if (bytes > run.options().memory / 4)
+        throw Error(role + ": a mask of " + std::to_string(shape.pixels()) + " pixels takes " +
+                        format_byte_size(bytes) + ", more than a quarter of -memory " +
+                        format_byte_size(run.options().memory),
+                    "Give -memory " + format_byte_size(4 * bytes) + " or more.");
+    return std::make_shared<stream::PixelMask>(shape.samples, shape.lines);
+}
+
+} // namespace
+
+void check_mask_use(const MaskOptions& mask, bool learns, const std::string& with) {
+    if (learns || !mask.given() || mask.outputs) return;
+    throw UsageError(std::string(mask.only.empty() ? "-mask-exclude" : "-mask") + " changes nothing with " +
+                         with + ", which makes no statistics of the scene",
+                     "Leave it out, or give -mask-output, too: results in the mask alone.");
+}
+
+std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,
+                                             const raster::RasterSource& scene, std::string& how) {
+    const auto source = open_mask(run, role, path, scene);
+    auto mask = empty_mask(run, role, scene);
+    if (each_marked(run, *source, [&](int64_t line, int64_t sample) { mask->set(line, sample); }) == 0)
+        throw Error(role + " " + path + ": no pixel of the scene is in it",
+                    "Give a mask that lies on the scene and is not 0 where pixels count.");
+    how = source->description();
+    return mask;
+}
+
+std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster::RasterSource& scene) {
+    const MaskOptions& options = run.options().mask;
+    Json& report = run.report()["mask"];
+    std::shared_ptr<stream::PixelMask> mask;
+    std::string how, told;
+    if (!options.only.empty()) {
+        mask = read_mask(run, "-mask", options.only, scene, how);
+        report["only"] = {{"path", options.only}, {"how", how}, {"pixels", mask->count()}};
+        told = "-mask: " + how;
+    }
+    if (!options.without.empty()) {
+        const auto source = open_mask(run, "-mask-exclude", options.without, scene);
+        if (!mask) {
+            mask = empty_mask(run, "-mask-exclude", scene);
+            mask->invert();
+        }
+        const int64_t marked =
+            each_marked(run, *source, [&](int64_t line, int64_t sample) { mask->clear(line, sample); });
+        report["exclude"] = {{"path", options.without}, {"how", source->description()}, {"pixels", marked}};
+        if (marked == 0)
+            run.warn("-mask-exclude " + options.without +
+                     ": no pixel of the scene is in it, and none is left out");
+        told += (told.empty() ? "-mask-exclude: " : "; -mask-exclude: ") + source->description();
+    }
+    const int64_t pixels = mask->count();
+    report["pixels"] = pixels;
+    report["outputs"] = options.outputs;
+    if (pixels == 0)
+        throw Error(
+            "-mask-exclude " + options.without + ": it leaves no pixel of the " +
+                (options.only.empty() ? "scene" : "mask"),
+            "Its pixels that are not 0, or lie inside features, are those that do not count; -mask takes "
+            "those that do.");
+    run.note("Mask: " + std::to_string(pixels) + " of " + counted(mask->pixels(), "pixel") +
+             worded(pixels, " counts", " count") + " (" + told + ")");
+    return mask;
+}
+
+} // namespace hsi::tool

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+// Masks from files: which pixels of a scene count.
+#pragma once
+
+#include "raster/raster_source.h"
+#include "stream/pixel_mask.h"
+#include "tool/run.h"
+
+#include <memory>
+#include <string>
+
+namespace hsi::tool {
+
+/// The pixels of `scene` where the raster is not 0, or that lie inside the features of the vector file:
+/// 0, nodata, NaN and what lies beside the file are not in it. Other grids and SRS as labels have them
+/// (raster/labels.h). `how` is told of the file, for reports. \throws Error naming `role` ("-mask") and the
+/// file: as LabelSource::open(), when the mask would take more than a quarter of -memory, and when no pixel
+/// is in it.
+std::shared_ptr<stream::PixelMask> read_mask(Run& run, const std::string& role, const std::string& path,
+                                             const raster::RasterSource& scene, std::string& how);
+
+/// The run's own, of -mask and -mask-exclude, told to the user and in the report. \throws as read_mask().
+std::shared_ptr<const stream::PixelMask> read_scene_mask(Run& run, const raster::RasterSource& scene);
+
+} // namespace hsi::tool
