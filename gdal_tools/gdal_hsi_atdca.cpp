@@ -161,7 +161,7 @@ void declare(tool::Call& call) {
          {"angle", "angle", "spectral angle in degrees"}});
     call.input(
         "reference", s.reference, Content::spectra,
-        "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, .csv)");
+        "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, .csv, USGS ...)");
     tools::add_spectrum_option(call, s.reference_spectra, "the library of -reference");
     tools::add_vector_options(call, s.targets);
     call.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
