@@ -159,9 +159,9 @@ void declare(tool::Call& call) {
         "score-kind", s.score_kind, "What -scores are",
         {{"abundance", "abundance", "least-squares abundance, 1 at the target and 0 at the others"},
          {"angle", "angle", "spectral angle in degrees"}});
-    call.input(
-        "reference", s.reference, Content::spectra,
-        "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, .csv, USGS ...)");
+    call.input("reference", s.reference, Content::spectra,
+               "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, "
+               ".csv, USGS ...)");
     tools::add_spectrum_option(call, s.reference_spectra, "the library of -reference");
     tools::add_vector_options(call, s.targets);
     call.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")

@@ -42,8 +42,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         fuzz::expect(at.bands() == 3 || library.wavelengths_nm.empty() || library.spectra.empty(),
                      "resampled to three bands");
         if (library.bands() == 0) return 0;
-        const auto chosen = raster::chosen_names(library.names, {"*", "#1", library.names.back()}, "-spectrum");
-        fuzz::expect(raster::selected(library, chosen).spectra.size() == library.spectra.size(), "* takes all");
+        const auto chosen =
+            raster::chosen_names(library.names, {"*", "#1", library.names.back()}, "-spectrum");
+        fuzz::expect(raster::selected(library, chosen).spectra.size() == library.spectra.size(),
+                     "* takes all");
         // Names are texts of people: what the formats cannot hold is not asked to come back. The values are.
         const std::string out = "/vsimem/out.csv";
         raster::write_spectral_library({"-spectra", out, true, nullptr}, library, "");
