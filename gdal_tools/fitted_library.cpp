@@ -3,7 +3,9 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "library_overlap.h"
 #include "parallel/ranks.h"
+#include "stream/band_statistics.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -54,10 +56,10 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
                                     const std::vector<double>& wavelengths_nm) {
     for (size_t k = 0; k < library.spectra.size(); ++k)
         if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
-                         [&](double v) { return std::isfinite(v) || (library.gaps && std::isnan(v)); }))
+                         [](double v) { return std::isfinite(v) || std::isnan(v); }))
             throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
-                            "' holds values that are no numbers",
-                        "Mend it, or leave it out.");
+                            "' holds values that are infinite",
+                        "Mend it, or choose others with -spectrum.");
     const auto &a = library.wavelengths_nm, &b = wavelengths_nm;
     const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
     if (library.bands() == bands &&
@@ -70,33 +72,45 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
     return raster::resampled(library, b);
 }
 
-std::vector<size_t> common_bands(const raster::SpectralLibrary& fitted, const std::string& role,
-                                 const std::string& path) {
-    std::vector<size_t> common;
-    for (size_t b = 0; b < fitted.bands(); ++b)
-        if (std::all_of(fitted.spectra.begin(), fitted.spectra.end(),
-                        [&](const auto& x) { return std::isfinite(x[b]); }))
-            common.push_back(b);
-    if (common.size() < 2)
-        throw Error(role + " " + path +
-                    ": its wavelengths and the scene's have fewer than 2 bands in common");
-    return common;
-}
-
-SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path, double scale,
-                               const std::string& what, std::shared_ptr<raster::RasterSource>& scene) {
-    const auto library = raster::read_spectral_library(path);
+raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
+                                       const std::vector<std::string>& wanted) {
+    auto library = raster::read_spectral_library(path);
     for (const auto& note : library.notes)
         run.warn(note);
+    if (wanted.empty()) return library;
+    return raster::selected(library,
+                            raster::chosen_names(library.names, wanted, "-spectrum, " + role + " " + path));
+}
+
+namespace {
+
+/// Without wavelengths, a library with fewer bands than the scene may have been made from it: then the
+/// scene's bands without a single value are those that it lacks, and they are left out of both.
+void leave_out_as_library(tool::Run& run, const raster::SpectralLibrary& library,
+                          std::shared_ptr<raster::RasterSource>& scene) {
     const auto bands = static_cast<size_t>(scene->shape().bands);
-    const auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
-    const auto common = common_bands(fitted, role, path);
-    if (common.size() < bands) {
-        run.note(what + " over " + std::to_string(common.size()) + " of " + counted(bands, "band") +
-                 worded(bands - common.size(), ": the other lies", ": the others lie") +
-                 " outside the library");
-        scene = tool::only_bands(scene, {common.begin(), common.end()});
-    }
+    if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()))
+        return;
+    stream::BandStatisticsScan scan(scene->shape().bands);
+    run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("statistics", 0)));
+    const auto empty = scan.result().empty_bands();
+    if (bands - empty.size() == library.bands()) run.leave_out_empty_bands(scene, empty);
+}
+
+} // namespace
+
+SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
+                               const std::vector<std::string>& wanted, double scale, const std::string& what,
+                               std::shared_ptr<raster::RasterSource>& scene) {
+    const auto library = chosen_library(run, role, path, wanted);
+    leave_out_as_library(run, library, scene);
+    const auto bands = static_cast<size_t>(scene->shape().bands);
+    auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
+    const auto overlap = overlap_of(fitted, role, path, names_all(wanted));
+    tell_overlap(run, overlap, fitted, role, path, what);
+    const auto& common = overlap.bands;
+    fitted = raster::selected(fitted, overlap.spectra);
+    if (common.size() < bands) scene = tool::only_bands(scene, {common.begin(), common.end()});
     SceneSpectra spectra{fitted.names, {}};
     for (const auto& spectrum : fitted.spectra) {
         auto& to = spectra.spectra.emplace_back();
@@ -106,6 +120,13 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     run.report()["library"] = {
         {"path", path}, {"spectra", fitted.names}, {"bands", common.size()}, {"scale", scale}};
     return spectra;
+}
+
+void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, const std::string& library) {
+    call.option("spectrum", wanted,
+                "Take this spectrum of " + library +
+                    " alone: its name, a pattern such as *kaolin*, or #N, counted from 1")
+        .shown_as("NAME");
 }
 
 SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// The first byte says which kind; a header and the data of an ENVI library stand on both sides of a zero
-// byte.
+// The first byte says which kind: a table, an ENVI library (header and data on both sides of a zero byte), a
+// text that tells what it is, a binary file of a spectrometer.
 #include "raster/spectral_library.h"
 #include "fuzz/fuzz.h"
+#include "raster/library_formats.h"
 
 #include <algorithm>
 #include <cmath>
@@ -22,11 +23,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (size == 0) return 0;
     const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
     const size_t zero = std::min(text.find('\0'), text.size());
-    const bool csv = data[0] % 2 == 0;
-    const fuzz::MemoryFile file(csv ? "/vsimem/in.csv" : "/vsimem/in.sli", csv ? text
-                                                                           : zero < text.size()
-                                                                               ? text.substr(zero + 1)
-                                                                               : std::string());
+    const char* const names[] = {"/vsimem/in.csv", "/vsimem/in.sli", "/vsimem/in.txt", "/vsimem/in.asd"};
+    const size_t kind = data[0] % 4;
+    if (kind == 2 && raster::holds_features(text)) return 0; // GDAL's to read
+    const fuzz::MemoryFile file(names[kind], kind != 1            ? text
+                                             : zero < text.size() ? text.substr(zero + 1)
+                                                                  : std::string());
     const fuzz::MemoryFile header("/vsimem/in.hdr", text.substr(0, zero));
     try {
         const auto library = raster::read_spectral_library(file.path());
@@ -40,6 +42,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         fuzz::expect(at.bands() == 3 || library.wavelengths_nm.empty() || library.spectra.empty(),
                      "resampled to three bands");
         if (library.bands() == 0) return 0;
+        const auto chosen =
+            raster::chosen_names(library.names, {"*", "#1", library.names.back()}, "-spectrum");
+        fuzz::expect(raster::selected(library, chosen).spectra.size() == library.spectra.size(),
+                     "* takes all");
         // Names are texts of people: what the formats cannot hold is not asked to come back. The values are.
         const std::string out = "/vsimem/out.csv";
         raster::write_spectral_library({"-spectra", out, true, nullptr}, library, "");
