@@ -158,10 +158,13 @@ SpectralLibrary read_svc_text(const std::string& path, const std::string& text) 
     std::string name = stem_of(path);
     int begin = 0;
     for (int i = 1; i < lines.Count() && begin == 0; ++i) {
-        const std::string line = lines[i], key = lower(line.substr(0, line.find('=')));
+        const std::string line = lines[i];
+        const size_t equals = line.find('=');
+        if (equals == std::string::npos) continue;
+        const std::string key = lower(line.substr(0, equals));
         if (key == "data") begin = i + 1;
         if (key != "name") continue;
-        const std::string told = CPLString(line.substr(5)).Trim();
+        const std::string told = CPLString(line.substr(equals + 1)).Trim();
         if (!told.empty()) name = CPLGetBasename(told.substr(told.find_last_of('\\') + 1).c_str());
     }
     if (begin == 0) refuse_library(path, "has no line 'data='");

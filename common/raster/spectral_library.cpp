@@ -238,7 +238,8 @@ std::vector<std::string> files_of_library(const std::string& path) {
             if (file != path && exists(file)) files.push_back(file);
         return files;
     }
-    if (!exists(path) || !has_own_extension(path)) return files;
+    VSIStatBufL status; // a pipe's first bytes are not to be taken
+    if (VSIStatL(path.c_str(), &status) != 0 || !VSI_ISREG(status.st_mode)) return files;
     std::string text;
     if (VSILFILE* const file = VSIFOpenL(path.c_str(), "rb")) { // the title tells
         text.resize(200);
