@@ -10,9 +10,15 @@ class CancelFlag {
   public:
     void request() noexcept { m_flag.store(true, std::memory_order_relaxed); }
     bool requested() const noexcept { return m_flag.load(std::memory_order_relaxed); }
+    /// request() by somebody outside who will not wait long: a signal.
+    void interrupt() noexcept {
+        m_interrupted.store(true, std::memory_order_relaxed);
+        request();
+    }
+    bool interrupted() const noexcept { return m_interrupted.load(std::memory_order_relaxed); }
 
   private:
-    std::atomic<bool> m_flag{false};
+    std::atomic<bool> m_flag{false}, m_interrupted{false};
 };
 
 } // namespace hsi

@@ -33,7 +33,7 @@ static_assert(std::atomic<CancelFlag*>::is_always_lock_free, "the signal handler
 constexpr std::array cancelling{SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXCPU};
 
 extern "C" void hsi_cancel(int) {
-    if (CancelFlag* flag = g_flag.load()) flag->request();
+    if (CancelFlag* flag = g_flag.load()) flag->interrupt();
     for (const int number : cancelling) {
         if (number == SIGXCPU)
             continue; // the system repeats it every second; the hard limit kills in the end

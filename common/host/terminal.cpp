@@ -232,7 +232,7 @@ int run_in_terminal(const tool::Definition& definition, int argc, char** argv) {
     }
     outcome = job.conclude(outcome);
     if (outcome.code != 0 && !outcome.what.empty()) terminal.print_failure(outcome, name);
-    job.finish();
+    job.finish(outcome.code);
     return outcome.code;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -55,14 +56,23 @@ class MpiTransport final : public Transport {
     std::unique_ptr<Sending> send(int to, int tag, const void* bytes, size_t size) override;
     std::optional<Message> take(int from, int tag, const std::function<void()>& wait) override;
 
-    void finish() override {
+    void finish(int code) override {
         // MPI_Finalize waits for all ranks. One that is gone must not keep the others.
-        std::thread([] {
-            std::this_thread::sleep_for(std::chrono::seconds(20));
-            _exit(1);
+        std::fflush(nullptr);
+        std::thread([code] {
+            std::this_thread::sleep_for(std::chrono::seconds(60));
+            _exit(code);
         }).detach();
         const std::lock_guard lock(m_mutex);
         MPI_Finalize();
+    }
+
+    /// Not by MPI_Finalize, which waits for all ranks: a starter that kills some of them there may lock its
+    /// own thread (Open MPI 4.1: one of six that got SIGTERM while a rank was stuck) and never end. Nor by
+    /// exit(), whose destructors meet MPI's threads at work.
+    void leave(int code) override {
+        std::fflush(nullptr);
+        _exit(code);
     }
 
     bool test(MPI_Request& request) {

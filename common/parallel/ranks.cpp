@@ -46,7 +46,7 @@ class Patience {
 };
 
 std::string packed(const Ending& e) {
-    return BytePacker().put(e.code).put(e.echo).put(e.what).put(e.advice).take();
+    return BytePacker().put(e.code).put(e.echo).put(e.together).put(e.what).put(e.advice).take();
 }
 
 Ending unpacked_ending(const std::string& bytes) {
@@ -54,6 +54,7 @@ Ending unpacked_ending(const std::string& bytes) {
     Ending e;
     in.get(e.code);
     in.get(e.echo);
+    in.get(e.together);
     in.get(e.what);
     in.get(e.advice);
     return e;
@@ -471,57 +472,101 @@ void Ranks::await_others() {
 
 Ending Ranks::conclude(Ending mine) noexcept {
     if (m_size == 1) return mine;
-    // Whoever got a signal has little time: all ranks have got it, or the starter ends them.
-    const bool signalled = m_cancel->requested() && !m_stopped;
     if (m_cancel->requested() && mine.code != 0) mine.echo = true;
-    const auto begin = Clock::now();
-    const double patience = signalled ? 0.5 : 30;
-    const auto wait = [&] {
-        if (std::chrono::duration<double>(Clock::now() - begin).count() > patience &&
-            (signalled || m_stopped || mine.code != 0))
-            throw Cancelled();
-    };
+    // What the root has done stands; what others have done is nothing without it.
+    if (m_cancel->interrupted() && m_rank != 0 && mine.code == 0) mine = {1, Cancelled().what(), "", true};
+    mine.together = !m_cancel->interrupted();
     try {
-        if (m_rank == 0) {
-            {
-                const std::lock_guard lock(m_mutex);
-                m_endings[0] = mine;
-            }
-            if (mine.code != 0) {
-                m_stopped = true;
-                stop_others();
-                wait_for_endings(patience, false);
-            }
-            const Ending all = primary().value_or(Ending{});
-            m_verdict = packed(all);
-            for (int r = 1; r < m_size; ++r)
-                m_verdicts.push_back(m_transport->send(r, verdict, m_verdict.data(), m_verdict.size()));
-            for (const auto& sending : m_verdicts)
-                for (Patience pause; !sending->done() && !signalled; pause())
-                    wait();
-            return all;
-        }
-        const std::string bytes = packed(mine);
-        const auto sending = m_transport->send(0, ended, bytes.data(), bytes.size());
-        for (Patience pause; !sending->done(); pause())
-            wait();
-        for (Patience pause;; pause()) {
-            if (const auto message = m_transport->take(0, verdict, wait)) {
-                Ending all = unpacked_ending(message->bytes);
-                all.what.clear(); // the root tells it
-                return all;
-            }
-            if (m_cancel->requested() && !m_stopped && mine.code == 0) mine = {1, "", "", true}; // a signal
-            wait();
-        }
+        const Ending all = m_rank == 0 ? conclude_all(mine) : conclude_mine(mine);
+        m_together = all.together && mine.together;
+        return all;
     } catch (const std::exception&) {
-        return mine.code != 0 ? mine : Ending{1, "the other ranks of the job have not answered", "", false};
+        if (mine.code == 0) mine = {1, "the other ranks of the job have not answered", "", false};
+        mine.together = false;
+        return mine;
     }
 }
 
-void Ranks::finish() {
+namespace {
+
+/// A wait for other ranks' ends. Whoever got a signal has little time: all ranks have got it, or the starter
+/// ends them, some a second after the signal. The root gives up first, so that the others hear of it.
+class LastWait {
+  public:
+    LastWait(bool signalled, bool root) : m_seconds(!signalled ? 30 : root ? 0.4 : 0.6) {}
+    double seconds() const { return m_seconds; }
+    bool over() const { return std::chrono::duration<double>(Clock::now() - m_begin).count() > m_seconds; }
+
+  private:
+    Clock::time_point m_begin = Clock::now();
+    double m_seconds;
+};
+
+} // namespace
+
+/// On the root. \throws Cancelled when another does not take the verdict.
+Ending Ranks::conclude_all(Ending mine) {
+    const LastWait last(!mine.together, true);
+    {
+        const std::lock_guard lock(m_mutex);
+        m_endings[0] = mine;
+    }
+    bool complete = true;
+    if (mine.code != 0) {
+        m_stopped = true;
+        stop_others();
+        complete = wait_for_endings(last.seconds(), false);
+    }
+    Ending all = primary().value_or(Ending{});
+    {
+        const std::lock_guard lock(m_mutex);
+        all.together = complete && std::all_of(m_endings.begin(), m_endings.end(),
+                                               [](const auto& one) { return one.second.together; });
+    }
+    m_verdict =
+        packed({all.code, "", "", all.echo, all.together}); // small; what was wrong is the root's to tell
+    // Who has heard that ranks leave alone does so, and mpirun then ends the rest: not before all is said.
+    if (!all.together) return all;
+    send_verdict();
+    for (const auto& sending : m_verdicts)
+        for (Patience pause; !sending->done(); pause())
+            if (last.over() && (m_stopped || mine.code != 0)) throw Cancelled();
+    return all;
+}
+
+void Ranks::send_verdict() {
+    for (int r = 1; r < m_size; ++r)
+        m_verdicts.push_back(m_transport->send(r, verdict, m_verdict.data(), m_verdict.size()));
+}
+
+/// On another rank. \throws Cancelled when the root has no verdict.
+Ending Ranks::conclude_mine(const Ending& mine) {
+    const LastWait last(!mine.together, false);
+    const auto wait = [&] {
+        if (last.over() && (m_stopped || mine.code != 0)) throw Cancelled();
+    };
+    const std::string bytes = packed(mine);
+    const auto sending = m_transport->send(0, ended, bytes.data(), bytes.size());
+    for (Patience pause; !sending->done(); pause())
+        wait();
+    for (Patience pause;; pause()) {
+        if (const auto message = m_transport->take(0, verdict, wait)) return unpacked_ending(message->bytes);
+        wait();
+    }
+}
+
+void Ranks::finish(int code) {
     stop_watching();
-    if (m_transport && (!m_cancel->requested() || m_stopped)) m_transport->finish();
+    if (!m_transport) return;
+    if (m_together) {
+        m_transport->finish(code);
+        return;
+    }
+    try {
+        if (m_rank == 0 && m_verdicts.empty()) send_verdict();
+    } catch (const std::exception&) { // nobody is left to hear it
+    }
+    m_transport->leave(code);
 }
 
 } // namespace hsi::parallel

@@ -25,7 +25,8 @@ namespace hsi::parallel {
 struct Ending {
     int code = 0; ///< exit code; 0: all is well
     std::string what, advice;
-    bool echo = false; ///< it ended because another rank had failed, or by a signal
+    bool echo = false;     ///< it ended because another rank had failed, or by a signal
+    bool together = false; ///< of a job: every rank has told its ending, and none got a signal
 };
 
 class JointMemory;
@@ -113,10 +114,13 @@ class Ranks {
     /// On the root: waits until every other rank has ended well. Throws Cancelled when one has not.
     void await_others();
     /// Tells how this rank's run has ended, and returns how the job has: the same code on all ranks, and on
-    /// the root what was wrong where. Never throws; waits no longer than it takes the others to notice.
+    /// the root what was wrong where. Never throws; waits no longer than it takes the others to notice, and
+    /// after a signal (CancelFlag::interrupted()) for half a second, since the starter will kill.
     Ending conclude(Ending mine) noexcept;
-    /// After conclude(): leaves the job, together with the others unless a signal ends it.
-    void finish();
+    /// After conclude(), when nothing is left to clean up or to say: leaves the job, together with the others
+    /// when conclude() has found all of them, else alone. A rank that leaves alone ends its process here,
+    /// with this exit code: it must not wait for one that is stuck.
+    void finish(int code);
 
   private:
     friend class SharedTiles;
@@ -130,6 +134,9 @@ class Ranks {
     void watch();
     void stop_watching();
     bool take_endings();
+    Ending conclude_all(Ending mine);
+    Ending conclude_mine(const Ending& mine);
+    void send_verdict();
     void stop_others();
     std::optional<Ending> primary() const;
     bool wait_for_endings(double seconds, bool until_failure);
@@ -153,6 +160,7 @@ class Ranks {
     std::atomic<bool> m_quit{false};    ///< the watcher ends; set under the mutex
     std::thread m_watcher;
     std::condition_variable m_quits;
+    bool m_together = false;    ///< what conclude() has found
     mutable std::mutex m_mutex; ///< guards what follows
     std::map<int, Ending> m_endings;
     std::vector<std::unique_ptr<Sending>> m_sent; ///< what stops the others, once

@@ -41,8 +41,13 @@ class Transport {
     /// The next message with this tag that has come, if there is one. `wait` is called again and again while
     /// its bytes arrive, and may throw to give up.
     virtual std::optional<Message> take(int from, int tag, const std::function<void()>& wait) = 0;
-    /// All ranks together, at the end of a job: no message will be sent any more.
-    virtual void finish() = 0;
+    /// All ranks together, at the end of a job: no message will be sent any more. `code` is the exit code of
+    /// this rank's process, should it have to end here because the others do not come.
+    virtual void finish(int code) = 0;
+    /// This rank by itself, when others may be stuck or gone: nobody waits for anybody. Where ranks are
+    /// processes this one ends here, with the exit code and with what was printed; all that it had to give
+    /// back must be given back.
+    virtual void leave(int code) = 0;
 };
 
 } // namespace hsi::parallel

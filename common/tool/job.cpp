@@ -58,8 +58,8 @@ Outcome JoinedJob::conclude(const Outcome& mine) {
     return {ending.code, ending.what, ending.advice};
 }
 
-void JoinedJob::finish() {
-    if (m_ranks) m_ranks->finish();
+void JoinedJob::finish(int code) {
+    if (m_ranks) m_ranks->finish(code);
     m_job.reset();
     m_ranks.reset();
 }

@@ -22,7 +22,9 @@ class JoinedJob {
     bool speaks() const { return !m_ranks || m_ranks->root(); }
     /// How the job has ended, to whom this rank's outcome belongs; call finish() next.
     Outcome conclude(const Outcome& mine);
-    void finish();
+    /// Leaves the job when all is cleaned up and said; without the others it ends the process, with this code
+    /// (parallel::Ranks::finish()).
+    void finish(int code);
 
   private:
     std::unique_ptr<parallel::Ranks> m_ranks;

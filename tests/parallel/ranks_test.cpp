@@ -367,6 +367,82 @@ TEST_P(RanksOf, AllEndAsOneWhenAllIsWell) {
     });
 }
 
+TEST_P(RanksOf, WhatEndsInOrderIsLeftTogether) {
+    for (const int code : {0, 2}) {
+        const auto left = on_ranks(GetParam(), [&](Ranks& ranks, CancelFlag&) {
+            Ending mine;
+            if (ranks.rank() == 1) mine = {code, "the disk is full", "", false};
+            if (ranks.root()) {
+                try {
+                    ranks.await_others();
+                } catch (const Cancelled&) {
+                    mine = {1, "interrupted", "", false};
+                }
+            }
+            ranks.finish(ranks.conclude(mine).code);
+        });
+        EXPECT_EQ(left, std::vector<std::string>(left.size(), "together with " + std::to_string(code)));
+    }
+}
+
+TEST_P(RanksOf, ASignalToOneLetsAllLeaveAlone) {
+    const int n = GetParam();
+    for (const int told : {0, n - 1}) {
+        std::atomic<bool> said = false;
+        const auto left = on_ranks(n, [&](Ranks& ranks, CancelFlag& cancel) {
+            if (ranks.rank() == told)
+                cancel.interrupt();
+            else
+                EXPECT_THROW(ranks.sum("never complete", 1), Cancelled);
+            const Ending all = ranks.conclude({1, "interrupted", "", false});
+            EXPECT_EQ(all.code, 1);
+            if (ranks.root()) {
+                // The others wait for what the root has to say.
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                said = true;
+            } else if (ranks.rank() != told) {
+                EXPECT_TRUE(said);
+            }
+            ranks.finish(all.code);
+        });
+        EXPECT_EQ(left, std::vector<std::string>(left.size(), "alone with 1"));
+    }
+}
+
+TEST_P(RanksOf, AfterASignalNobodyWaitsForOneThatIsStuck) {
+    const int n = GetParam();
+    std::atomic<int> gone{0};
+    const auto left = on_ranks(n, [&](Ranks& ranks, CancelFlag& cancel) {
+        if (ranks.rank() == 1) {
+            while (gone < n - 1)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return; // killed
+        }
+        cancel.interrupt();
+        EXPECT_THROW(ranks.sum("never complete", 1), Cancelled);
+        // One more had ended its part when the signal came: that is no success.
+        const Ending all = ranks.conclude(ranks.rank() == 2 ? Ending{} : Ending{1, "interrupted", "", false});
+        EXPECT_EQ(all.code, 1);
+        ranks.finish(all.code);
+        ++gone;
+    });
+    for (int r = 0; r < n; ++r)
+        EXPECT_EQ(left[static_cast<size_t>(r)], r == 1 ? "" : "alone with 1");
+}
+
+TEST_P(RanksOf, ASignalDoesNotTakeBackWhatTheRootHasDone) {
+    const auto left = on_ranks(GetParam(), [&](Ranks& ranks, CancelFlag& cancel) {
+        if (ranks.root()) {
+            ranks.await_others();
+            cancel.interrupt();
+        }
+        const Ending all = ranks.conclude({});
+        EXPECT_EQ(all.code, 0);
+        ranks.finish(all.code);
+    });
+    EXPECT_EQ(left, std::vector<std::string>(left.size(), "alone with 0"));
+}
+
 TEST_P(RanksOf, AFailureOfOneEndsAll) {
     const int n = GetParam();
     for (const int bad : {0, n - 1}) {

@@ -21,7 +21,8 @@ namespace hsi::test {
 /// The mail of all ranks. A message is taken once; a large one is done when it was taken, as MPI's are.
 class PostOffice {
   public:
-    explicit PostOffice(int ranks, int on_hosts = 2) : size(ranks), hosts(on_hosts) {}
+    explicit PostOffice(int ranks, int on_hosts = 2)
+        : size(ranks), hosts(on_hosts), left(static_cast<size_t>(ranks)) {}
     struct Letter {
         int from, to, tag;
         std::string bytes;
@@ -30,6 +31,7 @@ class PostOffice {
     const int size, hosts; ///< one host or two
     std::mutex mutex;
     std::deque<Letter> letters;
+    std::vector<std::string> left; ///< how each rank has left: "together with 0", "alone with 1"
 };
 
 class ThreadTransport final : public parallel::Transport {
@@ -67,17 +69,23 @@ class ThreadTransport final : public parallel::Transport {
         }
         return std::nullopt;
     }
-    void finish() override {}
+    void finish(int code) override { left("together", code); }
+    void leave(int code) override { left("alone", code); }
 
   private:
+    void left(const std::string& how, int code) {
+        const std::lock_guard lock(m_office.mutex);
+        m_office.left[static_cast<size_t>(m_rank)] = how + " with " + std::to_string(code);
+    }
     PostOffice& m_office;
     const int m_rank;
 };
 
 /// Runs work(ranks, its flag) on `size` ranks that have met, each a thread. The first exception is thrown
-/// again. On two hosts those of an odd number are apart.
-inline void on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work,
-                     int hosts = 2) {
+/// again. On two hosts those of an odd number are apart. Returns how each rank has left, where it called
+/// finish().
+inline std::vector<std::string>
+on_ranks(int size, const std::function<void(parallel::Ranks&, CancelFlag&)>& work, int hosts = 2) {
     PostOffice office(size, hosts);
     std::vector<std::exception_ptr> errors(static_cast<size_t>(size));
     std::vector<std::thread> threads;
@@ -98,6 +106,7 @@ inline void on_ranks(int size, const std::function<void(parallel::Ranks&, Cancel
         thread.join();
     for (const auto& error : errors)
         if (error) std::rethrow_exception(error);
+    return office.left;
 }
 
 } // namespace hsi::test
