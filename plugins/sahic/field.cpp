@@ -28,9 +28,13 @@ double seconds_since(Clock::time_point begin) {
 /// Sets the tile size for which the fewest pixels are computed twice; leaves it open when no tile fits.
 void choose_tile(TileRequest& request, int64_t halo) {
     int64_t least = 0;
-    for (int64_t columns = 1; columns <= (request.samples + 15) / 16; ++columns) {
-        const int64_t w = (request.samples + columns - 1) / columns,
-                      window_w = std::min(w + 2 * halo, request.samples);
+    for (int64_t columns = 1, w = 0; columns <= (request.samples + 15) / 16;
+         columns = w > 1 ? (request.samples + w - 2) / (w - 1) : request.samples + 1) { // of the next width
+        w = (request.samples + columns - 1) / columns;
+        const int64_t window_w = std::min(w + 2 * halo, request.samples);
+        // So many pixels at least, were tiles as high as the scene; more columns have more.
+        const int64_t beside = std::min((columns - 1) * request.samples, 2 * halo * columns);
+        if (least > 0 && (request.samples + beside) * request.lines >= least) break;
         const auto fits = [&](int64_t h) {
             return request.lane_bytes(std::min(w + 2 * request.halo, request.samples),
                                       std::min(h + 2 * request.halo, request.lines), w, h) <= request.budget;

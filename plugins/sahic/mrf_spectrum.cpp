@@ -326,13 +326,16 @@ namespace {
 
 /// The smallest multiple of 4 without prime factors above 5 that is at least `least`.
 int64_t good_size(int64_t least) {
-    for (int64_t m = (least + 3) / 4;; ++m) {
-        int64_t rest = m;
-        for (const int64_t factor : {2, 3, 5})
-            while (rest % factor == 0)
-                rest /= factor;
-        if (rest == 1) return 4 * m;
-    }
+    const int64_t wanted = std::max<int64_t>(1, (least + 3) / 4);
+    int64_t best = 0;
+    for (int64_t fives = 1; best == 0 || fives < best; fives *= 5)
+        for (int64_t odd = fives; best == 0 || odd < best; odd *= 3) {
+            int64_t m = odd;
+            while (m < wanted)
+                m *= 2;
+            if (best == 0 || m < best) best = m;
+        }
+    return 4 * best;
 }
 
 /// Where frequency k of n stands after the stages.

@@ -235,5 +235,63 @@ TEST(Field, IsCutWhereMemoryIsShort) {
     }
 }
 
+/// The fewest pixels that tiles of one size compute within the budget, windows and all: every cut tried.
+int64_t fewest_computed(const FieldRequest& r, int64_t halo, uint64_t budget) {
+    const int64_t samples = r.shape.samples, lines = r.shape.lines;
+    const auto k = static_cast<uint64_t>(r.classes);
+    int64_t least = 0;
+    for (int64_t columns = 1; columns <= (samples + 15) / 16; ++columns) {
+        const int64_t w = (samples + columns - 1) / columns, window_w = std::min(w + 2 * halo, samples);
+        for (int64_t rows = 1; rows <= lines; ++rows) {
+            const int64_t window_h = std::min((lines + rows - 1) / rows + 2 * halo, lines);
+            const auto pixels = static_cast<uint64_t>(window_w * window_h);
+            const uint64_t bytes =
+                pixels * (4 * (2 * k + 1) + 2) + r.host_bytes({r.classes, window_h, window_w});
+            if (bytes > budget) continue;
+            const int64_t computed = columns * rows * window_w * window_h;
+            if (least == 0 || computed < least) least = computed;
+            break;
+        }
+    }
+    return least;
+}
+
+TEST(Field, IsCutSoThatTheFewestPixelsAreComputedTwice) {
+    const Scene scene(3, 300, 300, 2);
+    for (const auto& [samples, lines] :
+         {std::pair<int64_t, int64_t>{300, 300}, {1000, 277}, {4001, 140}, {333, 900}})
+        for (const int share : {2, 3}) {
+            Case c(scene);
+            c.request.shape.samples = samples;
+            c.request.shape.lines = lines;
+            c.request.memory = plan_field(c.request).host_bytes / static_cast<uint64_t>(share);
+            const FieldPlan plan = plan_field(c.request);
+            const uint64_t store = static_cast<uint64_t>(samples * lines) * 4 * 4;
+            const int64_t w = plan.tiles.max_core_samples(), h = plan.tiles.max_core_lines();
+            const int64_t computed =
+                plan.tiles.size() * std::min(w + 2 * plan.halo, samples) * std::min(h + 2 * plan.halo, lines);
+            EXPECT_EQ(computed, fewest_computed(c.request, plan.halo,
+                                                c.request.memory - (plan.store_in_memory ? store : 0)))
+                << samples << "x" << lines << ", 1/" << share;
+        }
+}
+
+TEST(Field, OfAVeryWideSceneIsPlannedWithFewTrials) {
+    const Scene scene(3, 300, 300, 2);
+    Case c(scene);
+    c.request.shape.samples = 1000000000;
+    c.request.shape.lines = 10;
+    c.request.memory = uint64_t{4} << 30;
+    int64_t trials = 0;
+    const auto bytes = c.request.host_bytes;
+    c.request.host_bytes = [&](const MrfLimits& limits) {
+        ++trials;
+        return bytes(limits);
+    };
+    const FieldPlan plan = plan_field(c.request);
+    EXPECT_GT(plan.tiles.size(), 1);
+    EXPECT_LT(trials, 100000);
+}
+
 } // namespace
 } // namespace hsi::sahic

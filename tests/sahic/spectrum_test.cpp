@@ -191,6 +191,23 @@ INSTANTIATE_TEST_SUITE_P(Cuts, Spectrum,
                                          Case{1, 4, 30, 1, false}));
 
 // What is chosen makes about as many values as a line has, in whatever way it is cut.
+bool has_small_factors(int64_t n) {
+    for (const int64_t factor : {2, 3, 5})
+        while (n % factor == 0)
+            n /= factor;
+    return n == 1;
+}
+
+TEST(Spectrum, TakesTheShortestTransformThatHoldsASegment) {
+    for (int64_t samples = 1; samples < 40000; samples += 7) {
+        const SpectrumPlan plan(samples, 2);
+        int64_t n = (plan.length + 2 * SpectrumPlan::reach + 3) / 4 * 4;
+        while (!has_small_factors(n))
+            n += 4;
+        ASSERT_EQ(plan.n, n) << samples;
+    }
+}
+
 TEST(Spectrum, CutsWideLinesIntoShortSegments) {
     const SpectrumPlan wide(4096, 9), narrow(340, 9);
     EXPECT_LE(wide.n, 400);
