@@ -2,6 +2,8 @@
 #include "core/process_limits.h"
 
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -187,6 +189,20 @@ std::optional<double> cgroup_processor_limit(const std::string& root) {
         }
     }
     return limit;
+}
+
+bool has_addresses_for(uint64_t bytes) {
+    const auto limited = [](auto resource) {
+        rlimit limit{};
+        return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    };
+    if (!limited(RLIMIT_AS) && !limited(RLIMIT_DATA)) return true;
+    if (bytes == 0) return true;
+    void* const at =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) return false;
+    munmap(at, bytes);
+    return true;
 }
 
 std::string processor_set() {

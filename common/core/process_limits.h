@@ -33,6 +33,13 @@ int usable_processors();
 /// The processors that this process may run on, as a '0' or '1' each.
 std::string processor_set();
 
+/// Whether this process can have so many bytes of addresses more, under its limits (ulimit -v, ulimit -d):
+/// takes them for a moment. True when it has no limit.
+bool has_addresses_for(uint64_t bytes);
+
+/// What OpenBLAS takes for each thread that computes with it, at most.
+inline constexpr uint64_t blas_buffer_bytes = uint64_t{130} << 20;
+
 /// From now on usable_ram() is a part of `memory` processes, and usable_processors() of `processors`, which
 /// share this machine in one job. Said once, before either is asked.
 void share_machine(int memory, int processors);

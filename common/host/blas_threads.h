@@ -10,4 +10,10 @@ namespace hsi::host {
 /// them again. With another BLAS nothing happens. For a process that is ours, before it has threads.
 void end_idle_blas_threads() noexcept;
 
+/// Each thread of OpenBLAS takes a buffer when it starts, and tries for ever when there are no addresses left
+/// (ulimit -v): nobody can wait for its end. Where that may have happened the process begins anew, as its
+/// first act, with OpenBLAS told to start none (OPENBLAS_NUM_THREADS=1). Returns where there is no need, or
+/// no way.
+void restart_without_stuck_blas_threads(char** argv) noexcept;
+
 } // namespace hsi::host

@@ -4,23 +4,19 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
+#include "raster/text_input.h"
 #include "tool/words.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
-#include <cpl_vsi.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <memory>
+#include <sstream>
 
 namespace hsi::host {
 namespace {
-
-struct CloseFile {
-    void operator()(VSILFILE* file) const { VSIFCloseL(file); }
-};
 
 std::string upper(std::string_view text) {
     std::string s(text);
@@ -58,6 +54,17 @@ std::string quote(const std::string& word) {
     return quoted + "'";
 }
 
+/// \throws UsageError.
+std::string option_file(const std::string& path) {
+    try {
+        std::string text = raster::read_file(path, largest_file::options);
+        constexpr std::string_view mark = "\xEF\xBB\xBF"; // of an editor that marks UTF-8
+        return text.compare(0, mark.size(), mark) == 0 ? text.substr(mark.size()) : text;
+    } catch (const Error& error) {
+        throw UsageError("--optfile: " + std::string(error.what()), error.advice());
+    }
+}
+
 } // namespace
 
 std::vector<std::string> expand_option_files(std::vector<std::string> words, std::vector<std::string>* read) {
@@ -72,12 +79,12 @@ std::vector<std::string> expand_option_files(std::vector<std::string> words, std
             continue;
         }
         if (++i == words.size()) throw UsageError("--optfile: the file name is missing");
-        const std::unique_ptr<VSILFILE, CloseFile> file(VSIFOpenL(words[i].c_str(), "rb"));
-        if (!file) throw UsageError("--optfile: cannot open '" + words[i] + "'");
+        std::istringstream text(option_file(words[i]));
         if (read != nullptr) read->push_back(words[i]);
-        while (const char* line = CPLReadLineL(file.get())) {
-            if (line[0] == '#') continue;
-            const CPLStringList tokens(CSLTokenizeString(line));
+        for (std::string line; std::getline(text, line);) {
+            if (!line.empty() && line.back() == '\r') line.pop_back();
+            if (!line.empty() && line.front() == '#') continue;
+            const CPLStringList tokens(CSLTokenizeString(line.c_str()));
             for (int t = 0; t < tokens.size(); ++t) {
                 if (EQUAL(tokens[t], "--optfile"))
                     throw UsageError("--optfile: '" + words[i] + "' names another option file",

@@ -13,9 +13,6 @@
 
 namespace hsi::model {
 
-/// The largest file that is read as a model.
-inline constexpr uint64_t largest_file = uint64_t{4} << 30;
-
 // ---- Writing --------------------------------------------------------------------------------------------
 
 /// The shortest text that gives the same number back; "null" for what is not finite, since JSON has no NaN.

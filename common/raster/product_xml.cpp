@@ -6,6 +6,7 @@
 #include "core/names.h"
 #include "raster/gdal_errors.h"
 #include "raster/product_readers.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
@@ -20,7 +21,7 @@ constexpr const char* xml_suffix = "METADATA.XML"; ///< of the file's name, in a
 
 CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
-    CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
+    CPLXMLTreeCloser tree(CPLParseXMLString(read_file(path, largest_file::product_text).c_str()));
     if (tree) CPLStripXMLNamespace(tree.get(), nullptr, TRUE);
     return tree;
 }

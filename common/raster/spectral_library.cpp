@@ -9,6 +9,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/library_formats.h"
 #include "raster/scene_metadata.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -135,14 +136,8 @@ void refuse_library(const std::string& path, const std::string& what) {
 }
 
 std::string library_text(const std::string& path) {
-    const GdalErrors errors;
-    GByte* data = nullptr;
-    vsi_l_offset size = 0;
-    if (!VSIIngestFile(nullptr, path.c_str(), &data, &size, int64_t{1} << 31))
-        refuse_library(path, "cannot be read: " + errors.text("no such file"));
-    std::string text(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
-    VSIFree(data);
-    return text;
+    const GdalErrors quiet;
+    return read_file(path, largest_file::library, FileHolds::bytes);
 }
 
 double library_number(const std::string& text) {

@@ -2,6 +2,7 @@
 #include "gdal/arguments.h"
 
 #include "core/error.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>
@@ -149,21 +150,14 @@ void Arguments::refuse_others() const {
     }
 }
 
-std::string read_file(const std::string& path) {
-    GByte* data = nullptr;
-    vsi_l_offset size = 0;
-    // A function of our own: the address of GDAL's would have to be known before GDAL is (see plugin.cpp).
-    CPLPushErrorHandler([](CPLErr, CPLErrorNum, const char*) {});
-    const bool read = VSIIngestFile(nullptr, path.c_str(), &data, &size, int64_t{1} << 31);
-    CPLPopErrorHandler();
-    if (!read)
+std::string read_model(const std::string& path) {
+    VSIStatBufL status;
+    if (VSIStatL(path.c_str(), &status) != 0)
         throw Error(
             "cannot read '" + path + "'",
             "Relative names start at the folder that the configuration option GDAL_HSI_PATH names, else at "
             "the working folder.");
-    std::string text(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
-    VSIFree(data);
-    return text;
+    return raster::read_file(path, largest_file::model);
 }
 
 } // namespace hsi::plugin

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi::plugin {
@@ -35,6 +36,8 @@ class Arguments {
     std::vector<std::string> pieces(const char* name) const;
     /// A file name, resolved; remembered in files().
     std::string path(const char* name) const;
+    /// One more file that decides what is understood.
+    void reads(std::string file) const { m_files.push_back(std::move(file)); }
     const std::vector<std::string>& files() const { return m_files; }
 
     /// Throws Error when there is an argument that nobody has asked for so far.
@@ -50,6 +53,6 @@ class Arguments {
 };
 
 /// The whole file, through GDAL's virtual file systems. Throws Error.
-std::string read_file(const std::string& path);
+std::string read_model(const std::string& path);
 
 } // namespace hsi::plugin

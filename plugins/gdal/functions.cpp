@@ -43,6 +43,8 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
         where = "the argument " + argument;
     } else {
         const std::string path = a.path("library");
+        a.reads(CPLResetExtension(path.c_str(), "hdr")); // the one or the other, where it is an ENVI library
+        a.reads(path + ".hdr");
         const auto library = raster::read_spectral_library(path);
         where = "the library " + path;
         if (!a.has("select")) {
@@ -95,7 +97,7 @@ std::string model_text(const Arguments& a, std::string& name) {
                  "Give model=\"FILE.json\".");
     if (a.has("model")) {
         name = a.path("model");
-        return read_file(name);
+        return read_model(name);
     }
     name = "the argument 'model_data'";
     std::string text = a.text("model_data");

@@ -11,8 +11,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <list>
 #include <mutex>
@@ -25,25 +27,40 @@ constexpr size_t most_functions = 4096;                   ///< understood at onc
 constexpr size_t most_function_bytes = size_t{512} << 20; ///< of their models
 constexpr size_t most_idle_bytes = size_t{64} << 20;      ///< of lanes that wait
 
-/// A file as it was when it was read.
+/// Nanoseconds since 1970.
+int64_t nanoseconds(const timespec& time) { return int64_t{1000000000} * time.tv_sec + time.tv_nsec; }
+
+int64_t now() {
+    timespec time{};
+    clock_gettime(CLOCK_REALTIME, &time);
+    return nanoseconds(time);
+}
+
+/// What tells a file from one that has replaced it, or from itself after it was written to. A time of
+/// modification alone may be given to any file (cp -p, tar, rsync); that of the last change to its inode may
+/// not.
 struct Stamp {
     std::string path;
-    bool there = false;
-    int64_t size = 0, seconds = 0, nanoseconds = 0;
+    std::array<int64_t, 6> facts{};
+    bool settled = true; ///< a change from now on would show
 
-    explicit Stamp(std::string name) : path(std::move(name)) {
+    /// `before`: a time before the file was read.
+    Stamp(std::string name, int64_t before) : path(std::move(name)) {
         VSIStatBufL info;
-        there = VSIStatL(path.c_str(), &info) == 0;
-        if (!there) return;
-        size = static_cast<int64_t>(info.st_size);
-        seconds = static_cast<int64_t>(info.st_mtim.tv_sec);
-        nanoseconds = static_cast<int64_t>(info.st_mtim.tv_nsec);
+        if (VSIStatL(path.c_str(), &info) != 0) return;
+        const int64_t modified = nanoseconds(info.st_mtim), changed = nanoseconds(info.st_ctim);
+        facts = {1,
+                 static_cast<int64_t>(info.st_dev),
+                 static_cast<int64_t>(info.st_ino),
+                 info.st_size,
+                 modified,
+                 changed};
+        // File systems count time in steps of some milliseconds, GDAL's own in seconds: what changed within
+        // one may change again unseen.
+        constexpr int64_t step = 50'000'000, long_step = 1'000'000'000;
+        settled = changed != 0 ? changed + step < before : modified + long_step < before;
     }
-    bool current() const {
-        const Stamp now(path);
-        return there == now.there && size == now.size && seconds == now.seconds &&
-               nanoseconds == now.nanoseconds;
-    }
+    bool current() const { return settled && facts == Stamp(path, 0).facts; }
 };
 
 struct Entry {
@@ -190,11 +207,12 @@ std::shared_ptr<const Function> recall(const std::string& key, CSLConstList list
     }
     // Several threads may come here with the same arguments; each makes its own, which costs less than
     // waiting for another one across a fork.
+    const int64_t before = now();
     const Arguments arguments(key.substr(0, key.find('\n')), list, folder);
     Entry entry;
     entry.function = std::make_shared<const Function>(make(arguments));
     for (const auto& file : arguments.files())
-        entry.stamps.emplace_back(file);
+        entry.stamps.emplace_back(file, before);
     entry.key = key;
     entry.folder = folder;
     entry.hash = hash;

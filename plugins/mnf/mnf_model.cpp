@@ -53,7 +53,7 @@ Model from_json(const std::string& text, const std::string& name) {
 }
 
 Model load_model(const std::string& path) {
-    return from_json(read_text_file(path, model::largest_file), path);
+    return from_json(read_text_file(path, largest_file::model), path);
 }
 
 } // namespace hsi::mnf

@@ -76,7 +76,7 @@ void rescale(Model& m, const model::Rescaling& by, const model::ValueScale& scen
 }
 
 Model load_model(const std::string& path) {
-    return from_json(read_text_file(path, model::largest_file), path);
+    return from_json(read_text_file(path, largest_file::model), path);
 }
 
 } // namespace hsi::pca

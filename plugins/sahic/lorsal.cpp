@@ -3,6 +3,7 @@
 #include "sahic/lorsal.h"
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/process_limits.h"
 #include "core/process_owner.h"
 #include "parallel/team.h"
 #include "sahic/blas.h"
@@ -80,6 +81,7 @@ namespace {
 std::mutex g_blas;      // guards what follows
 int g_blas_users = 0;   // trainings that run in this process
 int g_blas_threads = 0; // before the first of them
+int g_blas_callers = 0; // threads that have their buffers, or could have them
 
 /// Another BLAS than OpenBLAS has the threads that its own environment variables give it: netlib's has none,
 /// BLIS one unless told otherwise.
@@ -92,9 +94,17 @@ void set_blas_threads(int threads) {
 }
 } // namespace
 
-SingleThreadedBlas::SingleThreadedBlas() {
+SingleThreadedBlas::SingleThreadedBlas(int threads) {
     choose_blas_kernels();
     const std::lock_guard lock(g_blas);
+    if (threads > g_blas_callers && blas_function<int (*)()>("openblas_get_num_threads") != nullptr) {
+        const uint64_t bytes = static_cast<uint64_t>(threads) * blas_buffer_bytes;
+        if (!has_addresses_for(bytes))
+            throw Error("training needs " + format_byte_size(bytes) +
+                            " of addresses for OpenBLAS, more than this process may still have",
+                        "Raise its limit (ulimit -v), or give fewer -threads.");
+        g_blas_callers = threads;
+    }
     if (g_blas_users++ == 0) g_blas_threads = blas_threads();
     set_blas_threads(1);
 }
@@ -353,11 +363,13 @@ LorsalResult train(const TrainingSet& set, const LorsalOptions& options) {
         throw Error(std::to_string(set.samples()) + " training pixels need " + format_byte_size(bytes) +
                         " for their kernel matrix and its factors",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
-    const training::SingleThreadedBlas blas;
     // The paper's path multiplies blocks of rows: more threads than these would be woken 800 times for
     // nothing.
     const auto blocks = static_cast<int>((d + training::block_rows - 1) / training::block_rows);
-    Team team(options.optimum ? options.threads : std::clamp(blocks, 1, std::max(1, options.threads)));
+    const int threads =
+        options.optimum ? options.threads : std::clamp(blocks, 1, std::max(1, options.threads));
+    const training::SingleThreadedBlas blas(threads);
+    Team team(threads);
     const Problem problem(set, options, team);
     LorsalResult way;
     std::vector<double> weights;

@@ -20,7 +20,9 @@ namespace hsi::sahic::training {
 /// OPENBLAS_CORETYPE names others.
 class SingleThreadedBlas {
   public:
-    SingleThreadedBlas();
+    /// For so many threads that will call it. Throws Error when the process has no addresses left for their
+    /// buffers (ulimit -v): OpenBLAS would ask for them for ever.
+    explicit SingleThreadedBlas(int threads);
     SingleThreadedBlas(const SingleThreadedBlas&) = delete;
     SingleThreadedBlas& operator=(const SingleThreadedBlas&) = delete;
     ~SingleThreadedBlas();

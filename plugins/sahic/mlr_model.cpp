@@ -120,7 +120,7 @@ MlrModel from_json(const std::string& text, const std::string& name) {
 }
 
 MlrModel read_model(const std::string& path) {
-    return from_json(read_text_file(path, model::largest_file), path);
+    return from_json(read_text_file(path, largest_file::model), path);
 }
 
 } // namespace hsi::sahic

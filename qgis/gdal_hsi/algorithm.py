@@ -22,6 +22,7 @@ from .layers import NotAFile, raster_uri, source_of
 
 PIXEL_TYPES = ["Byte", "Int8", "UInt16", "Int16", "UInt32", "Int32", "UInt64", "Int64", "Float32", "Float64"]
 PRINTED = "PRINTED"
+VECTOR = QgsProcessing.SourceType.TypeVectorAnyGeometry
 
 
 def is_given(value):
@@ -34,7 +35,7 @@ def number(parameter, optional):
     integer = parameter.kind == "integer"
     made = QgsProcessingParameterNumber(
         parameter.name, parameter.label,
-        QgsProcessingParameterNumber.Integer if integer else QgsProcessingParameterNumber.Double,
+        QgsProcessingParameterNumber.Type.Integer if integer else QgsProcessingParameterNumber.Type.Double,
         parameter.default, optional)
     if "minimum" in argument:
         made.setMinimum(argument["minimum"])
@@ -52,18 +53,17 @@ def definition_of(p):
     if p.kind == "raster":
         made = QgsProcessingParameterRasterLayer(p.name, p.label, None, optional)
     elif p.kind == "vector":
-        made = QgsProcessingParameterVectorLayer(p.name, p.label, [QgsProcessing.TypeVectorAnyGeometry], None, optional)
+        made = QgsProcessingParameterVectorLayer(p.name, p.label, [VECTOR], None, optional)
     elif p.kind == "labels":
         made = QgsProcessingParameterMapLayer(p.name, p.label, None, optional,
-                                              [QgsProcessing.TypeRaster, QgsProcessing.TypeVectorAnyGeometry])
+                                              [QgsProcessing.SourceType.TypeRaster, VECTOR])
     elif p.kind == "file":
-        made = QgsProcessingParameterFile(p.name, p.label, QgsProcessingParameterFile.File, "", None, optional,
+        made = QgsProcessingParameterFile(p.name, p.label, QgsProcessingParameterFile.Behavior.File, "", None, optional,
                                           p.filter)
     elif p.kind == "raster_out":
         made = QgsProcessingParameterRasterDestination(p.name, p.label, None, optional, not optional)
     elif p.kind == "vector_out":
-        made = QgsProcessingParameterVectorDestination(p.name, p.label, QgsProcessing.TypeVectorAnyGeometry, None,
-                                                       optional, not optional)
+        made = QgsProcessingParameterVectorDestination(p.name, p.label, VECTOR, None, optional, not optional)
     elif p.kind == "file_out":
         made = QgsProcessingParameterFileDestination(p.name, p.label, p.filter, None, optional, not optional)
     elif p.kind == "flag":
@@ -76,13 +76,13 @@ def definition_of(p):
     elif p.kind == "type":
         made = QgsProcessingParameterEnum(p.name, p.label, PIXEL_TYPES, False, None, optional, True)
     elif p.kind == "field":
-        made = QgsProcessingParameterField(p.name, p.label, None, p.labels, QgsProcessingParameterField.Any, False,
-                                           optional)
+        made = QgsProcessingParameterField(p.name, p.label, None, p.labels,
+                                           QgsProcessingParameterField.DataType.Any, False, optional)
     else:
         made = QgsProcessingParameterString(p.name, p.label, p.default, False, optional)
     made.setHelp(p.help)
     if p.advanced:
-        made.setFlags(made.flags() | QgsProcessingParameterDefinition.FlagAdvanced)
+        made.setFlags(made.flags() | QgsProcessingParameterDefinition.Flag.FlagAdvanced)
     return made
 
 

@@ -66,7 +66,7 @@ def vector_source(layer, context, one_layer):
     options = QgsVectorFileWriter.SaveVectorOptions()
     options.driverName, options.layerName, options.layerOptions = "GPKG", "labels", ["FID=hsi_fid"]
     done = QgsVectorFileWriter.writeAsVectorFormatV3(layer, path, context.transformContext(), options)
-    if done[0] != QgsVectorFileWriter.NoError:
+    if done[0] != QgsVectorFileWriter.WriterError.NoError:
         raise NotAFile("it cannot be written as a GeoPackage: %s" % done[1])
     return Source(path)
 

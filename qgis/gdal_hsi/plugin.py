@@ -18,7 +18,7 @@ class Plugin:
     def initGui(self):  # noqa: N802, QGIS's name
         self.initProcessing()
         if self.iface and self.provider.problem:
-            self.iface.messageBar().pushMessage("GDAL-HSI", self.provider.problem, Qgis.Warning, 15)
+            self.iface.messageBar().pushMessage("GDAL-HSI", self.provider.problem, Qgis.MessageLevel.Warning, 15)
 
     def unload(self):
         if self.provider:

@@ -65,7 +65,7 @@ class Provider(QgsProcessingProvider):
             self.problem = "What gdal_hsi says of its tools cannot be understood (%s: %s)." % (
                 type(error).__name__, error)
         if self.problem:
-            QgsMessageLog.logMessage(self.problem, self.name(), Qgis.Warning)
+            QgsMessageLog.logMessage(self.problem, self.name(), Qgis.MessageLevel.Warning)
             return
         self.version = usage.get("version", "")
         for tool in tools.values():

@@ -133,7 +133,8 @@ def stretch(provider, band, limits):
     enhancement = QgsContrastEnhancement(provider.dataType(band))
     enhancement.setMinimumValue(limits[0])
     enhancement.setMaximumValue(limits[1])
-    enhancement.setContrastEnhancementAlgorithm(QgsContrastEnhancement.StretchToMinimumMaximum)
+    enhancement.setContrastEnhancementAlgorithm(
+        QgsContrastEnhancement.ContrastEnhancementAlgorithm.StretchToMinimumMaximum)
     return enhancement
 
 
@@ -158,7 +159,7 @@ def class_renderer(provider, look):
 def diverging_renderer(provider, look):
     low, high = look.limits[0]
     ramp = QgsColorRampShader(low, high)
-    ramp.setColorRampType(QgsColorRampShader.Interpolated)
+    ramp.setColorRampType(QgsColorRampShader.Type.Interpolated)
     step = (high - low) / (len(DIVERGING) - 1)
     values = [low + i * step for i in range(len(DIVERGING))]
     ramp.setColorRampItemList([QgsColorRampShader.ColorRampItem(value, QColor(colour), "%.4g" % value)

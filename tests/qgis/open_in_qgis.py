@@ -23,7 +23,8 @@ def stretch(provider, band, extent):
     enhancement = QgsContrastEnhancement(provider.dataType(band))
     enhancement.setMinimumValue(low)
     enhancement.setMaximumValue(high)
-    enhancement.setContrastEnhancementAlgorithm(QgsContrastEnhancement.StretchToMinimumMaximum)
+    enhancement.setContrastEnhancementAlgorithm(
+        QgsContrastEnhancement.ContrastEnhancementAlgorithm.StretchToMinimumMaximum)
     return enhancement
 
 
@@ -71,7 +72,7 @@ def main():
                 if points.crs().isValid() and layer.crs().isValid():
                     place = to_raster.transform(place)
                 # What QGIS's identify tool shows of the raster when a user clicks on the point.
-                values = provider.identify(place, QgsRaster.IdentifyFormatValue).results()
+                values = provider.identify(place, QgsRaster.IdentifyFormat.IdentifyFormatValue).results()
                 facts["vector"]["points"].append({
                     "fields": dict(zip(facts["vector"]["fields"], feature.attributes())),
                     "x": place.x(), "y": place.y(), "values": [values[b + 1] for b in range(layer.bandCount())]})

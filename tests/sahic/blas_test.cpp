@@ -163,15 +163,15 @@ TEST(Blas, IsOnOneThreadWhileItTrains) {
     const auto get = reinterpret_cast<int (*)()>(dlsym(RTLD_DEFAULT, "openblas_get_num_threads"));
     const auto set = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "openblas_set_num_threads"));
     if (!get || !set) {
-        const training::SingleThreadedBlas alone; // asks for no function that is not there
+        const training::SingleThreadedBlas alone(1); // asks for no function that is not there
         GTEST_SKIP() << "the BLAS of this process is not OpenBLAS";
     }
     set(2);
     const int before = get(); // 1 in an OpenBLAS without threads
     {
-        const training::SingleThreadedBlas first;
+        const training::SingleThreadedBlas first(1);
         {
-            const training::SingleThreadedBlas second;
+            const training::SingleThreadedBlas second(1);
             EXPECT_EQ(get(), 1);
         }
         EXPECT_EQ(get(), 1);
