@@ -227,6 +227,11 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
     s.file = std::make_shared<const FileHandle>(std::move(file));
+    if (!lies_as_told(s, dataset)) {
+        s.raw.reset();
+        s.file.reset();
+        return;
+    }
     s.block_samples = 0;
     s.block_lines = 1;
     check_raw_span(s);

@@ -11,7 +11,13 @@
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstring>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -30,6 +36,52 @@ void leave_out_word_for_nodata(SourceState& s) {
         b.nodata.reset();
     s.notes.push_back(s.name() + ": data ignore value = " + *text + " is no number, and is left out");
 }
+
+/// Drivers that hand over a file's samples in the file's order.
+bool keeps_order(const std::string& driver) {
+    static const std::set<std::string> names = {"EHdr",  "ENVI",    "GTiff",   "GenBin", "ISCE",
+                                                "ISIS2", "ISIS3",   "MFF",     "PAux",   "PDS",
+                                                "PDS4",  "RRASTER", "ROI_PAC", "VICAR",  "VRT"};
+    return names.count(driver) > 0;
+}
+
+using Sample = std::array<char, 8>; ///< of any type, the rest 0
+
+/// Compares single samples, as a layout says and as RasterIO reads.
+class LayoutTrial {
+  public:
+    LayoutTrial(const SourceState& s, GDALDataset& dataset) : m_s(s), m_dataset(dataset) {}
+
+    /// Band from 1, the rest from 0; false where the two differ, or one cannot be read.
+    bool agrees(int band, int64_t line, int64_t sample) const {
+        Sample told{}, read{};
+        if (!raw(band, line, sample, told)) return false;
+        const CPLErr result =
+            m_dataset.GetRasterBand(band)->RasterIO(GF_Read, static_cast<int>(sample), static_cast<int>(line),
+                                                    1, 1, read.data(), 1, 1, m_s.raw->type, 0, 0, nullptr);
+        return result == CE_None && told == read;
+    }
+
+    /// What the layout finds there is not what it finds at the other place.
+    bool differ(int band, int64_t line, int64_t sample, int other_band, int64_t other_line,
+                int64_t other_sample) const {
+        Sample a{}, b{};
+        return raw(band, line, sample, a) && raw(other_band, other_line, other_sample, b) && a != b;
+    }
+
+  private:
+    bool raw(int band, int64_t line, int64_t sample, Sample& value) const {
+        const RawLayout& at = *m_s.raw;
+        const auto size = static_cast<size_t>(at.sample_bytes);
+        if (::pread(m_s.file->get(), value.data(), size, at.at(band - 1, line, sample)) != at.sample_bytes)
+            return false;
+        if (at.swapped) swap_bytes(value.data(), at.type, 1);
+        return true;
+    }
+
+    const SourceState& m_s;
+    GDALDataset& m_dataset;
+};
 
 bool is_signed_byte(GDALDataset& dataset, int band) {
     const char* const kind = dataset.GetRasterBand(band)->GetMetadataItem("PIXELTYPE", "IMAGE_STRUCTURE");
@@ -87,6 +139,40 @@ void check_types(SourceState& s, GDALDataset* dataset) {
                         GDALGetDataTypeName(b.type) + ", which is not supported");
         s.type = s.type == GDT_Unknown ? b.type : GDALDataTypeUnion(s.type, b.type);
     }
+}
+
+bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
+    constexpr int64_t most = int64_t{64} << 20; // GDAL decodes whole blocks
+    const bool known = keeps_order(s.scene.driver);
+    if (known) check_raw_span(s); // GDAL reads 0 past the end
+    const int64_t block = std::max<int64_t>(s.block_samples, 1) * s.block_lines * s.raw->sample_bytes;
+    if ((s.band_interleaved_blocks ? block : block * s.scene.file_bands) > most) return known;
+    // An order is proved by samples that differ from those in their mirror images: by some of the whole file,
+    // much of which may be empty.
+    const Rect area = known ? s.window() : Rect{0, 0, s.file_samples, s.file_lines};
+    const int last_band = s.scene.file_bands;
+    const int64_t last_line = area.bottom() - 1, last_sample = area.right() - 1;
+    std::set<int> bands = {s.bands.front(), s.bands.back()};
+    std::set<int64_t> lines = {area.y, last_line};
+    if (!known) {
+        bands.insert({1, last_band});
+        for (const int64_t part : {1, 2, 3})
+            lines.insert({last_line * part / 8, last_line - last_line * part / 8});
+    }
+    const LayoutTrial trial(s, dataset);
+    bool line_order = last_line == 0, band_order = last_band == 1, sample_order = last_sample == 0;
+    for (const int64_t line : lines)
+        for (const int band : bands)
+            for (const int64_t sample : std::set<int64_t>{area.x, area.x + area.w / 2, last_sample}) {
+                if (!trial.agrees(band, line, sample)) return false;
+                if (known) continue;
+                line_order = line_order || trial.differ(band, line, sample, band, last_line - line, sample);
+                sample_order =
+                    sample_order || trial.differ(band, line, sample, band, line, last_sample - sample);
+                band_order =
+                    band_order || trial.differ(band, line, sample, last_band + 1 - band, line, sample);
+            }
+    return known || (line_order && band_order && sample_order);
 }
 
 void note_lost_locations(SourceState& s) {

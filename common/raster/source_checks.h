@@ -16,6 +16,12 @@ void check_envi_header(SourceState& s);
 /// `dataset` is null where the scene is not read by GDAL's bands. \throws Error naming the band.
 void check_types(SourceState& s, GDALDataset* dataset);
 
+/// Whether s.raw tells where RasterIO takes its samples from: some of the first and last lines, bands and
+/// samples are read both ways and compared bit by bit. The FITS driver turns its lines around and tells the
+/// file's order. Samples that are all equal prove no order: then a driver must be known to read in the file's
+/// order. \throws Error when the file of such a driver ends before its last sample.
+bool lies_as_told(const SourceState& s, GDALDataset& dataset);
+
 /// Outputs name their product's arrays of longitude and latitude, and points are placed by these.
 void note_lost_locations(SourceState& s);
 
