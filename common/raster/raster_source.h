@@ -30,6 +30,7 @@ struct OpenOptions {
     bool use_bbl = true;                   ///< -bbl: leave out bands that the ENVI bad-band list marks
     std::optional<Rect> window;            ///< -srcwin
     std::optional<double> nodata;          ///< -srcnodata
+    std::string header; ///< the ENVI header of `path` that counts, where open() was given its name
 };
 
 /// What the numbers of the bands mean: number * scale + offset, in `unit`.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/source_checks.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "raster/envi_header.h"
@@ -16,10 +17,13 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -30,11 +34,22 @@ void leave_out_word_for_nodata(SourceState& s) {
     const std::string* const text = s.scene.envi.find("data ignore value");
     if (text == nullptr) return;
     char* end = nullptr;
-    CPLStrtod(text->c_str(), &end);
+    CPLStrtod(text->c_str(), &end); // NaN is one, too
     if (end != text->c_str() && *end == '\0') return;
     for (BandMetadata& b : s.scene.bands)
         b.nodata.reset();
     s.notes.push_back(s.name() + ": data ignore value = " + *text + " is no number, and is left out");
+}
+
+/// GDAL takes what it can from the beginning of a text, and counts in 32 bits.
+void check_whole_number(const std::string& text, const std::string& what) {
+    const bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    if (!digits) throw Error(what + ", which is no whole number", "Write digits alone.");
+    constexpr size_t longest = 10; // of digits
+    constexpr int64_t most = std::numeric_limits<int32_t>::max();
+    if (text.size() > longest || std::stoll(text) > most)
+        throw Error(what + ", and GDAL reads numbers up to " + std::to_string(most) + " there",
+                    "Cut the file into pieces that have less.");
 }
 
 /// Drivers that hand over a file's samples in the file's order.
@@ -94,6 +109,7 @@ bool is_signed_byte(GDALDataset& dataset, int band) {
 void check_envi_header(SourceState& s) {
     const EnviHeader& header = s.scene.envi;
     if (s.scene.driver != "ENVI" || header.fields().empty()) return;
+    const std::string name = "the ENVI header of " + s.name();
     const bool several = s.scene.file_bands > 1,
                wide = GDALGetDataTypeSizeBytes(s.scene.bands.front().type) > 1;
     std::string missing;
@@ -101,8 +117,7 @@ void check_envi_header(SourceState& s) {
                                       {"lines", true},
                                       {"bands", true},
                                       {"data type", true},
-                                      {"interleave", several},
-                                      {"byte order", wide}}) {
+                                      {"interleave", several}}) {
         if (needed && header.find(key) == nullptr)
             missing += (missing.empty() ? "'" : ", '") + std::string(key) + "'";
     }
@@ -110,16 +125,74 @@ void check_envi_header(SourceState& s) {
     if (const std::string* word = header.find("interleave");
         several && word != nullptr && !equal_names(*word, "bsq") && !equal_names(*word, "bil") &&
         !equal_names(*word, "bip"))
-        throw Error("the ENVI header of " + s.name() + " has interleave = " + *word + ", which is none",
-                    "Write bsq, bil or bip.");
-    if (!missing.empty()) throw Error("the ENVI header of " + s.name() + " does not tell " + missing, advice);
-    if (const std::string* order = header.find("byte order"); wide && *order != "0" && *order != "1")
-        throw Error("the ENVI header of " + s.name() + " has byte order = " + *order + ", which is none",
+        throw Error(name + " has interleave = " + *word + ", which is none", "Write bsq, bil or bip.");
+    if (!missing.empty()) throw Error(name + " does not tell " + missing, advice);
+    for (const char* key : {"samples", "lines", "bands", "data type", "header offset"})
+        if (const std::string* text = header.find(key))
+            check_whole_number(*text, name + " has " + key + " = " + *text);
+    if (const std::string* order = header.find("byte order"); wide && order == nullptr)
+        s.notes.push_back(name +
+                          " does not tell 'byte order': taken for 0, the least significant byte first");
+    else if (wide && *order != "0" && *order != "1")
+        throw Error(name + " has byte order = " + *order + ", which is none",
                     "Write 0 where the least significant byte comes first, or 1.");
     leave_out_word_for_nodata(s);
+    for (const std::string& key : header.repeated())
+        s.notes.push_back(name + " tells '" + key + "' more than once: the last counts");
     for (const EnviField& field : header.fields())
         if (field.value.rfind('{', 0) == 0 && field.value.find('}') == std::string::npos)
-            throw Error("the ENVI header of " + s.name() + " ends within '" + field.key + "'", advice);
+            throw Error(name + " ends within '" + field.key + "'", advice);
+}
+
+void check_band_lists(SourceState& s) {
+    const auto known = [](const std::string& key, const std::string& entry, const BandMetadata& band) {
+        if (key == "wavelength") return !band.wavelength.empty(); // a unit may stand beside it
+        const auto number = envi_number(entry);
+        if (key == "bbl" && !number)
+            return EQUAL(entry.c_str(), "true") || EQUAL(entry.c_str(), "false") ||
+                   EQUAL(entry.c_str(), "good") || EQUAL(entry.c_str(), "bad");
+        return number && (*number != 0 || key.find("gain") == std::string::npos);
+    };
+    // The first entry of a kept band that cannot be what it should, and how many there are.
+    const auto unknown = [&](const char* key) {
+        std::pair<std::string, size_t> found;
+        const std::string* const text = s.scene.envi.find(key);
+        const auto list = text ? envi_list(*text) : std::vector<std::string>();
+        if (list.size() != static_cast<size_t>(s.scene.file_bands)) return found;
+        for (const BandMetadata& b : s.scene.bands) {
+            const std::string& entry = list[static_cast<size_t>(b.file_band - 1)];
+            if (known(key, entry, b)) continue;
+            if (found.second++ == 0)
+                found.first = "the list '" + std::string(key) + "' has '" + entry + "' for band " +
+                              std::to_string(b.file_band);
+        }
+        if (found.second > 1) found.first += " (and " + counted(found.second - 1, "more such value") + ")";
+        return found;
+    };
+    for (const char* key : {"wavelength", "fwhm", "bbl"})
+        if (const auto [what, count] = unknown(key); count > 0)
+            s.notes.push_back(s.name() + ": " + what + ", which is no number: " +
+                              (key == std::string("bbl") ? "the band is taken for good" : "unknown there"));
+    for (const auto& [gains, offsets] :
+         {std::pair{"data gain values", "data offset values"},
+          {"data reflectance gain values", "data reflectance offset values"}}) {
+        auto what = unknown(gains).first;
+        if (what.empty()) what = unknown(offsets).first;
+        if (what.empty()) continue;
+        s.notes.push_back(s.name() + ": " + what + ", which is no scale: gains and offsets are left out");
+        s.scene.envi.erase(gains);
+        s.scene.envi.erase(offsets);
+        if (s.scene.driver != "ENVI" || gains != std::string("data gain values")) continue;
+        for (BandMetadata& b : s.scene.bands) {
+            b.scale.reset();
+            b.offset.reset();
+        }
+    }
+    if (const std::string* text = s.scene.envi.find("reflectance scale factor");
+        text != nullptr && envi_number(*text).value_or(0) <= 0) {
+        s.notes.push_back(s.name() + ": reflectance scale factor = " + *text + " is none, and is left out");
+        s.scene.envi.erase("reflectance scale factor");
+    }
 }
 
 void check_types(SourceState& s, GDALDataset* dataset) {

@@ -3,21 +3,11 @@
 file."""
 import numpy as np
 import pytest
-from conftest import cube, gdal, run, succeed, write_scene
+from conftest import cube, gdal, run, seen_pixels, succeed, write_scene
 
 gdal.DontUseExceptions()
 HAVE = {gdal.GetDriver(i).ShortName for i in range(gdal.GetDriverCount())}
 gdal.UseExceptions()
-
-
-def seen(path, folder, shape):
-    """(bands, lines, samples) as the tools read it: the spectra of all pixels, line by line."""
-    bands, lines, samples = shape
-    labels = write_scene(folder / "all.tif", np.ones((1, lines, samples)), driver="GTiff", dtype="u1", geotransform=None,
-                         epsg=None)
-    succeed(run("gdal_hsi_spectra", "-q", "-overwrite", "-kind", "every", path, labels, folder / "seen.sli"))
-    values = np.fromfile(folder / "seen.sli", "<f4")
-    return values.reshape(lines, samples, bands).transpose(2, 0, 1)
 
 
 def convert(driver, data, path, dtype="f4", options=()):
@@ -40,7 +30,7 @@ def test_pixels_are_those_of_rasterio(tmp_path, driver, name, dtype):
         pytest.skip(f"this GDAL has no driver {driver}")
     data = np.floor(cube(9, 7, 4, noise=0.2))
     path = convert(driver, data, tmp_path / name, dtype)
-    found = seen(path, tmp_path, data.shape)
+    found = seen_pixels(path, data.shape, tmp_path)
     np.testing.assert_array_equal(found, gdal.Open(str(path)).ReadAsArray())
     if driver != "PDS4":  # which GDAL does not write as it should
         np.testing.assert_array_equal(found, data)
@@ -56,7 +46,7 @@ def test_fits_that_is_empty_where_it_is_looked_at(tmp_path, where):
     line = {"first line": 0, "last line": 40, "middle": 18, "one pixel": 3}[where]
     data[:, line, 2 if where == "one pixel" else slice(None)] = 900
     path = convert("FITS", data, tmp_path / "a.fits")
-    np.testing.assert_array_equal(seen(path, tmp_path, data.shape), data)
+    np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data)
     assert access(path).strip().startswith("through GDAL")
 
 
