@@ -119,7 +119,7 @@ void compare_scenes(tool::Run& run, Settings s) {
     const auto result = tools::to_json(f, a, b);
     run.report()["result"] = result;
     if (s.json)
-        run.print(result.dump(1));
+        run.print(result.dump(1, ' ', false, Json::error_handler_t::replace));
     else
         tools::print_text(run, f, a, b);
     run.keep_outputs(); // the map is wanted all the more when a limit is exceeded

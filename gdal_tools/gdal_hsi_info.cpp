@@ -169,7 +169,8 @@ void run_info(tool::Run& run, const Settings& s) {
     if (s.count && !run.options().dry_run) add_counts(facts, scene);
     if (s.plans) add_plans(run, facts, *scene.raster());
     run.report()["info"] = facts.json();
-    run.print(s.json ? facts.json().dump(2) : facts.text());
+    run.print(s.json ? facts.json().dump(2, ' ', false, OrderedJson::error_handler_t::replace)
+                     : facts.text());
 }
 
 void declare(tool::Call& call) {

@@ -38,7 +38,7 @@ Json document_of(const tool::Scene& scene, const Settings& settings, int number,
 void tell(tool::Run& run, const Settings& settings, const Json& document,
           const std::vector<std::string>& table) {
     run.report()["result"] = document;
-    if (settings.json) return run.print(document.dump(1));
+    if (settings.json) return run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
     for (const auto& line : table)
         run.note(line);
     run.print("Virtual dimensionality: " + document["virtual_dimensionality"].dump());

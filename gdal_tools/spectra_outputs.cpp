@@ -48,7 +48,9 @@ std::string geojson_of(const std::vector<SpectrumRow>& rows, const raster::Raste
         if (!row.deviation.empty()) properties["deviation"] = profile(row.deviation);
         features.push_back({{"type", "Feature"}, {"properties", properties}, {"geometry", geometry}});
     }
-    return OrderedJson{{"type", "FeatureCollection"}, {"features", features}}.dump() + "\n";
+    return OrderedJson{{"type", "FeatureCollection"}, {"features", features}}.dump(
+               -1, ' ', false, OrderedJson::error_handler_t::replace) +
+           "\n";
 }
 
 raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// The text header of an ENVI file: "key = value" lines, values in braces may span lines.
+// The text header of an ENVI file: "key = value" lines, values in braces may span lines. Read as people have
+// it: with comments within braces, in quotes, in Latin-1, with a byte-order mark, with the line ends of any
+// system.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,18 +20,36 @@ struct EnviField {
 class EnviHeader {
   public:
     EnviHeader() = default;
-    /// Lines that are no fields (the magic word, comments) are skipped.
+    /// Lines that are no fields (the magic word, comments) are skipped, within braces, too. A line that is
+    /// not UTF-8 is taken for Windows-1252. Of a key that comes twice the last value counts. Fields of one
+    /// number or word lose quotes, braces and a comment behind them, and whole numbers are written out (1e3
+    /// is 1000).
     static EnviHeader parse(std::string_view text);
-    std::string text() const; ///< starts with the magic word ENVI
+    /// Starts with the magic word ENVI. No line is longer than GDAL reads: longer values go on in the next
+    /// line, for which they are put in braces.
+    std::string text() const;
 
-    const std::string* find(std::string_view key) const; ///< null when there is none
+    /// Blanks and underscores in keys are the same, as they are to GDAL. Null when there is none.
+    const std::string* find(std::string_view key) const;
     void set(const std::string& key, const std::string& value);
     void erase(std::string_view key);
     const std::vector<EnviField>& fields() const { return m_fields; }
+    /// Keys that the text has several times, with different values.
+    const std::vector<std::string>& repeated() const { return m_repeated; }
 
   private:
     std::vector<EnviField> m_fields;
+    std::vector<std::string> m_repeated;
 };
+
+/// The header in a file, on any of GDAL's file systems; without fields when it cannot be read. \throws Error
+/// when it is in UTF-16, or too long for a header.
+EnviHeader read_envi_header(const std::string& path);
+/// The file begins as such a header does.
+bool is_envi_header(const std::string& path);
+
+/// As GDAL reads a header: one line's end lies within so many bytes, or the rest of the header is lost.
+inline constexpr size_t longest_gdal_line = 9999;
 
 /// "Wavelength_Units" and "wavelength  units" -> "wavelength units".
 std::string envi_key(std::string_view key);
@@ -36,8 +57,11 @@ std::string envi_key(std::string_view key);
 bool is_envi_list(std::string_view value); ///< in braces
 /// A name as an element of a list, where commas and braces cannot stand: they become blanks.
 std::string envi_name(std::string name);
-/// The trimmed elements of "{a, b, c}"; empty for other values.
+/// The elements of "{a, b, c}", trimmed and without quotes around them; empty for other values.
 std::vector<std::string> envi_list(std::string_view value);
+/// The number that the text is, whatever the locale; a comma may be its decimal point, a comment may follow
+/// it. Nothing for other texts ("N/A", "", "nan", "450 - 500").
+std::optional<double> envi_number(std::string_view text);
 std::string envi_list_text(const std::vector<std::string>& elements);
 
 } // namespace hsi::raster

@@ -2,6 +2,7 @@
 #include "raster/labels.h"
 
 #include "core/error.h"
+#include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
 
@@ -102,12 +103,8 @@ bool same_grid(const Grid& a, const Grid& b) {
 std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
     register_drivers();
     GdalErrors errors;
-    CPLStringList open_options;
-    for (const auto& o : options.open_options)
-        open_options.AddString(o.c_str());
-    DatasetHandle dataset(GDALDataset::FromHandle(GDALOpenEx(
-        options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-        nullptr, open_options.List(), nullptr)));
+    DatasetHandle dataset =
+        open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     "Labels are any raster or vector file that GDAL opens.");

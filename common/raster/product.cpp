@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
 #include "raster/product_readers.h"
 #include "raster/sample_convert.h"
@@ -51,61 +52,6 @@ bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(t
 bool is_xml(const std::string& text) {
     const size_t at = text.find_first_not_of("\xef\xbb\xbf \t\r\n");
     return at != std::string::npos && text[at] == '<';
-}
-
-uint64_t size_of(const std::string& path) {
-    VSIStatBufL status;
-    return VSIStatL(path.c_str(), &status) == 0 && VSI_ISREG(status.st_mode)
-               ? static_cast<uint64_t>(status.st_size)
-               : 0;
-}
-
-/// Bytes that the header tells of; 0 when it does not.
-uint64_t bytes_told(const EnviHeader& header) {
-    const auto number = [&](const char* key, double otherwise) {
-        const std::string* const text = header.find(key);
-        return text ? CPLAtof(text->c_str()) : otherwise;
-    };
-    static const std::pair<int, int> sizes[] = {{1, 1},  {2, 2},  {3, 4},  {4, 4},  {5, 8}, {6, 8},
-                                                {9, 16}, {12, 2}, {13, 4}, {14, 8}, {15, 8}};
-    const int type = static_cast<int>(number("data type", 0));
-    const auto* const size =
-        std::find_if(std::begin(sizes), std::end(sizes), [&](const auto& s) { return s.first == type; });
-    if (size == std::end(sizes)) return 0;
-    const double bytes = number("samples", 0) * number("lines", 0) * number("bands", 0) * size->second +
-                         number("header offset", 0);
-    return bytes > 0 && bytes < 1e18 ? static_cast<uint64_t>(bytes) : 0;
-}
-
-/// The file that an ENVI header tells of: "x" or "x.img" and their like beside "x.hdr", "x.img" beside
-/// "x.img.hdr".
-std::string data_file_of(const std::string& header_path) {
-    const std::string stem = header_path.substr(0, header_path.size() - 4);
-    std::vector<std::string> names = {stem};
-    for (const char* extension : {"dat", "img", "bsq", "bil", "bip", "raw", "bin", "rfl"}) {
-        names.push_back(stem + "." + extension);
-        names.push_back(stem + "." + CPLString(extension).toupper());
-    }
-    GByte* data = nullptr;
-    vsi_l_offset size = 0;
-    constexpr int64_t longest = int64_t{64} << 20;
-    uint64_t wanted = 0;
-    if (VSIIngestFile(nullptr, header_path.c_str(), &data, &size, longest)) {
-        wanted =
-            bytes_told(EnviHeader::parse({reinterpret_cast<const char*>(data), static_cast<size_t>(size)}));
-        VSIFree(data);
-    }
-    std::string found;
-    for (const std::string& name : names) {
-        const uint64_t bytes = size_of(name);
-        if (bytes == 0) continue;
-        if (bytes == wanted) return name;
-        if (found.empty()) found = name;
-    }
-    if (found.empty())
-        throw Error("'" + header_path + "' is an ENVI header, and there is no data file beside it",
-                    "Looked for '" + name_of(stem) + "', alone and with .dat, .img, .bsq, .bil, .bip, .raw.");
-    return found;
 }
 
 std::optional<Product> product_in_arrays(const std::string& path) {
@@ -199,14 +145,15 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 
 SceneFile find_scene(const std::string& path) {
     const std::string text = beginning_of(path);
-    SceneFile scene{path, nullptr};
+    SceneFile scene{path, nullptr, {}};
     if (is_hdf5(text)) {
         scene.product = shared(product_in_arrays(path));
     } else if (is_tiff(text)) {
         if (const int bands = bands_without_wavelengths(path))
             scene.product = shared(find_metadata_xml(path, bands));
-    } else if (begins(text, "ENVI", 4) && EQUAL(CPLGetExtension(path.c_str()), "hdr")) {
-        scene.path = data_file_of(path);
+    } else if (const auto envi = envi_file_of_header(path)) {
+        scene.path = envi->data;
+        scene.header = envi->header;
     } else if (is_xml(text) && text.find("VRTDataset") == std::string::npos) {
         scene.product = shared(read_metadata_xml(path, ""));
         if (scene.product) scene.path = scene.product->path;

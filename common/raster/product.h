@@ -67,6 +67,7 @@ struct Product {
 struct SceneFile {
     std::string path;                       ///< what is to be opened
     std::shared_ptr<const Product> product; ///< null: a raster like any other
+    std::string header;                     ///< the ENVI header that was named; empty: none was
 };
 
 /// The data file for an ENVI header, the image for the XML file of a product; else the path itself. Names

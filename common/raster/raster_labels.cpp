@@ -2,6 +2,7 @@
 // Labels from a raster: its values, resampled where it has another grid, and a legend from category names,
 // colour table and attribute table.
 #include "core/error.h"
+#include "core/utf8.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
 
@@ -20,7 +21,7 @@ namespace {
 void read_categories(GDALRasterBand& band, std::map<int, LabelClass>& legend) {
     const CPLStringList names(band.GetCategoryNames(), FALSE);
     for (int i = 1; i < names.Count() && i <= max_class; ++i)
-        if (*names[i]) legend[i].name = names[i];
+        if (*names[i]) legend[i].name = utf8_text(names[i]);
 }
 
 void read_colour_table(GDALRasterBand& band, std::map<int, LabelClass>& legend) {
@@ -59,7 +60,8 @@ void read_attribute_table(GDALRasterBand& band, std::map<int, LabelClass>& legen
         const int v = table->GetValueAsInt(row, value);
         if (v < 1 || v > max_class) continue;
         LabelClass& one = legend[v];
-        if (name >= 0 && name != value && one.name.empty()) one.name = table->GetValueAsString(row, name);
+        if (name >= 0 && name != value && one.name.empty())
+            one.name = utf8_text(table->GetValueAsString(row, name));
         if (red >= 0 && green >= 0 && blue >= 0 && !one.colour) {
             const auto part = [&](int column) {
                 const double x = table->GetValueAsDouble(row, column);

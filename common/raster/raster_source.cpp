@@ -8,6 +8,7 @@
 #include "core/names.h"
 #include "core/process_limits.h"
 #include "raster/array_axes.h"
+#include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
 #include "raster/locations.h"
 #include "raster/product.h"
@@ -27,13 +28,6 @@
 
 namespace hsi::raster {
 namespace {
-
-CPLStringList to_list(const std::vector<std::string>& items) {
-    CPLStringList list;
-    for (const std::string& item : items)
-        list.AddString(item.c_str());
-    return list;
-}
 
 /// "'a.nc' has no raster bands", with the subdatasets that may be meant.
 [[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
@@ -227,6 +221,11 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
     s.file = std::make_shared<const FileHandle>(std::move(file));
+    if (!lies_as_told(s, dataset)) {
+        s.raw.reset();
+        s.file.reset();
+        return;
+    }
     s.block_samples = 0;
     s.block_lines = 1;
     check_raw_span(s);
@@ -237,16 +236,14 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
 
 DatasetHandle open_dataset(const OpenOptions& options) {
     register_drivers();
-    const CPLStringList drivers = to_list(options.drivers), open_options = to_list(options.open_options);
     for (const std::string& name : options.drivers)
         if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
             throw UsageError("-if " + name + ": GDAL has no such driver",
                              "gdalinfo --formats lists the drivers.");
     expect_hdf5(options.path);
     const GdalErrors errors;
-    DatasetHandle dataset(GDALDataset::FromHandle(
-        GDALOpenEx(options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-                   drivers.empty() ? nullptr : drivers.List(), open_options.List(), nullptr)));
+    DatasetHandle dataset =
+        open_in_gdal({options.path, options.header, GDAL_OF_RASTER, options.drivers, options.open_options});
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
     return dataset;
@@ -312,9 +309,13 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     s->options = options;
     // A driver or an open option that is asked for says how the file is to be seen.
     if (options.drivers.empty() && options.open_options.empty()) {
-        auto [path, product] = find_scene(options.path);
-        s->options.path = std::move(path);
-        s->product = std::move(product);
+        SceneFile scene = find_scene(options.path);
+        s->options.path = std::move(scene.path);
+        s->options.header = std::move(scene.header);
+        s->product = std::move(scene.product);
+    } else if (const auto envi = envi_file_of_header(options.path)) {
+        s->options.path = envi->data;
+        s->options.header = envi->header;
     }
     if (s->product && !s->product->parts.empty()) {
         s->in_arrays = true;
@@ -332,6 +333,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     check_axes(*dataset, s->name());
     note_lost_locations(*s);
     choose_parts(*s, dataset.get());
+    check_band_lists(*s);
     find_mask(*s, *dataset);
     choose_access(*s, *dataset);
     s->pool = std::make_shared<DatasetPool>(s->options);
@@ -474,7 +476,7 @@ BandValues RasterSource::band_values() const {
         return all;
     };
     const auto gains = list("data reflectance gain values"), offsets = list("data reflectance offset values");
-    const double divisor = CPLAtof(field("reflectance scale factor").c_str());
+    const double divisor = envi_number(field("reflectance scale factor")).value_or(0);
     BandValues values;
     bool any = false, first = true;
     for (const BandMetadata& b : m->scene.bands) {

@@ -3,9 +3,9 @@
 //
 // Bands: those asked for, or all that the file's bad-band list does not mark. Values are the stored numbers
 // (scale and offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked
-// pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout) are
-// read with pread past GDAL's block cache; everything else through RasterIO along the file's blocks, a
-// dataset handle a reader. Same bytes.
+// pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout,
+// where some samples show that it tells the truth) are read with pread past GDAL's block cache; everything
+// else through RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
 #pragma once
 
 #include "core/rect.h"
@@ -31,6 +31,7 @@ struct OpenOptions {
     bool use_bbl = true;                   ///< -bbl: leave out bands that the ENVI bad-band list marks
     std::optional<Rect> window;            ///< -srcwin
     std::optional<double> nodata;          ///< -srcnodata
+    std::string header; ///< the ENVI header of `path` that counts, where open() was given its name
 };
 
 /// What the numbers of the bands mean: number * scale + offset, in `unit`.

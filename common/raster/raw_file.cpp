@@ -2,6 +2,7 @@
 #include "raster/raw_file.h"
 
 #include "core/error.h"
+#include "raster/envi_file.h"
 #include "raster/sample_convert.h"
 
 #include <sys/mman.h>
@@ -61,7 +62,7 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     GDALDataset::RawBinaryLayout gdal;
     if (!dataset.GetRawBinaryLayout(gdal)) return std::nullopt;
     RawLayout raw;
-    raw.path = gdal.osRawFilename;
+    raw.path = file_behind(gdal.osRawFilename);
     raw.type = gdal.eDataType;
     raw.sample_bytes = GDALGetDataTypeSizeBytes(gdal.eDataType);
     raw.swapped =

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // read_scene(): what GDAL tells of a dataset and its bands, and the ENVI header's own text.
+#include "core/utf8.h"
+#include "raster/envi_file.h"
 #include "raster/envi_header.h"
 #include "raster/metadata_items.h"
 #include "raster/sample_convert.h"
@@ -37,36 +39,16 @@ MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
         if (items == nullptr || *items == nullptr) continue;
         auto& list = out[name];
         for (; *items; ++items)
-            list.emplace_back(*items);
+            list.push_back(utf8_text(*items));
     }
     return out;
 }
 
-std::string read_text(const std::string& path) {
-    std::string text;
-    VSILFILE* file = VSIFOpenL(path.c_str(), "rb");
-    if (!file) return text;
-    char buffer[65536];
-    while (text.size() < (size_t{64} << 20)) {
-        const size_t got = VSIFReadL(buffer, 1, sizeof buffer, file);
-        if (got == 0) break;
-        text.append(buffer, got);
-    }
-    VSIFCloseL(file);
-    return text;
-}
-
 /// The header file itself where there is one: the driver turns spaces of keys into underscores and does not
 /// tell.
-EnviHeader read_envi(GDALDataset& dataset, const std::string& driver, const MetadataDomains& domains) {
-    if (driver == "ENVI") {
-        const CPLStringList files(dataset.GetFileList());
-        for (int i = 0; i < files.size(); ++i) {
-            if (!EQUAL(CPLGetExtension(files[i]), "hdr")) continue;
-            EnviHeader header = EnviHeader::parse(read_text(files[i]));
-            if (!header.fields().empty()) return header;
-        }
-    }
+EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
+    if (const std::string path = envi_header_of(dataset); !path.empty())
+        if (EnviHeader header = read_envi_header(path); !header.fields().empty()) return header;
     EnviHeader header;
     const auto at = domains.find("ENVI");
     if (at != domains.end())
@@ -81,19 +63,19 @@ BandMetadata read_band(GDALRasterBand& band, int number) {
     out.type = band.GetRasterDataType();
     if (is_half(out.type)) out.type = GDT_Float32;
     out.interpretation = band.GetColorInterpretation();
-    out.description = band.GetDescription();
+    out.description = utf8_text(band.GetDescription());
     int has = 0;
     const double scale = band.GetScale(&has);
     if (has) out.scale = scale;
     const double offset = band.GetOffset(&has);
     if (has) out.offset = offset;
-    if (const char* unit = band.GetUnitType()) out.unit = unit;
+    if (const char* unit = band.GetUnitType()) out.unit = utf8_text(unit);
     if (CSLConstList names = band.GetCategoryNames())
         for (; *names; ++names)
-            out.categories.emplace_back(*names);
+            out.categories.push_back(utf8_text(*names));
     if (const GDALColorTable* table = band.GetColorTable()) out.colours.reset(table->Clone());
     out.nodata = nodata_of(band);
-    out.domains = read_domains(band, false);
+    out.domains = read_domains(band, true);
     return out;
 }
 
@@ -135,7 +117,7 @@ SceneMetadata read_scene(GDALDataset& dataset) {
                               gcps[i].dfGCPZ});
     if (!scene.gcps.empty()) scene.gcp_srs = copy_srs(dataset.GetGCPSpatialRef());
     scene.domains = read_domains(dataset, true);
-    scene.envi = read_envi(dataset, scene.driver, scene.domains);
+    scene.envi = read_envi(dataset, scene.domains);
     scene.domains.erase("ENVI");
     for (int b = 1; b <= scene.file_bands; ++b)
         scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));

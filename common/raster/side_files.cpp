@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/drivers.h"
+#include "raster/envi_header.h"
 #include "raster/gdal_errors.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
@@ -59,7 +60,8 @@ class Collector {
         if (!dataset) {
             // A spectral library is no raster to GDAL, and has a header all the same.
             for (const std::string& header :
-                 {path + ".hdr", std::string(CPLResetExtension(path.c_str(), "hdr"))})
+                 {path + ".hdr", std::string(CPLResetExtension(path.c_str(), "hdr")), path + ".HDR",
+                  std::string(CPLResetExtension(path.c_str(), "HDR"))})
                 if (there(header)) add_file(header);
             for (const std::string& file : files_of_library(path))
                 add_file(file);
@@ -248,8 +250,11 @@ std::vector<std::string> files_read_with(const std::string& path) {
     Collector collector;
     collector.add_file(path);
     collector.add(path, 0);
-    for (const std::string& file : product_files(path))
+    const bool header = EQUAL(CPLGetExtension(path.c_str()), "hdr") && is_envi_header(path);
+    for (const std::string& file : product_files(path)) {
         collector.add_file(file);
+        if (header) collector.add(file, 1); // and what lies beside the data
+    }
     return collector.files;
 }
 

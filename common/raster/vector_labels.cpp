@@ -2,6 +2,7 @@
 // Labels from a vector file: its layer, its class field and names, and its features burned strip by strip.
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/utf8.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
 
@@ -203,7 +204,7 @@ class VectorLabels final : public LabelSource {
                 ++without_class;
                 continue;
             } else if (is_text(*definition.GetFieldDefn(field))) {
-                text = feature->GetFieldAsString(field);
+                text = utf8_text(feature->GetFieldAsString(field));
                 text.erase(0, text.find_first_not_of(" \t"));
                 text.erase(text.find_last_not_of(" \t") + 1);
                 if (text.empty()) {
@@ -214,7 +215,7 @@ class VectorLabels final : public LabelSource {
                 shape.value = class_of(feature->GetFieldAsDouble(field), m_path);
                 // 0 burns "no label" over what lies below, as it would in a raster.
                 if (name_field >= 0 && shape.value && feature->IsFieldSetAndNotNull(name_field))
-                    names[shape.value].insert(feature->GetFieldAsString(name_field));
+                    names[shape.value].insert(utf8_text(feature->GetFieldAsString(name_field)));
             }
             geometry = burnable(std::move(geometry));
             if (t && geometry->transform(t) != OGRERR_NONE) {

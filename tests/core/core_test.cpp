@@ -5,6 +5,7 @@
 #include "core/device_choice.h"
 #include "core/error.h"
 #include "core/tile_plan.h"
+#include "core/utf8.h"
 
 #include <gtest/gtest.h>
 
@@ -325,6 +326,23 @@ TEST(CudaStart, AsksForFewQueuesWhereTheUserDoesNotSay) {
     const char* const name = "CUDA_DEVICE_MAX_CONNECTIONS";
     EXPECT_EQ(after(name, std::nullopt, ask_for_few_cuda_queues), "2");
     EXPECT_EQ(after(name, "8", ask_for_few_cuda_queues), "8");
+}
+
+TEST(Utf8, KnowsWhatIsValid) {
+    for (const char* text : {"", "plain", "Gr\xc3\xbcn", "\xe2\x82\xac", "\xf0\x9f\x8c\xb2", "\xed\x9f\xbf"})
+        EXPECT_TRUE(is_utf8(text)) << text;
+    for (const char* text :
+         {"\xfc", "\xc3", "\xc0\xaf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\x80"})
+        EXPECT_FALSE(is_utf8(text)) << text;
+}
+
+TEST(Utf8, TakesTheRestForWindows1252) {
+    EXPECT_EQ(utf8_text("Gr\xc3\xbcn"), "Gr\xc3\xbcn");
+    EXPECT_EQ(utf8_text("Gr\xfcn, 5 \x80, \xb5m"), "Gr\xc3\xbcn, 5 \xe2\x82\xac, \xc2\xb5m");
+    std::string all;
+    for (int c = 0; c < 256; ++c)
+        all += static_cast<char>(c);
+    EXPECT_TRUE(is_utf8(utf8_text(all)));
 }
 
 } // namespace

@@ -2,6 +2,9 @@
 #include "raster/envi_header.h"
 #include "fuzz/fuzz.h"
 
+#include <algorithm>
+#include <string>
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;
     using raster::EnviHeader;
@@ -18,8 +21,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             fuzz::expect(raster::envi_list(raster::envi_list_text(elements)) == elements,
                          "a list that is written and read is the same");
     }
+    // A line that is longer than GDAL reads comes back in several.
+    const std::string text = header.text();
+    size_t longest = 0;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = text.find('\n', at);
+        longest = std::max(longest, end - at);
+        at = end + 1;
+    }
+    fuzz::expect(longest <= raster::longest_gdal_line, "a line is as short as GDAL wants it");
+    for (const auto& field : header.fields())
+        if (field.value.size() + field.key.size() > raster::longest_gdal_line / 2) return 0;
     // A value that is an open list swallows what follows: only headers whose lists are closed come back.
-    const EnviHeader again = EnviHeader::parse(header.text());
+    const EnviHeader again = EnviHeader::parse(text);
     bool closed = true;
     for (const auto& field : header.fields()) {
         const bool open =

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string>
+#include <vector>
+
 namespace hsi::raster {
 namespace {
 
@@ -39,6 +43,78 @@ TEST(EnviHeader, AnUnclosedListEndsWithTheText) {
     const EnviHeader h = EnviHeader::parse("a = {1, 2\n3");
     EXPECT_EQ(*h.find("a"), "{1, 2\n3");
     EXPECT_TRUE(envi_list(*h.find("a")).empty());
+}
+
+TEST(EnviHeader, KeysMeetWhateverTheirBlanks) {
+    EnviHeader h = EnviHeader::parse("ENVI\nWavelength_Units = nm\n\tdata\ttype = 4\n");
+    EXPECT_EQ(*h.find("wavelength units"), "nm");
+    EXPECT_EQ(*h.find("data type"), "4");
+    h.set("wavelength units", "um");
+    EXPECT_EQ(h.fields().size(), 2u);
+}
+
+TEST(EnviHeader, CommentsAreNoPartOfALine) {
+    const EnviHeader h = EnviHeader::parse("ENVI\rbbl = {\r; 1, 2 }\r1,0} ; good\rbyte order = 1 ; IEEE\r");
+    EXPECT_EQ(envi_list(*h.find("bbl")), (std::vector<std::string>{"1", "0"}));
+    EXPECT_EQ(*h.find("byte order"), "1");
+}
+
+TEST(EnviHeader, LinesOfAnyEncoding) {
+    const EnviHeader h = EnviHeader::parse("\xef\xbb\xbf"
+                                           "ENVI\na = Gr\xfcn\nb = Gr\xc3\xbcn\nc = 5 \x80\n");
+    EXPECT_EQ(*h.find("a"), "Gr\xc3\xbcn");
+    EXPECT_EQ(*h.find("b"), "Gr\xc3\xbcn");
+    EXPECT_EQ(*h.find("c"), "5 \xe2\x82\xac");
+}
+
+TEST(EnviHeader, LastOfTheSameKeyCounts) {
+    const EnviHeader h = EnviHeader::parse("lines = 1\nlines = 2\nbands = 3\nbands = 3.0\n");
+    EXPECT_EQ(*h.find("lines"), "2");
+    EXPECT_EQ(h.repeated(), std::vector<std::string>{"lines"}) << "3.0 is 3";
+}
+
+TEST(EnviHeader, LinesThatGdalCanRead) {
+    EnviHeader h;
+    std::string words, one(25000, 'x');
+    for (int i = 0; i < 5000; ++i)
+        words += "word" + std::to_string(i) + " ";
+    words.pop_back();
+    std::vector<std::string> list;
+    for (int i = 0; i < 3000; ++i)
+        list.push_back(std::to_string(400.5 + i));
+    std::string line = "{";
+    for (const std::string& v : list)
+        line += v + ",";
+    line.back() = '}';
+    h.set("history", words);
+    h.set("wavelength", line);
+    h.set("checksum", one);
+    const std::string text = h.text();
+    size_t longest = 0;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = text.find('\n', at);
+        longest = std::max(longest, end - at);
+        at = end + 1;
+    }
+    EXPECT_LE(longest, longest_gdal_line);
+    const EnviHeader again = EnviHeader::parse(text);
+    EXPECT_EQ(envi_list(*again.find("wavelength")), list);
+    std::string back = *again.find("history");
+    std::replace(back.begin(), back.end(), '\n', ' ');
+    EXPECT_EQ(back, "{" + words + "}");
+    EXPECT_EQ(again.find("checksum")->size(), one.size() + 2 + 3) << "cut three times, in braces";
+}
+
+TEST(EnviNumber, OneNumberAndNothingElse) {
+    for (const char* text : {"450.5", " 450.5 ", "\"450.5\"", "'450.5'", "450,5", "4505e-1", "450.5 ; blue"})
+        EXPECT_EQ(envi_number(text), 450.5) << text;
+    for (const char* text : {"", "N/A", "nan", "inf", "450 nm", "1,000", "1,0,0", "450.5.1", "-"})
+        EXPECT_FALSE(envi_number(text)) << text;
+}
+
+TEST(EnviList, Quotes) {
+    EXPECT_EQ(envi_list("{\"a, b\", 'c', 5' deep, \"d}"),
+              (std::vector<std::string>{"a, b", "c", "5' deep", "\"d"}));
 }
 
 TEST(EnviList, EdgeCases) {

@@ -170,6 +170,18 @@ def read(path, bands=None):
     return np.stack(planes)
 
 
+def seen_pixels(path, shape, folder, *options):
+    """(bands, lines, samples) as the tools read them, in single precision: the spectra of all pixels, line by line. For
+    scenes without a georeference and whose pixels are all valid."""
+    bands, lines, samples = shape
+    folder = pathlib.Path(folder)
+    labels = write_scene(folder / "all_pixels.tif", np.ones((1, lines, samples)), driver="GTiff", dtype="u1",
+                         geotransform=None, epsg=None)
+    library = folder / "seen_pixels.sli"
+    succeed(run("gdal_hsi_spectra", "-q", "-overwrite", "-kind", "every", *options, path, labels, library))
+    return np.fromfile(library, "<f4").reshape(lines, samples, bands).transpose(2, 0, 1)
+
+
 def stored_bytes(path):
     """The pixels as they are stored, whatever the format."""
     dataset = gdal.Open(str(path))

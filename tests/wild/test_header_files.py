@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: MIT
+"""Headers and their data: which belongs to which, fields that lack or are none, and wavelengths that stand elsewhere than
+in a header."""
+import json
+
+import numpy as np
+import pytest
+from conftest import cube, first_error, gdal, run, seen_pixels, succeed
+from envi_scenes import NM, braces, facts, fields, small, text_of, warnings, write
+
+
+# --- fields that lack or are none ------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", ["<u2", "<f4", "<f8"])
+def test_without_a_byte_order(tmp_path, dtype):
+    """PlantCV wrote thousands of such headers."""
+    data = np.floor(cube(5, 6, 20))
+    header = fields(data.shape, dtype, "bil")
+    del header["byte order"], header["header offset"]
+    path = write(tmp_path, data, text_of(header), dtype=dtype, interleave="bil")
+    assert "does not tell 'byte order': taken for 0" in warnings(path)
+    np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data)
+
+
+def test_bytes_without_a_byte_order(tmp_path):
+    path = write(tmp_path, small("u1"), {"byte order": None}, dtype="u1")
+    assert warnings(path) == ""
+
+
+@pytest.mark.parametrize("key, value, word", [
+    ("samples", "six", "no whole number"), ("bands", "-4", "no whole number"), ("header offset", "none", "no whole number"),
+    ("header offset", "5000000000", "up to 2147483647"), ("byte order", "2", "which is none"),
+    ("interleave", "bis", "which is none")])
+def test_fields_that_are_none(tmp_path, key, value, word):
+    result = run("gdal_hsi_info", write(tmp_path, small(), {key: value}))
+    assert result.code == 1 and (word in first_error(result) or key in ("samples", "bands")), result.err
+
+
+def test_a_header_offset(tmp_path):
+    data = small()
+    path = write(tmp_path, data, {"header offset": "{ 100 } ; bytes"})
+    path.write_bytes(bytes(100) + path.read_bytes())
+    np.testing.assert_array_equal(seen_pixels(path, data.shape, tmp_path), data)
+
+
+# --- which header, which data ----------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("data_name, header", [
+    ("p", "p.hdr"), ("p.img", "p.hdr"), ("p.img", "p.img.hdr"), ("p.IMG", "p.HDR"), ("p.bip", "p.hdr"),
+    ("p.spectral", "p.hdr"), ("p.img", "p.img.HDR"), ("p.v1.img", "p.v1.hdr")])
+def test_data_and_header_by_name(tmp_path, data_name, header):
+    path = write(tmp_path, small(), {"wavelength": braces(NM), "wavelength units": "nm"}, data_name=data_name, name="h")
+    (tmp_path / "h.hdr").rename(tmp_path / header)
+    for name in (path, tmp_path / header):
+        seen = facts(name)
+        assert seen["wavelengths_nm"] == NM and seen["path"] == str(path) and seen["access"] == "raw"
+    assert facts(tmp_path / header, "-if", "ENVI")["wavelengths_nm"] == NM
+
+
+def test_a_header_that_is_named_counts(tmp_path):
+    """GDAL takes p.img.hdr before p.hdr."""
+    write(tmp_path, small(), {"wavelength": braces(NM), "wavelength units": "nm"}, name="p.img", data_name="p.img")
+    other = [v + 10 for v in NM]
+    path = write(tmp_path, small(), {"wavelength": braces(other), "wavelength units": "nm"}, name="p", data_name="p.img")
+    assert facts(tmp_path / "p.hdr")["wavelengths_nm"] == other
+    assert facts(tmp_path / "p.img.hdr")["wavelengths_nm"] == NM
+    assert facts(path)["wavelengths_nm"] == NM
+    result = run("gdal_hsi_spp", "-overwrite", tmp_path / "p.hdr", tmp_path / "p.hdr")
+    assert result.code != 0 and (tmp_path / "p.hdr").exists()
+
+
+@pytest.mark.parametrize("magic", [b"II*\0", b"MM\0*", b"II+\0", b"\x89PNG\r\n\x1a\n", b"\x89HDF\r\n\x1a\n", b"\xff\xd8\xff\xe0",
+                                   b"GIF89a", b"SIMPLE  =", b"CDF\1"])
+@pytest.mark.parametrize("named", ["g.hdr", "g.dat"])
+def test_data_that_begin_as_another_format(tmp_path, magic, named):
+    data = np.floor(cube(8, 8, 4)).astype("<u2")
+    bytes_ = magic + data.tobytes()[len(magic):]
+    data = np.frombuffer(bytes_, "<u2").reshape(data.shape)
+    write(tmp_path, data, {"wavelength": braces(NM), "wavelength units": "nm"}, dtype="<u2", name="g")
+    assert facts(tmp_path / named)["driver"] == "ENVI"
+    np.testing.assert_array_equal(seen_pixels(tmp_path / named, data.shape, tmp_path), data)
+
+
+def test_labels_by_their_header(tmp_path):
+    classes = np.random.default_rng(0).integers(1, 3, (1, 5, 6)).astype("u1")
+    write(tmp_path, classes, {"class names": "{none, a, b}", "classes": 3}, dtype="u1", name="c")
+    text = succeed(run("gdal_hsi_accuracy", tmp_path / "c.hdr", tmp_path / "c.dat")).out
+    assert "(OA): 100" in text
+
+
+# --- elsewhere -------------------------------------------------------------------------------------------------------------
+
+def geotiff(path, dataset=(), bands=()):
+    """A scene of 3 bands with items (key, value, domain) of the dataset, and (key, values, domain) of its bands."""
+    made = gdal.GetDriverByName("GTiff").Create(str(path), 5, 4, 3, gdal.GDT_Float32)
+    made.WriteArray(cube(5, 4, 3).astype("f4"))
+    for key, value, domain in dataset:
+        made.SetMetadataItem(key, value, domain)
+    for key, values, domain in bands:
+        for b, value in enumerate(values):
+            made.GetRasterBand(b + 1).SetMetadataItem(key, value, domain)
+    made = None
+    return path
+
+
+@pytest.mark.parametrize("domain", ["ENVI", ""])
+@pytest.mark.parametrize("form", ["400,500,600", "400, 500, 600", "400;500;600", "400 500 600", "{400,500,600}", "{400, 500,\n600}"])
+@pytest.mark.parametrize("key", ["wavelength", "wavelengths"])
+def test_lists_among_the_items_of_a_dataset(tmp_path, domain, form, key):
+    path = geotiff(tmp_path / "a.tif", [(key, form, domain), ("wavelength units", "nm", domain), ("bbl", "0,1,1", domain)])
+    seen = facts(path)
+    assert seen["wavelengths_nm"] == [500, 600] and seen["bad_bands"] == [1]
+
+
+@pytest.mark.parametrize("units", ["wavelength units", "wavelength_units"])
+def test_items_of_bands_in_the_domain_envi(tmp_path, units):
+    path = geotiff(tmp_path / "b.tif", bands=[("wavelength", ["0.4", "0.5", "0.6"], "ENVI"), (units, ["um"] * 3, "ENVI"),
+                                              ("fwhm", ["0.01"] * 3, "ENVI"), ("bbl", ["0", "1", "1"], "ENVI")])
+    seen = facts(path)
+    assert seen["wavelengths_nm"] == [500, 600] and seen["bad_bands"] == [1]
+    np.testing.assert_allclose(seen["fwhm_nm"], [10, 10])
+    succeed(run("gdal_hsi_spp", "-q", "-bbl", "ignore", path, tmp_path / "o.tif"))
+    assert facts(tmp_path / "o.tif")["wavelengths_nm"] == [500, 600]
+
+
+@pytest.mark.parametrize("center, nm", [
+    ("(0.88611, 0.902567, 0.919022)", [886.11, 902.567, 919.022]), ("(0.5, 0.6, 0.7) <micrometers>", [500, 600, 700]),
+    ("(500, 600, 700) <nanometers>", [500, 600, 700]), ("(500.5, 600, 700)", [500.5, 600, 700]),
+    ("(0.5 <um>, 0.6 <um>, 0.7 <um>)", [500, 600, 700]), ('(0.5, "N/A", 0.7)', [500, None, 700]), ("(0.5, 0.6)", []),
+    ("N/A", [])])
+def test_isis_cubes(tmp_path, center, nm):
+    path = tmp_path / "c.cub"
+    made = gdal.GetDriverByName("ISIS3").Create(str(path), 5, 4, 3, gdal.GDT_Float32)
+    made.SetMetadata([json.dumps({"IsisCube": {"BandBin": {"_type": "group", "Width": [0.01, 0.01, 0.02],
+                                                           "Room": "x" * 100}}})], "json:ISIS3")
+    made.WriteArray(cube(5, 4, 3).astype("f4"))
+    made = None
+    label = path.read_bytes()  # GDAL reads forms that it does not write
+    begin = label.index(b"    Room")
+    end = label.index(b"  End_Group", begin)
+    path.write_bytes(label[:begin] + f"    Center = {center}".encode().ljust(end - begin - 1) + b"\n" + label[end:])
+    assert facts(path)["wavelengths_nm"] == [v if v is None else pytest.approx(v) for v in nm]
