@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_references.h"
 #include "raster/product_readers.h"
 #include "raster/sample_convert.h"
 #include "raster/spectral_metadata.h"
@@ -108,12 +109,27 @@ std::string data_file_of(const std::string& header_path) {
     return found;
 }
 
+/// All that is read of it later.
+std::vector<std::string> arrays_of(const Product& product) {
+    std::vector<std::string> names;
+    for (const CubePart& part : product.parts)
+        names.push_back(part.array);
+    for (const std::string& name : {product.longitude, product.latitude})
+        if (!name.empty()) names.push_back(name);
+    if (product.lookup) names.insert(names.end(), {product.lookup->sample, product.lookup->line});
+    return names;
+}
+
 std::optional<Product> product_in_arrays(const std::string& path) {
     const auto file = ArrayFile::open(path);
     if (!file) return std::nullopt;
     const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
-    for (const auto read : array_products)
-        if (auto product = read(*file)) return product;
+    for (const auto read : array_products) {
+        auto product = read(*file);
+        if (!product) continue;
+        check_hdf5_sources(path, arrays_of(*product));
+        return product;
+    }
     return std::nullopt;
 }
 

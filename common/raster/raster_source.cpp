@@ -11,6 +11,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/locations.h"
 #include "raster/product.h"
+#include "raster/side_files.h"
 #include "raster/source_checks.h"
 #include "raster/source_impl.h"
 #include "raster/spectral_metadata.h"
@@ -330,6 +331,8 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     if (s->product) complete_scene(*s->product, s->scene);
     check_envi_header(*s);
     check_axes(*dataset, s->name());
+    check_values_are_there(*dataset);
+    if (s->scene.driver == "VRT") check_virtual_sources(s->options.path);
     note_lost_locations(*s);
     choose_parts(*s, dataset.get());
     find_mask(*s, *dataset);

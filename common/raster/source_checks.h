@@ -16,6 +16,10 @@ void check_envi_header(SourceState& s);
 /// `dataset` is null where the scene is not read by GDAL's bands. \throws Error naming the band.
 void check_types(SourceState& s, GDALDataset* dataset);
 
+/// HDF5 gives fill values for a virtual dataset whose source is not there, without a word. \throws Error for
+/// a dataset of HDF5 or netCDF that refers to values which are missing.
+void check_values_are_there(GDALDataset& dataset);
+
 /// Outputs name their product's arrays of longitude and latitude, and points are placed by these.
 void note_lost_locations(SourceState& s);
 
