@@ -2,6 +2,7 @@
 #include "raster/array_file.h"
 
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_trial.h"
 
 #include <algorithm>
 #include <charconv>
@@ -38,7 +39,7 @@ DatasetHandle open_arrays(const std::string& name, const char* driver) {
 
 std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     register_drivers();
-    expect_hdf5(path);
+    try_hdf5(path);
     const GdalErrors quiet;
     // HDF5's own reader first: it keeps no cache of 16 MB for each array.
     for (const char* driver : {"HDF5", "netCDF"}) {

@@ -11,9 +11,9 @@ namespace hsi::raster {
 /// datasets, what links lead to, and what these refer to in turn. Empty for files of other formats.
 std::vector<std::string> hdf5_files_behind(const std::string& path);
 
-/// Throws Error when values of a dataset are not there: where the source of a virtual dataset is missing, HDF5
-/// gives fill values and says nothing. `objects`: full names of datasets, with "_" for blanks where GDAL has
-/// named them; empty: all of the file.
+/// Throws Error when values of a dataset are not there: where the source of a virtual dataset is missing,
+/// HDF5 gives fill values and says nothing. `objects`: full names of datasets, with "_" for blanks where GDAL
+/// has named them; empty: all of the file.
 void check_hdf5_sources(const std::string& path, const std::vector<std::string>& objects);
 
 } // namespace hsi::raster

@@ -19,7 +19,8 @@ struct Damaged {};
 using Bytes = std::vector<uint8_t>;
 
 // What no file comes near, unless it was made to.
-constexpr uint64_t most_bytes = uint64_t{1} << 30; ///< of headers and heaps together, which have some kilobytes
+constexpr uint64_t most_bytes = uint64_t{1}
+                                << 30; ///< of headers and heaps together, which have some kilobytes
 constexpr size_t most_objects = 100000, deepest_tree = 32;
 
 /// Numbers of one block, one after the other: little-endian, of as many bytes as the file says.
@@ -158,10 +159,10 @@ struct Message {
     Bytes data;
 };
 
-constexpr uint64_t link_info = 2, link_message = 6, storage_message = 7, layout_message = 8, continuation = 16,
-                   symbol_table = 17;
-constexpr uint64_t wanted = 1U << link_info | 1U << link_message | 1U << storage_message | 1U << layout_message |
-                            1U << symbol_table;
+constexpr uint64_t link_info = 2, link_message = 6, storage_message = 7, layout_message = 8,
+                   continuation = 16, symbol_table = 17;
+constexpr uint64_t wanted =
+    1U << link_info | 1U << link_message | 1U << storage_message | 1U << layout_message | 1U << symbol_table;
 
 /// An object's header: its messages, but for those that are kept elsewhere for several objects.
 class Header {
@@ -343,8 +344,7 @@ class RecordTree {
         c.skip(2);
         const uint64_t root = c.number(file.offset_size);
         const uint64_t count = c.number(2);
-        if (m_record_bytes == 0 || m_node_bytes < 10 || depth > deepest_tree)
-            throw Damaged();
+        if (m_record_bytes == 0 || m_node_bytes < 10 || depth > deepest_tree) throw Damaged();
         uint64_t most = (m_node_bytes - 10) / m_record_bytes, all = most;
         m_count_bytes = bytes_for(most);
         m_total_bytes = {0};
@@ -448,11 +448,20 @@ class Walk {
             visit_names(name, tree, LocalHeap(m_file, c.number(m_file.offset_size)), depth, 0);
             break;
         }
-        case link_info: visit_dense(name, c, depth); break;
-        case link_message: visit_link(name, c, depth); break;
-        case storage_message: take_storage(name, c); break;
-        case layout_message: take_layout(name, c); break;
-        default: break;
+        case link_info:
+            visit_dense(name, c, depth);
+            break;
+        case link_message:
+            visit_link(name, c, depth);
+            break;
+        case storage_message:
+            take_storage(name, c);
+            break;
+        case layout_message:
+            take_layout(name, c);
+            break;
+        default:
+            break;
         }
     }
 

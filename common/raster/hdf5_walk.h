@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What an HDF5 file refers to outside of itself, told by its own bytes (The HDF Group, HDF5 File Format
-// Specification, version 3.0). The library behind GDAL's drivers would tell it, too, but GDAL does not pass it
-// on; a second library beside the one that GDAL has brought along may be another version of it; and it dies of
-// damaged files, which this must not.
+// Specification, version 3.0). The library behind GDAL's drivers would tell it, too, but GDAL does not pass
+// it on; a second library beside the one that GDAL has brought along may be another version of it; and it
+// dies of damaged files, which this must not.
 #pragma once
 
 #include <string>

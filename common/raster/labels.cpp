@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_trial.h"
 #include "raster/labels_impl.h"
 
 #include <cpl_string.h>
@@ -101,6 +102,7 @@ bool same_grid(const Grid& a, const Grid& b) {
 
 std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
     register_drivers();
+    try_hdf5(options.path);
     GdalErrors errors;
     CPLStringList open_options;
     for (const auto& o : options.open_options)

@@ -120,19 +120,6 @@ std::vector<std::string> arrays_of(const Product& product) {
     return names;
 }
 
-std::optional<Product> product_in_arrays(const std::string& path) {
-    const auto file = ArrayFile::open(path);
-    if (!file) return std::nullopt;
-    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
-    for (const auto read : array_products) {
-        auto product = read(*file);
-        if (!product) continue;
-        check_hdf5_sources(path, arrays_of(*product));
-        return product;
-    }
-    return std::nullopt;
-}
-
 /// Bands of a GeoTIFF that knows no wavelengths; 0 for others.
 int bands_without_wavelengths(const std::string& path) {
     const GdalErrors quiet;
@@ -200,6 +187,19 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
 }
 
 } // namespace
+
+std::optional<Product> product_in_arrays(const std::string& path) {
+    const auto file = ArrayFile::open(path);
+    if (!file) return std::nullopt;
+    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
+    for (const auto read : array_products) {
+        auto product = read(*file);
+        if (!product) continue;
+        check_hdf5_sources(path, arrays_of(*product));
+        return product;
+    }
+    return std::nullopt;
+}
 
 uint64_t CubePart::chunk_bytes() const {
     uint64_t bytes = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));

@@ -18,6 +18,10 @@ std::optional<Product> read_neon(const ArrayFile& file);
 std::optional<Product> read_aviris(const ArrayFile& file);
 std::optional<Product> read_tanager(const ArrayFile& file);
 
+/// By all of these; nothing for a file of no arrays, or of other ones. Throws Error as they do, and where
+/// values are missing (check_hdf5_sources()).
+std::optional<Product> product_in_arrays(const std::string& path);
+
 /// EnMAP and DESIS: their XML file. `image`: the image beside it, or empty: the reader finds it.
 std::optional<Product> read_metadata_xml(const std::string& xml, const std::string& image);
 /// The XML file that tells of a GeoTIFF with so many bands; nothing when there is none.

@@ -9,6 +9,7 @@
 #include "core/process_limits.h"
 #include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_trial.h"
 #include "raster/locations.h"
 #include "raster/product.h"
 #include "raster/side_files.h"
@@ -243,7 +244,7 @@ DatasetHandle open_dataset(const OpenOptions& options) {
         if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
             throw UsageError("-if " + name + ": GDAL has no such driver",
                              "gdalinfo --formats lists the drivers.");
-    expect_hdf5(options.path);
+    try_hdf5(options.path);
     const GdalErrors errors;
     DatasetHandle dataset(GDALDataset::FromHandle(
         GDALOpenEx(options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,

@@ -6,6 +6,7 @@
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
 #include "raster/hdf5_references.h"
+#include "raster/hdf5_trial.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
 #include "raster/source_checks.h"
@@ -35,6 +36,11 @@ struct Closer {
 using Dataset = std::unique_ptr<GDALDataset, Closer>;
 
 Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
+    try {
+        try_hdf5(path);
+    } catch (const Error&) { // who wants to read it is told
+        return {};
+    }
     return Dataset(GDALDataset::FromHandle(
         GDALOpenEx(path.c_str(), kinds | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
 }
@@ -315,7 +321,6 @@ bool holds_its_pixels(const Dataset& dataset, const std::filesystem::path& file)
 
 std::vector<std::string> files_read_with(const std::string& path) {
     register_drivers();
-    expect_hdf5(path);
     const GdalErrors quiet;
     Collector collector;
     collector.add_file(path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // An HDF5 file: its groups, and what it refers to in other files.
-#include "fuzz/fuzz.h"
 #include "raster/hdf5_walk.h"
+#include "fuzz/fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;
