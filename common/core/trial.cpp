@@ -54,12 +54,18 @@ bool is_alone() {
 std::string called(int status) {
     if (!WIFSIGNALED(status)) return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "" : "early end";
     switch (WTERMSIG(status)) {
-    case SIGSEGV: return "segmentation fault";
-    case SIGBUS: return "bus error";
-    case SIGFPE: return "arithmetic exception";
-    case SIGABRT: return "abort";
-    case SIGILL: return "illegal instruction";
-    default: return ""; // somebody ended it
+    case SIGSEGV:
+        return "segmentation fault";
+    case SIGBUS:
+        return "bus error";
+    case SIGFPE:
+        return "arithmetic exception";
+    case SIGABRT:
+        return "abort";
+    case SIGILL:
+        return "illegal instruction";
+    default:
+        return ""; // somebody ended it
     }
 }
 

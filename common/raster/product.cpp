@@ -195,6 +195,7 @@ std::optional<Product> product_in_arrays(const std::string& path) {
     for (const auto read : array_products) {
         auto product = read(*file);
         if (!product) continue;
+        check_product(*product);
         check_hdf5_sources(path, arrays_of(*product));
         return product;
     }
@@ -221,6 +222,7 @@ SceneFile find_scene(const std::string& path) {
     } else if (is_tiff(text)) {
         if (const int bands = bands_without_wavelengths(path))
             scene.product = shared(find_metadata_xml(path, bands));
+        if (scene.product) scene.path = scene.product->path;
     } else if (begins(text, "ENVI", 4) && EQUAL(CPLGetExtension(path.c_str()), "hdr")) {
         scene.path = data_file_of(path);
     } else if (is_xml(text) && text.find("VRTDataset") == std::string::npos) {

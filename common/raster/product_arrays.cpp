@@ -108,6 +108,10 @@ std::optional<std::array<double, 6>> grid_of(const Numbers& x, const Numbers& y)
     return std::array{x.values.front() - dx / 2, dx, 0.0, y.values.front() - dy / 2, 0.0, dy};
 }
 
+std::string digits_of(double value) {
+    return value == std::floor(value) ? std::to_string(std::llround(value)) : std::to_string(value);
+}
+
 } // namespace
 
 void refuse_product(const Product& product, const std::string& what) {
@@ -122,6 +126,69 @@ std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definitio
     if (definition.empty() || srs->SetFromUserInput(definition.c_str()) != OGRERR_NONE) return nullptr;
     srs->SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     return srs;
+}
+
+std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code) {
+    auto srs = code > 0 && code < 1e9 ? srs_from("EPSG:" + std::to_string(static_cast<int>(code))) : nullptr;
+    if (!srs)
+        product.notes.push_back("'" + product.path + "' (" + product.name + ") has the EPSG code " +
+                                digits_of(code) + ", which is none: its grid has no reference system");
+    return srs;
+}
+
+void check_product(Product& product) {
+    const auto note = [&](const std::string& text) {
+        product.notes.push_back("'" + product.path + "' (" + product.name + "): " + text);
+    };
+    size_t wavelengths = 0, widths = 0, scales = 0;
+    double least = HUGE_VAL, most = 0;
+    for (ProductBand& band : product.bands) {
+        if (!band.wavelength.empty()) {
+            const double w = CPLAtof(band.wavelength.c_str());
+            if (w > 0 && std::isfinite(w)) {
+                least = std::min(least, w);
+                most = std::max(most, w);
+            } else {
+                band.wavelength = band.fwhm = "";
+                ++wavelengths;
+            }
+        }
+        if (!band.fwhm.empty()) {
+            const double w = CPLAtof(band.fwhm.c_str());
+            if (w > 0 && std::isfinite(w)) continue;
+            widths += w != 0;
+            band.fwhm = "";
+        }
+    }
+    for (ProductBand& band : product.bands)
+        if ((band.scale && !(std::isfinite(*band.scale) && *band.scale != 0)) ||
+            (band.offset && !std::isfinite(*band.offset))) {
+            band.scale.reset();
+            band.offset.reset();
+            ++scales;
+        }
+    if (wavelengths > 0)
+        note("no wavelength can be told of " + counted(wavelengths, "band") +
+             ": what the file has there is none");
+    if (widths > 0)
+        note("no FWHM can be told of " + counted(widths, "band") + ": what the file has there is none");
+    if (scales > 0) note("the scale of " + counted(scales, "band") + " is none, and is left out");
+    if (least == most && product.bands.size() - wavelengths > 1) {
+        for (ProductBand& band : product.bands)
+            band.wavelength = band.fwhm = "";
+        note("all bands have the same wavelength, which cannot be: none is taken");
+    }
+    constexpr double shortest = 100; // of an instrument's, in nanometres
+    if (most > 0 && most < shortest && product.wavelength_units == "Nanometers") {
+        product.wavelength_units = "Micrometers";
+        note("its wavelengths are too short for nanometres, and are taken for micrometres");
+    }
+    if (const auto& gt = product.geotransform) {
+        const bool finite = std::all_of(gt->begin(), gt->end(), [](double v) { return std::isfinite(v); });
+        if (finite && (*gt)[1] * (*gt)[5] - (*gt)[2] * (*gt)[4] != 0) return;
+        product.geotransform.reset();
+        note("its grid has no extent, and is left out");
+    }
 }
 
 void add_part(Product& product, const ArrayFile& file, const std::string& name, size_t bands, int usual) {
@@ -213,7 +280,7 @@ void take_prisma_place(Product& product, const ArrayFile& file, const std::strin
         gt[0] = grid_origin(left, right, product.samples, gt[1]);
         gt[3] = grid_origin(top, bottom, product.lines, gt[5]);
         product.geotransform = gt;
-        product.srs = srs_from("EPSG:" + std::to_string(static_cast<int>(epsg)));
+        product.srs = srs_of_code(product, epsg);
         return;
     }
     for (const char* suffix : {"", "_VNIR", "_SWIR"}) {
@@ -273,17 +340,16 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
             band.description = upper(range) + " " + std::to_string(band.index + 1);
             band.scale = scale;
             band.offset = offset;
-            if (!(wavelengths.values[b - first] > 0)) {
-                band.wavelength = band.fwhm = "";
-                band.good = false;
-            } else if (!band.good) {
-                band.good = true;
-            }
+            if (wavelengths.values[b - first] == 0) band.wavelength = band.fwhm = "";
+            if (!band.good) band.good = true;
         }
     }
     const auto key = [](const ProductBand& b) {
         return b.wavelength.empty() ? HUGE_VAL : CPLAtof(b.wavelength.c_str());
     };
+    check_product(product); // before the bands are sorted by what it may find
+    for (ProductBand& band : product.bands)
+        if (band.wavelength.empty()) band.good = false;
     std::stable_sort(product.bands.begin(), product.bands.end(),
                      [&](const ProductBand& a, const ProductBand& b) { return key(a) < key(b); });
     take_prisma_place(product, file, swath, level);
@@ -326,9 +392,11 @@ std::optional<Product> read_neon(const ArrayFile& file) {
                 product.geotransform = std::array{CPLAtof(map[3]) - (CPLAtof(map[1]) - 1) * dx, dx,  0.0,
                                                   CPLAtof(map[4]) + (CPLAtof(map[2]) - 1) * dy, 0.0, -dy};
             }
+            product.srs = srs_from(file.text(place + "Coordinate_System_String"));
             if (const std::string epsg = file.text(place + "EPSG Code"); !epsg.empty())
-                product.srs = srs_from("EPSG:" + epsg);
-            if (!product.srs) product.srs = srs_from(file.text(place + "Coordinate_System_String"));
+                if (auto told =
+                        product.srs ? srs_from("EPSG:" + epsg) : srs_of_code(product, CPLAtof(epsg.c_str())))
+                    product.srs = std::move(told);
             return product;
         }
     return std::nullopt;
@@ -404,7 +472,7 @@ std::optional<Product> read_tanager(const ArrayFile& file) {
                     0.0,          first->second,
                     0.0,          (last->second - first->second) / static_cast<double>(product.lines)};
             if (const auto epsg = attribute_numbers(file.group(base), "epsg_code"); epsg.size() == 1)
-                product.srs = srs_from("EPSG:" + std::to_string(static_cast<int>(epsg.values[0])));
+                product.srs = srs_of_code(product, epsg.values[0]);
             return product;
         }
     return std::nullopt;

@@ -32,6 +32,12 @@ std::optional<Product> find_metadata_xml(const std::string& image, int bands);
 void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
 /// Throws Error: the product lacks something.
 [[noreturn]] void refuse_product(const Product& product, const std::string& what);
+/// Takes what cannot be for unknown, and says so in the notes: wavelengths and widths that are no positive
+/// numbers, wavelengths that are all the same, scales of 0, a grid without extent. Wavelengths that are too
+/// small for nanometres, of a product that tells no unit, are micrometres.
+void check_product(Product& product);
+/// The SRS of a code like EPSG's, with a note when there is none of that number.
+std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code);
 std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition); ///< null when unknown
 
 } // namespace hsi::raster

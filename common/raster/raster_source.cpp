@@ -237,7 +237,7 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
 
 } // namespace
 
-DatasetHandle open_dataset(const OpenOptions& options) {
+DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack) {
     register_drivers();
     const CPLStringList drivers = to_list(options.drivers), open_options = to_list(options.open_options);
     for (const std::string& name : options.drivers)
@@ -247,7 +247,8 @@ DatasetHandle open_dataset(const OpenOptions& options) {
     try_hdf5(options.path);
     const GdalErrors errors;
     DatasetHandle dataset(GDALDataset::FromHandle(
-        GDALOpenEx(options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+        GDALOpenEx((stack.empty() ? options.path : stack).c_str(),
+                   GDAL_OF_RASTER | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
                    drivers.empty() ? nullptr : drivers.List(), open_options.List(), nullptr)));
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
@@ -263,7 +264,7 @@ DatasetHandle DatasetPool::take() {
             return dataset;
         }
     }
-    return open_dataset(m_options);
+    return open_dataset(m_options, m_stack);
 }
 
 void DatasetPool::give(DatasetHandle dataset) {
@@ -317,6 +318,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         auto [path, product] = find_scene(options.path);
         s->options.path = std::move(path);
         s->product = std::move(product);
+        if (s->product) s->notes = s->product->notes;
     }
     if (s->product && !s->product->parts.empty()) {
         s->in_arrays = true;
@@ -325,7 +327,8 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         choose_arrays(*s);
         return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
     }
-    DatasetHandle dataset = open_dataset(s->options);
+    const std::string stack = s->product ? s->product->stack : std::string();
+    DatasetHandle dataset = open_dataset(s->options, stack);
     const GdalErrors errors;
     if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
     choose_scene(*s, read_scene(*dataset));
@@ -333,12 +336,12 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     check_envi_header(*s);
     check_axes(*dataset, s->name());
     check_values_are_there(*dataset);
-    if (s->scene.driver == "VRT") check_virtual_sources(s->options.path);
+    if (s->scene.driver == "VRT" && stack.empty()) check_virtual_sources(s->options.path);
     note_lost_locations(*s);
     choose_parts(*s, dataset.get());
     find_mask(*s, *dataset);
     choose_access(*s, *dataset);
-    s->pool = std::make_shared<DatasetPool>(s->options);
+    s->pool = std::make_shared<DatasetPool>(s->options, stack);
     // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
     if (!s->raw) s->pool->give(std::move(dataset));
     return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));

@@ -29,9 +29,9 @@ void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* 
 }
 
 Estimate estimate(const Work& work, int threads) {
-    // Measured on 16 cores and an NVIDIA H200, the start on an H100 (docs/measurements_runs.md). Bytes a second:
-    // one thread reads what the system holds, all threads do, all threads write a file, a device is given its
-    // input.
+    // Measured on 16 cores and an NVIDIA H200, the start on an H100 (docs/measurements_runs.md). Bytes a
+    // second: one thread reads what the system holds, all threads do, all threads write a file, a device is
+    // given its input.
     constexpr double reads = 2.5e9, most_reads = 40e9, writes = 4.2e9, copies = 25e9;
     // Seconds: a process of ours, and what a device takes to start and to end.
     constexpr double process = 0.08, device = 0.33;
