@@ -23,8 +23,8 @@ namespace hsi::raster {
 namespace {
 
 /// A row a product in arrays.
-constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {read_emit, read_prisma, read_neon,
-                                                                          read_tanager, read_aviris};
+constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
+    read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
 
 constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
 
@@ -52,6 +52,17 @@ bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(t
 bool is_xml(const std::string& text) {
     const size_t at = text.find_first_not_of("\xef\xbb\xbf \t\r\n");
     return at != std::string::npos && text[at] == '<';
+}
+
+/// A folder that holds a Zarr dataset, or a text that makes one of parts of other files (Kerchunk).
+bool is_zarr(const std::string& path, const std::string& text) {
+    const auto holds = [&](const char* name) {
+        VSIStatBufL status;
+        return VSIStatExL(join_path(path, name).c_str(), &status, VSI_STAT_EXISTS_FLAG) == 0;
+    };
+    if (text.empty()) return holds(".zgroup") || holds(".zmetadata") || holds("zarr.json");
+    return text[0] == '{' &&
+           (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);
 }
 
 uint64_t size_of(const std::string& path) {
@@ -161,15 +172,17 @@ void fill_band(const Product& product, const ProductBand& from, double largest, 
     band.fwhm_nm = nm(from.fwhm);
 }
 
-/// For gdalwarp -geoloc, which asks for rasters: GDAL's HDF5 driver shows arrays of two axes as they lie.
+/// For gdalwarp -geoloc, which asks for rasters: GDAL's drivers HDF5 and Zarr show arrays of two axes as they
+/// lie.
 void add_geolocation(const Product& product, SceneMetadata& scene) {
     if (product.longitude.empty() || !product.srs) return;
     const auto subdataset = [&](std::string array) {
-        std::replace(array.begin(), array.end(), ' ', '_');
+        if (product.driver == "HDF5") std::replace(array.begin(), array.end(), ' ', '_');
+        if (product.driver == "Zarr") array.erase(0, 1); // one slash, where HDF5 wants two
         char* const full = is_local(product.path) ? ::realpath(product.path.c_str(), nullptr) : nullptr;
         const std::string path = full ? full : product.path;
         std::free(full);
-        return "HDF5:\"" + path + "\":/" + array;
+        return (product.driver == "Zarr" ? "ZARR:\"" : "HDF5:\"") + path + "\":/" + array;
     };
     char* wkt = nullptr;
     product.srs->exportToWkt(&wkt);
@@ -217,7 +230,7 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 SceneFile find_scene(const std::string& path) {
     const std::string text = beginning_of(path);
     SceneFile scene{path, nullptr};
-    if (is_hdf5(text)) {
+    if (is_hdf5(text) || is_zarr(path, text)) {
         scene.product = shared(product_in_arrays(path));
     } else if (is_tiff(text)) {
         if (const int bands = bands_without_wavelengths(path))
@@ -244,7 +257,7 @@ std::vector<std::string> product_files(const std::string& path) {
 
 SceneMetadata scene_of(const Product& product) {
     SceneMetadata scene;
-    scene.driver = "HDF5";
+    scene.driver = product.driver;
     scene.file_bands = static_cast<int>(product.bands.size());
     scene.window = Rect{0, 0, product.samples, product.lines};
     for (size_t b = 0; b < product.bands.size(); ++b) {

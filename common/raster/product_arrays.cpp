@@ -16,56 +16,8 @@ namespace {
 
 constexpr const char* wgs84 = "EPSG:4326";
 
-Product begun(const ArrayFile& file, std::string name) {
-    Product product;
-    product.name = std::move(name);
-    product.path = file.path();
-    product.files = {file.path()};
-    return product;
-}
-
 std::string texts_at(const Numbers& numbers, size_t at, size_t count) {
     return numbers.size() == count ? numbers.texts[at] : std::string();
-}
-
-/// Bands of the last part, in their order.
-void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good) {
-    const size_t count = wavelengths.size();
-    for (const auto& [what, list] : {std::pair{"widths", &fwhm}, {"marks of good bands", &good}})
-        if (list->size() != 0 && list->size() != count)
-            refuse_product(product, "has " + std::to_string(list->size()) + " " + what + " for " +
-                                        counted(count, "band"));
-    for (size_t b = 0; b < count; ++b) {
-        ProductBand band;
-        band.part = static_cast<int>(product.parts.size()) - 1;
-        band.index = static_cast<int64_t>(b);
-        band.wavelength = wavelengths.texts[b];
-        band.fwhm = texts_at(fwhm, b, count);
-        if (good.size() == count) band.good = good.values[b] != 0;
-        product.bands.push_back(std::move(band));
-    }
-}
-
-void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
-    bool has = false;
-    const double nodata = array->GetNoDataValueAsDouble(&has);
-    if (has) product.nodata = nodata;
-}
-
-/// Arrays of places, when both are as large as the scene.
-void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
-                    const std::string& latitude) {
-    for (const std::string& name : {longitude, latitude}) {
-        const auto array = file.array(name);
-        if (!array) return;
-        const auto& axes = array->GetDimensions();
-        if (axes.size() != 2 || static_cast<int64_t>(axes[0]->GetSize()) != product.lines ||
-            static_cast<int64_t>(axes[1]->GetSize()) != product.samples)
-            refuse_product(product, "has an array " + name + " that is not as large as the scene");
-    }
-    product.longitude = longitude;
-    product.latitude = latitude;
-    product.srs = srs_from(wgs84);
 }
 
 /// The product's own way to its orthorectified grid; none where the file does not tell where that lies.
@@ -113,6 +65,53 @@ std::string digits_of(double value) {
 }
 
 } // namespace
+
+Product begin_product(const ArrayFile& file, std::string name) {
+    Product product;
+    product.name = std::move(name);
+    product.path = file.path();
+    product.driver = file.driver() == "Zarr" ? "Zarr" : "HDF5";
+    product.files = {file.path()};
+    return product;
+}
+
+void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good) {
+    const size_t count = wavelengths.size();
+    for (const auto& [what, list] : {std::pair{"widths", &fwhm}, {"marks of good bands", &good}})
+        if (list->size() != 0 && list->size() != count)
+            refuse_product(product, "has " + std::to_string(list->size()) + " " + what + " for " +
+                                        counted(count, "band"));
+    for (size_t b = 0; b < count; ++b) {
+        ProductBand band;
+        band.part = static_cast<int>(product.parts.size()) - 1;
+        band.index = static_cast<int64_t>(b);
+        band.wavelength = wavelengths.texts[b];
+        band.fwhm = texts_at(fwhm, b, count);
+        if (good.size() == count) band.good = good.values[b] != 0;
+        product.bands.push_back(std::move(band));
+    }
+}
+
+void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
+    bool has = false;
+    const double nodata = array->GetNoDataValueAsDouble(&has);
+    if (has) product.nodata = nodata;
+}
+
+void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
+                    const std::string& latitude) {
+    for (const std::string& name : {longitude, latitude}) {
+        const auto array = file.array(name);
+        if (!array) return;
+        const auto& axes = array->GetDimensions();
+        if (axes.size() != 2 || static_cast<int64_t>(axes[0]->GetSize()) != product.lines ||
+            static_cast<int64_t>(axes[1]->GetSize()) != product.samples)
+            refuse_product(product, "has an array " + name + " that is not as large as the scene");
+    }
+    product.longitude = longitude;
+    product.latitude = latitude;
+    product.srs = srs_from(wgs84);
+}
 
 void refuse_product(const Product& product, const std::string& what) {
     throw Error("'" + product.path + "' (" + product.name + ") " + what,
@@ -191,6 +190,15 @@ void check_product(Product& product) {
     }
 }
 
+void sort_bands(Product& product) {
+    check_product(product);
+    const auto key = [](const ProductBand& b) {
+        return b.wavelength.empty() ? HUGE_VAL : CPLAtof(b.wavelength.c_str());
+    };
+    std::stable_sort(product.bands.begin(), product.bands.end(),
+                     [&](const ProductBand& a, const ProductBand& b) { return key(a) < key(b); });
+}
+
 void add_part(Product& product, const ArrayFile& file, const std::string& name, size_t bands, int usual) {
     const auto array = file.array(name);
     if (!array) refuse_product(product, "has no array " + name);
@@ -235,7 +243,7 @@ std::optional<Product> read_emit(const ArrayFile& file) {
         if (lower(array->GetDimensions()[0]->GetName()).find("downtrack") == std::string::npos &&
             !file.group("/sensor_band_parameters"))
             continue;
-        Product product = begun(file, level);
+        Product product = begin_product(file, level);
         const std::string bands = "/sensor_band_parameters/";
         const Numbers wavelengths = file.list(bands + "wavelengths");
         if (wavelengths.size() == 0) refuse_product(product, "has no " + bands + "wavelengths");
@@ -323,7 +331,7 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
         if (kind == "_HCO") break;
     }
     if (swath.empty()) return std::nullopt;
-    Product product = begun(file, "PRISMA " + level);
+    Product product = begin_product(file, "PRISMA " + level);
     const auto root = file.group("/");
     for (const char* range : {"Vnir", "Swir"}) {
         Numbers wavelengths = attribute_numbers(root, std::string("List_Cw_") + range);
@@ -340,18 +348,13 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
             band.description = upper(range) + " " + std::to_string(band.index + 1);
             band.scale = scale;
             band.offset = offset;
-            if (wavelengths.values[b - first] == 0) band.wavelength = band.fwhm = "";
             if (!band.good) band.good = true;
+            if (wavelengths.values[b - first] != 0) continue;
+            band.wavelength = band.fwhm = "";
+            band.good = false;
         }
     }
-    const auto key = [](const ProductBand& b) {
-        return b.wavelength.empty() ? HUGE_VAL : CPLAtof(b.wavelength.c_str());
-    };
-    check_product(product); // before the bands are sorted by what it may find
-    for (ProductBand& band : product.bands)
-        if (band.wavelength.empty()) band.good = false;
-    std::stable_sort(product.bands.begin(), product.bands.end(),
-                     [&](const ProductBand& a, const ProductBand& b) { return key(a) < key(b); });
+    sort_bands(product);
     take_prisma_place(product, file, swath, level);
     return product;
 }
@@ -364,7 +367,7 @@ std::optional<Product> read_neon(const ArrayFile& file) {
             const std::string base = "/" + site + "/" + kind;
             const auto array = file.array(base + "/" + kind + "_Data");
             if (!array) continue;
-            Product product = begun(file, "NEON AOP " + lower(kind));
+            Product product = begin_product(file, "NEON AOP " + lower(kind));
             const std::string spectral = base + "/Metadata/Spectral_Data/";
             const Numbers wavelengths = file.list(spectral + "Wavelength");
             if (wavelengths.size() == 0) refuse_product(product, "has no " + spectral + "Wavelength");
@@ -418,7 +421,7 @@ std::optional<Product> read_aviris(const ArrayFile& file) {
             : told.find("aviris-ng") != std::string::npos || told.find("next generation") != std::string::npos
                 ? "AVIRIS-NG"
                 : "AVIRIS";
-        Product product = begun(file, std::string(sensor) + " " + kind);
+        Product product = begin_product(file, std::string(sensor) + " " + kind);
         Numbers wavelengths = file.list(base + "/wavelength");
         if (wavelengths.size() == 0) wavelengths = file.list("/wavelength");
         if (wavelengths.size() == 0) refuse_product(product, "has no " + base + "/wavelength");
@@ -449,8 +452,9 @@ std::optional<Product> read_tanager(const ArrayFile& file) {
             const std::string base = "/HDFEOS/" + kind + "/HYP", cube = base + "/Data Fields/" + name;
             const auto array = file.array(cube);
             if (!array || array->GetDimensionCount() != 3) continue;
-            Product product = begun(file, std::string("Tanager ") + (kind == "GRIDS" ? "ortho " : "basic ") +
-                                              (name == "toa_radiance" ? "radiance" : "reflectance"));
+            Product product =
+                begin_product(file, std::string("Tanager ") + (kind == "GRIDS" ? "ortho " : "basic ") +
+                                        (name == "toa_radiance" ? "radiance" : "reflectance"));
             const Numbers wavelengths = attribute_numbers(array, "wavelengths");
             if (wavelengths.size() == 0) refuse_product(product, "has no attribute wavelengths of " + cube);
             add_part(product, file, cube, wavelengths.size(), 0);

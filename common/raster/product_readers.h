@@ -17,6 +17,8 @@ std::optional<Product> read_prisma(const ArrayFile& file);
 std::optional<Product> read_neon(const ArrayFile& file);
 std::optional<Product> read_aviris(const ArrayFile& file);
 std::optional<Product> read_tanager(const ArrayFile& file);
+std::optional<Product> read_pace(const ArrayFile& file);
+std::optional<Product> read_hico(const ArrayFile& file);
 
 /// By all of these; nothing for a file of no arrays, or of other ones. Throws Error as they do, and where
 /// values are missing (check_hdf5_sources()).
@@ -26,6 +28,17 @@ std::optional<Product> product_in_arrays(const std::string& path);
 std::optional<Product> read_metadata_xml(const std::string& xml, const std::string& image);
 /// The XML file that tells of a GeoTIFF with so many bands; nothing when there is none.
 std::optional<Product> find_metadata_xml(const std::string& image, int bands);
+
+/// One without parts and bands.
+Product begin_product(const ArrayFile& file, std::string name);
+/// Adds the bands of the last part, in their order. Throws Error for lists of other lengths.
+void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good);
+/// By wavelength, after check_product(); those without one last.
+void sort_bands(Product& product);
+void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array);
+/// Arrays of places on WGS 84, when both are there. Throws Error when they are not as large as the scene.
+void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
+                    const std::string& latitude);
 
 /// Adds an array of three axes as a part. The band axis is the one as long as `bands`, axis `usual` where
 /// several are. Throws Error naming the file, the array and its axes when none is.

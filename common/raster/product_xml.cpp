@@ -16,7 +16,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <map>
 #include <numeric>
@@ -192,12 +191,7 @@ void stack_detectors(Product& product, CPLXMLNode* tree, const std::vector<std::
             bands.push_back(std::move(band));
         }
     product.bands = std::move(bands);
-    check_product(product);
-    const auto key = [](const ProductBand& b) {
-        return b.wavelength.empty() ? HUGE_VAL : CPLAtof(b.wavelength.c_str());
-    };
-    std::stable_sort(product.bands.begin(), product.bands.end(),
-                     [&](const ProductBand& a, const ProductBand& b) { return key(a) < key(b); });
+    sort_bands(product);
     product.stack = stacked(images, datasets, product.bands);
     product.files = {product.path, images[0], images[1]};
 }
@@ -249,20 +243,37 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
     return product;
 }
 
-std::optional<Product> find_metadata_xml(const std::string& image, int bands) {
-    if (!is_local(image)) return std::nullopt;
+namespace {
+
+std::optional<Product> beside(const std::string& image, int bands) {
     const std::string folder = folder_of(image), name = name_of(image);
     const GdalErrors quiet;
     const CPLStringList entries(VSIReadDirEx(folder.c_str(), 10000));
     for (int i = 0; i < entries.size(); ++i) {
         const std::string stem = stem_of(entries[i]);
-        // The names of one product's files begin alike; what it is is told by the content.
-        if (stem.empty() || name.compare(0, stem.size(), stem) != 0) continue;
+        // The names of one product's files begin alike, up to a sign between the parts of a name; what it is
+        // is told by the content.
+        const std::string signs = "-_. ";
+        const size_t end = stem.find_last_not_of(signs);
+        if (end == std::string::npos || name.compare(0, end + 1, stem, 0, end + 1) != 0 ||
+            signs.find(name[end + 1]) == std::string::npos)
+            continue;
         auto product = read_metadata_xml(join_path(folder, entries[i]), image);
         if (product && (!product->stack.empty() || static_cast<int>(product->bands.size()) == bands))
             return product;
     }
     return std::nullopt;
+}
+
+} // namespace
+
+std::optional<Product> find_metadata_xml(const std::string& image, int bands) {
+    // Archives are folders, too; what lies behind a network is not searched.
+    const bool in_archive = image.rfind("/vsizip/", 0) == 0 || image.rfind("/vsitar/", 0) == 0;
+    if (!is_local(image) && !in_archive) return std::nullopt;
+    if (auto product = beside(image, bands)) return product;
+    const std::string led_to = is_local(image) ? follow_links(image) : image;
+    return led_to == image ? std::nullopt : beside(led_to, bands);
 }
 
 } // namespace hsi::raster
