@@ -2,6 +2,7 @@
 #include "raster/array_file.h"
 
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_trial.h"
 
 #include <algorithm>
 #include <charconv>
@@ -38,16 +39,17 @@ DatasetHandle open_arrays(const std::string& name, const char* driver) {
 
 std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
     register_drivers();
-    expect_hdf5(path);
+    try_hdf5(path);
     const GdalErrors quiet;
     // HDF5's own reader first: it keeps no cache of 16 MB for each array.
-    for (const char* driver : {"HDF5", "netCDF"}) {
+    for (const char* driver : {"HDF5", "netCDF", "Zarr"}) {
         DatasetHandle dataset = open_arrays(path, driver);
         if (!dataset) continue;
         auto root = dataset->GetRootGroup();
         if (!root) continue;
         auto file = std::make_shared<ArrayFile>();
         file->m_path = path;
+        file->m_driver = driver;
         file->m_dataset = std::move(dataset);
         file->m_root = std::move(root);
         return file;
@@ -64,7 +66,7 @@ std::vector<GUInt64> ArrayFile::chunks(const std::string& name) const {
     const auto ours = array(name);
     if (!ours) return {};
     auto sizes = ours->GetBlockSize();
-    if (std::count(sizes.begin(), sizes.end(), 0U) == 0) return sizes;
+    if (m_driver == "Zarr" || std::count(sizes.begin(), sizes.end(), 0U) == 0) return sizes;
     const GdalErrors quiet;
     const DatasetHandle other = open_arrays("NETCDF:\"" + m_path + "\"", "netCDF");
     const auto root = other ? other->GetRootGroup() : nullptr;

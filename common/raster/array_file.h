@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An HDF5 or netCDF-4 file through GDAL's multidimensional interface: groups, arrays, attributes.
+// An HDF5 or netCDF-4 file, or a Zarr dataset, through GDAL's multidimensional interface: groups, arrays,
+// attributes.
 #pragma once
 
 #include "raster/source_impl.h"
@@ -21,10 +22,11 @@ struct Numbers {
 /// Names are full ones: "/location/lon". One thread uses it at a time.
 class ArrayFile {
   public:
-    /// Null when GDAL opens no arrays in `path`.
+    /// Null when GDAL opens no arrays in `path`. Throws Error for a file that try_hdf5() refuses.
     static std::shared_ptr<ArrayFile> open(const std::string& path);
 
     const std::string& path() const { return m_path; }
+    const std::string& driver() const { return m_driver; }             ///< of GDAL
     std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null when there is none
     std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null when there is none
     std::vector<std::string> group_names(const std::string& of) const;
@@ -39,7 +41,7 @@ class ArrayFile {
     std::string text(const std::string& array) const;
 
   private:
-    std::string m_path;
+    std::string m_path, m_driver;
     DatasetHandle m_dataset;
     std::shared_ptr<GDALGroup> m_root;
 };

@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_trial.h"
 #include "raster/labels_impl.h"
 
 #include <cpl_string.h>
@@ -102,6 +103,7 @@ bool same_grid(const Grid& a, const Grid& b) {
 
 std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
     register_drivers();
+    try_hdf5(options.path);
     GdalErrors errors;
     DatasetHandle dataset =
         open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});

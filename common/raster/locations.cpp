@@ -13,11 +13,14 @@ namespace {
 
 constexpr const char* domain_name = "GEOLOCATION";
 
-/// HDF5:"path":/array, as add_geolocation() (product.cpp) writes it; both empty for any other name.
+/// HDF5:"path"://array or ZARR:"path":/array, as add_geolocation() (product.cpp) writes it; both empty for
+/// any other name.
 std::pair<std::string, std::string> parts_of(const std::string& subdataset) {
     const std::string begin = "HDF5:\"", middle = "\":/";
     const size_t end = subdataset.rfind(middle);
-    if (subdataset.rfind(begin, 0) != 0 || end == std::string::npos || end < begin.size()) return {};
+    if ((subdataset.rfind(begin, 0) != 0 && subdataset.rfind("ZARR:\"", 0) != 0) ||
+        end == std::string::npos || end < begin.size())
+        return {};
     return {subdataset.substr(begin.size(), end - begin.size()), subdataset.substr(end + middle.size())};
 }
 

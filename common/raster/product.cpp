@@ -6,6 +6,7 @@
 #include "core/file_path.h"
 #include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_references.h"
 #include "raster/product_readers.h"
 #include "raster/sample_convert.h"
 #include "raster/spectral_metadata.h"
@@ -23,8 +24,8 @@ namespace hsi::raster {
 namespace {
 
 /// A row a product in arrays.
-constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {read_emit, read_prisma, read_neon,
-                                                                          read_tanager, read_aviris};
+constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
+    read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
 
 constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
 
@@ -54,13 +55,26 @@ bool is_xml(const std::string& text) {
     return at != std::string::npos && text[at] == '<';
 }
 
-std::optional<Product> product_in_arrays(const std::string& path) {
-    const auto file = ArrayFile::open(path);
-    if (!file) return std::nullopt;
-    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
-    for (const auto read : array_products)
-        if (auto product = read(*file)) return product;
-    return std::nullopt;
+/// A folder that holds a Zarr dataset, or a text that makes one of parts of other files (Kerchunk).
+bool is_zarr(const std::string& path, const std::string& text) {
+    const auto holds = [&](const char* name) {
+        VSIStatBufL status;
+        return VSIStatExL(join_path(path, name).c_str(), &status, VSI_STAT_EXISTS_FLAG) == 0;
+    };
+    if (text.empty()) return holds(".zgroup") || holds(".zmetadata") || holds("zarr.json");
+    return text[0] == '{' &&
+           (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);
+}
+
+/// All that is read of it later.
+std::vector<std::string> arrays_of(const Product& product) {
+    std::vector<std::string> names;
+    for (const CubePart& part : product.parts)
+        names.push_back(part.array);
+    for (const std::string& name : {product.longitude, product.latitude})
+        if (!name.empty()) names.push_back(name);
+    if (product.lookup) names.insert(names.end(), {product.lookup->sample, product.lookup->line});
+    return names;
 }
 
 /// Bands of a GeoTIFF that knows no wavelengths; 0 for others.
@@ -104,15 +118,17 @@ void fill_band(const Product& product, const ProductBand& from, double largest, 
     band.fwhm_nm = nm(from.fwhm);
 }
 
-/// For gdalwarp -geoloc, which asks for rasters: GDAL's HDF5 driver shows arrays of two axes as they lie.
+/// For gdalwarp -geoloc, which asks for rasters: GDAL's drivers HDF5 and Zarr show arrays of two axes as they
+/// lie.
 void add_geolocation(const Product& product, SceneMetadata& scene) {
     if (product.longitude.empty() || !product.srs) return;
     const auto subdataset = [&](std::string array) {
-        std::replace(array.begin(), array.end(), ' ', '_');
+        if (product.driver == "HDF5") std::replace(array.begin(), array.end(), ' ', '_');
+        if (product.driver == "Zarr") array.erase(0, 1); // one slash, where HDF5 wants two
         char* const full = is_local(product.path) ? ::realpath(product.path.c_str(), nullptr) : nullptr;
         const std::string path = full ? full : product.path;
         std::free(full);
-        return "HDF5:\"" + path + "\":/" + array;
+        return (product.driver == "Zarr" ? "ZARR:\"" : "HDF5:\"") + path + "\":/" + array;
     };
     char* wkt = nullptr;
     product.srs->exportToWkt(&wkt);
@@ -131,6 +147,20 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
 
 } // namespace
 
+std::optional<Product> product_in_arrays(const std::string& path) {
+    const auto file = ArrayFile::open(path);
+    if (!file) return std::nullopt;
+    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
+    for (const auto read : array_products) {
+        auto product = read(*file);
+        if (!product) continue;
+        check_product(*product);
+        check_hdf5_sources(path, arrays_of(*product));
+        return product;
+    }
+    return std::nullopt;
+}
+
 uint64_t CubePart::chunk_bytes() const {
     uint64_t bytes = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
     for (const int64_t n : chunk)
@@ -146,11 +176,12 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 SceneFile find_scene(const std::string& path) {
     const std::string text = beginning_of(path);
     SceneFile scene{path, nullptr, {}};
-    if (is_hdf5(text)) {
+    if (is_hdf5(text) || is_zarr(path, text)) {
         scene.product = shared(product_in_arrays(path));
     } else if (is_tiff(text)) {
         if (const int bands = bands_without_wavelengths(path))
             scene.product = shared(find_metadata_xml(path, bands));
+        if (scene.product) scene.path = scene.product->path;
     } else if (const auto envi = envi_file_of_header(path)) {
         scene.path = envi->data;
         scene.header = envi->header;
@@ -173,7 +204,7 @@ std::vector<std::string> product_files(const std::string& path) {
 
 SceneMetadata scene_of(const Product& product) {
     SceneMetadata scene;
-    scene.driver = "HDF5";
+    scene.driver = product.driver;
     scene.file_bands = static_cast<int>(product.bands.size());
     scene.window = Rect{0, 0, product.samples, product.lines};
     for (size_t b = 0; b < product.bands.size(); ++b) {

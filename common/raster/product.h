@@ -50,8 +50,10 @@ struct LookupArrays {
 struct Product {
     std::string name;               ///< "EMIT L2A reflectance"
     std::string path;               ///< the file that holds the pixels
+    std::string driver = "HDF5";    ///< of GDAL, by which arrays are read
     std::vector<std::string> files; ///< all that is read, `path` among them
     std::vector<CubePart> parts;    ///< empty: GDAL reads `path` as it is
+    std::string stack;              ///< without parts: the text of a VRT that GDAL reads in place of `path`
     int64_t samples = 0, lines = 0; ///< with parts
     std::vector<ProductBand> bands; ///< in the order of the scene
     std::string wavelength_units = "Nanometers";
@@ -61,6 +63,7 @@ struct Product {
     std::shared_ptr<const OGRSpatialReference> srs; ///< of the geotransform, or of the locations
     std::string longitude, latitude;                ///< arrays of the size of the scene; empty: none
     std::optional<LookupArrays> lookup;
+    std::vector<std::string> notes; ///< what the file tells and cannot be
 };
 
 /// What a user's name for a scene leads to.

@@ -16,56 +16,8 @@ namespace {
 
 constexpr const char* wgs84 = "EPSG:4326";
 
-Product begun(const ArrayFile& file, std::string name) {
-    Product product;
-    product.name = std::move(name);
-    product.path = file.path();
-    product.files = {file.path()};
-    return product;
-}
-
 std::string texts_at(const Numbers& numbers, size_t at, size_t count) {
     return numbers.size() == count ? numbers.texts[at] : std::string();
-}
-
-/// Bands of the last part, in their order.
-void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good) {
-    const size_t count = wavelengths.size();
-    for (const auto& [what, list] : {std::pair{"widths", &fwhm}, {"marks of good bands", &good}})
-        if (list->size() != 0 && list->size() != count)
-            refuse_product(product, "has " + std::to_string(list->size()) + " " + what + " for " +
-                                        counted(count, "band"));
-    for (size_t b = 0; b < count; ++b) {
-        ProductBand band;
-        band.part = static_cast<int>(product.parts.size()) - 1;
-        band.index = static_cast<int64_t>(b);
-        band.wavelength = wavelengths.texts[b];
-        band.fwhm = texts_at(fwhm, b, count);
-        if (good.size() == count) band.good = good.values[b] != 0;
-        product.bands.push_back(std::move(band));
-    }
-}
-
-void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
-    bool has = false;
-    const double nodata = array->GetNoDataValueAsDouble(&has);
-    if (has) product.nodata = nodata;
-}
-
-/// Arrays of places, when both are as large as the scene.
-void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
-                    const std::string& latitude) {
-    for (const std::string& name : {longitude, latitude}) {
-        const auto array = file.array(name);
-        if (!array) return;
-        const auto& axes = array->GetDimensions();
-        if (axes.size() != 2 || static_cast<int64_t>(axes[0]->GetSize()) != product.lines ||
-            static_cast<int64_t>(axes[1]->GetSize()) != product.samples)
-            refuse_product(product, "has an array " + name + " that is not as large as the scene");
-    }
-    product.longitude = longitude;
-    product.latitude = latitude;
-    product.srs = srs_from(wgs84);
 }
 
 /// The product's own way to its orthorectified grid; none where the file does not tell where that lies.
@@ -108,7 +60,58 @@ std::optional<std::array<double, 6>> grid_of(const Numbers& x, const Numbers& y)
     return std::array{x.values.front() - dx / 2, dx, 0.0, y.values.front() - dy / 2, 0.0, dy};
 }
 
+std::string digits_of(double value) {
+    return value == std::floor(value) ? std::to_string(std::llround(value)) : std::to_string(value);
+}
+
 } // namespace
+
+Product begin_product(const ArrayFile& file, std::string name) {
+    Product product;
+    product.name = std::move(name);
+    product.path = file.path();
+    product.driver = file.driver() == "Zarr" ? "Zarr" : "HDF5";
+    product.files = {file.path()};
+    return product;
+}
+
+void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good) {
+    const size_t count = wavelengths.size();
+    for (const auto& [what, list] : {std::pair{"widths", &fwhm}, {"marks of good bands", &good}})
+        if (list->size() != 0 && list->size() != count)
+            refuse_product(product, "has " + std::to_string(list->size()) + " " + what + " for " +
+                                        counted(count, "band"));
+    for (size_t b = 0; b < count; ++b) {
+        ProductBand band;
+        band.part = static_cast<int>(product.parts.size()) - 1;
+        band.index = static_cast<int64_t>(b);
+        band.wavelength = wavelengths.texts[b];
+        band.fwhm = texts_at(fwhm, b, count);
+        if (good.size() == count) band.good = good.values[b] != 0;
+        product.bands.push_back(std::move(band));
+    }
+}
+
+void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
+    bool has = false;
+    const double nodata = array->GetNoDataValueAsDouble(&has);
+    if (has) product.nodata = nodata;
+}
+
+void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
+                    const std::string& latitude) {
+    for (const std::string& name : {longitude, latitude}) {
+        const auto array = file.array(name);
+        if (!array) return;
+        const auto& axes = array->GetDimensions();
+        if (axes.size() != 2 || static_cast<int64_t>(axes[0]->GetSize()) != product.lines ||
+            static_cast<int64_t>(axes[1]->GetSize()) != product.samples)
+            refuse_product(product, "has an array " + name + " that is not as large as the scene");
+    }
+    product.longitude = longitude;
+    product.latitude = latitude;
+    product.srs = srs_from(wgs84);
+}
 
 void refuse_product(const Product& product, const std::string& what) {
     throw Error("'" + product.path + "' (" + product.name + ") " + what,
@@ -122,6 +125,78 @@ std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definitio
     if (definition.empty() || srs->SetFromUserInput(definition.c_str()) != OGRERR_NONE) return nullptr;
     srs->SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
     return srs;
+}
+
+std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code) {
+    auto srs = code > 0 && code < 1e9 ? srs_from("EPSG:" + std::to_string(static_cast<int>(code))) : nullptr;
+    if (!srs)
+        product.notes.push_back("'" + product.path + "' (" + product.name + ") has the EPSG code " +
+                                digits_of(code) + ", which is none: its grid has no reference system");
+    return srs;
+}
+
+void check_product(Product& product) {
+    const auto note = [&](const std::string& text) {
+        product.notes.push_back("'" + product.path + "' (" + product.name + "): " + text);
+    };
+    size_t wavelengths = 0, widths = 0, scales = 0;
+    double least = HUGE_VAL, most = 0;
+    for (ProductBand& band : product.bands) {
+        if (!band.wavelength.empty()) {
+            const double w = CPLAtof(band.wavelength.c_str());
+            if (w > 0 && std::isfinite(w)) {
+                least = std::min(least, w);
+                most = std::max(most, w);
+            } else {
+                band.wavelength = band.fwhm = "";
+                ++wavelengths;
+            }
+        }
+        if (!band.fwhm.empty()) {
+            const double w = CPLAtof(band.fwhm.c_str());
+            if (w > 0 && std::isfinite(w)) continue;
+            widths += w != 0;
+            band.fwhm = "";
+        }
+    }
+    for (ProductBand& band : product.bands)
+        if ((band.scale && !(std::isfinite(*band.scale) && *band.scale != 0)) ||
+            (band.offset && !std::isfinite(*band.offset))) {
+            band.scale.reset();
+            band.offset.reset();
+            ++scales;
+        }
+    if (wavelengths > 0)
+        note("no wavelength can be told of " + counted(wavelengths, "band") +
+             ": what the file has there is none");
+    if (widths > 0)
+        note("no FWHM can be told of " + counted(widths, "band") + ": what the file has there is none");
+    if (scales > 0) note("the scale of " + counted(scales, "band") + " is none, and is left out");
+    if (least == most && product.bands.size() - wavelengths > 1) {
+        for (ProductBand& band : product.bands)
+            band.wavelength = band.fwhm = "";
+        note("all bands have the same wavelength, which cannot be: none is taken");
+    }
+    constexpr double shortest = 100; // of an instrument's, in nanometres
+    if (most > 0 && most < shortest && product.wavelength_units == "Nanometers") {
+        product.wavelength_units = "Micrometers";
+        note("its wavelengths are too short for nanometres, and are taken for micrometres");
+    }
+    if (const auto& gt = product.geotransform) {
+        const bool finite = std::all_of(gt->begin(), gt->end(), [](double v) { return std::isfinite(v); });
+        if (finite && (*gt)[1] * (*gt)[5] - (*gt)[2] * (*gt)[4] != 0) return;
+        product.geotransform.reset();
+        note("its grid has no extent, and is left out");
+    }
+}
+
+void sort_bands(Product& product) {
+    check_product(product);
+    const auto key = [](const ProductBand& b) {
+        return b.wavelength.empty() ? HUGE_VAL : CPLAtof(b.wavelength.c_str());
+    };
+    std::stable_sort(product.bands.begin(), product.bands.end(),
+                     [&](const ProductBand& a, const ProductBand& b) { return key(a) < key(b); });
 }
 
 void add_part(Product& product, const ArrayFile& file, const std::string& name, size_t bands, int usual) {
@@ -168,7 +243,7 @@ std::optional<Product> read_emit(const ArrayFile& file) {
         if (lower(array->GetDimensions()[0]->GetName()).find("downtrack") == std::string::npos &&
             !file.group("/sensor_band_parameters"))
             continue;
-        Product product = begun(file, level);
+        Product product = begin_product(file, level);
         const std::string bands = "/sensor_band_parameters/";
         const Numbers wavelengths = file.list(bands + "wavelengths");
         if (wavelengths.size() == 0) refuse_product(product, "has no " + bands + "wavelengths");
@@ -213,7 +288,7 @@ void take_prisma_place(Product& product, const ArrayFile& file, const std::strin
         gt[0] = grid_origin(left, right, product.samples, gt[1]);
         gt[3] = grid_origin(top, bottom, product.lines, gt[5]);
         product.geotransform = gt;
-        product.srs = srs_from("EPSG:" + std::to_string(static_cast<int>(epsg)));
+        product.srs = srs_of_code(product, epsg);
         return;
     }
     for (const char* suffix : {"", "_VNIR", "_SWIR"}) {
@@ -256,7 +331,7 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
         if (kind == "_HCO") break;
     }
     if (swath.empty()) return std::nullopt;
-    Product product = begun(file, "PRISMA " + level);
+    Product product = begin_product(file, "PRISMA " + level);
     const auto root = file.group("/");
     for (const char* range : {"Vnir", "Swir"}) {
         Numbers wavelengths = attribute_numbers(root, std::string("List_Cw_") + range);
@@ -273,19 +348,13 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
             band.description = upper(range) + " " + std::to_string(band.index + 1);
             band.scale = scale;
             band.offset = offset;
-            if (!(wavelengths.values[b - first] > 0)) {
-                band.wavelength = band.fwhm = "";
-                band.good = false;
-            } else if (!band.good) {
-                band.good = true;
-            }
+            if (!band.good) band.good = true;
+            if (wavelengths.values[b - first] != 0) continue;
+            band.wavelength = band.fwhm = "";
+            band.good = false;
         }
     }
-    const auto key = [](const ProductBand& b) {
-        return b.wavelength.empty() ? HUGE_VAL : CPLAtof(b.wavelength.c_str());
-    };
-    std::stable_sort(product.bands.begin(), product.bands.end(),
-                     [&](const ProductBand& a, const ProductBand& b) { return key(a) < key(b); });
+    sort_bands(product);
     take_prisma_place(product, file, swath, level);
     return product;
 }
@@ -298,7 +367,7 @@ std::optional<Product> read_neon(const ArrayFile& file) {
             const std::string base = "/" + site + "/" + kind;
             const auto array = file.array(base + "/" + kind + "_Data");
             if (!array) continue;
-            Product product = begun(file, "NEON AOP " + lower(kind));
+            Product product = begin_product(file, "NEON AOP " + lower(kind));
             const std::string spectral = base + "/Metadata/Spectral_Data/";
             const Numbers wavelengths = file.list(spectral + "Wavelength");
             if (wavelengths.size() == 0) refuse_product(product, "has no " + spectral + "Wavelength");
@@ -326,9 +395,11 @@ std::optional<Product> read_neon(const ArrayFile& file) {
                 product.geotransform = std::array{CPLAtof(map[3]) - (CPLAtof(map[1]) - 1) * dx, dx,  0.0,
                                                   CPLAtof(map[4]) + (CPLAtof(map[2]) - 1) * dy, 0.0, -dy};
             }
+            product.srs = srs_from(file.text(place + "Coordinate_System_String"));
             if (const std::string epsg = file.text(place + "EPSG Code"); !epsg.empty())
-                product.srs = srs_from("EPSG:" + epsg);
-            if (!product.srs) product.srs = srs_from(file.text(place + "Coordinate_System_String"));
+                if (auto told =
+                        product.srs ? srs_from("EPSG:" + epsg) : srs_of_code(product, CPLAtof(epsg.c_str())))
+                    product.srs = std::move(told);
             return product;
         }
     return std::nullopt;
@@ -350,7 +421,7 @@ std::optional<Product> read_aviris(const ArrayFile& file) {
             : told.find("aviris-ng") != std::string::npos || told.find("next generation") != std::string::npos
                 ? "AVIRIS-NG"
                 : "AVIRIS";
-        Product product = begun(file, std::string(sensor) + " " + kind);
+        Product product = begin_product(file, std::string(sensor) + " " + kind);
         Numbers wavelengths = file.list(base + "/wavelength");
         if (wavelengths.size() == 0) wavelengths = file.list("/wavelength");
         if (wavelengths.size() == 0) refuse_product(product, "has no " + base + "/wavelength");
@@ -381,8 +452,9 @@ std::optional<Product> read_tanager(const ArrayFile& file) {
             const std::string base = "/HDFEOS/" + kind + "/HYP", cube = base + "/Data Fields/" + name;
             const auto array = file.array(cube);
             if (!array || array->GetDimensionCount() != 3) continue;
-            Product product = begun(file, std::string("Tanager ") + (kind == "GRIDS" ? "ortho " : "basic ") +
-                                              (name == "toa_radiance" ? "radiance" : "reflectance"));
+            Product product =
+                begin_product(file, std::string("Tanager ") + (kind == "GRIDS" ? "ortho " : "basic ") +
+                                        (name == "toa_radiance" ? "radiance" : "reflectance"));
             const Numbers wavelengths = attribute_numbers(array, "wavelengths");
             if (wavelengths.size() == 0) refuse_product(product, "has no attribute wavelengths of " + cube);
             add_part(product, file, cube, wavelengths.size(), 0);
@@ -404,7 +476,7 @@ std::optional<Product> read_tanager(const ArrayFile& file) {
                     0.0,          first->second,
                     0.0,          (last->second - first->second) / static_cast<double>(product.lines)};
             if (const auto epsg = attribute_numbers(file.group(base), "epsg_code"); epsg.size() == 1)
-                product.srs = srs_from("EPSG:" + std::to_string(static_cast<int>(epsg.values[0])));
+                product.srs = srs_of_code(product, epsg.values[0]);
             return product;
         }
     return std::nullopt;

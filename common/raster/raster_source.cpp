@@ -10,8 +10,10 @@
 #include "raster/array_axes.h"
 #include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_trial.h"
 #include "raster/locations.h"
 #include "raster/product.h"
+#include "raster/side_files.h"
 #include "raster/source_checks.h"
 #include "raster/source_impl.h"
 #include "raster/spectral_metadata.h"
@@ -234,16 +236,16 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
 
 } // namespace
 
-DatasetHandle open_dataset(const OpenOptions& options) {
+DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack) {
     register_drivers();
     for (const std::string& name : options.drivers)
         if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
             throw UsageError("-if " + name + ": GDAL has no such driver",
                              "gdalinfo --formats lists the drivers.");
-    expect_hdf5(options.path);
+    try_hdf5(options.path);
     const GdalErrors errors;
-    DatasetHandle dataset =
-        open_in_gdal({options.path, options.header, GDAL_OF_RASTER, options.drivers, options.open_options});
+    DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header, GDAL_OF_RASTER,
+                                          options.drivers, options.open_options});
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
     return dataset;
@@ -258,7 +260,7 @@ DatasetHandle DatasetPool::take() {
             return dataset;
         }
     }
-    return open_dataset(m_options);
+    return open_dataset(m_options, m_stack);
 }
 
 void DatasetPool::give(DatasetHandle dataset) {
@@ -313,6 +315,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         s->options.path = std::move(scene.path);
         s->options.header = std::move(scene.header);
         s->product = std::move(scene.product);
+        if (s->product) s->notes = s->product->notes;
     } else if (const auto envi = envi_file_of_header(options.path)) {
         s->options.path = envi->data;
         s->options.header = envi->header;
@@ -324,19 +327,22 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         choose_arrays(*s);
         return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
     }
-    DatasetHandle dataset = open_dataset(s->options);
+    const std::string stack = s->product ? s->product->stack : std::string();
+    DatasetHandle dataset = open_dataset(s->options, stack);
     const GdalErrors errors;
     if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
     choose_scene(*s, read_scene(*dataset));
     if (s->product) complete_scene(*s->product, s->scene);
     check_envi_header(*s);
     check_axes(*dataset, s->name());
+    check_values_are_there(*dataset);
+    if (s->scene.driver == "VRT" && stack.empty()) check_virtual_sources(s->options.path);
     note_lost_locations(*s);
     choose_parts(*s, dataset.get());
     check_band_lists(*s);
     find_mask(*s, *dataset);
     choose_access(*s, *dataset);
-    s->pool = std::make_shared<DatasetPool>(s->options);
+    s->pool = std::make_shared<DatasetPool>(s->options, stack);
     // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
     if (!s->raw) s->pool->give(std::move(dataset));
     return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));

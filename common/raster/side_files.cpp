@@ -6,17 +6,22 @@
 #include "raster/drivers.h"
 #include "raster/envi_header.h"
 #include "raster/gdal_errors.h"
+#include "raster/hdf5_references.h"
+#include "raster/hdf5_trial.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
 #include "raster/spectral_library.h"
+#include "raster/source_checks.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
 #include <cpl_string.h>
 #include <gdal_priv.h>
+#include <ogrsf_frmts.h>
 
 #include <algorithm>
 #include <climits>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -33,6 +38,11 @@ struct Closer {
 using Dataset = std::unique_ptr<GDALDataset, Closer>;
 
 Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_VECTOR) {
+    try {
+        try_hdf5(path);
+    } catch (const Error&) { // who wants to read it is told
+        return {};
+    }
     return Dataset(GDALDataset::FromHandle(
         GDALOpenEx(path.c_str(), kinds | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
 }
@@ -45,9 +55,13 @@ bool there(const std::string& path) {
 class Collector {
   public:
     std::vector<std::string> files;
+    bool checks = false; ///< a source that lacks values is an error
 
     void add_file(const std::string& path) {
-        if (std::find(files.begin(), files.end(), path) == files.end()) files.push_back(path);
+        if (std::find(files.begin(), files.end(), path) != files.end()) return;
+        files.push_back(path);
+        for (const std::string& behind : hdf5_files_behind(path))
+            add_file(behind);
     }
 
     void add(const std::string& path, int depth) {
@@ -68,6 +82,7 @@ class Collector {
             return;
         }
         const std::string driver = dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "";
+        if (checks) check_values_are_there(*dataset);
         // Not all drivers list all that they read (a table's .csvt).
         if (is_local(path))
             for (const std::string& name : side_file_names(driver, path, {}))
@@ -80,6 +95,8 @@ class Collector {
         // The product that a scene was made from: points are placed by its arrays.
         for (const char* item : {"X_DATASET", "Y_DATASET"})
             if (const char* name = dataset->GetMetadataItem(item, "GEOLOCATION")) add_containers(name, depth);
+        if (EQUAL(driver.c_str(), "GTI")) add_tiles(*dataset, path, depth);
+        if (EQUAL(driver.c_str(), "Zarr") && is_regular(path)) add_json_texts(path);
         if (!EQUAL(driver.c_str(), "VRT")) return;
         CSLConstList const xml = dataset->GetMetadata("xml:VRT");
         const CPLXMLTreeCloser root(xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr);
@@ -87,16 +104,74 @@ class Collector {
     }
 
   private:
-    /// NETCDF:"a.nc":v, HDF5:a.h5://v, and names of GDAL's virtual file systems: whatever part is a file.
+    static bool is_regular(const std::string& name) {
+        std::error_code ec;
+        return std::filesystem::is_regular_file(name, ec);
+    }
+
+    /// NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and names of GDAL's virtual file systems:
+    /// whatever part is a file.
     void add_containers(const std::string& path, int depth) {
         if (path.rfind("/vsi", 0) == 0) {
             if (path.rfind("/vsimem/", 0) != 0) add_hidden_files(path, depth);
             return;
         }
         if (path.find(':') == std::string::npos || there(path)) return;
+        if (const std::string begin = "vrt://"; STARTS_WITH_CI(path.c_str(), begin.c_str()))
+            return add(path.substr(begin.size(), path.find('?') - begin.size()), depth + 1);
         const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
-        for (int i = 0; i < parts.size(); ++i)
-            if (std::error_code ec; std::filesystem::exists(parts[i], ec)) add_file(parts[i]);
+        for (int i = 0; i < parts.size(); ++i) {
+            std::string joined; // a name may hold colons itself
+            for (int j = i; j < parts.size() && joined.size() <= PATH_MAX; ++j) {
+                joined += (j > i ? ":" : "") + std::string(parts[j]);
+                if (joined.rfind("/vsi", 0) == 0)
+                    add_containers(joined, depth);
+                else if (std::error_code ec; std::filesystem::exists(joined, ec))
+                    add_file(joined);
+            }
+        }
+    }
+
+    /// The tiles of an index: a vector file whose features name them.
+    void add_tiles(GDALDataset& tiled, const std::string& path, int depth) {
+        const CPLStringList list(tiled.GetFileList());
+        const char* const told = tiled.GetMetadataItem("LOCATION_FIELD");
+        std::vector<std::string> candidates(list.List(), list.List() + list.size());
+        candidates.push_back(path.substr(path.rfind("GTI:", 0) == 0 ? 4 : 0));
+        for (const std::string& name : candidates) {
+            const Dataset index = open(name, GDAL_OF_VECTOR);
+            if (!index) continue;
+            for (int i = 0; i < index->GetLayerCount(); ++i) {
+                OGRLayer* const layer = index->GetLayer(i);
+                const int field = layer->GetLayerDefn()->GetFieldIndex(told ? told : "location");
+                if (field < 0) continue;
+                for (const auto& feature : *layer) {
+                    const std::string tile = feature->GetFieldAsString(field);
+                    add(tile, depth + 1);
+                    if (!there(tile)) add(join_path(folder_of(name), tile), depth + 1);
+                }
+            }
+        }
+    }
+
+    /// Files that a text in JSON names: the parts of a virtual Zarr dataset (Kerchunk).
+    void add_json_texts(const std::string& path) {
+        GByte* data = nullptr;
+        vsi_l_offset size = 0;
+        constexpr int64_t longest = int64_t{256} << 20;
+        if (!VSIIngestFile(nullptr, path.c_str(), &data, &size, longest)) return;
+        const std::string text(reinterpret_cast<const char*>(data), static_cast<size_t>(size));
+        VSIFree(data);
+        std::set<std::string> names;
+        for (size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at + 1)) {
+            std::string name;
+            for (++at; at < text.size() && text[at] != '"'; ++at)
+                name += text[at] == '\\' && at + 1 < text.size() ? text[++at] : text[at];
+            if (name.rfind("file://", 0) == 0) name.erase(0, 7);
+            if (name.empty() || name.size() > PATH_MAX || !names.insert(name).second) continue;
+            for (const std::string& file : {name, join_path(folder_of(path), name)})
+                if (is_regular(file)) add_file(file);
+        }
     }
 
     /// /vsizip/a.zip/b.tif, /vsizip/{a.zip}/b.tif, /vsigzip/a.gz, /vsisubfile/1000_500,a.dat,
@@ -130,6 +205,7 @@ class Collector {
                 const CPLXMLTreeCloser root(
                     EQUAL(CPLGetExtension(name.c_str()), "xml") ? CPLParseXMLFile(name.c_str()) : nullptr);
                 if (root) add_texts(root.get(), folder_of(name), depth);
+                if (EQUAL(CPLGetExtension(name.c_str()), "json")) add_json_texts(name);
                 return;
             }
         }
@@ -145,22 +221,26 @@ class Collector {
     /// Any text of a VRT that names a file: sources, and arguments of pixel functions.
     void add_texts(const CPLXMLNode* node, const std::string& folder, int depth) {
         for (; node != nullptr; node = node->psNext) {
-            if (node->eType == CXT_Text && node->pszValue[0] != '\0') {
-                const size_t length = CPLStrnlen(node->pszValue, PATH_MAX + 1);
-                if (length <= PATH_MAX) {
-                    const std::string text(node->pszValue, length);
-                    std::error_code ec;
-                    // A pixel function's own file lies where GDAL_HSI_PATH says.
-                    const std::string own = CPLGetConfigOption("GDAL_HSI_PATH", "");
-                    for (const std::string& name : {text, join_path(folder, text), join_path(own, text)})
-                        if (std::filesystem::is_regular_file(name, ec) ||
-                            text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0) {
-                            add(name, depth + 1); // of two such files it may be either
-                        }
-                }
-            }
+            if (node->eType == CXT_Text && node->pszValue[0] != '\0') add_text(node->pszValue, folder, depth);
             add_texts(node->psChild, folder, depth);
         }
+    }
+
+    void add_text(const char* value, const std::string& folder, int depth) {
+        // A source may be a whole VRT, written where a name would stand.
+        if (const char* const begin = value + std::strspn(value, " \t\r\n"); *begin == '<') {
+            const CPLXMLTreeCloser inner(depth < deepest ? CPLParseXMLString(begin) : nullptr);
+            if (inner) add_texts(inner.get(), folder, depth + 1);
+            return;
+        }
+        const size_t length = CPLStrnlen(value, PATH_MAX + 1);
+        if (length > PATH_MAX) return;
+        const std::string text(value, length);
+        // A pixel function's own file lies where GDAL_HSI_PATH says.
+        const std::string own = CPLGetConfigOption("GDAL_HSI_PATH", "");
+        for (const std::string& name : {text, join_path(folder, text), join_path(own, text)})
+            if (is_regular(name) || text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0)
+                add(name, depth + 1); // of two such files it may be either
     }
 
     static constexpr size_t most_hidden = 200; // no real name has so many parts; a VRT may be made to
@@ -256,6 +336,13 @@ std::vector<std::string> files_read_with(const std::string& path) {
         if (header) collector.add(file, 1); // and what lies beside the data
     }
     return collector.files;
+}
+
+void check_virtual_sources(const std::string& path) {
+    const GdalErrors quiet;
+    Collector collector;
+    collector.checks = true;
+    collector.add(path, 0);
 }
 
 std::vector<std::string> side_file_names(const std::string& driver, const std::string& path,

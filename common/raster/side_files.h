@@ -9,11 +9,17 @@
 namespace hsi::raster {
 
 /// Every file that reading `path` touches, as far as GDAL and the texts of VRTs tell: the file itself, its
-/// side files, the sources of a VRT and the sources of these, files that its pixel functions name, the
-/// container of a subdataset (NETCDF:"a.nc":v), local files behind names of GDAL's virtual file systems
-/// (/vsizip/, /vsisubfile/, /vsisparse/ ...). Names that are not there are left out, `path`
-/// itself never. Opens what GDAL opens; whatever does not open is just its name.
+/// side files, the sources of a VRT (of one that stands inside of it as text, too) and the sources of these,
+/// files that its pixel functions name, the tiles of an index, the container of a subdataset
+/// (NETCDF:"a.nc":v), what an HDF5 file keeps in other files, what a virtual Zarr dataset (Kerchunk's JSON)
+/// names, local files behind names of GDAL's virtual file systems (/vsizip/, /vsisubfile/, /vsisparse/ ...).
+/// Names that are not there are left out, `path` itself never. Opens what GDAL opens; whatever does not open
+/// is just its name.
 std::vector<std::string> files_read_with(const std::string& path);
+
+/// Throws Error when a dataset that `path`, a VRT, reads somewhere below lacks its values
+/// (check_values_are_there()).
+void check_virtual_sources(const std::string& path);
 
 /// The names that a driver gives to files beside `path`, by a list of what is known of formats; `options` are
 /// its creation options (SUFFIX=ADD of ENVI ...). Never depends on what is there.

@@ -26,6 +26,9 @@ void check_types(SourceState& s, GDALDataset* dataset);
 /// file's order. Samples that are all equal prove no order: then a driver must be known to read in the file's
 /// order. \throws Error when the file of such a driver ends before its last sample.
 bool lies_as_told(const SourceState& s, GDALDataset& dataset);
+/// HDF5 gives fill values for a virtual dataset whose source is not there, without a word. \throws Error for
+/// a dataset of HDF5 or netCDF that refers to values which are missing.
+void check_values_are_there(GDALDataset& dataset);
 
 /// Outputs name their product's arrays of longitude and latitude, and points are placed by these.
 void note_lost_locations(SourceState& s);

@@ -21,18 +21,21 @@ struct DatasetCloser {
 };
 using DatasetHandle = std::unique_ptr<GDALDataset, DatasetCloser>;
 
-/// Opens for reading; throws Error naming the file and what GDAL says.
-DatasetHandle open_dataset(const OpenOptions& options);
+/// Opens for reading; throws Error naming the file and what GDAL says. `stack`, where it is not empty: what
+/// GDAL opens in place of the path (Product::stack).
+DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack = {});
 
 /// Handles of one file: one thread uses a handle at a time, and opening is not paid again in every pass.
 class DatasetPool {
   public:
-    explicit DatasetPool(OpenOptions options) : m_options(std::move(options)) {}
+    explicit DatasetPool(OpenOptions options, std::string stack = {})
+        : m_options(std::move(options)), m_stack(std::move(stack)) {}
     DatasetHandle take();
     void give(DatasetHandle dataset);
 
   private:
     const OpenOptions m_options;
+    const std::string m_stack;
     std::mutex m_mutex;
     std::vector<DatasetHandle> m_idle;
 };

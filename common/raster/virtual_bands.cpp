@@ -5,6 +5,7 @@
 #include "raster/atomic_file.h"
 #include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
+#include "raster/product.h"
 #include "raster/source_impl.h"
 
 #include <cpl_conv.h>
@@ -204,6 +205,10 @@ void check_virtual_source(const RasterSource& like) {
     if (source.in_arrays)
         throw UsageError("'" + source.options.path + "' is read from arrays (" + like.product() +
                              "), which a VRT cannot name",
+                         "Choose another output format with -of.");
+    if (source.product && !source.product->stack.empty())
+        throw UsageError("'" + source.options.path + "' is read from two images (" + like.product() +
+                             "), which a VRT of its bands cannot name",
                          "Choose another output format with -of.");
     if (!source.options.drivers.empty())
         throw UsageError("-if " + source.options.drivers.front() +

@@ -220,3 +220,88 @@ def desis(folder, values):
         f"<hsi_doc><base><level>L2A</level></base><specific><bandCharacterisation>{items}</bandCharacterisation>"
         "<interiorOrientation><band><bandNumber>1</bandNumber></band></interiorOrientation></specific></hsi_doc>")
     return folder / "DESIS-SPECTRAL_IMAGE.tif"
+
+
+def enmap_l1b(folder, vnir, swir, listed=None, stem="ENMAP01-", drop=()):
+    """EnMAP L1B: an image a detector, beside one METADATA.XML whose bands are those of VNIR, then those of SWIR.
+    `listed`: their wavelengths."""
+    images = [folder / f"{stem}SPECTRAL_IMAGE_{name}.TIF" for name in ("VNIR", "SWIR")]
+    for image, values in zip(images, (vnir, swir)):
+        if image.name not in drop:
+            _geotiff(image, values)
+    bands = vnir.shape[0] + swir.shape[0]
+    listed = wavelengths_of(bands) if listed is None else listed
+    items = "".join(
+        f'<bandID number="{b + 1}"><wavelengthCenterOfBand>{w:.6g}</wavelengthCenterOfBand><FWHMOfBand>7.25</FWHMOfBand>'
+        f"<GainOfBand>{0.0001 * (b + 1):.6g}</GainOfBand><OffsetOfBand>0</OffsetOfBand></bandID>"
+        for b, w in enumerate(listed))
+    (folder / f"{stem}METADATA.XML").write_text(
+        f'<?xml version="1.0" encoding="UTF-8"?><level_X><base><level>L1B</level></base><specific>'
+        f"<bandCharacterisation>{items}</bandCharacterisation><backgroundValue>0</backgroundValue></specific></level_X>")
+    return images
+
+
+def pace(folder, values, kind="rhos", drop=(), places_of=places):
+    """PACE OCI L2: NASA OBPG, PACE OCI Level-2 format: geophysical_data with a cube (line, pixel, wavelength_3d) in 16
+    bits, navigation_data with longitude and latitude."""
+    import netCDF4
+    bands, lines, samples = values.shape
+    path = folder / "scene.bin"
+    with netCDF4.Dataset(path, "w") as d:
+        d.platform, d.instrument, d.title = "PACE", "OCI", "OCI Level-2 Data"
+        for name, size in (("number_of_lines", lines), ("pixels_per_line", samples), ("wavelength_3d", bands)):
+            d.createDimension(name, size)
+        group = d.createGroup("sensor_band_parameters")
+        if "wavelength_3d" not in drop:
+            group.createVariable("wavelength_3d", "f8", ("wavelength_3d",))[:] = wavelengths_of(bands, 346, 2260)
+        cube = d.createGroup("geophysical_data").createVariable(
+            kind, "i2", ("number_of_lines", "pixels_per_line", "wavelength_3d"), fill_value=-32767, zlib=True)
+        cube.set_auto_maskandscale(False)
+        cube.scale_factor, cube.add_offset, cube.units = np.float32(2e-5), np.float32(0.5), "1"
+        cube[:] = np.moveaxis(values, 0, 2).astype("i2")
+        group = d.createGroup("navigation_data")
+        for name, content in zip(("longitude", "latitude"), places_of(lines, samples)):
+            group.createVariable(name, "f4", ("number_of_lines", "pixels_per_line"))[:] = content
+    return path
+
+
+def pace_l1b(folder, values, blue, red):
+    """PACE OCI L1B: observation_data with rhot_blue, rhot_red and rhot_SWIR (band, scan, pixel), ranges that overlap."""
+    import netCDF4
+    bands, lines, samples = values.shape
+    path = folder / "scene.bin"
+    ranges = {"blue": (values[:blue], 314, 605), "red": (values[blue:blue + red], 597, 894),
+              "SWIR": (values[blue + red:], 940, 2258)}
+    with netCDF4.Dataset(path, "w") as d:
+        d.platform, d.instrument = "PACE", "OCI"
+        d.createDimension("scans", lines)
+        d.createDimension("pixels", samples)
+        observed, parameters = d.createGroup("observation_data"), d.createGroup("sensor_band_parameters")
+        for name, (part, first, last) in ranges.items():
+            d.createDimension(name + "_bands", len(part))
+            parameters.createVariable(name + "_wavelength", "f4", (name + "_bands",))[:] = \
+                np.linspace(first, last, len(part))
+            observed.createVariable("rhot_" + name, "f4", (name + "_bands", "scans", "pixels"),
+                                    fill_value=-32767.)[:] = part
+        group = d.createGroup("geolocation_data")
+        for name, content in zip(("longitude", "latitude"), places(lines, samples)):
+            group.createVariable(name, "f4", ("scans", "pixels"))[:] = content
+    return path
+
+
+def hico(folder, values, spelling=("scale_factor", "add_offset"), drop=()):
+    """HICO L1B: NASA OBPG: products/Lt (line, sample, band) in 16 bits with wavelengths and fwhm as attributes, navigation
+    with latitudes and longitudes."""
+    import h5py
+    bands, lines, samples = values.shape
+    path = folder / "scene.bin"
+    with h5py.File(path, "w") as h:
+        cube = h.create_dataset("products/Lt", data=np.moveaxis(values, 0, 2).astype("u2"), chunks=True, compression="gzip")
+        if "wavelengths" not in drop:
+            cube.attrs["wavelengths"] = wavelengths_of(bands, 353, 1080)
+        cube.attrs["fwhm"] = np.full(bands, 5.7, "f4")
+        cube.attrs[spelling[0]], cube.attrs[spelling[1]] = np.array([0.02], "f4"), np.array([0.], "f4")
+        cube.attrs["units"] = np.bytes_("W/m^2/micrometer/sr")
+        lon, lat = places(lines, samples)
+        h["navigation/longitudes"], h["navigation/latitudes"] = lon.astype("f4"), lat.astype("f4")
+    return path

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: MIT
+"""Products that were damaged on their way: HDF5's library ends the process on some of them (1.10.8 on any wrong byte in
+the list of a group with many members). That is an error like any other, whatever tool meets it and wherever."""
+
+import pathlib
+import sys
+
+import numpy as np
+import pytest
+from conftest import ROOT, assert_untouched, cube, first_error, run, succeed, write_scene
+
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+import product_files  # noqa: E402
+
+pytest.importorskip("h5py")
+pytest.importorskip("netCDF4")
+
+VALUES = cube(samples=12, lines=10, bands=9)
+PRODUCTS = ("emit", "prisma", "neon", "aviris", "tanager")
+
+
+def damaged(path, changes):
+    content = bytearray(pathlib.Path(path).read_bytes())
+    for at, value in changes:
+        content[at] = value
+    pathlib.Path(path).write_bytes(content)
+    return path
+
+
+def emit_with_a_damaged_list(folder, at=30):
+    """The root group's members, in a block with a checksum."""
+    path = product_files.emit(folder, VALUES)
+    begin = path.read_bytes().index(b"FHDB")
+    return damaged(path, [(begin + at, 31)])
+
+
+@pytest.mark.parametrize("at", [22, 31, 50])
+@pytest.mark.parametrize("tool", ["gdal_hsi_info", "gdal_hsi_pca", "gdal_hsi_vd"])
+def test_a_damaged_list_of_members_is_an_error(tmp_path, out, tool, at):
+    path = emit_with_a_damaged_list(tmp_path, at)
+    arguments = [out / "x.tif"] if tool == "gdal_hsi_pca" else []
+    for name in (path, f'HDF5:"{path}"://reflectance'):
+        with assert_untouched(tmp_path):
+            result = run(tool, "-q", name, *arguments)
+        assert result.code == 1 and str(path) in first_error(result), result.err
+
+
+def test_a_damaged_file_as_labels_and_as_an_old_output(tmp_path, out):
+    path = emit_with_a_damaged_list(tmp_path)
+    scene = write_scene(out / "scene.img", VALUES)
+    result = run("gdal_hsi_sample", "-q", "-n", "3", path, out / "train.tif", out / "test.tif")
+    assert result.code == 1 and "is damaged" in first_error(result), result.err
+    old = out / "old.tif"
+    old.write_bytes(path.read_bytes())
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "2", "-overwrite", scene, old))
+    assert old.read_bytes()[:2] == b"II"
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_no_damage_ends_a_tool_by_a_signal(tmp_path, out, product):
+    """Bytes of headers and lists, which lie before and behind the values."""
+    whole = getattr(product_files, product)(tmp_path, VALUES).read_bytes()
+    random = np.random.default_rng(len(product))
+    path = tmp_path / "damaged.h5"
+    for k in range(12):
+        path.write_bytes(whole)
+        places = random.integers(0, len(whole), [1, 3, 10, 30][k % 4])
+        damaged(path, [(at, int(random.integers(0, 256))) for at in places])
+        result = run("gdal_hsi_info", "-q", path)
+        assert result.code in (0, 1), (k, result.code, result.err)
+        if result.code == 1:
+            first_error(result)
+
+
+def test_a_file_that_was_mended_is_read(tmp_path, out):
+    """The trial is of a state of the file, not of its name."""
+    path = emit_with_a_damaged_list(tmp_path)
+    assert run("gdal_hsi_info", "-q", path).code == 1
+    product_files.emit(tmp_path, VALUES)
+    succeed(run("gdal_hsi_info", "-q", path))

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: MIT
+"""Products as agencies deliver them and as people keep them: further sensors, several files, archives, links, other names,
+and numbers that cannot be."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+
+import numpy as np
+import pytest
+from conftest import ROOT, cube, first_error, open_band, read, run, succeed, write_scene
+from osgeo import gdal
+
+sys.path.insert(0, str(ROOT / "tests" / "cli"))
+import product_files as files  # noqa: E402
+
+h5py = pytest.importorskip("h5py")
+pytest.importorskip("netCDF4")
+
+VALUES = np.round(cube(samples=12, lines=10, bands=9))
+
+
+def info(path):
+    return succeed(run("gdal_hsi_info", "-q", path)).out
+
+
+def report_of(path, out, *options):
+    """What a run tells of its source, and what it says beside that."""
+    result = succeed(run("gdal_hsi_pca", "-nc", "2", "-overwrite", "-report", out / "report.json", *options, path,
+                         out / "pca.tif"))
+    return json.loads((out / "report.json").read_text()), result.err
+
+
+def same_as_plain(path, out, values, wavelengths=None):
+    """Every value of the scene, in the product's order, by what spp makes of it and of a plain file."""
+    plain = write_scene(out / "plain.img", values, dtype="f4", epsg=None, geotransform=None)
+    for name, source in (("a.tif", path), ("b.tif", plain)):
+        succeed(run("gdal_hsi_spp", "-q", "-ws", "3", "-bbl", "ignore", "-overwrite", source, out / name))
+    np.testing.assert_array_equal(read(out / "a.tif"), read(out / "b.tif"))
+    if wavelengths is not None:
+        dataset = gdal.Open(str(out / "a.tif"))
+        got = [float(dataset.GetRasterBand(b + 1).GetMetadataItem("wavelength")) for b in range(len(values))]
+        np.testing.assert_allclose(got, wavelengths, rtol=1e-5)
+
+
+# --- sensors
+
+
+@pytest.mark.parametrize("kind", ["rhos", "Rrs"])
+def test_pace_level_2(tmp_path, out, kind):
+    path = files.pace(tmp_path, VALUES, kind)
+    text = info(path)
+    assert "PACE OCI L2" in text and "2e-05" in text, text
+    same_as_plain(path, out, VALUES, files.wavelengths_of(9, 346, 2260))
+    targets = out / "targets.geojson"
+    succeed(run("gdal_hsi_atdca", "-q", "-t", "2", path, targets))
+    lon, lat = files.places(10, 12)
+    for feature in json.loads(targets.read_text())["features"]:
+        x, y = feature["geometry"]["coordinates"][:2]
+        assert np.min(np.hypot(lon - x, lat - y)) < 1e-4
+
+
+def test_pace_without_wavelengths_is_an_error(tmp_path):
+    path = files.pace(tmp_path, VALUES, drop=("wavelength_3d",))
+    assert "wavelength_3d" in first_error(run("gdal_hsi_info", path))
+
+
+def test_pace_level_1b_is_one_scene(tmp_path, out):
+    path = files.pace_l1b(tmp_path, VALUES, blue=4, red=3)
+    listed = np.concatenate([np.linspace(314, 605, 4), np.linspace(597, 894, 3), np.linspace(940, 2258, 2)])
+    order = np.argsort(listed, kind="stable")
+    assert list(order) != sorted(order)
+    same_as_plain(path, out, VALUES[order], listed[order])
+
+
+@pytest.mark.parametrize("spelling", [("scale_factor", "add_offset"), ("slope", "intercept")])
+def test_hico(tmp_path, out, spelling):
+    path = files.hico(tmp_path, VALUES, spelling)
+    text = info(path)
+    assert "HICO L1B" in text and "0.02" in text, text
+    same_as_plain(path, out, VALUES, files.wavelengths_of(9, 353, 1080))
+    dataset = gdal.Open(str(out / "a.tif"))
+    assert dataset.GetMetadata("GEOLOCATION")["X_DATASET"].endswith("navigation/longitudes")
+
+
+def test_enmap_l1b_is_one_scene_of_both_detectors(tmp_path, out):
+    listed = [800, 900, 985, 905, 1000, 1100, 1200]
+    images = files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7], listed)
+    order = np.argsort(listed, kind="stable")
+    for name in (*images, tmp_path / "ENMAP01-METADATA.XML"):
+        assert "EnMAP L1B" in info(name)
+        same_as_plain(name, out, VALUES[:7][order], np.array(listed)[order])
+        names = [open_band(out / "a.tif", b).GetDescription() for b in range(1, 8)]
+        assert names == ["VNIR 1", "VNIR 2", "SWIR 1", "VNIR 3", "SWIR 2", "SWIR 3", "SWIR 4"], names
+        for part in (*images, tmp_path / "ENMAP01-METADATA.XML"):
+            result = run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", name, part)
+            assert result.code == 2, result.err
+    result = run("gdal_hsi_spp", "-q", "-of", "VRT", images[0], out / "spp.vrt")
+    assert result.code == 2 and "two images" in first_error(result), result.err
+    scales = [open_band(out / "a.tif", b).GetScale() for b in range(1, 8)]
+    np.testing.assert_allclose(scales, 0.0001 * (order + 1))  # they go with their bands
+
+
+def test_enmap_l1b_that_lacks_a_part(tmp_path):
+    images = files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7], drop=("ENMAP01-SPECTRAL_IMAGE_SWIR.TIF",))
+    for name in (images[0], tmp_path / "ENMAP01-METADATA.XML"):
+        assert "SWIR is not beside it" in first_error(run("gdal_hsi_info", name))
+    files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7], listed=[500, 600, 700])
+    assert "images have 3 and 4" in first_error(run("gdal_hsi_info", images[0]))
+    files.enmap_l1b(tmp_path, VALUES[:3], VALUES[3:7, :5])
+    assert "different sizes" in first_error(run("gdal_hsi_info", images[0]))
+
+
+# --- numbers that cannot be
+
+
+@pytest.mark.parametrize("wrong, told", [
+    (lambda w: np.where(np.arange(len(w)) == 2, np.nan, w), "of 1 band"),
+    (lambda w: np.where(np.arange(len(w)) < 3, -w, w), "of 3 bands"),
+    (lambda w: np.where(np.arange(len(w)) == 0, np.inf, w), "of 1 band"),
+    (lambda w: np.full(len(w), np.nan), "of 9 bands"),
+    (lambda w: np.full(len(w), 550.0), "same wavelength"),
+    (lambda w: w / 1000, "micrometres")])
+@pytest.mark.parametrize("product", ["emit", "prisma"])
+def test_wavelengths_that_cannot_be(tmp_path, out, product, wrong, told):
+    path = getattr(files, product)(tmp_path, VALUES)
+    with h5py.File(path, "a") as h:
+        if product == "emit":
+            list_ = h["sensor_band_parameters/wavelengths"]
+            list_[:] = wrong(list_[:])
+        else:
+            w = np.concatenate([h.attrs["List_Cw_Vnir"], h.attrs["List_Cw_Swir"]])
+            w[w == 0] = (900, 2500)
+            w = wrong(w).astype("f4")
+            h.attrs.modify("List_Cw_Vnir", w[:3])
+            h.attrs.modify("List_Cw_Swir", w[3:])
+    _, said = report_of(path, out)
+    assert told in said, said
+    text = info(path)
+    if told == "micrometres":
+        assert "to 2494 nm" in text or "to 2500 nm" in text or "2493" in text, text
+    if told in ("same wavelength", "of 9 bands"):
+        result = run("gdal_hsi_pca", "-q", "-overwrite", "-exclude-range", "500-600nm", path, out / "x.tif")
+        assert result.code == 1 and "no wavelengths" in first_error(result), result.err
+
+
+@pytest.mark.parametrize("code", [-1, 0, 999999])
+def test_a_code_of_no_reference_system(tmp_path, out, code):
+    path = files.prisma(tmp_path, VALUES)
+    with h5py.File(path, "a") as h:
+        h.attrs["Epsg_Code"] = code
+    _, said = report_of(path, out)
+    assert f"EPSG code {code}" in said, said
+    path = files.tanager(tmp_path, VALUES, ortho=True)
+    with h5py.File(path, "a") as h:
+        h["/HDFEOS/GRIDS/HYP"].attrs["epsg_code"] = code
+    assert f"EPSG code {code}" in report_of(path, out)[1]
+
+
+def test_a_grid_without_extent(tmp_path, out):
+    path = files.prisma(tmp_path, VALUES)
+    with h5py.File(path, "a") as h:
+        h.attrs["Product_LRcorner_easting"] = h.attrs["Product_ULcorner_easting"]
+    assert "has no extent" in report_of(path, out)[1]
+    assert gdal.Open(str(out / "pca.tif")).GetGeoTransform(can_return_null=True) is None
+
+
+def test_right_products_say_nothing(tmp_path, out):
+    for product in ("emit", "prisma", "neon", "aviris", "tanager", "pace", "hico", "enmap", "desis"):
+        path = getattr(files, product)(tmp_path, VALUES)
+        assert "WARNING" not in report_of(path, out)[1].upper(), product
+
+
+# --- where products lie
+
+
+@pytest.mark.parametrize("product", ["emit", "prisma", "enmap", "desis"])
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_products_in_archives(tmp_path, out, product, kind):
+    folder = tmp_path / "p"
+    folder.mkdir()
+    path = getattr(files, product)(folder, VALUES)
+    archive = tmp_path / f"a.{kind}"
+    if kind == "zip":
+        with zipfile.ZipFile(archive, "w") as z:
+            for each in folder.iterdir():
+                z.write(each, f"in/{each.name}")
+    else:
+        with tarfile.open(archive, "w") as t:
+            t.add(folder, "in")
+    name = f"/vsi{kind}/{archive}/in/{path.name}"
+    assert report_of(name, out)[0]["source"]["product"] == report_of(path, out)[0]["source"]["product"]
+    succeed(run("gdal_hsi_pca", "-q", "-overwrite", name, out / "a.tif"))
+    succeed(run("gdal_hsi_pca", "-q", "-overwrite", path, out / "b.tif"))
+    np.testing.assert_array_equal(read(out / "a.tif"), read(out / "b.tif"))
+    before = archive.read_bytes()
+    assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", name, archive).code == 2
+    assert archive.read_bytes() == before
+
+
+@pytest.mark.parametrize("product", ["emit", "prisma", "neon", "tanager", "aviris", "pace", "hico"])
+@pytest.mark.parametrize("name", ["SCENE.NC", "scene.HE5", "scene", "a scene.H5", "x.tif"])
+def test_other_names_and_links(tmp_path, out, product, name):
+    path = getattr(files, product)(tmp_path, VALUES)
+    expected = report_of(path, out)[0]["source"]["product"]
+    other = tmp_path / name
+    path.rename(other)
+    (out / "link").symlink_to(other)
+    for each in (other, out / "link"):
+        assert report_of(each, out)[0]["source"]["product"] == expected
+        assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", out / "link", other).code == 2
+
+
+def test_an_image_beside_its_xml_by_other_names(tmp_path, out):
+    image = files.enmap(tmp_path, VALUES)
+    (out / "link.tif").symlink_to(image)
+    assert "EnMAP L2A" in info(out / "link.tif")
+    for old, new in (("ENMAP01-SPECTRAL_IMAGE.TIF", "berlin.tif"), ("ENMAP01-METADATA.XML", "berlin_metadata.xml")):
+        shutil.move(tmp_path / old, tmp_path / new)
+    assert "EnMAP L2A" in info(tmp_path / "berlin.tif")
+    shutil.copy(tmp_path / "berlin.tif", tmp_path / "berlin2.tif")
+    assert "EnMAP" not in info(tmp_path / "berlin2.tif")  # another file, whose name goes on
+
+
+def test_products_as_zarr(tmp_path, out):
+    if gdal.GetDriverByName("Zarr") is None:
+        pytest.skip("this GDAL has no driver Zarr")
+    if shutil.which("gdalmdimtranslate") is None:
+        pytest.skip("gdalmdimtranslate is absent")
+    path = files.emit(tmp_path, VALUES)
+    zarr = tmp_path / "emit.zarr"
+    subprocess.run(["gdalmdimtranslate", "-of", "Zarr", path, zarr], check=True, capture_output=True)
+    assert "EMIT L2A reflectance" in info(zarr)
+    same_as_plain(zarr, out, VALUES, files.wavelengths_of(9))
+    result = run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", zarr, zarr / "reflectance" / "0.0.0")
+    assert result.code == 2, result.err
+    succeed(run("gdal_hsi_atdca", "-q", "-t", "2", zarr, out / "targets.geojson"))
+    lon, lat = files.places(10, 12)
+    for feature in json.loads((out / "targets.geojson").read_text())["features"]:
+        x, y = feature["geometry"]["coordinates"][:2]
+        assert np.min(np.hypot(lon - x, lat - y)) < 1e-4
+
+
+def test_products_as_virtual_zarr(tmp_path, out):
+    """Kerchunk's references: the chunks stay in the product's own file."""
+    driver = gdal.GetDriverByName("Zarr")
+    if driver is None or int(gdal.VersionInfo("VERSION_NUM")) < 3110000:
+        pytest.skip("GDAL reads Kerchunk's references from 3.11 on")
+    path = files.emit(tmp_path, VALUES)
+    refs = {".zgroup": '{"zarr_format": 2}'}
+    with h5py.File(path) as h:
+        for name in ("reflectance", "sensor_band_parameters/wavelengths", "sensor_band_parameters/fwhm",
+                     "sensor_band_parameters/good_wavelengths", "location/lon", "location/lat"):
+            data = h[name]
+            values = np.ascontiguousarray(data[...])
+            raw = out / (name.replace("/", "_") + ".raw")
+            raw.write_bytes(values.tobytes())
+            for k in range(1, name.count("/") + 1):
+                refs["/".join(name.split("/")[:k]) + "/.zgroup"] = '{"zarr_format": 2}'
+            refs[name + "/.zarray"] = json.dumps({
+                "zarr_format": 2, "shape": values.shape, "chunks": values.shape, "dtype": values.dtype.str, "order": "C",
+                "compressor": None, "filters": None, "fill_value": None})
+            refs[name + "/.zattrs"] = json.dumps({"_ARRAY_DIMENSIONS": ["downtrack", "crosstrack", "bands"][:values.ndim]
+                                                  if values.ndim > 1 else ["bands"]})
+            refs[name + "/" + ".".join("0" * values.ndim)] = [str(raw), 0, values.nbytes]
+    scene = tmp_path / "emit.json"
+    scene.write_text(json.dumps({"version": 1, "refs": refs}))
+    assert "EMIT L2A reflectance" in info(scene)
+    same_as_plain(scene, out, VALUES, files.wavelengths_of(9))
+    for raw in out.glob("*.raw"):
+        assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", scene, raw).code == 2
