@@ -85,10 +85,10 @@ std::vector<size_t> common_bands(const raster::SpectralLibrary& fitted, const st
 
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path, double scale,
                                const std::string& what, std::shared_ptr<raster::RasterSource>& scene) {
-    const auto library = raster::read_spectral_library(path);
+    const auto bands = static_cast<size_t>(scene->shape().bands);
+    const auto library = raster::read_spectral_library(path, bands);
     for (const auto& note : library.notes)
         run.warn(note);
-    const auto bands = static_cast<size_t>(scene->shape().bands);
     const auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
     const auto common = common_bands(fitted, role, path);
     if (common.size() < bands) {

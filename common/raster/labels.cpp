@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
+#include "raster/matlab_scene.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>
@@ -105,9 +106,13 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
     CPLStringList open_options;
     for (const auto& o : options.open_options)
         open_options.AddString(o.c_str());
-    DatasetHandle dataset(GDALDataset::FromHandle(GDALOpenEx(
-        options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
-        nullptr, open_options.List(), nullptr)));
+    DatasetHandle dataset =
+        open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0);
+    if (!dataset)
+        dataset.reset(GDALDataset::FromHandle(GDALOpenEx(
+            options.path.c_str(),
+            GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, nullptr,
+            open_options.List(), nullptr)));
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     "Labels are any raster or vector file that GDAL opens.");

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "raster/gdal_errors.h"
+#include "raster/matlab_scene.h"
 #include "raster/product_readers.h"
 #include "raster/sample_convert.h"
 #include "raster/spectral_metadata.h"
@@ -198,6 +199,7 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 }
 
 SceneFile find_scene(const std::string& path) {
+    if (auto product = matlab_product(path)) return {path, std::move(product)};
     const std::string text = beginning_of(path);
     SceneFile scene{path, nullptr};
     if (is_hdf5(text)) {
@@ -226,7 +228,7 @@ std::vector<std::string> product_files(const std::string& path) {
 
 SceneMetadata scene_of(const Product& product) {
     SceneMetadata scene;
-    scene.driver = "HDF5";
+    scene.driver = product.driver;
     scene.file_bands = static_cast<int>(product.bands.size());
     scene.window = Rect{0, 0, product.samples, product.lines};
     for (size_t b = 0; b < product.bands.size(); ++b) {

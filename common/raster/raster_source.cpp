@@ -10,6 +10,7 @@
 #include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
 #include "raster/locations.h"
+#include "raster/matlab_scene.h"
 #include "raster/product.h"
 #include "raster/source_checks.h"
 #include "raster/source_impl.h"
@@ -242,6 +243,12 @@ DatasetHandle open_dataset(const OpenOptions& options) {
         if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
             throw UsageError("-if " + name + ": GDAL has no such driver",
                              "gdalinfo --formats lists the drivers.");
+    if (drivers.empty())
+        if (DatasetHandle matlab = open_matlab(options.path)) {
+            if (!open_options.empty())
+                throw UsageError("-oo " + options.open_options.front() + ": files of MATLAB's have no options");
+            return matlab;
+        }
     expect_hdf5(options.path);
     const GdalErrors errors;
     DatasetHandle dataset(GDALDataset::FromHandle(

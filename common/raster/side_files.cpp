@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/matlab_scene.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
 
@@ -52,6 +53,7 @@ class Collector {
         if (depth > deepest) return;
         if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
         m_opened.push_back(path);
+        if (const std::string matlab = matlab_file_of(path); !matlab.empty()) return add_file(matlab);
         add_containers(path, depth);
         if (there(path)) add_file(path);
         const Dataset dataset = open(path);

@@ -169,7 +169,8 @@ SpectralLibrary read_envi(const std::string& path) {
     return library;
 }
 
-SpectralLibrary read_some(const std::string& path) {
+SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
+    if (is_matlab(path)) return read_matlab_library(path, scene_bands);
     if (is_csv(path)) return read_library_table(path, library_text(path));
     if (EQUAL(CPLGetExtension(path.c_str()), "sli")) return read_envi(path); // or says what is missing
     // The header of crops.sli says nothing of a crops.geojson beside it.
@@ -210,7 +211,7 @@ std::string csv_name(std::string name) {
 void refuse_library(const std::string& path, const std::string& what) {
     throw Error("'" + path + "': " + what,
                 "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
-                "ECOSTRESS, or profiles in GeoJSON or a GeoPackage.");
+                "ECOSTRESS, a file of MATLAB's, or profiles in GeoJSON or a GeoPackage.");
 }
 
 std::string library_text(const std::string& path) {
@@ -242,8 +243,8 @@ void library_to_nm(std::vector<double>& values, const std::string& units) {
     if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
 }
 
-SpectralLibrary read_spectral_library(const std::string& path) {
-    SpectralLibrary library = read_some(path);
+SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands) {
+    SpectralLibrary library = read_some(path, scene_bands);
     // USGS writes -1.23e34 where a channel was deleted, and its spectra are kept in every form.
     constexpr double deleted = -1e34;
     for (size_t k = 0; k < library.spectra.size(); ++k) {

@@ -43,7 +43,7 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
         where = "the argument " + argument;
     } else {
         const std::string path = a.path("library");
-        const auto library = raster::read_spectral_library(path);
+        const auto library = raster::read_spectral_library(path, static_cast<size_t>(bands));
         where = "the library " + path;
         if (!a.has("select")) {
             lists = library.spectra;
