@@ -12,8 +12,6 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int deepest = 6;
-constexpr size_t most_variables = 10000;
 constexpr uint64_t piece_bytes = uint64_t{4} << 20;
 
 std::string full_name(const std::string& variable) {
@@ -57,10 +55,10 @@ class MatlabArrays final : public MatlabFile {
 
     void look_at(const GDALGroup& group, const std::string& prefix, int depth) {
         for (const std::string& name : group.GetMDArrayNames()) {
-            if (m_variables.size() >= most_variables) return;
+            if (m_variables.size() >= most_matlab_variables) return;
             if (const auto array = group.OpenMDArray(name)) add(prefix + name, array);
         }
-        if (depth == deepest) return;
+        if (depth == deepest_struct) return;
         for (const std::string& name : group.GetGroupNames()) {
             if (name.empty() || name.front() == '#') continue; // what references lead to
             const auto inner = group.OpenGroup(name);
@@ -124,7 +122,8 @@ class MatlabArrays final : public MatlabFile {
         const auto of = GDALExtendedDataType::Create(type);
         for (bool more = true; more;) {
             if (cut > 0)
-                count[cut - 1] = static_cast<size_t>(std::min<uint64_t>(most, sizes[cut - 1] - start[cut - 1]));
+                count[cut - 1] =
+                    static_cast<size_t>(std::min<uint64_t>(most, sizes[cut - 1] - start[cut - 1]));
             {
                 const GdalErrors errors;
                 if (!array->Read(start.data(), count.data(), nullptr, nullptr, of, values.data()) ||

@@ -36,6 +36,9 @@ struct MatlabVariable {
     } place;
 };
 
+inline constexpr int deepest_struct = 6;               ///< within another
+inline constexpr size_t most_matlab_variables = 10000; ///< a file that people made has tens
+
 class MatlabFile {
   public:
     /// Any path that GDAL's virtual file systems know. Null when the file is none of MATLAB's. \throws Error

@@ -280,8 +280,6 @@ uint32_t turned(uint32_t word) {
     return word >> 24 | (word >> 8 & 0xff00) | (word << 8 & 0xff0000) | word << 24;
 }
 
-constexpr int deepest = 6;                 ///< struct within a struct
-constexpr size_t most_variables = 10000;   ///< what a person names has tens
 constexpr uint64_t longest_text = 1 << 24; ///< bytes
 constexpr uint32_t longest_name = 4096;
 
@@ -297,7 +295,7 @@ class Level5 final : public StoredFile {
             m_swapped = (order[0] == 'I') != (std::endian::native == std::endian::little);
             VSIFSeekL(file.get(), 0, SEEK_END);
             const uint64_t end = VSIFTellL(file.get());
-            for (uint64_t at = 128; at < end && m_variables.size() < most_variables;)
+            for (uint64_t at = 128; at < end && m_variables.size() < most_matlab_variables;)
                 at = read_top(*file, at, end);
         });
     }
@@ -440,13 +438,13 @@ class Level5 final : public StoredFile {
     /// the whole lies.
     void read_matrix(Bytes& bytes, uint64_t end, const std::string& name, int depth,
                      MatlabVariable::Place place) {
-        if (m_variables.size() >= most_variables || end == bytes.at()) return;
+        if (m_variables.size() >= most_matlab_variables || end == bytes.at()) return;
         const Head head = read_head(bytes, end);
         MatlabVariable one;
         one.name = depth == 0 ? head.name : name;
         if (one.name.empty()) return; // MATLAB's own notes
         one.dims = head.dims;
-        if (head.kind == mx_struct && one.count() == 1 && depth < deepest)
+        if (head.kind == mx_struct && one.count() == 1 && depth < deepest_struct)
             return read_fields(bytes, end, one.name, depth, place);
         if (head.kind >= first_number && head.kind <= last_number) {
             describe_numbers(bytes, end, head, one, place);
@@ -488,7 +486,7 @@ class Level5 final : public StoredFile {
         const auto length = words(bytes, end, mi_int32, 4);
         if (length.size() != 1 || length[0] == 0 || length[0] > longest_name)
             throw Damage{"the struct '" + name + "' has no names of fields"};
-        const auto names = content(bytes, end, mi_int8, most_variables * longest_name);
+        const auto names = content(bytes, end, mi_int8, most_matlab_variables * longest_name);
         for (size_t at = 0; at + length[0] <= names.size(); at += length[0]) {
             const std::string field(names.data() + at, strnlen(names.data() + at, length[0]));
             const Tag tag = next_tag(bytes, end);
@@ -544,7 +542,7 @@ class Level4 final : public StoredFile {
             const File file = open_file();
             VSIFSeekL(file.get(), 0, SEEK_END);
             const uint64_t end = VSIFTellL(file.get());
-            for (uint64_t at = 0; at < end && m_variables.size() < most_variables;)
+            for (uint64_t at = 0; at < end && m_variables.size() < most_matlab_variables;)
                 at = read_matrix(*file, at, end);
         });
     }

@@ -308,13 +308,14 @@ const MatlabVariable& named_matlab_numbers(const MatlabFile& file, const std::st
         if (!inside.empty()) refuse_matlab(file, "has a struct '" + name + "'", inside);
         refuse_matlab(file, "has no variable '" + name + "'", {});
     }
+    if (one->count() == 0 && !one->dims.empty())
+        throw Error("'" + file.path() + "': " + one->text() + " is empty");
     if (one->type == GDT_Unknown)
         throw Error("'" + file.path() + "': " + one->text() + " is no array of real numbers",
                     one->kind == "sparse" ? "Save it with full() in MATLAB."
                     : one->kind.rfind("complex", 0) == 0
                         ? "Save its abs() or real() in MATLAB."
                         : "Scenes, labels and libraries are arrays of numbers.");
-    if (one->count() == 0) throw Error("'" + file.path() + "': " + one->text() + " is empty");
     return *one;
 }
 

@@ -20,7 +20,6 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int64_t gathered_bytes = int64_t{16} << 20;
 constexpr size_t written_bytes = size_t{4} << 20;
 
 /// Not /tmp, which is memory on many systems, and small.
@@ -32,10 +31,11 @@ std::string folder_of_scratch() {
     return std::filesystem::temp_directory_path(ignored).string();
 }
 
+/// GDAL passes on the message alone, so the advice is part of it.
 [[noreturn]] void fail(const std::string& folder, int64_t bytes, int reason) {
     throw Error("cannot write the " + format_byte_size(static_cast<uint64_t>(bytes)) +
-                    " of a temporary file in '" + folder + "': " + std::strerror(reason),
-                "Name a folder with room by the environment variable TMPDIR.");
+                " of a temporary file in '" + folder +
+                "', which TMPDIR can name another for: " + std::strerror(reason));
 }
 
 /// Runs of samples that go to places of the file, joined where they follow one another.
@@ -84,13 +84,13 @@ void gather(const char* from, size_t step, char* to, size_t count) {
 /// Takes the array in its order; whole columns of the scene are turned together, as many as memory holds.
 class Turner {
   public:
-    Turner(const TurnedShape& shape, size_t width, Writer& writer)
+    Turner(const TurnedShape& shape, size_t width, int64_t memory, Writer& writer)
         : m_shape(shape), m_width(width),
           m_inner(shape.bands_first ? shape.bands * shape.lines : shape.lines),
           m_columns(shape.bands_first ? shape.samples : shape.samples * shape.bands), m_writer(writer) {
         const int64_t column = m_inner * static_cast<int64_t>(width);
-        m_length = std::min(m_inner, std::max<int64_t>(1, gathered_bytes / static_cast<int64_t>(width)));
-        m_most = m_length < m_inner ? 1 : std::clamp<int64_t>(gathered_bytes / column, 1, shape.samples);
+        m_length = std::min(m_inner, std::max<int64_t>(1, memory / static_cast<int64_t>(width)));
+        m_most = m_length < m_inner ? 1 : std::clamp<int64_t>(memory / column, 1, shape.samples);
         m_values.resize(static_cast<size_t>(m_most * m_length) * width);
     }
 
@@ -171,7 +171,7 @@ void TurnedFile::turn() {
     if (const int reason = ::posix_fallocate(file.get(), 0, bytes); reason != 0 && reason != EOPNOTSUPP)
         fail(folder, bytes, reason);
     Writer writer(file.get(), folder, bytes);
-    Turner turner(m_shape, width, writer);
+    Turner turner(m_shape, width, m_memory, writer);
     m_source->read(m_variable, [&](const char* values, size_t count) { turner.take(values, count); });
     writer.flush();
     if (!turner.complete())

@@ -21,11 +21,13 @@ struct TurnedShape {
 
 class TurnedFile {
   public:
-    TurnedFile(std::shared_ptr<const MatlabFile> file, MatlabVariable variable, const TurnedShape& shape)
-        : m_source(std::move(file)), m_variable(std::move(variable)), m_shape(shape) {}
+    /// `memory`: what is gathered of the array before it goes to the temporary file.
+    TurnedFile(std::shared_ptr<const MatlabFile> file, MatlabVariable variable, const TurnedShape& shape,
+               int64_t memory = int64_t{16} << 20)
+        : m_source(std::move(file)), m_variable(std::move(variable)), m_shape(shape), m_memory(memory) {}
 
-    /// A line of a band (both from 0) in the variable's type. The first call turns the file, in 24 MB of
-    /// memory. Thread-safe. \throws Error when the source is damaged or there is no room for the file.
+    /// A line of a band (both from 0) in the variable's type. The first call turns the file, in `memory`
+    /// and 6 MB more. Thread-safe. \throws Error when the source is damaged or there is no room for the file.
     void read_line(int64_t band, int64_t line, void* values);
 
   private:
@@ -34,6 +36,7 @@ class TurnedFile {
     const std::shared_ptr<const MatlabFile> m_source;
     const MatlabVariable m_variable;
     const TurnedShape m_shape;
+    const int64_t m_memory;
     std::mutex m_mutex;
     FileHandle m_file;
 };
