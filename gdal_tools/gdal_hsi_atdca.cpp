@@ -44,8 +44,8 @@ void run_atdca(tool::Run& run, Settings s) {
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.targets.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     raster::SpectralLibrary references;
-    if (!s.reference.empty()) references = 
-            raster::read_spectral_library(s.reference, static_cast<size_t>(source->shape().bands));
+    if (!s.reference.empty())
+        references = raster::read_spectral_library(s.reference, static_cast<size_t>(source->shape().bands));
     for (const auto& note : references.notes)
         run.warn(note);
     tools::TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255,

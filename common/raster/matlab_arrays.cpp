@@ -12,7 +12,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr uint64_t piece_bytes = uint64_t{4} << 20;
+constexpr uint64_t box_bytes = uint64_t{4} << 20;
 
 std::string full_name(const std::string& variable) {
     std::string name = "/" + variable;
@@ -111,13 +111,13 @@ class MatlabArrays final : public MatlabFile {
         size_t cut =
             sizes.size(); // the axis of which a box has several, and no more than one of those before
         uint64_t inner = 1;
-        while (cut > 0 && inner * sizes[cut - 1] * width <= piece_bytes)
+        while (cut > 0 && inner * sizes[cut - 1] * width <= box_bytes)
             inner *= sizes[--cut];
         std::vector<GUInt64> start(sizes.size(), 0);
         std::vector<size_t> count(sizes.begin(), sizes.end());
         for (size_t k = 0; k < cut; ++k)
             count[k] = 1;
-        const uint64_t most = cut > 0 ? std::max<uint64_t>(1, piece_bytes / (inner * width)) : 1;
+        const uint64_t most = cut > 0 ? std::max<uint64_t>(1, box_bytes / (inner * width)) : 1;
         std::vector<char> values(static_cast<size_t>(inner * width * most));
         const auto of = GDALExtendedDataType::Create(type);
         for (bool more = true; more;) {

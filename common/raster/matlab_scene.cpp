@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -67,14 +68,14 @@ bool is_list_of(const MatlabVariable& one, const std::optional<std::pair<int64_t
     return pixels > 1 && (one.dims[0] == pixels || one.dims[1] == pixels);
 }
 
-struct Cube {
+struct MatlabCube {
     std::shared_ptr<const MatlabFile> file;
     MatlabVariable variable;
     TurnedShape shape;
 };
 
-Cube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) {
-    Cube cube{file, one, {}};
+MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) {
+    MatlabCube cube{file, one, {}};
     TurnedShape& shape = cube.shape;
     if (one.rank() > 3)
         throw Error("'" + file->path() + "': " + one.text() + " has more than three subscripts",
@@ -93,7 +94,7 @@ Cube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) 
     return cube;
 }
 
-std::optional<Cube> find_cube(const std::string& name) {
+std::optional<MatlabCube> find_cube(const std::string& name) {
     const auto found = matlab_name(name);
     auto file = found ? MatlabFile::open(found->path) : nullptr;
     if (!file) return std::nullopt;
@@ -123,7 +124,7 @@ GDALDriver* matlab_driver() {
 }
 
 /// One turned file for all handles of a variable.
-std::shared_ptr<TurnedFile> turned_file_of(const Cube& cube) {
+std::shared_ptr<TurnedFile> turned_file_of(const MatlabCube& cube) {
     static std::mutex mutex;
     static std::map<std::string, std::weak_ptr<TurnedFile>> all;
     VSIStatBufL info{};
@@ -171,7 +172,7 @@ class MatlabBand final : public GDALRasterBand {
 
 class MatlabDataset final : public GDALDataset {
   public:
-    MatlabDataset(const Cube& cube, const std::string& name) : m_path(cube.file->path()) {
+    MatlabDataset(const MatlabCube& cube, const std::string& name) : m_path(cube.file->path()) {
         poDriver = matlab_driver();
         SetDescription(name.c_str());
         eAccess = GA_ReadOnly;
@@ -188,7 +189,7 @@ class MatlabDataset final : public GDALDataset {
     const std::string m_path;
 };
 
-std::string digits(double value) {
+std::string shortest_digits(double value) {
     char text[64];
     return {text, std::to_chars(text, text + sizeof text, value).ptr};
 }
@@ -201,7 +202,7 @@ std::vector<std::string> digits_of(const MatlabFile& file, const MatlabVariable&
         if (one.type == GDT_Float32)
             texts.emplace_back(text, std::to_chars(text, text + sizeof text, static_cast<float>(v)).ptr);
         else
-            texts.push_back(digits(v));
+            texts.push_back(shortest_digits(v));
     }
     return texts;
 }
@@ -217,7 +218,7 @@ const MatlabVariable* find_list(const MatlabFile& file, int64_t count,
     return nullptr;
 }
 
-void describe_bands(const Cube& cube, Product& product) {
+void describe_bands(const MatlabCube& cube, Product& product) {
     const MatlabFile& file = *cube.file;
     product.bands.resize(static_cast<size_t>(cube.shape.bands));
     for (size_t b = 0; b < product.bands.size(); ++b)
@@ -240,7 +241,7 @@ void describe_bands(const Cube& cube, Product& product) {
 }
 
 /// The cube's axes in HDF5, where it lies in chunks.
-void add_chunks(const Cube& cube, Product& product) {
+void add_chunks(const MatlabCube& cube, Product& product) {
     if (cube.file->version() != "7.3" || cube.variable.dims.size() != 3) return;
     const auto arrays = ArrayFile::open(cube.file->path());
     if (!arrays) return;

@@ -39,9 +39,9 @@ std::string folder_of_scratch() {
 }
 
 /// Runs of samples that go to places of the file, joined where they follow one another.
-class Writer {
+class RunWriter {
   public:
-    Writer(int file, const std::string& folder, int64_t bytes)
+    RunWriter(int file, const std::string& folder, int64_t bytes)
         : m_file(file), m_folder(folder), m_bytes(bytes), m_run(written_bytes) {}
 
     char* room(int64_t at, size_t bytes) {
@@ -84,7 +84,7 @@ void gather(const char* from, size_t step, char* to, size_t count) {
 /// Takes the array in its order; whole columns of the scene are turned together, as many as memory holds.
 class Turner {
   public:
-    Turner(const TurnedShape& shape, size_t width, int64_t memory, Writer& writer)
+    Turner(const TurnedShape& shape, size_t width, int64_t memory, RunWriter& writer)
         : m_shape(shape), m_width(width),
           m_inner(shape.bands_first ? shape.bands * shape.lines : shape.lines),
           m_columns(shape.bands_first ? shape.samples : shape.samples * shape.bands), m_writer(writer) {
@@ -155,7 +155,7 @@ class Turner {
     int64_t m_length = 0, m_most = 0; ///< values of a column, and columns, in a piece
     int64_t m_column = 0, m_begin = 0, m_held = 0;
     std::vector<char> m_values;
-    Writer& m_writer;
+    RunWriter& m_writer;
 };
 
 } // namespace
@@ -170,7 +170,7 @@ void TurnedFile::turn() {
     ::unlink(name.c_str());
     if (const int reason = ::posix_fallocate(file.get(), 0, bytes); reason != 0 && reason != EOPNOTSUPP)
         fail(folder, bytes, reason);
-    Writer writer(file.get(), folder, bytes);
+    RunWriter writer(file.get(), folder, bytes);
     Turner turner(m_shape, width, m_memory, writer);
     m_source->read(m_variable, [&](const char* values, size_t count) { turner.take(values, count); });
     writer.flush();
