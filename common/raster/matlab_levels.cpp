@@ -13,6 +13,7 @@
 #include <array>
 #include <bit>
 #include <cstring>
+#include <initializer_list>
 #include <utility>
 
 namespace hsi::raster {
@@ -367,18 +368,20 @@ class Level5 final : public StoredFile {
         return tag;
     }
 
-    /// A short element's content.
-    std::vector<char> content(Bytes& bytes, uint64_t end, uint32_t type, uint64_t most) const {
+    using Types = std::initializer_list<uint32_t>;
+    /// A short element's content; other programs than MATLAB write some with another type.
+    std::vector<char> content(Bytes& bytes, uint64_t end, Types types, uint64_t most) const {
         const Tag tag = next_tag(bytes, end);
-        if (tag.type != type || tag.bytes > most) throw Damage{"a variable's description is no such thing"};
+        if (std::find(types.begin(), types.end(), tag.type) == types.end() || tag.bytes > most)
+            throw Damage{"a variable's description is no such thing"};
         std::vector<char> data(static_cast<size_t>(tag.bytes));
         bytes.read(data.data(), data.size());
         bytes.skip(tag.padded - tag.bytes);
         return data;
     }
 
-    std::vector<uint32_t> words(Bytes& bytes, uint64_t end, uint32_t type, uint64_t most) const {
-        const std::vector<char> data = content(bytes, end, type, most);
+    std::vector<uint32_t> words(Bytes& bytes, uint64_t end, uint64_t most) const {
+        const std::vector<char> data = content(bytes, end, {mi_int32, mi_uint32}, most);
         std::vector<uint32_t> all;
         for (size_t at = 0; at + 4 <= data.size(); at += 4) {
             uint32_t w = 0;
@@ -390,20 +393,20 @@ class Level5 final : public StoredFile {
 
     Head read_head(Bytes& bytes, uint64_t end) const {
         constexpr uint64_t most_dims = 4 * 64;
-        const auto flags = words(bytes, end, mi_uint32, 8);
+        const auto flags = words(bytes, end, 8);
         if (flags.size() != 2) throw Damage{"a variable's description is no such thing"};
         Head head;
         head.kind = static_cast<int>(flags[0] & 0xff);
         head.complex = (flags[0] & 0x0800) != 0;
         head.logical = (flags[0] & 0x0200) != 0;
         if (head.kind != mx_opaque) {
-            for (const uint32_t n : words(bytes, end, mi_int32, most_dims)) {
+            for (const uint32_t n : words(bytes, end, most_dims)) {
                 if (n > INT32_MAX) throw Damage{"a size is negative"};
                 head.dims.push_back(n);
             }
             if (head.dims.size() < 2) throw Damage{"a variable has no size"};
         }
-        const auto name = content(bytes, end, mi_int8, longest_name);
+        const auto name = content(bytes, end, {mi_int8, mi_uint8, mi_utf8}, longest_name);
         head.name.assign(name.data(), strnlen(name.data(), name.size()));
         return head;
     }
@@ -483,10 +486,11 @@ class Level5 final : public StoredFile {
 
     void read_fields(Bytes& bytes, uint64_t end, const std::string& name, int depth,
                      const MatlabVariable::Place& place) {
-        const auto length = words(bytes, end, mi_int32, 4);
+        const auto length = words(bytes, end, 4);
         if (length.size() != 1 || length[0] == 0 || length[0] > longest_name)
             throw Damage{"the struct '" + name + "' has no names of fields"};
-        const auto names = content(bytes, end, mi_int8, most_matlab_variables * longest_name);
+        const auto names =
+            content(bytes, end, {mi_int8, mi_uint8, mi_utf8}, most_matlab_variables * longest_name);
         for (size_t at = 0; at + length[0] <= names.size(); at += length[0]) {
             const std::string field(names.data() + at, strnlen(names.data() + at, length[0]));
             const Tag tag = next_tag(bytes, end);

@@ -154,6 +154,18 @@ def test_doubles_that_are_stored_as_something_smaller(tmp_path, stored, compress
     expect_scene(tmp_path / "scene.mat", data)
 
 
+def test_descriptions_of_other_programs(tmp_path):
+    """Sizes without a sign, and names in UTF-8 or unsigned bytes: others than MATLAB write them."""
+    save5(tmp_path / "scene.mat", {"cube": numbers()})
+    text = (tmp_path / "scene.mat").read_bytes()
+    for kind in (2, 16):
+        changed = text.replace(struct.pack("<II", 5, 12), struct.pack("<II", 6, 12))
+        changed = changed.replace(struct.pack("<II", 1, 4) + b"cube", struct.pack("<II", kind, 4) + b"cube")
+        assert changed != text
+        (tmp_path / "other.mat").write_bytes(changed)
+        expect_scene(f"{tmp_path}/other.mat:cube", numbers())
+
+
 def test_numbers_stored_as_what_their_class_cannot_hold(tmp_path):
     save5(tmp_path / "scene.mat", {"cube": numbers("u1")}, stored="f8")
     result = run("gdal_hsi_info", tmp_path / "scene.mat")
@@ -511,3 +523,23 @@ def test_indian_pines(tmp_path):
         succeed(run("gdal_hsi_spectra", scene, labels, tmp_path / f"{name}.sli"))
     assert stored_bytes(tmp_path / "a.tif") == stored_bytes(tmp_path / "b.tif")
     assert (tmp_path / "a.sli").read_bytes() == (tmp_path / "b.sli").read_bytes()
+
+
+def test_files_that_matlab_wrote(tmp_path):
+    """Those that scipy brings for its own tests: versions 4 to 7.4 of MATLAB, on Linux and on big-endian Suns."""
+    folder = pathlib.Path(scipy.io.matlab.__file__).parent / "tests" / "data"
+    compared = 0
+    for path in sorted(folder.glob("test*.mat")):
+        if "hdf5" in path.name or "bool" in path.name:
+            continue
+        for name, value in scipy.io.loadmat(path).items():
+            if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf" or value.ndim not in (2, 3) or not value.size:
+                continue
+            (tmp_path / "a.mat").write_bytes(path.read_bytes())
+            expect_scene(f"{tmp_path}/a.mat:{name}", value.reshape(value.shape + (1,) * (3 - value.ndim)).astype("f8"))
+            compared += 1
+    if compared == 0:
+        pytest.skip(f"scipy's own test files are absent ({folder})")
+    for name, words in {"corrupted_zlib_checksum": "cannot be inflated", "malformed1": "it ends early"}.items():
+        result = run("gdal_hsi_info", folder / f"{name}.mat")
+        assert result.code == 1 and words in first_error(result)
