@@ -73,8 +73,8 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
 }
 
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
-                                       const std::vector<std::string>& wanted) {
-    auto library = raster::read_spectral_library(path);
+                                       const std::vector<std::string>& wanted, size_t scene_bands) {
+    auto library = raster::read_spectral_library(path, scene_bands);
     for (const auto& note : library.notes)
         run.warn(note);
     if (wanted.empty()) return library;
@@ -102,7 +102,8 @@ void leave_out_as_library(tool::Run& run, const raster::SpectralLibrary& library
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
                                const std::vector<std::string>& wanted, double scale, const std::string& what,
                                std::shared_ptr<raster::RasterSource>& scene) {
-    const auto library = chosen_library(run, role, path, wanted);
+    const auto library =
+        chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
     leave_out_as_library(run, library, scene);
     const auto bands = static_cast<size_t>(scene->shape().bands);
     auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());

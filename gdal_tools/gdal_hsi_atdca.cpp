@@ -46,7 +46,8 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     raster::SpectralLibrary references;
     if (!s.reference.empty())
-        references = tools::chosen_library(run, "-reference", s.reference, s.reference_spectra);
+        references = tools::chosen_library(run, "-reference", s.reference, s.reference_spectra,
+                                           static_cast<size_t>(source->shape().bands));
     tools::TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255,
                          original ? *original : *source);
     tools::AtdcaComputing computing(run, "atdca",

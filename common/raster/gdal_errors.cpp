@@ -41,7 +41,8 @@ void expect_hdf5(const std::string& path) {
         VSIFReadL(begin.data(), 1, begin.size(), file);
         VSIFCloseL(file);
     }
-    if (begin == signature || STARTS_WITH_CI(path.c_str(), "HDF5:") ||
+    constexpr std::array<char, 4> matlab = {'M', 'A', 'T', 'L'}; // version 7.3 is HDF5 behind a header
+    if (begin == signature || begin == matlab || STARTS_WITH_CI(path.c_str(), "HDF5:") ||
         STARTS_WITH_CI(path.c_str(), "NETCDF:"))
         g_hdf5_expected = true;
 }

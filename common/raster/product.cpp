@@ -7,6 +7,7 @@
 #include "raster/envi_file.h"
 #include "raster/gdal_errors.h"
 #include "raster/hdf5_references.h"
+#include "raster/matlab_scene.h"
 #include "raster/product_readers.h"
 #include "raster/sample_convert.h"
 #include "raster/spectral_metadata.h"
@@ -174,6 +175,7 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 }
 
 SceneFile find_scene(const std::string& path) {
+    if (auto product = matlab_product(path)) return {path, std::move(product)};
     const std::string text = beginning_of(path);
     SceneFile scene{path, nullptr, {}};
     if (is_hdf5(text) || is_zarr(path, text)) {

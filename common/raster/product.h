@@ -49,6 +49,7 @@ struct LookupArrays {
 
 struct Product {
     std::string name;               ///< "EMIT L2A reflectance"
+    std::string driver = "HDF5";    ///< of a scene in arrays, as users know it
     std::string path;               ///< the file that holds the pixels
     std::string driver = "HDF5";    ///< of GDAL, by which arrays are read
     std::vector<std::string> files; ///< all that is read, `path` among them

@@ -12,6 +12,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/hdf5_trial.h"
 #include "raster/locations.h"
+#include "raster/matlab_scene.h"
 #include "raster/product.h"
 #include "raster/side_files.h"
 #include "raster/source_checks.h"
@@ -242,6 +243,12 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
         if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
             throw UsageError("-if " + name + ": GDAL has no such driver",
                              "gdalinfo --formats lists the drivers.");
+    if (options.drivers.empty() && stack.empty())
+        if (DatasetHandle matlab = open_matlab(options.path)) {
+            if (!options.open_options.empty())
+                throw UsageError("-oo " + options.open_options.front() + ": files of MATLAB's have no options");
+            return matlab;
+        }
     try_hdf5(options.path);
     const GdalErrors errors;
     DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header, GDAL_OF_RASTER,

@@ -8,6 +8,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/hdf5_references.h"
 #include "raster/hdf5_trial.h"
+#include "raster/matlab_scene.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
 #include "raster/spectral_library.h"
@@ -68,6 +69,7 @@ class Collector {
         if (depth > deepest) return;
         if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
         m_opened.push_back(path);
+        if (const std::string matlab = matlab_file_of(path); !matlab.empty()) return add_file(matlab);
         add_containers(path, depth);
         if (there(path)) add_file(path);
         const Dataset dataset = open(path);

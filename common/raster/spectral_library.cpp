@@ -51,7 +51,8 @@ bool is_library_header(const std::string& header) {
     return type != nullptr && EQUAL(type->c_str(), library_type);
 }
 
-SpectralLibrary read_some(const std::string& path) {
+SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
+    if (is_matlab(path)) return read_matlab_library(path, scene_bands);
     const std::string extension = CPLGetExtension(path.c_str());
     if (EQUAL(extension.c_str(), "sli") || EQUAL(extension.c_str(), "hdr")) {
         const auto files = envi_pair(path);
@@ -132,7 +133,7 @@ void refuse_library(const std::string& path, const std::string& what) {
     throw Error(
         "'" + path + "': " + what,
         "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
-        "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, or profiles in GeoJSON or a GeoPackage.");
+        "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, or profiles in GeoJSON or a GeoPackage.");
 }
 
 std::string library_text(const std::string& path) {
@@ -206,8 +207,8 @@ void note(SpectralLibrary& library, const std::string& path, const std::string& 
     library.notes.push_back("'" + path + "': " + what);
 }
 
-SpectralLibrary read_spectral_library(const std::string& path) {
-    SpectralLibrary library = read_some(path);
+SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands) {
+    SpectralLibrary library = read_some(path, scene_bands);
     leave_out_fills(library);
     const auto has_value = [](const std::vector<double>& spectrum) {
         return std::any_of(spectrum.begin(), spectrum.end(), [](double v) { return !std::isnan(v); });

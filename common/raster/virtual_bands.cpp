@@ -202,6 +202,10 @@ void check_virtual_pixels(const RasterSource& like) {
 
 void check_virtual_source(const RasterSource& like) {
     const SourceState& source = SourceAccess::state(like);
+    if (like.driver() == "MATLAB")
+        throw UsageError("'" + source.options.path + "' is a file of MATLAB's, which GDAL cannot read, and a "
+                             "VRT is read by GDAL alone",
+                         "Choose another output format with -of.");
     if (source.in_arrays)
         throw UsageError("'" + source.options.path + "' is read from arrays (" + like.product() +
                              "), which a VRT cannot name",

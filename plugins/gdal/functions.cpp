@@ -45,7 +45,7 @@ std::vector<std::vector<double>> exact_spectra(const Arguments& a, const char* n
         const std::string path = a.path("library");
         a.reads(CPLResetExtension(path.c_str(), "hdr")); // the one or the other, where it is an ENVI library
         a.reads(path + ".hdr");
-        const auto library = raster::read_spectral_library(path);
+        const auto library = raster::read_spectral_library(path, static_cast<size_t>(bands));
         where = "the library " + path;
         if (!a.has("select")) {
             lists = library.spectra;

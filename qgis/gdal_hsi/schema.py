@@ -133,6 +133,8 @@ def filter_of(argument):
             break
     else:
         filters = FILTERS.get(argument.get("content"), [])
+        if argument.get("content") == "spectra" and argument["role"] == "input":
+            filters = filters + [("MATLAB files", ["mat"])]  # read, never written
     texts = ["%s (%s)" % (name, " ".join("*." + e for e in extensions)) for name, extensions in filters]
     return ";;".join(texts + (["All files (*)"] if not texts or argument["role"] in ("source", "input") else []))
 

@@ -119,8 +119,8 @@ def test_units_choices_defaults_and_options_are_told():
 def test_files_get_their_filters():
     def filter_of(**more):
         return tool_of(argument("a", **more)).parameters[0].filter
-    assert filter_of(role="input",
-                     content="spectra") == "ENVI spectral libraries (*.sli);;Tables (*.csv);;All files (*)"
+    assert filter_of(role="input", content="spectra") == \
+        "ENVI spectral libraries (*.sli);;Tables (*.csv);;MATLAB files (*.mat);;All files (*)"
     assert filter_of(role="output", content="spectra") == "ENVI spectral libraries (*.sli);;Tables (*.csv)"
     assert filter_of(role="output", content="text", value_name="FILE.json") == "JSON files (*.json)"
     assert tool_of(argument("csv", role="output", content="text")).parameters[0].filter == "CSV files (*.csv)"

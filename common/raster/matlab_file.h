@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// MATLAB's .mat files: their variables, and the numbers of these in the order of the file, in which the first
+// subscript varies fastest. Versions 4 and 5 (with or without compression) are read here, since libmatio
+// (1.5.23) gives made-up numbers for a file that was cut short, and inflates a variable from its beginning
+// for every piece; 7.3, which is HDF5, by GDAL. Source: MathWorks, "MAT-File Format" (R2023b).
+#pragma once
+
+#include <gdal.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct MatlabVariable {
+    std::string name;                ///< "cube"; "scene.cube" for the field of a struct
+    std::vector<int64_t> dims;       ///< two or more
+    GDALDataType type = GDT_Unknown; ///< of its class; unknown: it is no array of real numbers
+    std::string kind;                ///< "uint16", "complex double", "sparse", "cell", "char", "struct" ...
+
+    int64_t count() const;    ///< of elements
+    std::string text() const; ///< "cube (610x340x103 uint16)"
+    /// Without ones at the end: 2 for 610x340x1.
+    size_t rank() const;
+
+    /// Where its data lie.
+    struct Place {
+        uint64_t at = 0, bytes = 0; ///< in the file, or in what its compressed part `from` comes to
+        bool compressed = false;
+        uint64_t from = 0, from_bytes = 0;
+        int stored = 0; ///< type of the numbers in the file, by the number that MATLAB gives it
+    } place;
+};
+
+inline constexpr int deepest_struct = 6;               ///< within another
+inline constexpr size_t most_matlab_variables = 10000; ///< a file that people made has tens
+
+class MatlabFile {
+  public:
+    /// Any path that GDAL's virtual file systems know. Null when the file is none of MATLAB's. \throws Error
+    /// naming the file when it was cut short or is damaged.
+    static std::shared_ptr<const MatlabFile> open(const std::string& path);
+    virtual ~MatlabFile() = default;
+
+    const std::string& path() const { return m_path; }
+    const std::string& version() const { return m_version; } ///< "4", "5", "7.3"
+    const std::vector<MatlabVariable>& variables() const { return m_variables; }
+    const MatlabVariable* find(const std::string& name) const; ///< null when there is none
+
+    /// Takes some values of the variable's type, in this machine's byte order.
+    using Take = std::function<void(const char* values, size_t count)>;
+    /// All values of an array of numbers, in the order of the file, a few megabytes at a time and without
+    /// more memory than that. Thread-safe. \throws Error naming the file and the variable.
+    virtual void read(const MatlabVariable& variable, const Take& take) const = 0;
+    /// All at once. \throws Error as read(), and when there are more than 2^24.
+    std::vector<double> numbers(const MatlabVariable& variable) const;
+    /// The texts of a cell array of texts, or the rows of an array of characters without blanks at their end;
+    /// empty for other variables. UTF-8. \throws Error as read().
+    virtual std::vector<std::string> texts(const MatlabVariable& variable) const = 0;
+
+  protected:
+    MatlabFile(std::string path, std::string version)
+        : m_path(std::move(path)), m_version(std::move(version)) {}
+    [[noreturn]] void refuse(const std::string& what) const; ///< throws Error: the file is damaged
+    /// Rows of an array of characters with `rows` rows.
+    static std::vector<std::string> rows_of(const std::vector<uint32_t>& characters, int64_t rows);
+
+    std::vector<MatlabVariable> m_variables;
+
+  private:
+    const std::string m_path, m_version;
+};
+
+/// The readers behind open(): of a file that begins as one of theirs.
+std::shared_ptr<const MatlabFile> open_matlab_4(const std::string& path);
+std::shared_ptr<const MatlabFile> open_matlab_5(const std::string& path);
+std::shared_ptr<const MatlabFile> open_matlab_arrays(const std::string& path);
+
+/// "scene.mat:cube": a file and one of its variables.
+struct MatlabName {
+    std::string path;
+    std::string variable; ///< empty: not named
+};
+/// Nothing when the name leads to no file of MATLAB's. A file that is called "scene.mat:cube" is that file.
+std::optional<MatlabName> matlab_name(const std::string& name);
+
+} // namespace hsi::raster
