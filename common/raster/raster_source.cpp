@@ -14,6 +14,7 @@
 #include "raster/source_checks.h"
 #include "raster/source_impl.h"
 #include "raster/spectral_metadata.h"
+#include "stream/value_parts.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -278,6 +279,7 @@ uint64_t SourceState::block_bytes() const {
 }
 
 bool SourceState::wide() const {
+    if (!parts.empty()) return true;
     for (size_t k = 0; k < bands.size(); ++k)
         if (nodata[k].active && !exact_in_float(scene.bands[k].type)) return true;
     return false;
@@ -341,7 +343,9 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
 }
 
 std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
-    if (m->pixels) throw std::logic_error("bands of pixels that come from elsewhere are not to be left out");
+    if (m->pixels || !m->parts.empty())
+        throw std::logic_error(
+            "bands of pixels that come from elsewhere, or in parts, are not to be left out");
     auto s = std::make_shared<Impl>(*m);
     s->bands.clear();
     s->scene.bands.clear();
@@ -355,6 +359,45 @@ std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>
     if (s->bands.empty())
         throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
     return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
+                                                    const std::vector<SamplePart>& parts, GDALDataType as) {
+    const SourceState& from = state(source);
+    if (from.pixels) throw std::logic_error("pixels that come from elsewhere are not to be divided");
+    SourceState s = from;
+    s.type = as;
+    s.bands.clear();
+    s.scene.bands.clear();
+    s.nodata.clear();
+    for (size_t k = 0; k < from.bands.size(); ++k)
+        for (const SamplePart part : parts) {
+            s.bands.push_back(from.bands[k]);
+            s.scene.bands.push_back(from.scene.bands[k]);
+            s.nodata.push_back(from.nodata[k]);
+            s.parts.push_back(part);
+        }
+    return make(std::move(s));
+}
+
+bool RasterSource::exact_in_float() const {
+    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
+                       [](const BandMetadata& b) { return raster::exact_in_float(b.type); });
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_sums() const {
+    static_assert(stream::value_parts == 3);
+    return SourceAccess::divided(*this, {SamplePart::value, SamplePart::remainder, SamplePart::rest},
+                                 m->type);
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_samples() const {
+    for (const BandMetadata& b : m->scene.bands)
+        if (m->type == GDT_Float64 && (b.type == GDT_Int64 || b.type == GDT_UInt64))
+            throw Error(m->name() + " has bands of " + GDALGetDataTypeName(b.type) +
+                            " beside others, and no type holds the values of all",
+                        "Choose bands of one type with -b.");
+    return SourceAccess::divided(*this, all_bits(m->type), m->type);
 }
 
 stream::CubeShape RasterSource::shape() const {
@@ -379,8 +422,9 @@ std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {
     uint64_t bytes = 0;
-    for (const BandMetadata& b : m->scene.bands)
-        bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(b.type));
+    for (size_t k = 0; k < m->scene.bands.size(); ++k) // parts of one band are read together
+        if (m->parts.empty() || m->parts[k] == m->parts[0])
+            bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->scene.bands[k].type));
     return bytes;
 }
 

@@ -96,6 +96,30 @@ class RasterSource final : public stream::CubeSource {
     /// The same scene without some bands (indices into bands(), 0-based).
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
 
+    /// True when single precision holds every value of the kept bands' types: Float32, and integers of 8 and
+    /// 16 bits.
+    bool exact_in_float() const;
+    /// The same pixels for those who compute in double precision: three bands for each, one after another,
+    /// whose sum is the value without loss (stream/value_parts.h). Beyond single precision's range it is
+    /// infinite.
+    std::shared_ptr<RasterSource> in_sums() const;
+    /// The same pixels for those who copy them: for each band two or three, the bits of its samples in the
+    /// type of all bands (type_name()) as RasterSink takes them again (OutputSpec::sample_type); NaN where
+    /// there is no value. For sources that are not exact_in_float(). Throws Error where no type holds all
+    /// values.
+    std::shared_ptr<RasterSource> in_samples() const;
+
+    /// A band whose values lie so close together, far from 0, that single precision tells few of them apart.
+    struct CoarseBand {
+        int band = 0;      ///< of the file, 1-based
+        double level = 0;  ///< about where the values lie
+        double spread = 0; ///< their standard deviation, by the middle half of them
+        double step = 0;   ///< of single precision there
+    };
+    /// Such bands, by a sample of the pixels in bands whose type says more than single precision; nothing is
+    /// read where there is no such band.
+    std::vector<CoarseBand> coarse_bands() const;
+
     const SceneMetadata& metadata() const;
 
   private:

@@ -58,6 +58,7 @@ struct SourceState {
     std::vector<std::string> notes;  ///< what the user should know
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
+    std::vector<SamplePart> parts;   ///< what is read of each kept band; empty: values
     MaskKind mask = MaskKind::none;
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
     int64_t block_samples = 0, block_lines = 1; ///< of the file
@@ -84,8 +85,15 @@ struct SourceState {
     Rect window() const { return scene.window; }
     /// Bytes of one block of the file: of all bands where they are stored together.
     uint64_t block_bytes() const;
-    /// Some values must be compared with nodata before they become floats.
+    /// Some values must be compared with nodata before they become floats, or are read in parts.
     bool wide() const;
+    /// Samples of kept band k, `stride` bytes apart, as its reader delivers them; sample_convert.h tells the
+    /// rest.
+    void deliver(size_t k, const void* src, ptrdiff_t stride, GDALDataType stored, bool swapped, float* dst,
+                 size_t count) const {
+        to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, stored, swapped, nodata[k], type,
+                dst, count);
+    }
     /// With GDAL: what a reader and its handle hold.
     uint64_t reader_bytes() const;
     std::string name() const { return "'" + options.path + "'"; }
@@ -105,6 +113,9 @@ std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> 
 struct SourceAccess {
     static const SourceState& state(const RasterSource& source);
     static std::shared_ptr<RasterSource> make(SourceState state);
+    /// The same pixels, every band in these parts; bits are those of samples of type `as`.
+    static std::shared_ptr<RasterSource> divided(const RasterSource& source,
+                                                 const std::vector<SamplePart>& parts, GDALDataType as);
 };
 
 /// Throws Error unless every sample of the kept bands and the window lies inside the file.

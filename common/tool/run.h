@@ -34,6 +34,12 @@ struct CommonOptions {
     bool quiet = false;
 };
 
+/// In what a tool computes with the values of a scene.
+enum class Precision {
+    single, ///< a warning names bands whose values single precision hardly tells apart
+    full,   ///< every value as it is
+};
+
 /// What the body of a tool works with.
 class Run {
   public:
@@ -42,10 +48,12 @@ class Run {
     const std::string& tool() const; ///< "gdal_hsi_spp"
 
     /// Opens src; gives GDAL's block cache its share of -memory.
-    std::shared_ptr<raster::RasterSource> open_source();
-    /// Warns of what the file tells wrongly, once a file, and at the end of the run of values that single
-    /// precision does not hold. open_source() does it for the source.
-    void watch_source(const std::shared_ptr<raster::RasterSource>& source);
+    std::shared_ptr<raster::RasterSource> open_source(Precision precision = Precision::single);
+    /// Warns of what the file tells wrongly and of bands whose values lie too close together for single
+    /// precision, once a file, and at the end of the run of values that are too large for it. open_source()
+    /// does it for the source.
+    void watch_source(const std::shared_ptr<raster::RasterSource>& source,
+                      Precision precision = Precision::single);
     /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.
