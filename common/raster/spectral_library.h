@@ -20,6 +20,7 @@ struct SpectralLibrary {
     std::vector<double> fwhm_nm;              ///< likewise
     std::vector<std::string> notes;           ///< what a user should know of the file
     bool gaps = false;                        ///< NaN stands for channels that were deleted, not for damage
+    bool twofold = false; ///< write it in double precision: .csv with 17 digits instead of 9, .sli as Float64
     size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
 };
 
@@ -32,8 +33,8 @@ SpectralLibrary read_spectral_library(const std::string& path);
 /// `also`: a form that the caller writes itself, for the message.
 void check_library_output(const TextOutput& output, const std::string& also = "");
 
-/// Writes .sli (Float32, with its .hdr) or .csv, at once or with all outputs of output.run. Throws Error; an
-/// old file is then untouched.
+/// Writes .sli (Float32 or Float64, with its .hdr) or .csv, at once or with all outputs of output.run. Throws
+/// Error; an old file is then untouched.
 void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
                             const std::string& history);
 
