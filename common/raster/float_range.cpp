@@ -86,36 +86,38 @@ std::vector<std::vector<double>> some_values(const RasterSource& source) {
     return values;
 }
 
-double root_mean_square(const std::vector<double>& values, double (*of)(double value, double mean),
-                        double mean) {
+/// The value that a share of all others lie below.
+double quantile(std::vector<double>& values, double share) {
+    const auto at = static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
+    std::nth_element(values.begin(), values.begin() + at, values.end());
+    return values[static_cast<size_t>(at)];
+}
+
+double deviation_from(const std::vector<double>& values, double level) {
     double sum = 0;
     for (const double v : values)
-        sum += of(v, mean) * of(v, mean) / static_cast<double>(values.size());
+        sum += (v - level) * (v - level) / static_cast<double>(values.size());
     return std::sqrt(sum);
 }
 
-/// Level, spread and step of a band whose values single precision does not tell apart well enough.
+/// Level, spread and step of a band whose values single precision does not tell apart well enough. Few values
+/// that lie elsewhere decide nothing.
 std::optional<RasterSource::CoarseBand> judge(std::vector<double> values) {
     constexpr double share = 1.0 / 256; // of the spread, that rounding may be
     constexpr double quartile = 0.6745; // of a normal distribution, in standard deviations
     if (values.size() < 2) return std::nullopt;
-    const auto rank = [&](size_t n) {
-        std::nth_element(values.begin(), values.begin() + static_cast<ptrdiff_t>(n), values.end());
-        return values[n];
-    };
-    const size_t last = values.size() - 1;
     RasterSource::CoarseBand band;
-    band.level = rank(last / 2);
-    band.spread = (rank(last - last / 4) - rank(last / 4)) / (2 * quartile);
-    if (band.spread == 0)
-        band.spread = root_mean_square(
-            values, [](double v, double level) { return v - level; }, band.level);
-    const double rounding = root_mean_square(
-        values, [](double v, double) { return v - static_cast<double>(static_cast<float>(v)); }, 0);
+    band.level = quantile(values, 0.5);
+    band.spread = (quantile(values, 0.75) - quantile(values, 0.25)) / (2 * quartile);
+    if (band.spread == 0) band.spread = deviation_from(values, band.level);
+    std::vector<double> rounding;
+    for (const double v : values)
+        rounding.push_back(std::fabs(v - static_cast<double>(static_cast<float>(v))));
     const auto level = static_cast<float>(std::fabs(band.level));
     band.step = static_cast<double>(std::nextafter(level, std::numeric_limits<float>::infinity())) -
                 static_cast<double>(level);
-    if (!(band.spread > 0 && rounding > band.spread * share)) return std::nullopt; // 0: nothing to tell apart
+    // A spread of 0: there is nothing to tell apart.
+    if (!(band.spread > 0 && quantile(rounding, 0.75) > band.spread * share)) return std::nullopt;
     return band;
 }
 

@@ -364,7 +364,8 @@ std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>
 std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
                                                     const std::vector<SamplePart>& parts, GDALDataType as) {
     const SourceState& from = state(source);
-    if (from.pixels) throw std::logic_error("pixels that come from elsewhere are not to be divided");
+    if (from.pixels || from.scaled)
+        throw std::logic_error("pixels that come from elsewhere, or are scaled, are not to be divided");
     SourceState s = from;
     s.type = as;
     s.bands.clear();
@@ -414,10 +415,11 @@ stream::BlockLayout RasterSource::layout() const {
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     if (m->pixels) return m->pixels->open_reader();
-    return watched(m->in_arrays ? make_product_reader(m)
-                   : m->raw     ? make_raw_reader(m)
-                                : make_gdal_reader(m),
-                   m);
+    return scaled_reader(watched(m->in_arrays ? make_product_reader(m)
+                                 : m->raw     ? make_raw_reader(m)
+                                              : make_gdal_reader(m),
+                                 m),
+                         m);
 }
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {
@@ -494,52 +496,6 @@ std::vector<double> RasterSource::fwhm_nm() const {
         any |= !std::isnan(b.fwhm_nm);
     }
     return any ? out : std::vector<double>();
-}
-
-BandValues RasterSource::band_values() const {
-    const EnviHeader& envi = m->scene.envi;
-    const auto field = [&](const char* key) {
-        const std::string* text = envi.find(key);
-        return text ? *text : std::string();
-    };
-    const auto list = [&](const char* key) {
-        auto all = envi_list(field(key));
-        if (all.size() != static_cast<size_t>(m->scene.file_bands)) all.clear();
-        return all;
-    };
-    const auto gains = list("data reflectance gain values"), offsets = list("data reflectance offset values");
-    const double divisor = CPLAtof(field("reflectance scale factor").c_str());
-    BandValues values;
-    bool any = false, first = true;
-    for (const BandMetadata& b : m->scene.bands) {
-        double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
-        // Some drivers answer 1 and 0 where a file says nothing.
-        if (scale == 1 && offset == 0) {
-            const auto index = static_cast<size_t>(b.file_band - 1);
-            if (!gains.empty()) {
-                scale = CPLAtof(gains[index].c_str());
-                offset = offsets.empty() ? 0 : CPLAtof(offsets[index].c_str());
-            } else if (divisor > 0) {
-                scale = 1 / divisor;
-            }
-        }
-        if (scale == 0 || !std::isfinite(scale) || !std::isfinite(offset)) {
-            scale = 1;
-            offset = 0;
-        }
-        any |= scale != 1 || offset != 0;
-        values.scale.push_back(scale);
-        values.offset.push_back(offset);
-        if (first) values.unit = b.unit;
-        if (values.unit != b.unit) values.unit.clear();
-        first = false;
-    }
-    if (values.unit.empty()) values.unit = field("data units");
-    if (!any) {
-        values.scale.clear();
-        values.offset.clear();
-    }
-    return values;
 }
 
 std::vector<std::string> RasterSource::notes() const {

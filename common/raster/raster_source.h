@@ -36,6 +36,9 @@ struct OpenOptions {
 struct BandValues {
     std::vector<double> scale, offset; ///< one a band; empty when the file says nothing, or 1 and 0 alone
     std::string unit;                  ///< empty: unknown, or not the same for all bands
+    /// True when one factor that all bands share, or nothing, leads from numbers to what they mean: such
+    /// numbers have the same angles, mixtures and whitened scores.
+    bool one_factor() const;
 };
 
 struct SceneMetadata; ///< everything an output inherits (private to this room)
@@ -95,6 +98,11 @@ class RasterSource final : public stream::CubeSource {
 
     /// The same scene without some bands (indices into bands(), 0-based).
     std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
+
+    /// The same scene as what its numbers mean, number * scale + offset in single precision; band_values()
+    /// then tells the unit alone. Pixels whose numbers are all 0 stay invalid: NaN.
+    std::shared_ptr<RasterSource> scaled() const;
+    bool is_scaled() const;
 
     /// True when single precision holds every value of the kept bands' types: Float32, and integers of 8 and
     /// 16 bits.

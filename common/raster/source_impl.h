@@ -58,6 +58,7 @@ struct SourceState {
     std::vector<std::string> notes;  ///< what the user should know
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
+    bool scaled = false;             ///< readers deliver number * scale + offset
     std::vector<SamplePart> parts;   ///< what is read of each kept band; empty: values
     MaskKind mask = MaskKind::none;
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
@@ -108,6 +109,11 @@ uint64_t product_reader_bytes(const Product& product); ///< what such a reader h
 /// A reader that looks for infinite values in bands of doubles; `reader` itself when there are no such bands.
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
                                             std::shared_ptr<const SourceState> source);
+
+/// A reader that delivers what the numbers of `reader` mean, where the source is one that does; else
+/// `reader`.
+std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
+                                                  const std::shared_ptr<const SourceState>& source);
 
 /// For the rest of this room.
 struct SourceAccess {
