@@ -3,7 +3,9 @@
 
 #include "core/error.h"
 #include "raster/labels.h"
+#include "scaled_spectra.h"
 #include "second_scene.h"
+#include "stream/value_parts.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -144,12 +146,24 @@ raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectr
                                    const std::vector<atdca::Target>& targets,
                                    const raster::RasterSource& cube, const char* what) {
     raster::SpectralLibrary library;
+    const BandScales scales(cube);
+    // What single precision does not hold is read again.
+    const auto exact = cube.exact_in_float() ? nullptr : cube.in_sums()->open_reader();
     for (size_t k = 0; k < spectra.size(); ++k) {
         library.names.push_back(target_name(what, k + 1, targets[k]));
-        library.spectra.emplace_back(spectra[k].begin(), spectra[k].end());
+        auto& x = library.spectra.emplace_back(spectra[k].begin(), spectra[k].end());
+        if (exact) {
+            std::vector<float> parts(x.size() * stream::value_parts);
+            exact->read({targets[k].sample, targets[k].line, 1, 1},
+                        CubeView<float>::packed(parts.data(), static_cast<int>(parts.size()), 1, 1));
+            for (size_t b = 0; b < x.size(); ++b)
+                x[b] = stream::joined(parts.data() + b * stream::value_parts, 1);
+        }
+        scales.to_meaning(x);
     }
     library.wavelengths_nm = cube.wavelengths_nm();
     library.fwhm_nm = cube.fwhm_nm();
+    library.twofold = !cube.exact_in_float();
     return library;
 }
 

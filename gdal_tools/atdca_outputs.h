@@ -59,7 +59,8 @@ void classify_pixels(tool::Run& run, AtdcaComputing& computing, const AtdcaSetti
 /// -of, -dsco, -lco of a vector layer of points, dst.
 void add_vector_options(tool::Call& call, raster::VectorOptions& options);
 
-/// Their names say what they are, rank and place; wavelengths are those of the cube that they were read in.
+/// Their names say what they are, rank and place; wavelengths are those of the cube that they were read in,
+/// and values what its numbers mean where its bands have scales of their own (scaled_spectra.h).
 raster::SpectralLibrary library_of(const std::vector<std::vector<float>>& spectra,
                                    const std::vector<atdca::Target>& targets,
                                    const raster::RasterSource& cube, const char* what = "Target");

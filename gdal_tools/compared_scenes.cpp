@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "model/band_match.h"
 #include "stream/band_statistics.h"
+#include "stream/value_parts.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -56,20 +57,26 @@ class PickedSource final : public stream::CubeSource {
     std::vector<int> m_picks;
 };
 
+/// All bands of the file.
+ComparedScene whole(std::shared_ptr<raster::RasterSource> file) { return {file, file, file->bands(), {}}; }
+
+/// Some of them (indices).
+ComparedScene picked(std::shared_ptr<raster::RasterSource> file, std::vector<int> picks) {
+    ComparedScene out{file, nullptr, {}, picks};
+    for (const int k : picks)
+        out.bands.push_back(file->bands()[static_cast<size_t>(k)]);
+    out.cube = std::make_shared<PickedSource>(file, std::move(picks));
+    return out;
+}
+
 /// The same without some of its bands (indices, ascending).
 ComparedScene without(const ComparedScene& o, const std::vector<int>& empty) {
-    ComparedScene out{o.file, nullptr, {}};
+    if (o.picks.empty()) return whole(o.file->without_bands(empty));
     std::vector<int> kept;
-    for (int k = 0; k < static_cast<int>(o.bands.size()); ++k)
-        if (!std::binary_search(empty.begin(), empty.end(), k)) {
-            kept.push_back(k);
-            out.bands.push_back(o.bands[static_cast<size_t>(k)]);
-        }
-    if (o.cube == o.file)
-        out.cube = out.file = o.file->without_bands(empty);
-    else
-        out.cube = std::make_shared<PickedSource>(o.cube, std::move(kept));
-    return out;
+    for (int k = 0; k < static_cast<int>(o.picks.size()); ++k)
+        if (!std::binary_search(empty.begin(), empty.end(), k))
+            kept.push_back(o.picks[static_cast<size_t>(k)]);
+    return picked(o.file, std::move(kept));
 }
 
 std::string size_text(const ComparedScene& o) {
@@ -82,19 +89,37 @@ std::string size_text(const ComparedScene& o) {
 
 ComparedScene open_one(raster::OpenOptions options, const std::vector<int>& wanted) {
     if (wanted.empty()) {
-        auto file = raster::RasterSource::open(options);
-        return {file, file, file->bands()};
+        return whole(raster::RasterSource::open(options));
     }
     options.bands = wanted;
     std::sort(options.bands.begin(), options.bands.end());
     options.bands.erase(std::unique(options.bands.begin(), options.bands.end()), options.bands.end());
     auto file = raster::RasterSource::open(options);
-    if (options.bands == wanted) return {file, file, wanted};
+    if (options.bands == wanted) return whole(file);
     std::vector<int> picks;
     for (int b : wanted)
         picks.push_back(static_cast<int>(std::lower_bound(options.bands.begin(), options.bands.end(), b) -
                                          options.bands.begin()));
-    return {file, std::make_shared<PickedSource>(file, std::move(picks)), wanted};
+    return picked(file, std::move(picks));
+}
+
+int value_parts(const ComparedScene& a, const ComparedScene& b) {
+    return a.file->exact_in_float() && b.file->exact_in_float() ? 1 : stream::value_parts;
+}
+
+stream::StackedSource side_by_side(const ComparedScene& a, const ComparedScene& b) {
+    if (value_parts(a, b) == 1) return stream::StackedSource({a.cube, b.cube});
+    std::vector<std::shared_ptr<const stream::CubeSource>> cubes;
+    for (const ComparedScene* scene : {&a, &b}) {
+        cubes.push_back(scene->file->in_sums());
+        if (scene->picks.empty()) continue;
+        std::vector<int> parts;
+        for (const int k : scene->picks)
+            for (int part = 0; part < stream::value_parts; ++part)
+                parts.push_back(k * stream::value_parts + part);
+        cubes.back() = std::make_shared<PickedSource>(cubes.back(), std::move(parts));
+    }
+    return stream::StackedSource(std::move(cubes));
 }
 
 void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b) {
@@ -118,17 +143,8 @@ void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     run.note("Bands are compared by wavelength: " + std::to_string(picks.size()) + " are common; " +
              std::to_string(alone.size()) + " of " + a.file->path() + " and " +
              std::to_string(others.size()) + " of " + b.file->path() + " have no counterpart");
-    std::vector<int> numbers;
-    for (const int k : picks)
-        numbers.push_back(b.file->bands()[static_cast<size_t>(k)]);
-    if (!alone.empty()) a.file = a.file->without_bands(alone);
-    a = {a.file, a.file, a.file->bands()};
-    if (in_order) {
-        b.file = b.file->without_bands(others);
-        b = {b.file, b.file, b.file->bands()};
-    } else {
-        b = {b.file, std::make_shared<PickedSource>(b.file, std::move(picks)), std::move(numbers)};
-    }
+    a = whole(alone.empty() ? a.file : a.file->without_bands(alone));
+    b = in_order ? whole(b.file->without_bands(others)) : picked(b.file, std::move(picks));
 }
 
 bool leave_out_empty_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "raster/raster_source.h"
+#include "stream/stacked_source.h"
 #include "tool/run.h"
 
 #include <memory>
@@ -16,10 +17,17 @@ struct ComparedScene {
     std::shared_ptr<raster::RasterSource> file;
     std::shared_ptr<const stream::CubeSource> cube;
     std::vector<int> bands; ///< file bands behind the cube's
+    std::vector<int> picks; ///< bands of `file` (0-based) behind the cube's; empty: all
 };
 
 /// wanted: 1-based bands of -band, some perhaps twice; empty: all that the source has.
 ComparedScene open_one(raster::OpenOptions options, const std::vector<int>& wanted);
+
+/// Parts of every value when the two are read together: 1, or stream::value_parts where a type of one of them
+/// holds values that single precision does not.
+int value_parts(const ComparedScene& a, const ComparedScene& b);
+/// Both cubes as one, in that many parts.
+stream::StackedSource side_by_side(const ComparedScene& a, const ComparedScene& b);
 
 /// For scenes without a common valid pixel: leaves bands without a single value in either out of both, as
 /// Run::leave_out_empty_bands() does for one scene. False when there is none, or no other.

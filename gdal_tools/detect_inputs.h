@@ -24,6 +24,7 @@ struct DetectSettings {
     std::array<int, 2> window{0, 0};            ///< inner, outer; 0: none
     std::optional<double> threshold;
     double library_scale = 1;
+    bool any_scale = false;
     bool local() const { return window[1] > 0; }
 };
 

@@ -7,6 +7,7 @@
 #include "atdca_search.h"
 #include "core/error.h"
 #include "fitted_library.h"
+#include "scaled_spectra.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
@@ -81,7 +82,10 @@ void run_atdca(tool::Run& run, Settings s) {
     const auto library = tools::library_of(spectra, targets, *cube);
 
     if (further) tools::classify_pixels(run, computing, s, source->shape(), spectra, cube);
-    if (!s.spectra.empty()) raster::write_spectral_library(spectra_output, library, s.targets.history);
+    if (!s.spectra.empty()) {
+        tools::BandScales(*cube).tell(run);
+        raster::write_spectral_library(spectra_output, library, s.targets.history);
+    }
     raster::write_points(s.targets, tools::layer_of(run, targets, *source, s.targets.path));
 
     tools::tell_cost(run, found, options.targets, !options.keep_scene);

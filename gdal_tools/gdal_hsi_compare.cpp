@@ -6,7 +6,6 @@
 #include "compare_settings.h"
 #include "compared_scenes.h"
 #include "core/error.h"
-#include "stream/stacked_source.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
@@ -31,11 +30,11 @@ std::pair<Opened, Opened> open_both(tool::Run& run, const Settings& s) {
     const auto& options = run.options();
     Opened a;
     if (s.first_bands.empty()) {
-        const auto file = run.open_source();
-        a = {file, file, file->bands()};
+        const auto file = run.open_source(tool::Precision::full);
+        a = {file, file, file->bands(), {}};
     } else {
         a = tools::open_one(options.source, s.first_bands);
-        run.watch_source(a.file);
+        run.watch_source(a.file, tool::Precision::full);
         run.reserve_cache(a.file->cache_bytes());
     }
     raster::OpenOptions other = options.source;
@@ -43,7 +42,7 @@ std::pair<Opened, Opened> open_both(tool::Run& run, const Settings& s) {
     other.open_options.clear(); // -oo and -if are about the first scene's driver
     other.drivers.clear();
     Opened b = tools::open_one(other, s.second_bands);
-    run.watch_source(b.file);
+    run.watch_source(b.file, tool::Precision::full);
     run.reserve_cache(b.file->cache_bytes());
     // Bands that are named by number are compared as they are named.
     if (s.first_bands.empty() && options.source.bands.empty() && !s.any_wavelengths)
@@ -68,7 +67,7 @@ void compare_scenes(tool::Run& run, Settings s) {
     Opened &a = scenes.first, &b = scenes.second;
     tools::complete_metrics(s, a.cube->shape().bands);
     check_bands(s.metrics, a.cube->shape().bands);
-    const compare::Measurement measurement(s.metrics);
+    const compare::Measurement measurement(s.metrics, tools::value_parts(a, b));
 
     const bool mapped = !s.map.empty();
     raster::OutputOptions map_options;
@@ -82,7 +81,7 @@ void compare_scenes(tool::Run& run, Settings s) {
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     if (run.options().dry_run) {
-        const stream::StackedSource both({a.cube, b.cube});
+        const auto both = tools::side_by_side(a, b);
         return measurement.show(both, mapped, [&](const std::string& name, const auto& operation) {
             tool::print_plan(run, both, operation, run.pass(name, 1));
         });
@@ -98,7 +97,7 @@ void compare_scenes(tool::Run& run, Settings s) {
         };
     compare::Findings f;
     for (;;) {
-        const stream::StackedSource both({a.cube, b.cube});
+        const auto both = tools::side_by_side(a, b);
         f = measurement.run(both, open_map,
                             [&](const std::string& name, double share, stream::Operation& operation,
                                 const std::vector<stream::CubeSink*>& sinks) {

@@ -5,6 +5,7 @@
 #include "detect_computing.h"
 #include "detect_inputs.h"
 #include "detect_outputs.h"
+#include "scaled_spectra.h"
 #include "stream/band_statistics.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
@@ -110,6 +111,7 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
 
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
+    if (detect::has_target(s.method)) source = tools::beside_spectra(run, source, s.any_scale);
     tool::check_spectrum(*source, "detection");
     tools::DetectTargets targets(run, s, source);
     const auto mask = tools::read_background(run, s, *source);
@@ -192,6 +194,7 @@ void declare(tool::Call& call) {
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
+    tools::add_numbers_as_they_are(call, s.any_scale);
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions& options) {
         check_settings(call, s);

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "endmembers/endmembers.h"
 #include "pca/pca.h"
+#include "scaled_spectra.h"
 #include "stream/moment_scan.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
@@ -114,6 +115,7 @@ void run_endmembers(tool::Run& run, Settings s) {
     if (!s.spectra.empty()) {
         auto cube = scene.raster();
         const auto spectra = tools::spectra_at(cube, run, targets);
+        tools::BandScales(*cube).tell(run);
         raster::write_spectral_library(
             spectra_output, tools::library_of(spectra, targets, *cube, "Endmember"), s.members.history);
     }

@@ -83,18 +83,12 @@ class Placing final : public stream::Operation, public stream::Divisible {
     int64_t m_placed = 0;
 };
 
-/// The type in which all values of src are what they are: single precision computes nothing here.
-std::string type_of(const raster::RasterSource& source) {
-    const std::string type = source.type_name();
-    for (const char* narrow : {"Byte", "Int8", "UInt16", "Int16"})
-        if (type == narrow) return type;
-    return "Float32";
-}
-
+/// In the type of src. Values that a float does not hold are copied as the bits that they are.
 raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& grid) {
     raster::OutputSpec spec;
     spec.shape = grid.shape();
-    spec.type = type_of(grid);
+    spec.type = grid.type_name();
+    if (!grid.exact_in_float()) spec.sample_type = spec.type;
     spec.same_bands = true;
     spec.holes = true;
     raster::OutputSet outputs;
@@ -104,26 +98,28 @@ raster::OutputSet output_of(const tool::Run& run, const raster::RasterSource& gr
 }
 
 void run_orthorectify(tool::Run& run, const Settings& s) {
-    const auto scene = run.open_source();
+    const auto scene = run.open_source(tool::Precision::full);
+    const auto read = scene->exact_in_float() ? scene : scene->in_samples();
     const std::string path = s.table.empty() ? run.options().source.path : s.table;
     const auto table = raster::LookupTable::open(path);
     const auto shown = raster::orthorectified(scene, scene, table);
+    const auto to_read = raster::orthorectified(read, read, table);
     run.report()["lookup_table"] = {{"file", path}, {"samples", table->samples()}, {"lines", table->lines()}};
     auto outputs = output_of(run, *shown);
-    Placing placing(scene->shape().bands);
+    Placing placing(read->shape().bands);
     if (run.options().dry_run)
-        return tool::print_plan(run, *shown, placing, run.pass("orthorectification", 1));
+        return tool::print_plan(run, *to_read, placing, run.pass("orthorectification", 1));
     outputs.create(shown.get());
     run.reserve_cache(outputs.cache_bytes());
     // Kept where the second pass has room beside it: that reads pieces of the swath into memory of its own.
-    const auto pixels = run.keep_if_slow(scene, stream::least_pass_bytes(*shown, placing));
-    const bool kept = pixels.get() != scene.get();
+    const auto pixels = run.keep_if_slow(read, stream::least_pass_bytes(*to_read, placing));
+    const bool kept = pixels.get() != read.get();
     if (kept) {
         Reading reading;
         run.add_pass(stream::run_pass(*pixels, reading, {}, run.pass("reading", 0.4)));
         tool::Run::seal(*pixels);
     }
-    const auto grid = raster::orthorectified(scene, pixels, table);
+    const auto grid = raster::orthorectified(read, pixels, table);
     auto pass = run.pass("orthorectification", kept ? 0.6 : 1);
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*grid, placing, outputs.sinks(), pass));

@@ -7,6 +7,7 @@
 #include "core/names.h"
 #include "raster/drivers.h"
 #include "raster/spectral_library.h"
+#include "scaled_spectra.h"
 #include "spectra/spectra.h"
 #include "spectra_outputs.h"
 #include "tool/classification.h"
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -24,7 +26,7 @@ namespace {
 namespace spectra_tool {
 
 using tool::Content;
-using Row = tools::SpectrumRow;
+using tools::SpectrumRow;
 
 enum class Kind { mean, deviation, every };
 
@@ -53,27 +55,36 @@ spectra::Labels indexed(const raster::LabelledPixels& pixels) {
     return labels;
 }
 
+/// A scene, and what is read of it: its values in parts where single precision does not hold them.
+struct Source {
+    std::shared_ptr<raster::RasterSource> scene, cube;
+    explicit Source(std::shared_ptr<raster::RasterSource> opened)
+        : scene(std::move(opened)), cube(scene->exact_in_float() ? scene : scene->in_sums()) {}
+    int bands() const { return scene->shape().bands; }
+    int parts() const { return cube->shape().bands / bands(); }
+};
+
 /// Runs the scan over the tiles with labels; false in a dry run, which prints its plan.
 template <class Scan>
-bool run_scan(tool::Run& run, const raster::RasterSource& scene, Scan& scan, uint64_t held) {
+bool run_scan(tool::Run& run, const raster::RasterSource& cube, Scan& scan, uint64_t held) {
     auto pass = run.pass("spectra", 1);
     pass.memory -= std::min(pass.memory / 2, held);
-    const auto plan = stream::plan_pass(scene, scan, pass);
+    const auto plan = stream::plan_pass(cube, scan, pass);
     if (run.options().dry_run) {
-        tool::print_plan(run, scene, scan, pass);
+        tool::print_plan(run, cube, scan, pass);
         return false;
     }
     const auto tiles = scan.tiles(plan);
     pass.only = &tiles;
-    run.add_pass(stream::run_pass(scene, scan, {}, plan, pass));
+    run.add_pass(stream::run_pass(cube, scan, {}, plan, pass));
     return true;
 }
 
-std::vector<Row> class_rows(tool::Run& run, const raster::RasterSource& scene,
-                            const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
-    spectra::ClassScan scan(scene.shape().bands, labels);
-    std::vector<Row> rows;
-    if (!run_scan(run, scene, scan, 0)) return rows;
+std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
+                                    const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
+    spectra::ClassScan scan(source.bands(), labels, source.parts());
+    std::vector<SpectrumRow> rows;
+    if (!run_scan(run, *source.cube, scan, 0)) return rows;
     int64_t invalid = 0;
     auto result = scan.result();
     for (size_t c = 0; c < result.size(); ++c) {
@@ -91,18 +102,18 @@ std::vector<Row> class_rows(tool::Run& run, const raster::RasterSource& scene,
     return rows;
 }
 
-std::vector<Row> pixel_rows(tool::Run& run, const raster::RasterSource& scene,
-                            const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
-    const int bands = scene.shape().bands;
+std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
+                                    const raster::LabelledPixels& pixels, const spectra::Labels& labels) {
     // As floats, and as the doubles that are written.
-    const uint64_t bytes = 3 * tools::spectra_bytes(run, pixels, bands);
+    const uint64_t bytes =
+        static_cast<uint64_t>(2 + source.parts()) * tools::spectra_bytes(run, pixels, source.bands());
     if (bytes > run.buffer_memory() / 2)
         throw Error("the spectra of " + std::to_string(pixels.index.size()) + " labelled pixels take " +
                         format_byte_size(bytes) + ", more than half of -memory",
                     "Draw fewer with gdal_hsi_sample, or give more -memory.");
-    spectra::PixelScan scan(bands, labels);
-    std::vector<Row> rows;
-    if (!run_scan(run, scene, scan, bytes)) return rows;
+    spectra::PixelScan scan(source.bands(), labels, source.parts());
+    std::vector<SpectrumRow> rows;
+    if (!run_scan(run, *source.cube, scan, bytes)) return rows;
     for (size_t i = 0; i < pixels.index.size(); ++i) {
         auto spectrum = scan.spectrum(i);
         if (spectrum.empty()) continue;
@@ -122,7 +133,8 @@ std::vector<Row> pixel_rows(tool::Run& run, const raster::RasterSource& scene,
 }
 
 void run_spectra(tool::Run& run, const Settings& s) {
-    const auto scene = run.open_source();
+    const Source source(run.open_source(tool::Precision::full));
+    const auto& scene = source.scene;
     const auto output = run.text_output("out", s.out, s.overwrite);
     const bool geojson = equal_names(raster::extension_of(s.out), "geojson");
     if (geojson)
@@ -131,14 +143,18 @@ void run_spectra(tool::Run& run, const Settings& s) {
         raster::check_library_output(output, ".geojson (profiles)");
     const auto pixels = tools::read_labels(run, s.labels, *scene);
     const auto labels = indexed(pixels);
-    auto rows = s.kind == Kind::every ? pixel_rows(run, *scene, pixels, labels)
-                                      : class_rows(run, *scene, pixels, labels);
+    auto rows = s.kind == Kind::every ? pixel_rows(run, source, pixels, labels)
+                                      : class_rows(run, source, pixels, labels);
     if (run.options().dry_run) return;
     if (rows.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");
     rows = tools::chosen_rows(rows, s.spectra);
-    for (Row& row : rows) {
+    const tools::BandScales scales(*scene);
+    scales.tell(run);
+    for (SpectrumRow& row : rows) {
+        scales.to_meaning(row.mean);
+        scales.difference_to_meaning(row.deviation);
         run.report()["spectra"].push_back({{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}});
         if (s.kind == Kind::mean) row.deviation.clear();
         // One pixel deviates from nothing.

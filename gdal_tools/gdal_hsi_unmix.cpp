@@ -4,6 +4,7 @@
 #include "fitted_library.h"
 #include "number_lists.h"
 #include "raster/output_set.h"
+#include "scaled_spectra.h"
 #include "stream/band_statistics.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
@@ -27,6 +28,7 @@ struct Settings {
     std::vector<std::string> spectra; ///< of the library; empty: all
     unmix::Options unmix;
     double library_scale = 1;
+    bool any_scale = false;
 };
 
 /// A band an endmember.
@@ -173,7 +175,7 @@ void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster
 }
 
 void run_unmix(tool::Run& run, const Settings& s) {
-    auto scene = run.open_source();
+    auto scene = tools::beside_spectra(run, run.open_source(), s.any_scale);
     tool::check_spectrum(*scene, "unmixing");
     auto library =
         tools::spectra_for_scene(run, "library", s.library, s.spectra, s.library_scale, "Unmixing", scene);
@@ -211,6 +213,7 @@ void declare(tool::Call& call) {
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
+    tools::add_numbers_as_they_are(call, s.any_scale);
     call.add_compute();
     call.check([&s](const tool::CommonOptions&) { s.unmix.rmse = !s.rmse.empty(); });
     call.body([&s](tool::Run& run) { run_unmix(run, s); });

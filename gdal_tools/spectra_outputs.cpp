@@ -64,6 +64,7 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
     }
     library.wavelengths_nm = scene.wavelengths_nm();
     library.fwhm_nm = scene.fwhm_nm();
+    library.twofold = !scene.exact_in_float();
     return library;
 }
 

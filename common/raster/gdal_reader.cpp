@@ -62,9 +62,19 @@ class GdalReader final : public stream::CubeReader {
                bx * by <= largest_block;
     }
 
+    /// The first kept band from k on, and before `end`, that is another one of the file than k: those between
+    /// are parts of the same samples.
+    size_t behind(size_t k, size_t end) const {
+        size_t next = k + 1;
+        while (next < end && m_bands[next] == m_bands[k])
+            ++next;
+        return next;
+    }
+
     void read_blocks(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
         const int64_t bx = block_samples(), by = m_source->block_lines;
-        for (size_t k = 0; k < m_bands.size(); ++k) {
+        for (size_t k = 0, next = 0; k < m_bands.size(); k = next) {
+            next = behind(k, m_bands.size());
             GDALRasterBand* const band = m_dataset->GetRasterBand(m_bands[k]);
             const GDALDataType type = m_source->scene.bands[k].type;
             const int64_t size = GDALGetDataTypeSizeBytes(type);
@@ -75,9 +85,10 @@ class GdalReader final : public stream::CubeReader {
                                           m_scratch.data()),
                           errors);
                     for (int64_t line = 0; line < std::min(by, r.h - y); ++line)
-                        to_floats(m_scratch.data() + line * bx * size, size, type, false, m_source->nodata[k],
-                                  dst.row(static_cast<int>(k), y + line) + x,
-                                  static_cast<size_t>(std::min(bx, r.w - x)));
+                        for (size_t part = k; part < next; ++part)
+                            m_source->deliver(part, m_scratch.data() + line * bx * size, size, type, false,
+                                              dst.row(static_cast<int>(part), y + line) + x,
+                                              static_cast<size_t>(std::min(bx, r.w - x)));
                 }
         }
     }
@@ -143,17 +154,25 @@ class GdalReader final : public stream::CubeReader {
                     const GdalErrors& errors) {
         const GDALDataType type = m_source->scene.bands[a].type;
         const int64_t size = GDALGetDataTypeSizeBytes(type);
-        m_scratch.resize(static_cast<size_t>(r.area() * size) * (b - a));
+        m_of_file.clear();
+        for (size_t k = a; k < b; k = behind(k, b))
+            m_of_file.push_back(m_bands[k]);
+        m_scratch.resize(static_cast<size_t>(r.area() * size) * m_of_file.size());
         check(m_dataset->RasterIO(GF_Read, static_cast<int>(r.x), static_cast<int>(r.y),
                                   static_cast<int>(r.w), static_cast<int>(r.h), m_scratch.data(),
-                                  static_cast<int>(r.w), static_cast<int>(r.h), type, static_cast<int>(b - a),
-                                  m_bands.data() + a, size, r.w * size, r.area() * size, nullptr),
+                                  static_cast<int>(r.w), static_cast<int>(r.h), type,
+                                  static_cast<int>(m_of_file.size()), m_of_file.data(), size, r.w * size,
+                                  r.area() * size, nullptr),
               errors);
         const char* from = m_scratch.data();
-        for (size_t k = a; k < b; ++k)
+        for (size_t k = a, next = 0; k < b; k = next) {
+            next = behind(k, b);
             for (int64_t line = 0; line < r.h; ++line, from += r.w * size)
-                to_floats(from, size, type, false, m_source->nodata[k],
-                          dst.row(static_cast<int>(k), y + line) + x, static_cast<size_t>(r.w));
+                for (size_t part = k; part < next; ++part)
+                    m_source->deliver(part, from, size, type, false,
+                                      dst.row(static_cast<int>(part), y + line) + x,
+                                      static_cast<size_t>(r.w));
+        }
     }
 
     /// Blanks bands [first, first + count) where the mask of file band `band` is 0.
@@ -179,6 +198,7 @@ class GdalReader final : public stream::CubeReader {
     std::vector<int> m_bands; ///< RasterIO wants it changeable
     DatasetHandle m_dataset;
     bool m_wide = false;
+    std::vector<int> m_of_file; ///< bands that are read at once
     std::vector<char> m_scratch;
     std::vector<uint8_t> m_mask;
 };

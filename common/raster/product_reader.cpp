@@ -228,10 +228,10 @@ class ProductReader final : public stream::CubeReader {
                     const char* const from = values + static_cast<size_t>(y) * line +
                                              static_cast<size_t>(x) * pixel +
                                              static_cast<size_t>(w.index - piece.band) * band;
-                    to_floats(from, static_cast<ptrdiff_t>(pixel), part.type, false,
-                              m_source->nodata[static_cast<size_t>(w.target)],
-                              dst.row(w.target, place.y - tile.y + y) + (place.x - tile.x + x),
-                              static_cast<size_t>(std::min(block, place.w - x)));
+                    m_source->deliver(static_cast<size_t>(w.target), from, static_cast<ptrdiff_t>(pixel),
+                                      part.type, false,
+                                      dst.row(w.target, place.y - tile.y + y) + (place.x - tile.x + x),
+                                      static_cast<size_t>(std::min(block, place.w - x)));
                 }
     }
 

@@ -255,11 +255,16 @@ std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, con
     }
     impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
     impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
+    if (!spec.sample_type.empty()) impl->rule.take_parts(GDALGetDataTypeByName(spec.sample_type.c_str()));
     impl->make_together();
     return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
 }
 
-stream::CubeShape RasterSink::shape() const { return m->spec.shape; }
+stream::CubeShape RasterSink::shape() const {
+    stream::CubeShape shape = m->spec.shape;
+    shape.bands *= m->rule.parts();
+    return shape;
+}
 bool RasterSink::concurrent() const { return m->raw != nullptr; }
 
 void RasterSink::write(const Rect& core, const CubeView<float>& src) {
@@ -273,7 +278,7 @@ void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     }
 }
 
-bool RasterSink::takes_bands() const { return m->raw && m->raw->bands_apart(); }
+bool RasterSink::takes_bands() const { return m->raw && m->raw->bands_apart() && m->rule.parts() == 1; }
 
 void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
     try {

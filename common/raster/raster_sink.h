@@ -62,7 +62,10 @@ struct OutputSpec {
     std::vector<std::array<uint8_t, 4>> colours; ///< colour table of band 1 (red, green, blue, alpha)
 
     std::optional<double> nodata; ///< the nodata tag when -dstnodata does not say it
-    bool keep_nan = false;        ///< the tiles hold nodata values themselves, and NaN stays NaN beside them
+    /// Tiles hold the bits of samples of this type instead of values (RasterSource::in_samples()), so that
+    /// copies are exact: two or three bands for each of the output. Empty: values.
+    std::string sample_type;
+    bool keep_nan = false; ///< the tiles hold nodata values themselves, and NaN stays NaN beside them
 
     // For an output without a like source; left out of account when there is one. `bands` may then hold the
     // items wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
@@ -112,7 +115,7 @@ class RasterSink final : public stream::SharedSink, public stream::BandTaker {
     static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
                               const std::vector<VirtualBand>& bands);
 
-    stream::CubeShape shape() const override;
+    stream::CubeShape shape() const override; ///< of the tiles that it takes
     bool concurrent() const override;
     stream::BlockLayout layout() const override;
     void write(const Rect& core, const CubeView<float>& src) override;

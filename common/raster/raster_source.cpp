@@ -18,6 +18,7 @@
 #include "raster/source_checks.h"
 #include "raster/source_impl.h"
 #include "raster/spectral_metadata.h"
+#include "stream/value_parts.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -284,6 +285,7 @@ uint64_t SourceState::block_bytes() const {
 }
 
 bool SourceState::wide() const {
+    if (!parts.empty()) return true;
     for (size_t k = 0; k < bands.size(); ++k)
         if (nodata[k].active && !exact_in_float(scene.bands[k].type)) return true;
     return false;
@@ -356,7 +358,9 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
 }
 
 std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
-    if (m->pixels) throw std::logic_error("bands of pixels that come from elsewhere are not to be left out");
+    if (m->pixels || !m->parts.empty())
+        throw std::logic_error(
+            "bands of pixels that come from elsewhere, or in parts, are not to be left out");
     auto s = std::make_shared<Impl>(*m);
     s->bands.clear();
     s->scene.bands.clear();
@@ -370,6 +374,46 @@ std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>
     if (s->bands.empty())
         throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
     return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
+                                                    const std::vector<SamplePart>& parts, GDALDataType as) {
+    const SourceState& from = state(source);
+    if (from.pixels || from.scaled)
+        throw std::logic_error("pixels that come from elsewhere, or are scaled, are not to be divided");
+    SourceState s = from;
+    s.type = as;
+    s.bands.clear();
+    s.scene.bands.clear();
+    s.nodata.clear();
+    for (size_t k = 0; k < from.bands.size(); ++k)
+        for (const SamplePart part : parts) {
+            s.bands.push_back(from.bands[k]);
+            s.scene.bands.push_back(from.scene.bands[k]);
+            s.nodata.push_back(from.nodata[k]);
+            s.parts.push_back(part);
+        }
+    return make(std::move(s));
+}
+
+bool RasterSource::exact_in_float() const {
+    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
+                       [](const BandMetadata& b) { return raster::exact_in_float(b.type); });
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_sums() const {
+    static_assert(stream::value_parts == 3);
+    return SourceAccess::divided(*this, {SamplePart::value, SamplePart::remainder, SamplePart::rest},
+                                 m->type);
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_samples() const {
+    for (const BandMetadata& b : m->scene.bands)
+        if (m->type == GDT_Float64 && (b.type == GDT_Int64 || b.type == GDT_UInt64))
+            throw Error(m->name() + " has bands of " + GDALGetDataTypeName(b.type) +
+                            " beside others, and no type holds the values of all",
+                        "Choose bands of one type with -b.");
+    return SourceAccess::divided(*this, all_bits(m->type), m->type);
 }
 
 stream::CubeShape RasterSource::shape() const {
@@ -394,17 +438,19 @@ bool RasterSource::has_mask() const { return m->counted != nullptr; }
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     auto reader = m->pixels ? m->pixels->open_reader()
-                            : watched(m->in_arrays ? make_product_reader(m)
-                                      : m->raw     ? make_raw_reader(m)
-                                                   : make_gdal_reader(m),
-                                      m);
+                            : scaled_reader(watched(m->in_arrays ? make_product_reader(m)
+                                                    : m->raw     ? make_raw_reader(m)
+                                                                 : make_gdal_reader(m),
+                                                    m),
+                                            m);
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
 }
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {
     uint64_t bytes = 0;
-    for (const BandMetadata& b : m->scene.bands)
-        bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(b.type));
+    for (size_t k = 0; k < m->scene.bands.size(); ++k) // parts of one band are read together
+        if (m->parts.empty() || m->parts[k] == m->parts[0])
+            bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->scene.bands[k].type));
     return bytes;
 }
 
@@ -475,52 +521,6 @@ std::vector<double> RasterSource::fwhm_nm() const {
         any |= !std::isnan(b.fwhm_nm);
     }
     return any ? out : std::vector<double>();
-}
-
-BandValues RasterSource::band_values() const {
-    const EnviHeader& envi = m->scene.envi;
-    const auto field = [&](const char* key) {
-        const std::string* text = envi.find(key);
-        return text ? *text : std::string();
-    };
-    const auto list = [&](const char* key) {
-        auto all = envi_list(field(key));
-        if (all.size() != static_cast<size_t>(m->scene.file_bands)) all.clear();
-        return all;
-    };
-    const auto gains = list("data reflectance gain values"), offsets = list("data reflectance offset values");
-    const double divisor = envi_number(field("reflectance scale factor")).value_or(0);
-    BandValues values;
-    bool any = false, first = true;
-    for (const BandMetadata& b : m->scene.bands) {
-        double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
-        // Some drivers answer 1 and 0 where a file says nothing.
-        if (scale == 1 && offset == 0) {
-            const auto index = static_cast<size_t>(b.file_band - 1);
-            if (!gains.empty()) {
-                scale = CPLAtof(gains[index].c_str());
-                offset = offsets.empty() ? 0 : CPLAtof(offsets[index].c_str());
-            } else if (divisor > 0) {
-                scale = 1 / divisor;
-            }
-        }
-        if (scale == 0 || !std::isfinite(scale) || !std::isfinite(offset)) {
-            scale = 1;
-            offset = 0;
-        }
-        any |= scale != 1 || offset != 0;
-        values.scale.push_back(scale);
-        values.offset.push_back(offset);
-        if (first) values.unit = b.unit;
-        if (values.unit != b.unit) values.unit.clear();
-        first = false;
-    }
-    if (values.unit.empty()) values.unit = field("data units");
-    if (!any) {
-        values.scale.clear();
-        values.offset.clear();
-    }
-    return values;
 }
 
 std::vector<std::string> RasterSource::notes() const {

@@ -38,6 +38,9 @@ struct OpenOptions {
 struct BandValues {
     std::vector<double> scale, offset; ///< one a band; empty when the file says nothing, or 1 and 0 alone
     std::string unit;                  ///< empty: unknown, or not the same for all bands
+    /// True when one factor that all bands share, or nothing, leads from numbers to what they mean: such
+    /// numbers have the same angles, mixtures and whitened scores.
+    bool one_factor() const;
 };
 
 struct SceneMetadata; ///< everything an output inherits (private to this room)
@@ -101,6 +104,35 @@ class RasterSource final : public stream::CubeSource {
     /// The same scene in which the pixels that are not in the mask, of shape()'s size, have no value.
     std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const;
     bool has_mask() const; ///< it was made by with_mask()
+
+    /// The same scene as what its numbers mean, number * scale + offset in single precision; band_values()
+    /// then tells the unit alone. Pixels whose numbers are all 0 stay invalid: NaN.
+    std::shared_ptr<RasterSource> scaled() const;
+    bool is_scaled() const;
+
+    /// True when single precision holds every value of the kept bands' types: Float32, and integers of 8 and
+    /// 16 bits.
+    bool exact_in_float() const;
+    /// The same pixels for those who compute in double precision: three bands for each, one after another,
+    /// whose sum is the value without loss (stream/value_parts.h). Beyond single precision's range it is
+    /// infinite.
+    std::shared_ptr<RasterSource> in_sums() const;
+    /// The same pixels for those who copy them: for each band two or three, the bits of its samples in the
+    /// type of all bands (type_name()) as RasterSink takes them again (OutputSpec::sample_type); NaN where
+    /// there is no value. For sources that are not exact_in_float(). Throws Error where no type holds all
+    /// values.
+    std::shared_ptr<RasterSource> in_samples() const;
+
+    /// A band whose values lie so close together, far from 0, that single precision tells few of them apart.
+    struct CoarseBand {
+        int band = 0;      ///< of the file, 1-based
+        double level = 0;  ///< about where the values lie
+        double spread = 0; ///< their standard deviation, by the middle half of them
+        double step = 0;   ///< of single precision there
+    };
+    /// Such bands, by a sample of the pixels in bands whose type says more than single precision; nothing is
+    /// read where there is no such band.
+    std::vector<CoarseBand> coarse_bands() const;
 
     const SceneMetadata& metadata() const;
 

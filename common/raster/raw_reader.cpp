@@ -41,7 +41,7 @@ class RawReader final : public stream::CubeReader {
         try {
             if (m_pixel_interleaved)
                 read_pixels(in_file, dst);
-            else if (m_raw.packed_rows() && m_raw.type == GDT_Float32 && !m_raw.swapped)
+            else if (m_raw.packed_rows() && m_raw.type == GDT_Float32 && !m_raw.swapped && !in_parts())
                 read_floats(in_file, dst);
             else
                 read_rows(in_file, dst);
@@ -68,6 +68,8 @@ class RawReader final : public stream::CubeReader {
     }
 
   private:
+    bool in_parts() const { return !m_source->parts.empty(); }
+
     /// Calls f(index of the kept band, line of the window) in ascending file order.
     template <class F>
     void for_rows(int64_t lines, F&& f) const {
@@ -125,8 +127,8 @@ class RawReader final : public stream::CubeReader {
         const auto finish = [&] {
             m_scatter.flush();
             for (const Pending& p : m_pending)
-                to_floats(p.from, m_raw.pixel_step, m_raw.type, m_raw.swapped, m_source->nodata[p.band],
-                          p.row, static_cast<size_t>(r.w));
+                m_source->deliver(p.band, p.from, m_raw.pixel_step, m_raw.type, m_raw.swapped, p.row,
+                                  static_cast<size_t>(r.w));
             m_pending.clear();
             used = 0;
         };
@@ -152,8 +154,8 @@ class RawReader final : public stream::CubeReader {
         const bool dense = m_raw.band_step == m_raw.sample_bytes;
         // Turning all bands between the lowest and the highest pays unless few of them are wanted.
         const size_t between = static_cast<size_t>(m_highest - m_lowest) + 1;
-        const bool turn =
-            dense && m_order.size() * 4 >= between && (m_same_nodata || exact_in_float(m_raw.type));
+        const bool turn = dense && m_order.size() * 4 >= between &&
+                          (m_same_nodata || exact_in_float(m_raw.type)) && !in_parts();
         const bool as_is = m_raw.type == GDT_Float32 && !m_raw.swapped && step % sizeof(float) == 0;
         for (int64_t line = 0; line < r.h; ++line)
             for (size_t x = 0; x < across; x += chunk) {
@@ -163,9 +165,10 @@ class RawReader final : public stream::CubeReader {
                 m_scatter.flush();
                 if (!turn) {
                     for (size_t k = 0; k < m_source->bands.size(); ++k)
-                        to_floats(m_scratch.data() + (m_source->bands[k] - 1 - m_lowest) * m_raw.band_step,
-                                  m_raw.pixel_step, m_raw.type, m_raw.swapped, m_source->nodata[k],
-                                  dst.row(static_cast<int>(k), line) + x, n);
+                        m_source->deliver(
+                            k, m_scratch.data() + (m_source->bands[k] - 1 - m_lowest) * m_raw.band_step,
+                            m_raw.pixel_step, m_raw.type, m_raw.swapped,
+                            dst.row(static_cast<int>(k), line) + x, n);
                     continue;
                 }
                 const float* floats = reinterpret_cast<const float*>(m_scratch.data());

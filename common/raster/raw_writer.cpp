@@ -123,10 +123,11 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
         const Turn mine(m_turn);
         out.flush();
     };
-    for_stretches(src.bands, core, [&](int band, int64_t line, int64_t x, int64_t columns) {
+    const int parts = m_rule.parts();
+    for_stretches(src.bands / parts, core, [&](int band, int64_t line, int64_t x, int64_t columns) {
         const auto count = static_cast<size_t>(columns);
         const size_t bytes = count * m_rule.sample_bytes();
-        float* row = src.row(band, line) + x;
+        float* row = src.row(band * parts, line) + x;
         const void* from = row;
         if (!direct) {
             if (used + bytes > scratch.size()) {
@@ -136,6 +137,8 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
             char* stored = scratch.data() + used;
             if (m_rule.floats())
                 std::memcpy(stored, row, bytes);
+            else if (parts > 1)
+                m_rule.store_parts(row, src.band_stride, count, stored);
             else
                 m_rule.store(row, count, stored);
             if (m_raw.swapped) swap_bytes(stored, m_raw.type, count);
@@ -148,6 +151,19 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
             out.add(place + static_cast<int64_t>(bytes), beyond.data(), static_cast<size_t>(gap));
     });
     flush();
+}
+
+void RawWriter::turn_parts(const CubeView<float>& src, int64_t line, size_t x, size_t pixels,
+                           void* to) const {
+    const size_t size = m_rule.sample_bytes(), bands = static_cast<size_t>(m_bands);
+    std::vector<double> stored(pixels); // wide enough for every type, and aligned
+    for (size_t k = 0; k < bands; ++k) {
+        const float* const row = src.row(static_cast<int>(k) * m_rule.parts(), line) + x;
+        m_rule.store_parts(row, src.band_stride, pixels, stored.data());
+        for (size_t i = 0; i < pixels; ++i)
+            std::memcpy(static_cast<char*>(to) + (i * bands + k) * size,
+                        reinterpret_cast<const char*>(stored.data()) + i * size, size);
+    }
 }
 
 void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
@@ -165,16 +181,21 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
                 const int64_t inside = (core.x + static_cast<int64_t>(x)) % m_raw.blocks.samples;
                 n = std::min(n, static_cast<size_t>(m_raw.blocks.samples - inside));
             }
-            for (size_t k = 0; k < bands; ++k) {
-                float* row = src.row(static_cast<int>(k), line) + x;
-                if (m_rule.floats()) m_rule.finish(row, n);
-                rows[k] = row;
-            }
-            rows_to_pixels(rows.data(), bands, n, floats.data(), bands);
             void* from = floats.data();
-            if (!m_rule.floats()) {
-                m_rule.store(floats.data(), n * bands, stored.data());
+            if (m_rule.parts() > 1) {
+                turn_parts(src, line, x, n, stored.data());
                 from = stored.data();
+            } else {
+                for (size_t k = 0; k < bands; ++k) {
+                    float* row = src.row(static_cast<int>(k), line) + x;
+                    if (m_rule.floats()) m_rule.finish(row, n);
+                    rows[k] = row;
+                }
+                rows_to_pixels(rows.data(), bands, n, floats.data(), bands);
+                if (!m_rule.floats()) {
+                    m_rule.store(floats.data(), n * bands, stored.data());
+                    from = stored.data();
+                }
             }
             if (m_raw.swapped) swap_bytes(from, m_raw.type, n * bands);
             out.add(m_raw.place(0, core.y + line, core.x + static_cast<int64_t>(x)), from,

@@ -108,6 +108,31 @@ void convert(const unsigned char* src, ptrdiff_t stride, T nodata, float* dst, s
     }
 }
 
+/// A whole number of so many bits is a float, and no NaN.
+constexpr int part_bits = 22;
+
+template <class T>
+float left_over(T v, SamplePart part) {
+    // Differences of a number and its float are exact here.
+    using Wide = std::conditional_t<std::is_integral_v<T>, long double, double>;
+    static_assert(std::numeric_limits<long double>::digits >= 64);
+    const float nearest = as_float(v);
+    if (!std::isfinite(nearest)) return 0;
+    const Wide remainder = static_cast<Wide>(v) - static_cast<Wide>(nearest);
+    const auto second = static_cast<float>(remainder);
+    return part == SamplePart::remainder ? second : static_cast<float>(remainder - static_cast<Wide>(second));
+}
+
+/// real: as bits of a double.
+template <class T>
+float bits_of(T v, bool real, SamplePart part) {
+    uint64_t pattern = std::bit_cast<uint64_t>(static_cast<double>(v));
+    if constexpr (std::is_integral_v<T>)
+        if (!real) pattern = static_cast<uint64_t>(v);
+    const int shift = part_bits * (static_cast<int>(part) - static_cast<int>(SamplePart::low_bits));
+    return static_cast<float>(pattern >> shift & ((uint64_t{1} << part_bits) - 1));
+}
+
 /// Four floats in a register: SSE and NEON alike have what turning four by four takes.
 typedef float Quad __attribute__((vector_size(16)));
 
@@ -205,6 +230,46 @@ void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swappe
             else
                 convert<T, false, false>(bytes, stride, value, dst, count);
         }
+    });
+}
+
+int bit_parts(GDALDataType type) {
+    const int bits = 8 * GDALGetDataTypeSizeBytes(type);
+    return (bits + part_bits - 1) / part_bits;
+}
+
+std::vector<SamplePart> all_bits(GDALDataType type) {
+    const SamplePart bits[] = {SamplePart::low_bits, SamplePart::middle_bits, SamplePart::high_bits};
+    return {bits, bits + bit_parts(type)};
+}
+
+void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType type, bool swapped,
+             const NodataMatch& nodata, GDALDataType as, float* dst, size_t count) {
+    if (part == SamplePart::value) return to_floats(src, stride, type, swapped, nodata, dst, count);
+    const auto* bytes = static_cast<const unsigned char*>(src);
+    const bool real = as == GDT_Float64;
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        T nothing{};
+        std::memcpy(&nothing, nodata.bytes, sizeof nothing);
+        for (size_t i = 0; i < count; ++i) {
+            const unsigned char* const p = bytes + static_cast<ptrdiff_t>(i) * stride;
+            const T v = swapped ? load<T, true>(p) : load<T, false>(p);
+            dst[i] = v != v || (nodata.active && v == nothing) ? std::numeric_limits<float>::quiet_NaN()
+                     : part < SamplePart::low_bits             ? left_over(v, part)
+                                                               : bits_of(v, real, part);
+        }
+    });
+}
+
+void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void* sample) {
+    uint64_t pattern = 0;
+    for (int k = bit_parts(type) - 1; k >= 0; --k)
+        pattern = pattern << part_bits | static_cast<uint64_t>(parts[k * step]);
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        const auto bits = static_cast<Bits<T>>(pattern);
+        std::memcpy(sample, &bits, sizeof bits);
     });
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -30,6 +31,27 @@ bool is_half(GDALDataType type);
 /// `swapped`: the bytes are not in this machine's order. Rounds as GDAL does.
 void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swapped, const NodataMatch& nodata,
                float* dst, size_t count);
+
+/// What is delivered of a sample. A float tells 24 bits of a number; where that is not enough, a band is read
+/// as several, each a part of its samples.
+enum class SamplePart : uint8_t {
+    value,     ///< the nearest float
+    remainder, ///< what the float leaves of the number, to the nearest float
+    rest,      ///< what both leave: the sum of the three is the number (stream/value_parts.h)
+    low_bits,  ///< bits 0 to 21 of the sample as it is stored, as a whole number
+    middle_bits,
+    high_bits, ///< from 44 on
+};
+/// Parts of bits that hold a sample of the type: how many, and which.
+int bit_parts(GDALDataType type);
+std::vector<SamplePart> all_bits(GDALDataType type);
+
+/// As to_floats(), for one part; NaN where the sample is nodata or NaN. `as`, of bits: the type whose samples
+/// they are, which holds all values of `type` and is not Float32.
+void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType type, bool swapped,
+             const NodataMatch& nodata, GDALDataType as, float* dst, size_t count);
+/// A sample of `type` from its parts, `step` floats apart, none of which is NaN.
+void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void* sample);
 
 /// values[i] = NaN where it equals nodata.
 void blank(float* values, size_t count, float nodata);

@@ -62,6 +62,8 @@ struct SourceState {
     std::vector<std::string> notes;  ///< what the user should know
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
+    bool scaled = false;             ///< readers deliver number * scale + offset
+    std::vector<SamplePart> parts;   ///< what is read of each kept band; empty: values
     MaskKind mask = MaskKind::none;
     std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
@@ -89,8 +91,15 @@ struct SourceState {
     Rect window() const { return scene.window; }
     /// Bytes of one block of the file: of all bands where they are stored together.
     uint64_t block_bytes() const;
-    /// Some values must be compared with nodata before they become floats.
+    /// Some values must be compared with nodata before they become floats, or are read in parts.
     bool wide() const;
+    /// Samples of kept band k, `stride` bytes apart, as its reader delivers them; sample_convert.h tells the
+    /// rest.
+    void deliver(size_t k, const void* src, ptrdiff_t stride, GDALDataType stored, bool swapped, float* dst,
+                 size_t count) const {
+        to_part(parts.empty() ? SamplePart::value : parts[k], src, stride, stored, swapped, nodata[k], type,
+                dst, count);
+    }
     /// With GDAL: what a reader and its handle hold.
     uint64_t reader_bytes() const;
     std::string name() const { return "'" + options.path + "'"; }
@@ -106,10 +115,18 @@ uint64_t product_reader_bytes(const Product& product); ///< what such a reader h
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,
                                             std::shared_ptr<const SourceState> source);
 
+/// A reader that delivers what the numbers of `reader` mean, where the source is one that does; else
+/// `reader`.
+std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
+                                                  const std::shared_ptr<const SourceState>& source);
+
 /// For the rest of this room.
 struct SourceAccess {
     static const SourceState& state(const RasterSource& source);
     static std::shared_ptr<RasterSource> make(SourceState state);
+    /// The same pixels, every band in these parts; bits are those of samples of type `as`.
+    static std::shared_ptr<RasterSource> divided(const RasterSource& source,
+                                                 const std::vector<SamplePart>& parts, GDALDataType as);
 };
 
 /// Throws Error unless every sample of the kept bands and the window lies inside the file.

@@ -106,9 +106,25 @@ void leave_out_fills(SpectralLibrary& library) {
     }
 }
 
-std::string number(double v) {
+/// The spectra one after another, as samples of type T.
+template <class T>
+std::string stored(const SpectralLibrary& library) {
+    std::string bytes;
+    for (const auto& spectrum : library.spectra)
+        for (const double v : spectrum) {
+            const auto sample = static_cast<T>(v);
+            char of_sample[sizeof sample];
+            std::memcpy(of_sample, &sample, sizeof sample);
+            if constexpr (std::endian::native == std::endian::big) // the header says byte order 0
+                std::reverse(of_sample, of_sample + sizeof sample);
+            bytes.append(of_sample, sizeof sample);
+        }
+    return bytes;
+}
+
+std::string number(double v, int digits = 9) {
     char text[40];
-    CPLsnprintf(text, sizeof text, "%.9g", v);
+    CPLsnprintf(text, sizeof text, "%.*g", digits, v);
     return text;
 }
 
@@ -292,20 +308,12 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
                 text += number(library.wavelengths_nm[b]);
             text += empty;
             for (const auto& spectrum : library.spectra)
-                text += "," + number(spectrum[b]);
+                text += "," + number(spectrum[b], library.twofold ? 17 : 9);
             text += "\n";
         }
         return write_text_output(output, text);
     }
-    std::vector<float> values;
-    for (const auto& spectrum : library.spectra)
-        for (double v : spectrum)
-            values.push_back(static_cast<float>(v));
-    if constexpr (std::endian::native == std::endian::big) // the header says byte order 0
-        for (float& v : values) {
-            auto* bytes = reinterpret_cast<unsigned char*>(&v);
-            std::reverse(bytes, bytes + 4);
-        }
+    const std::string values = library.twofold ? stored<double>(library) : stored<float>(library);
     EnviHeader header;
     header.set("description", "{" + envi_name(history) + "}");
     header.set("samples", std::to_string(bands));
@@ -313,7 +321,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     header.set("bands", "1");
     header.set("header offset", "0");
     header.set("file type", library_type);
-    header.set("data type", "4");
+    header.set("data type", library.twofold ? "5" : "4");
     header.set("interleave", "bsq");
     header.set("byte order", "0");
     const auto list = [&](const char* key, const std::vector<double>& numbers) {
@@ -337,8 +345,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     if (!parallel::ranks().root()) return; // it is the root's file
     auto file = std::make_unique<AtomicFile>(path, output.overwrite);
     write_file(output, header_of(file->path()), header.text());
-    write_file(output, file->path(),
-               {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float)});
+    write_file(output, file->path(), values);
     if (output.run)
         output.run->add(std::move(file));
     else

@@ -20,7 +20,8 @@ struct SpectralLibrary {
     std::vector<double> wavelengths_nm;       ///< one a band; NaN where unknown; empty when no band has one
     std::vector<double> fwhm_nm;              ///< likewise
     std::vector<std::string> notes;           ///< what a user should know of the file
-    size_t missing = 0; ///< values that are NaN since the file has none, or a fill that it does not declare
+    size_t missing = 0;   ///< values that are NaN since the file has none, or a fill that it does not declare
+    bool twofold = false; ///< write it in double precision: .csv with 17 digits instead of 9, .sli as Float64
     size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
 };
 
@@ -52,9 +53,9 @@ SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_
 /// `also`: a form that the caller writes itself, for the message.
 void check_library_output(const TextOutput& output, const std::string& also = "");
 
-/// Writes .sli (Float32, with its .hdr) or .csv, at once or with all outputs of output.run. Wavelengths that
-/// are not known are "nan" in the header and empty cells of a table. Throws Error; an old file is then
-/// untouched.
+/// Writes .sli (Float32 or Float64, with its .hdr) or .csv, at once or with all outputs of output.run.
+/// Wavelengths that are not known are "nan" in the header and empty cells of a table. Throws Error; an old
+/// file is then untouched.
 void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
                             const std::string& history);
 

@@ -3,6 +3,7 @@
 
 #include "raster/sample_convert.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -65,24 +66,33 @@ void StoreRule::finish(float* values, size_t count) const {
     }
 }
 
+template <class Real>
+void StoreRule::finish_reals(const float* values, size_t count, Real* samples) const {
+    if (!m_replace) return;
+    const auto nodata = static_cast<Real>(m_real);
+    const Real beside =
+        nodata == 0 ? static_cast<Real>(std::numeric_limits<float>::min()) : std::nextafter(nodata, Real{0});
+    for (size_t i = 0; i < count; ++i) {
+        if (values[i] != values[i])
+            samples[i] = nodata;
+        else if (samples[i] == nodata)
+            samples[i] = beside;
+    }
+}
+
 void StoreRule::store(const float* values, size_t count, void* samples) const {
     GDALCopyWords64(values, GDT_Float32, sizeof(float), samples, m_type, static_cast<int>(m_bytes),
                     static_cast<GPtrDiff_t>(count));
+    finish_stored(values, count, samples);
+}
+
+void StoreRule::finish_stored(const float* values, size_t count, void* samples) const {
     auto* bytes = static_cast<unsigned char*>(samples);
-    if (m_type == GDT_Float64) {
-        if (!m_replace) return;
-        const double beside = m_real == 0 ? static_cast<double>(std::numeric_limits<float>::min())
-                                          : std::nextafter(m_real, 0.0);
-        auto* doubles = reinterpret_cast<double*>(samples);
-        for (size_t i = 0; i < count; ++i) {
-            if (values[i] != values[i])
-                doubles[i] = m_real;
-            else if (doubles[i] == m_real)
-                doubles[i] = beside;
-        }
-        return;
-    }
-    if (m_bytes == 1)
+    if (m_type == GDT_Float64)
+        finish_reals(values, count, static_cast<double*>(samples));
+    else if (m_type == GDT_Float32)
+        finish_reals(values, count, static_cast<float*>(samples));
+    else if (m_bytes == 1)
         replace<uint8_t>(values, count, bytes);
     else if (m_bytes == 2)
         replace<uint16_t>(values, count, bytes);
@@ -90,6 +100,37 @@ void StoreRule::store(const float* values, size_t count, void* samples) const {
         replace<uint32_t>(values, count, bytes);
     else
         replace<uint64_t>(values, count, bytes);
+}
+
+void StoreRule::take_parts(GDALDataType from) {
+    m_from = from;
+    m_parts = bit_parts(from);
+}
+
+void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const {
+    constexpr size_t piece = 256;
+    double joined[piece]; // of any type
+    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(m_from));
+    auto* to = static_cast<unsigned char*>(samples);
+    for (size_t done = 0; done < count; done += piece) {
+        const size_t n = std::min(piece, count - done);
+        std::memset(joined, 0, sizeof joined);
+        for (size_t i = 0; i < n; ++i)
+            if (values[done + i] == values[done + i])
+                from_bit_parts(values + done + i, step, m_from,
+                               reinterpret_cast<unsigned char*>(joined) + i * size);
+        GDALCopyWords64(joined, m_from, static_cast<int>(size), to + done * m_bytes, m_type,
+                        static_cast<int>(m_bytes), static_cast<GPtrDiff_t>(n));
+    }
+    finish_stored(values, count, samples);
+    if (m_replace || !(m_type == GDT_Float32 || m_type == GDT_Float64)) return;
+    for (size_t i = 0; i < count; ++i) { // without a nodata value floats have NaN
+        if (values[i] == values[i]) continue;
+        if (m_type == GDT_Float32)
+            static_cast<float*>(samples)[i] = values[i];
+        else
+            static_cast<double*>(samples)[i] = static_cast<double>(values[i]);
+    }
 }
 
 } // namespace hsi::raster

@@ -24,7 +24,17 @@ class StoreRule {
 
     GDALDataType type() const { return m_type; }
     size_t sample_bytes() const { return m_bytes; }
-    bool floats() const { return m_type == GDT_Float32; }
+    /// True when tiles hold the samples themselves, but for nodata: finish() is all that is to be done.
+    bool floats() const { return m_type == GDT_Float32 && m_parts == 1; }
+
+    /// From now on tiles hold samples of `from` as parts of their bits (sample_convert.h), NaN where there is
+    /// no value: store_parts() takes them. Values that the output's type does not hold are rounded and
+    /// clamped as gdal_translate does it.
+    void take_parts(GDALDataType from);
+    /// Bands of a tile for one of the output.
+    int parts() const { return m_parts; }
+    /// `step`: floats from one part of a value to the next.
+    void store_parts(const float* values, ptrdiff_t step, size_t count, void* samples) const;
 
     /// For Float32 outputs: in place.
     void finish(float* values, size_t count) const;
@@ -38,8 +48,13 @@ class StoreRule {
   private:
     template <class Bits>
     void replace(const float* values, size_t count, unsigned char* samples) const;
+    /// Nodata in the place of NaN, and what is nodata by chance moved.
+    template <class Real>
+    void finish_reals(const float* values, size_t count, Real* samples) const;
+    void finish_stored(const float* values, size_t count, void* samples) const;
 
-    GDALDataType m_type = GDT_Float32;
+    GDALDataType m_type = GDT_Float32, m_from = GDT_Unknown;
+    int m_parts = 1;
     size_t m_bytes = 4;
     bool m_replace = false;                    ///< NaN becomes m_value
     alignas(8) unsigned char m_value[8] = {};  ///< nodata in the output's type

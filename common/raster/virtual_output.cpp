@@ -91,6 +91,10 @@ void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& s
     if (same_file(like.path(), options.path))
         throw UsageError("the destination '" + options.path + "' is the source");
     check_virtual_source(like);
+    if (like.is_scaled())
+        throw UsageError("-of VRT: the scales of the bands of '" + like.path() +
+                             "' are applied before anything is computed, and a VRT computes from the numbers",
+                         "Write another format, or apply them first (gdal_translate -unscale -ot Float32).");
 }
 
 void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,

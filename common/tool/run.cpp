@@ -23,6 +23,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <limits>
 #include <utility>
 
 namespace hsi::tool {
@@ -157,6 +158,30 @@ std::string band_ranges(const std::vector<int>& bands) {
     return text;
 }
 
+/// What single precision makes of bands, and what to do about it.
+std::string coarse_text(const std::vector<raster::RasterSource::CoarseBand>& coarse) {
+    std::vector<int> bands;
+    for (const auto& b : coarse)
+        bands.push_back(b.band);
+    const auto& first = coarse.front();
+    const bool one = bands.size() == 1;
+    char text[240];
+    std::snprintf(text, sizeof text, "about %.6g, spread by %.2g, where single precision has steps of %.2g",
+                  first.level, first.spread, first.step);
+    std::string out = "the values of band" + std::string(one ? " " : "s ") + band_ranges(bands) +
+                      " lie too close together for single precision, in which all is computed: " +
+                      (one ? "" : "those of band " + std::to_string(first.band) + " ") + text +
+                      ". Results from them are rough or wrong. ";
+    // Below the least normal number the steps no longer shrink with the values.
+    const bool small = std::fabs(first.level) < static_cast<double>(std::numeric_limits<float>::min());
+    const double by = small ? std::pow(10.0, std::round(-std::log10(std::fabs(first.level)))) : first.level;
+    std::snprintf(
+        text, sizeof text,
+        "%s before: gdal_calc.py -A FILE --allBands A --calc 'A%s%.6g%s' --type Float64 --outfile NEW",
+        small ? "Multiply them" : "Subtract a constant", small ? "*" : "-(", by, small ? "" : ")");
+    return out + text;
+}
+
 } // namespace
 
 // --- Run::Impl
@@ -194,6 +219,15 @@ void Run::Impl::warn(const std::string& text) {
         warnings.push_back(text);
     }
     host.warn(text);
+}
+
+void Run::Impl::tell_coarse(const raster::RasterSource& scene) {
+    std::vector<raster::RasterSource::CoarseBand> coarse;
+    try {
+        coarse = scene.coarse_bands();
+    } catch (const Error&) { // the pass that reads all of it says what is wrong
+    }
+    if (!coarse.empty()) warn("'" + scene.path() + "': " + coarse_text(coarse));
 }
 
 void Run::Impl::tell_beyond_float(bool together) {
@@ -308,12 +342,12 @@ const CancelFlag& Run::cancel() const { return m->host.cancel(); }
 void Run::add_pass(const stream::PassReport& pass) { m->passes.push_back(pass); }
 void Run::warn(const std::string& text) { m->warn(text); }
 
-std::shared_ptr<raster::RasterSource> Run::open_source() {
+std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     const auto source = raster::RasterSource::open(m->options.source);
     auto files = raster::files_read_with(source->path());
     if (source->path() != m->options.source.path) files.push_back(m->options.source.path); // led there
     m->files->reads("src", source->path(), files);
-    watch_source(source);
+    watch_source(source, precision);
     // Passes get half of -memory at least: with that one lane can always work.
     if (const uint64_t held = source->reader_bytes(); held > m->options.memory / 2)
         throw Error("a reader of " + source->path() + " holds " + format_byte_size(held) +
@@ -362,7 +396,7 @@ Run::masked(const std::shared_ptr<const stream::CubeSource>& source) const {
     return std::make_shared<stream::MaskedSource>(source, m->mask);
 }
 
-void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source) {
+void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Precision precision) {
     const bool known = std::any_of(m->watched.begin(), m->watched.end(),
                                    [&](const auto& other) { return other->path() == source->path(); });
     if (known) return;
@@ -375,6 +409,7 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source) {
                             "Give all ranks the same file, on a file system that they share.");
     for (const std::string& text : source->notes())
         warn(text);
+    if (precision == Precision::single && parallel::ranks().root()) m->tell_coarse(*source);
 }
 
 void Run::reserve_cache(uint64_t bytes) {

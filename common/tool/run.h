@@ -46,6 +46,12 @@ struct CommonOptions {
     bool quiet = false;
 };
 
+/// In what a tool computes with the values of a scene.
+enum class Precision {
+    single, ///< a warning names bands whose values single precision hardly tells apart
+    full,   ///< every value as it is
+};
+
 /// What the body of a tool works with.
 class Run {
   public:
@@ -55,7 +61,7 @@ class Run {
 
     /// Opens src; gives GDAL's block cache its share of -memory. Reads the mask on its grid, for masked().
     /// With -mask-output the source has no values outside of it (RasterSource::has_mask()).
-    std::shared_ptr<raster::RasterSource> open_source();
+    std::shared_ptr<raster::RasterSource> open_source(Precision precision = Precision::single);
     /// The pixels of src that count; null without a mask. Their bytes are no part of buffer_memory().
     const std::shared_ptr<const stream::PixelMask>& mask() const;
     /// What statistics are to be made of: `source` with no values outside of the mask, or `source` itself
@@ -64,9 +70,11 @@ class Run {
     masked(const std::shared_ptr<const stream::CubeSource>& source) const;
     /// True when masked() is another source, so that results are not made from what statistics have read.
     bool masks_statistics() const;
-    /// Warns of what the file tells wrongly, once a file, and at the end of the run of values that single
-    /// precision does not hold. open_source() does it for the source.
-    void watch_source(const std::shared_ptr<raster::RasterSource>& source);
+    /// Warns of what the file tells wrongly and of bands whose values lie too close together for single
+    /// precision, once a file, and at the end of the run of values that are too large for it. open_source()
+    /// does it for the source.
+    void watch_source(const std::shared_ptr<raster::RasterSource>& source,
+                      Precision precision = Precision::single);
     /// GDAL's block cache gets `bytes` more, as far as a quarter of -memory allows: what a sink's
     /// cache_bytes() wants. Call it before pass(), which takes what is left. open_source() does it for the
     /// source.

@@ -47,6 +47,8 @@ struct Run::Impl {
     uint64_t cache() const;     ///< bytes of the block cache: at most a quarter of -memory
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
+    /// Bands whose values lie too close together for single precision.
+    void tell_coarse(const raster::RasterSource& scene);
     /// Values of the sources that became infinite; never throws. `together`: all ranks call it.
     void tell_beyond_float(bool together);
     void finish(); ///< after a body that succeeded: completes the bar, checks what was printed

@@ -2,6 +2,7 @@
 #include "compare/compare.h"
 
 #include "compare/kernels_simd.h"
+#include "compare/valid_pixels.h"
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "math/exact_sum.h"
@@ -88,7 +89,7 @@ struct Gathered {
 };
 
 struct Plan {
-    int bands = 0;
+    int bands = 0, parts = 1;
     std::vector<Metric> metrics, spectral;
     std::vector<int> spectral_map; ///< map band of each spectral metric
     int ssim_map = -1;             ///< map band of ssim; -1: not asked for
@@ -165,11 +166,11 @@ class SsimTile {
             for (auto& row : m_rows)
                 std::fill_n(row.begin(), width, 0.0);
             if (line >= 0 && line < tile.window.h) {
-                const float *sv = in.row(b, line) - left, *tv = in.row(plan.bands + b, line) - left;
+                const BandLine sv(in, plan.parts, b, line), tv(in, plan.parts, plan.bands + b, line);
                 const uint8_t* mask = m_mask.data() + y * width;
                 for (int64_t x = left; x < right; ++x) {
-                    s[x] = mask[x] ? double{sv[x]} - middle : 0.0;
-                    t[x] = mask[x] ? double{tv[x]} - middle : 0.0;
+                    s[x] = mask[x] ? sv[x - left] - middle : 0.0;
+                    t[x] = mask[x] ? tv[x - left] - middle : 0.0;
                 }
                 for (int64_t x = left; x < right; ++x) {
                     ss[x] = s[x] * s[x];
@@ -264,8 +265,8 @@ class Lane final : public stream::Worker {
     /// Sums of a run and the validity of its pixels.
     void run(const CubeView<float>& in, const Rect& window, int64_t y, int64_t x, int64_t n) {
         const float* s = in.row(0, y - window.y) + (x - window.x);
-        const float* t = in.row(m_plan.bands, y - window.y) + (x - window.x);
-        first_sums(s, t, in.band_stride, m_plan.bands, static_cast<size_t>(n), m_sums);
+        const float* t = in.row(m_plan.bands * m_plan.parts, y - window.y) + (x - window.x);
+        first_sums(s, t, in.band_stride, m_plan.parts, m_plan.bands, static_cast<size_t>(n), m_sums);
         uint8_t* valid = m_valid.data() + (y - window.y) * window.w + (x - window.x);
         for (int64_t i = 0; i < n; ++i) {
             const double a = m_sums.square_s[i], b = m_sums.square_t[i];
@@ -279,8 +280,8 @@ class Lane final : public stream::Worker {
         const Rect& window = tile.window;
         if (m_plan.second)
             second_sums(in.row(0, y - window.y) + (x - window.x),
-                        in.row(m_plan.bands, y - window.y) + (x - window.x), in.band_stride, m_plan.bands,
-                        static_cast<size_t>(n), m_sums);
+                        in.row(m_plan.bands * m_plan.parts, y - window.y) + (x - window.x), in.band_stride,
+                        m_plan.parts, m_plan.bands, static_cast<size_t>(n), m_sums);
         for (int64_t i = 0; i < n; ++i) {
             PixelCounts& c = gathered.counts;
             ++(m_first[i]    ? m_second[i] ? c.compared : c.only_first
@@ -384,9 +385,10 @@ Metric parse_metric(const std::string& name) {
 bool is_spectral(Metric metric) { return metric != Metric::ssim && metric != Metric::sr; }
 
 std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
-                                            const Ranges& ranges) {
+                                            const Ranges& ranges, int parts) {
     Plan plan;
     plan.bands = bands;
+    plan.parts = parts;
     plan.metrics = metrics;
     plan.map = map;
     plan.ranges = ranges;

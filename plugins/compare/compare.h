@@ -9,10 +9,11 @@
 // dynamic range of s in that band) and sr, the simplification ratio: flat zones of t over flat zones of s, a
 // flat zone being a 4-connected component, of either phase, after Otsu's threshold.
 //
-// Operations read a cube of 2 nb bands: those of s, then those of t (stream::StackedSource). A pixel takes
-// part when it is valid in both: all values finite and, with two bands or more, not all zero. Sums are in
-// double precision over fixed runs of pixels, added without rounding: neither tiles nor threads nor the
-// processor change a bit.
+// Operations read a cube of 2 nb bands: those of s, then those of t (stream::StackedSource), or of
+// stream::value_parts as many where single precision does not hold the values: `parts` says which, 1 or that.
+// A pixel takes part when it is valid in both: all values finite and, with two bands or more, not all zero.
+// Sums are in double precision over fixed runs of pixels, added without rounding: neither tiles nor threads
+// nor the processor change a bit.
 #pragma once
 
 #include "stream/operation.h"
@@ -56,7 +57,7 @@ class RangeScan : public stream::Operation {
   public:
     virtual Ranges result() const = 0;
 };
-std::unique_ptr<RangeScan> make_range_scan(int bands);
+std::unique_ptr<RangeScan> make_range_scan(int bands, int parts = 1);
 
 /// Spectral metrics and ssim in one pass. Halo 5 with ssim, else none.
 class Comparison : public stream::Operation {
@@ -70,7 +71,7 @@ class Comparison : public stream::Operation {
 /// metrics: without sr. map: output 0 holds a band a metric in the same order, NaN where a pixel is not
 /// compared; ssim is averaged over the bands there. ranges: needed with ssim, else ignored.
 std::unique_ptr<Comparison> make_comparison(int bands, const std::vector<Metric>& metrics, bool map,
-                                            const Ranges& ranges);
+                                            const Ranges& ranges, int parts = 1);
 
 inline constexpr int histogram_bins = 256;
 
@@ -99,7 +100,7 @@ class ThresholdScan : public stream::Operation {
   public:
     virtual Thresholds result() const = 0;
 };
-std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges);
+std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges, int parts = 1);
 
 struct Zones {
     std::vector<int64_t> first, second; ///< [bands] number of flat zones
@@ -112,6 +113,6 @@ class ZoneScan : public stream::Operation {
     virtual Zones result() const = 0;
 };
 std::unique_ptr<ZoneScan> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
-                                         const Thresholds& thresholds);
+                                         const Thresholds& thresholds, int parts = 1);
 
 } // namespace hsi::compare

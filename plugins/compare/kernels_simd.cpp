@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "compare/kernels_simd.h"
 
+#include "stream/value_parts.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "compare/kernels_simd.cpp"
 #include <hwy/foreach_target.h>
@@ -27,7 +29,31 @@ HWY_INLINE hn::Vec<D> load(const float* p, size_t left) {
     return hn::PromoteTo(d, hn::Load(f, part));
 }
 
-void First(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
+/// A value as its parts: their sum, and its difference from another.
+template <int Parts>
+struct Value {
+    hn::Vec<D> part[Parts];
+    HWY_INLINE Value(const float* p, ptrdiff_t stride, size_t left) {
+        for (int k = 0; k < Parts; ++k)
+            part[k] = load(p + k * stride, left);
+    }
+    HWY_INLINE hn::Vec<D> sum() const {
+        if constexpr (Parts == 1)
+            return part[0];
+        else
+            return hn::Add(part[0], hn::Add(part[1], part[2]));
+    }
+    HWY_INLINE hn::Vec<D> minus(const Value& o) const {
+        if constexpr (Parts == 1)
+            return hn::Sub(part[0], o.part[0]);
+        else
+            return hn::Add(hn::Sub(part[0], o.part[0]),
+                           hn::Add(hn::Sub(part[1], o.part[1]), hn::Sub(part[2], o.part[2])));
+    }
+};
+
+template <int Parts>
+void FirstOf(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
     const D d;
     const size_t n = hn::Lanes(d);
     for (size_t i = 0; i < pixels; i += n) {
@@ -40,11 +66,11 @@ void First(const float* s, const float* t, ptrdiff_t stride, int bands, size_t p
         hn::Store(zero, d, out.largest + i);
     }
     for (int b = 0; b < bands; ++b) {
-        const float* sb = s + b * stride;
-        const float* tb = t + b * stride;
+        const float* sb = s + b * Parts * stride;
+        const float* tb = t + b * Parts * stride;
         for (size_t i = 0; i < pixels; i += n) {
-            const auto sv = load(sb + i, pixels - i), tv = load(tb + i, pixels - i);
-            const auto gap = hn::Sub(tv, sv);
+            const Value<Parts> first(sb + i, stride, pixels - i), second(tb + i, stride, pixels - i);
+            const auto sv = first.sum(), tv = second.sum(), gap = second.minus(first);
             hn::Store(hn::Add(hn::Load(d, out.sum + i), sv), d, out.sum + i);
             hn::Store(hn::Add(hn::Load(d, out.absolute + i), hn::Abs(sv)), d, out.absolute + i);
             hn::Store(hn::Add(hn::Load(d, out.square_s + i), hn::Mul(sv, sv)), d, out.square_s + i);
@@ -55,7 +81,8 @@ void First(const float* s, const float* t, ptrdiff_t stride, int bands, size_t p
     }
 }
 
-void Second(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
+template <int Parts>
+void SecondOf(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
     const D d;
     const size_t n = hn::Lanes(d);
     HWY_ALIGN double mean[run_pixels], scale_s[run_pixels], scale_t[run_pixels];
@@ -70,10 +97,11 @@ void Second(const float* s, const float* t, ptrdiff_t stride, int bands, size_t 
         hn::Store(zero, d, out.plus + i);
     }
     for (int b = 0; b < bands; ++b) {
-        const float* sb = s + b * stride;
-        const float* tb = t + b * stride;
+        const float* sb = s + b * Parts * stride;
+        const float* tb = t + b * Parts * stride;
         for (size_t i = 0; i < pixels; i += n) {
-            const auto sv = load(sb + i, pixels - i), tv = load(tb + i, pixels - i);
+            const auto sv = Value<Parts>(sb + i, stride, pixels - i).sum();
+            const auto tv = Value<Parts>(tb + i, stride, pixels - i).sum();
             const auto c = hn::Sub(sv, hn::Load(d, mean + i));
             const auto u = hn::Mul(sv, hn::Load(d, scale_s + i)), v = hn::Mul(tv, hn::Load(d, scale_t + i));
             const auto apart = hn::Sub(u, v), along = hn::Add(u, v);
@@ -82,6 +110,16 @@ void Second(const float* s, const float* t, ptrdiff_t stride, int bands, size_t 
             hn::Store(hn::Add(hn::Load(d, out.plus + i), hn::Mul(along, along)), d, out.plus + i);
         }
     }
+}
+
+void First(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+           RunSums& out) {
+    (parts == 1 ? FirstOf<1> : FirstOf<stream::value_parts>)(s, t, stride, bands, pixels, out);
+}
+
+void Second(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+            RunSums& out) {
+    (parts == 1 ? SecondOf<1> : SecondOf<stream::value_parts>)(s, t, stride, bands, pixels, out);
 }
 
 void Correlate(const double* HWY_RESTRICT in, ptrdiff_t stride, const double* taps, size_t n,
@@ -156,11 +194,13 @@ HWY_EXPORT(Second);
 HWY_EXPORT(Correlate);
 HWY_EXPORT(SsimValues);
 
-void first_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
-    HWY_DYNAMIC_DISPATCH(First)(s, t, stride, bands, pixels, out);
+void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+                RunSums& out) {
+    HWY_DYNAMIC_DISPATCH(First)(s, t, stride, parts, bands, pixels, out);
 }
-void second_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out) {
-    HWY_DYNAMIC_DISPATCH(Second)(s, t, stride, bands, pixels, out);
+void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+                 RunSums& out) {
+    HWY_DYNAMIC_DISPATCH(Second)(s, t, stride, parts, bands, pixels, out);
 }
 void correlate(const double* in, ptrdiff_t stride, const double* taps, size_t n, double* out) {
     HWY_DYNAMIC_DISPATCH(Correlate)(in, stride, taps, n, out);

@@ -24,11 +24,14 @@ struct alignas(64) RunSums {
     double plus[run_pixels];       ///< |s/|s| + t/|t||^2
 };
 
-/// s, t: first band of the run; stride: elements from a band to the next. Fills all but the last three
-/// members.
-void first_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out);
+/// s, t: first band of the run; stride: elements from a band to the next, or from one part of a band to the
+/// next where every value comes in stream::value_parts. Fills all but the last three members. Differences of
+/// parts are taken part by part, so that those of 64-bit integers lose nothing either.
+void first_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+                RunSums& out);
 /// The last three, from what first_sums() left (of no meaning where a pixel is invalid or a norm is zero).
-void second_sums(const float* s, const float* t, ptrdiff_t stride, int bands, size_t pixels, RunSums& out);
+void second_sums(const float* s, const float* t, ptrdiff_t stride, int parts, int bands, size_t pixels,
+                 RunSums& out);
 
 /// Taps of the Gaussian window: 11, sigma 1.5, not normalised (the weights of the pixels that take part are).
 inline constexpr int ssim_radius = 5, ssim_taps = 2 * ssim_radius + 1;

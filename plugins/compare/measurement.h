@@ -29,8 +29,8 @@ class Measurement {
                                     const std::vector<stream::CubeSink*>& sinks)>;
     using Show = std::function<void(const std::string& name, const stream::Operation& operation)>;
 
-    /// metrics: each once.
-    explicit Measurement(const std::vector<Metric>& metrics);
+    /// metrics: each once. parts: of every value of the cubes (compare.h).
+    explicit Measurement(const std::vector<Metric>& metrics, int parts = 1);
 
     /// The metrics that have a value a pixel, the bands of a map: all but sr.
     const std::vector<Metric>& local() const { return m_local; }
@@ -46,6 +46,7 @@ class Measurement {
 
   private:
     std::vector<Metric> m_local, m_spectral;
+    int m_parts;
     bool m_ssim = false, m_sr = false;
     bool ranged() const { return m_ssim || m_sr; }
     double share() const; ///< of one pass

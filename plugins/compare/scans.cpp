@@ -19,12 +19,16 @@ constexpr std::array<double, 2> no_range = {std::numeric_limits<double>::infinit
 
 class RangeLane final : public stream::Worker {
   public:
-    RangeLane(int bands, const stream::TileLimits& limits)
-        : m_bands(bands), m_valid(limits), range(static_cast<size_t>(2 * bands), no_range) {}
+    RangeLane(int bands, int parts, const stream::TileLimits& limits)
+        : m_bands(bands), m_parts(parts), m_valid(limits), range(static_cast<size_t>(2 * bands), no_range) {}
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
-        const uint8_t* valid = m_valid.judge(in, m_bands);
+        const uint8_t* valid = m_valid.judge(in, m_parts);
         for (int b = 0; b < 2 * m_bands; ++b) {
             auto& [low, high] = range[static_cast<size_t>(b)];
+            if (m_parts > 1) {
+                widen(in, b, valid, low, high);
+                continue;
+            }
             float least = std::numeric_limits<float>::infinity(), greatest = -least;
             for (int64_t y = 0; y < tile.core.h; ++y) {
                 const float* row = in.row(b, y);
@@ -40,7 +44,18 @@ class RangeLane final : public stream::Worker {
     }
 
   private:
-    int m_bands;
+    void widen(const CubeView<float>& in, int b, const uint8_t* valid, double& low, double& high) const {
+        for (int64_t y = 0; y < in.lines; ++y) {
+            const BandLine row(in, m_parts, b, y);
+            for (int64_t x = 0; x < in.samples; ++x) {
+                if (!valid[y * in.samples + x]) continue;
+                low = std::min(low, row[x]);
+                high = std::max(high, row[x]);
+            }
+        }
+    }
+
+    int m_bands, m_parts;
     ValidPixels m_valid;
 
   public:
@@ -49,10 +64,11 @@ class RangeLane final : public stream::Worker {
 
 class RangeScanImpl final : public RangeScan, public stream::Divisible {
   public:
-    explicit RangeScanImpl(int bands) : m_bands(bands), m_range(static_cast<size_t>(2 * bands), no_range) {}
+    RangeScanImpl(int bands, int parts)
+        : m_bands(bands), m_parts(parts), m_range(static_cast<size_t>(2 * bands), no_range) {}
     uint64_t scratch_bytes(const stream::TileLimits& t) const override { return ValidPixels::bytes(t); }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
-        return std::make_unique<RangeLane>(m_bands, limits);
+        return std::make_unique<RangeLane>(m_bands, m_parts, limits);
     }
     void stop(stream::Worker& worker) override {
         const auto& lane = static_cast<RangeLane&>(worker);
@@ -75,7 +91,7 @@ class RangeScanImpl final : public RangeScan, public stream::Divisible {
     }
 
   private:
-    int m_bands;
+    int m_bands, m_parts;
     std::vector<std::array<double, 2>> m_range;
 };
 
@@ -89,19 +105,21 @@ std::vector<std::array<double, 2>> both(const Ranges& r) {
 
 class ThresholdLane final : public stream::Worker {
   public:
-    ThresholdLane(const std::vector<std::array<double, 2>>& ranges, const stream::TileLimits& limits)
-        : m_valid(limits), m_bins(static_cast<size_t>(limits.core_samples)),
+    ThresholdLane(const std::vector<std::array<double, 2>>& ranges, int parts,
+                  const stream::TileLimits& limits)
+        : m_parts(parts), m_valid(limits), m_bins(static_cast<size_t>(limits.core_samples)),
           histograms(ranges.size(), Histogram{}) {
         for (const auto& range : ranges)
             m_binning.emplace_back(range);
     }
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
-        const uint8_t* valid = m_valid.judge(in, in.bands / 2);
+        const uint8_t* valid = m_valid.judge(in, m_parts);
         const int64_t w = tile.core.w;
-        for (int b = 0; b < in.bands; ++b) {
+        for (int b = 0; b < in.bands / m_parts; ++b) {
             Histogram& h = histograms[static_cast<size_t>(b)];
             for (int64_t y = 0; y < tile.core.h; ++y) {
-                bin_line(m_binning[static_cast<size_t>(b)], in.row(b, y), valid + y * w, w, m_bins.data());
+                bin_line(m_binning[static_cast<size_t>(b)], BandLine(in, m_parts, b, y), valid + y * w, w,
+                         m_bins.data());
                 for (int64_t x = 0; x < w; ++x)
                     if (m_bins[static_cast<size_t>(x)] >= 0)
                         ++h[static_cast<size_t>(m_bins[static_cast<size_t>(x)])];
@@ -110,6 +128,7 @@ class ThresholdLane final : public stream::Worker {
     }
 
   private:
+    const int m_parts;
     std::vector<Binning> m_binning;
     ValidPixels m_valid;
     std::vector<int32_t> m_bins;
@@ -120,14 +139,15 @@ class ThresholdLane final : public stream::Worker {
 
 class ThresholdScanImpl final : public ThresholdScan, public stream::Divisible {
   public:
-    ThresholdScanImpl(int bands, const Ranges& ranges)
-        : m_bands(bands), m_ranges(both(ranges)), m_histograms(m_ranges.size(), Histogram{}) {}
+    ThresholdScanImpl(int bands, int parts, const Ranges& ranges)
+        : m_bands(bands), m_parts(parts), m_ranges(both(ranges)), m_histograms(m_ranges.size(), Histogram{}) {
+    }
     uint64_t scratch_bytes(const stream::TileLimits& t) const override {
         return ValidPixels::bytes(t) + static_cast<uint64_t>(t.core_samples) * 4 +
                m_ranges.size() * sizeof(Histogram);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
-        return std::make_unique<ThresholdLane>(m_ranges, limits);
+        return std::make_unique<ThresholdLane>(m_ranges, m_parts, limits);
     }
     void stop(stream::Worker& worker) override {
         const auto& lane = static_cast<ThresholdLane&>(worker);
@@ -154,7 +174,7 @@ class ThresholdScanImpl final : public ThresholdScan, public stream::Divisible {
     }
 
   private:
-    int m_bands;
+    int m_bands, m_parts;
     std::vector<std::array<double, 2>> m_ranges;
     std::vector<Histogram> m_histograms;
 };
@@ -184,10 +204,12 @@ int otsu_threshold(const Histogram& histogram) {
     return at;
 }
 
-std::unique_ptr<RangeScan> make_range_scan(int bands) { return std::make_unique<RangeScanImpl>(bands); }
+std::unique_ptr<RangeScan> make_range_scan(int bands, int parts) {
+    return std::make_unique<RangeScanImpl>(bands, parts);
+}
 
-std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges) {
-    return std::make_unique<ThresholdScanImpl>(bands, ranges);
+std::unique_ptr<ThresholdScan> make_threshold_scan(int bands, const Ranges& ranges, int parts) {
+    return std::make_unique<ThresholdScanImpl>(bands, parts, ranges);
 }
 
 } // namespace hsi::compare

@@ -5,6 +5,7 @@
 #include "compare/compare.h"
 #include "compare/kernels_simd.h"
 #include "stream/operation.h"
+#include "stream/value_parts.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,12 +22,13 @@ class ValidPixels {
     explicit ValidPixels(const stream::TileLimits& t)
         : m_valid(static_cast<size_t>(t.core_samples * t.core_lines)) {}
 
-    /// in: 2 x bands. The result is packed: lines of in.samples.
-    const uint8_t* judge(const CubeView<float>& in, int bands) {
+    /// in: 2 x bands x parts. The result is packed: lines of in.samples.
+    const uint8_t* judge(const CubeView<float>& in, int parts) {
+        const int bands = in.bands / (2 * parts);
         for (int64_t y = 0; y < in.lines; ++y)
             for (int64_t x = 0; x < in.samples; x += static_cast<int64_t>(run_pixels)) {
                 const int64_t n = std::min(in.samples - x, static_cast<int64_t>(run_pixels));
-                first_sums(in.row(0, y) + x, in.row(bands, y) + x, in.band_stride, bands,
+                first_sums(in.row(0, y) + x, in.row(bands * parts, y) + x, in.band_stride, parts, bands,
                            static_cast<size_t>(n), m_sums);
                 for (int64_t i = 0; i < n; ++i) {
                     const double a = m_sums.square_s[i], b = m_sums.square_t[i];
@@ -42,11 +44,24 @@ class ValidPixels {
     std::vector<uint8_t> m_valid;
 };
 
+/// A line of a band, whose values are floats or sums of parts.
+struct BandLine {
+    const float* values;
+    ptrdiff_t step; ///< from one part to the next
+    int parts;
+    /// Band b of a cube.
+    BandLine(const CubeView<float>& in, int parts_of_value, int b, int64_t line)
+        : values(in.row(b * parts_of_value, line)), step(in.band_stride), parts(parts_of_value) {}
+    double operator[](int64_t i) const {
+        return parts == 1 ? static_cast<double>(values[i]) : stream::joined(values + i, step);
+    }
+};
+
 /// bins[i]: the bin of values[i], -1 where valid[i] is 0.
-inline void bin_line(const Binning& binning, const float* values, const uint8_t* valid, int64_t n,
+inline void bin_line(const Binning& binning, const BandLine& values, const uint8_t* valid, int64_t n,
                      int32_t* bins) {
     for (int64_t i = 0; i < n; ++i) {
-        const double v = valid[i] ? double{values[i]} : binning.low; // no conversion of NaN
+        const double v = valid[i] ? values[i] : binning.low; // no conversion of NaN
         const auto bin = static_cast<int32_t>((v - binning.low) * binning.factor);
         bins[i] = valid[i] ? std::min(bin, histogram_bins - 1) : -1;
     }

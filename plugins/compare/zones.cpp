@@ -123,13 +123,14 @@ struct PhaseRun {
 
 class ZoneLane final : public stream::Worker {
   public:
-    ZoneLane(const std::vector<Split>& splits, Seam& seam, const stream::TileLimits& limits)
-        : m_splits(splits), m_seam(seam), m_valid(limits), m_bins(static_cast<size_t>(limits.core_samples)) {}
+    ZoneLane(const std::vector<Split>& splits, int parts, Seam& seam, const stream::TileLimits& limits)
+        : m_splits(splits), m_parts(parts), m_seam(seam), m_valid(limits),
+          m_bins(static_cast<size_t>(limits.core_samples)) {}
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
-        const uint8_t* valid = m_valid.judge(in, in.bands / 2);
+        const uint8_t* valid = m_valid.judge(in, m_parts);
         Strip strip;
-        for (int b = 0; b < in.bands; ++b)
+        for (int b = 0; b < in.bands / m_parts; ++b)
             strip.images.push_back(image(in, b, valid));
         m_seam.put(tile.index, std::move(strip));
     }
@@ -142,7 +143,7 @@ class ZoneLane final : public stream::Worker {
         m_forest.reset(0);
         m_above.clear();
         for (int64_t y = 0; y < h; ++y) {
-            bin_line(split.binning, in.row(band, y), valid + y * w, w, m_bins.data());
+            bin_line(split.binning, BandLine(in, m_parts, band, y), valid + y * w, w, m_bins.data());
             m_here.clear();
             for (int64_t x = 0; x < w;) {
                 const int32_t first = m_bins[static_cast<size_t>(x)];
@@ -185,6 +186,7 @@ class ZoneLane final : public stream::Worker {
     }
 
     const std::vector<Split>& m_splits;
+    const int m_parts;
     Seam& m_seam;
     ValidPixels m_valid;
     std::vector<int32_t> m_bins, m_number;
@@ -194,8 +196,8 @@ class ZoneLane final : public stream::Worker {
 
 class ZoneScanImpl final : public ZoneScan {
   public:
-    ZoneScanImpl(int bands, int64_t samples, const Ranges& ranges, const Thresholds& thresholds)
-        : m_bands(bands), m_samples(samples) {
+    ZoneScanImpl(int bands, int parts, int64_t samples, const Ranges& ranges, const Thresholds& thresholds)
+        : m_bands(bands), m_parts(parts), m_samples(samples) {
         for (size_t b = 0; b < static_cast<size_t>(bands); ++b)
             m_splits.push_back({Binning(ranges.first[b]), thresholds.first[b]});
         for (size_t b = 0; b < static_cast<size_t>(bands); ++b)
@@ -210,7 +212,7 @@ class ZoneScanImpl final : public ZoneScan {
                width * (3 * sizeof(PhaseRun) + 4) + width * m_splits.size() * 4 * 3;
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
-        return std::make_unique<ZoneLane>(m_splits, m_seam, limits);
+        return std::make_unique<ZoneLane>(m_splits, m_parts, m_seam, limits);
     }
     Zones result() const override {
         const auto& z = m_seam.zones();
@@ -219,7 +221,7 @@ class ZoneScanImpl final : public ZoneScan {
     }
 
   private:
-    int m_bands;
+    int m_bands, m_parts;
     int64_t m_samples;
     std::vector<Split> m_splits;
     Seam m_seam;
@@ -228,8 +230,8 @@ class ZoneScanImpl final : public ZoneScan {
 } // namespace
 
 std::unique_ptr<ZoneScan> make_zone_scan(int bands, int64_t scene_samples, const Ranges& ranges,
-                                         const Thresholds& thresholds) {
-    return std::make_unique<ZoneScanImpl>(bands, scene_samples, ranges, thresholds);
+                                         const Thresholds& thresholds, int parts) {
+    return std::make_unique<ZoneScanImpl>(bands, parts, scene_samples, ranges, thresholds);
 }
 
 } // namespace hsi::compare

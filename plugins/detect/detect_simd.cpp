@@ -370,6 +370,10 @@ Panels::Panels(const std::vector<double>& matrix, const std::vector<double>& sca
     for (size_t first = 0; first * width < matrix.size(); first += height) {
         const size_t end = std::min(width, first + height);
         add(matrix, width, first, end);
+        // Of very small values single precision has few digits, and their inverses are too large for it.
+        constexpr double least = 1e-30, greatest = 1e30;
+        const bool holds = std::all_of(scales.begin(), scales.begin() + static_cast<ptrdiff_t>(end),
+                                       [](double s) { return s >= least && s <= greatest; });
         double longest = 0;
         for (size_t k = first; k < end; ++k) {
             double squared = 0;
@@ -379,7 +383,7 @@ Panels::Panels(const std::vector<double>& matrix, const std::vector<double>& sca
             }
             longest = std::max(longest, squared);
         }
-        m_is_single.push_back(longest <= length * length);
+        m_is_single.push_back(holds && longest <= length * length);
     }
     m_singles.assign(m_values.begin(), m_values.end());
 }

@@ -21,7 +21,8 @@ class Panels {
     /// A matrix of `columns` columns, packed row by row.
     Panels(const std::vector<double>& matrix, int columns);
     /// A lower one, of as many columns as there are `scales`; panels end at the diagonal. Panels whose rows,
-    /// times the scales, are no longer than `length` are there in single precision, too.
+    /// times the scales, are no longer than `length` are there in single precision, too, where the scales are
+    /// from 1e-30 to 1e30.
     Panels(const std::vector<double>& matrix, const std::vector<double>& scales, double length);
 
     int count() const { return static_cast<int>(m_columns.size()); }

@@ -38,7 +38,10 @@ Model fit(const stream::SceneCovariance& statistics, const FitOptions& options) 
         throw UsageError("-nc: " + counted(options.components, "component") + " cannot be made from " +
                              counted(n, "band"),
                          "Use a number from 1 to " + std::to_string(n) + ".");
-    if (statistics.valid_pixels < 1) throw Error("no pixel is valid: there is nothing to find components in");
+    if (statistics.valid_pixels < 2)
+        throw Error("principal components need at least 2 valid pixels, the scene has " +
+                        std::to_string(statistics.valid_pixels),
+                    "One pixel varies in nothing. Check the nodata value (-srcnodata) and bad bands (-b).");
     Model model;
     model.pixels = statistics.valid_pixels;
     model.mean = statistics.mean;
@@ -47,7 +50,7 @@ Model fit(const stream::SceneCovariance& statistics, const FitOptions& options) 
     const auto size = static_cast<size_t>(n);
     std::vector<double> matrix = statistics.covariance;
     const auto count = static_cast<double>(statistics.valid_pixels);
-    const double unbiased = statistics.valid_pixels > 1 ? count / (count - 1) : 1.0;
+    const double unbiased = count / (count - 1);
     for (auto& v : matrix)
         v *= unbiased;
     if (options.scale) {

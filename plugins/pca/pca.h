@@ -50,7 +50,7 @@ struct Model : model::ModelBands {
 };
 
 /// Solves the eigenproblem. Throws UsageError naming -nc when options.components is not in 1..bands, Error
-/// when the scene has no valid pixel. The caller fills source, bands and wavelengths_nm.
+/// when the scene has fewer than 2 valid pixels. The caller fills source, bands and wavelengths_nm.
 Model fit(const stream::SceneCovariance& statistics, const FitOptions& options);
 
 /// The same components for numbers that become the model's by `by`.

@@ -45,6 +45,21 @@ void openings(const std::vector<float>& plane, int64_t lines, int64_t samples, b
     }
 }
 
+/// Whole numbers that single precision does not tell from their neighbours are none that a profile is exact
+/// for.
+void check_whole(const std::vector<float>& plane, int component) {
+    constexpr float first = 16777216; // 2^24, and 2^24 + 1 rounded
+    if (std::none_of(plane.begin(), plane.end(),
+                     [](float v) { return std::fabs(v) >= first && std::isfinite(v); }))
+        return;
+    throw Error(
+        "band " + std::to_string(component + 1) +
+            " of those profiled holds whole numbers of 16777216 (2^24) and more, which single precision "
+            "does not tell apart",
+        "Subtract a constant first, so that they come below (gdal_calc.py -A FILE --allBands A --calc "
+        "'A-CONSTANT').");
+}
+
 } // namespace
 
 const char* name_of(Kind kind) {
@@ -183,6 +198,7 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
         components.source({component})
             ->open_reader()
             ->read(all, CubeView<float>::packed(plane.data(), 1, shape.lines, shape.samples));
+        if (whole) check_whole(plane, component);
         if (!dark) {
             auto first = plane;
             take(component * bands, first);

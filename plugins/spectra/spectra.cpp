@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "spectra/spectra.h"
 
+#include "stream/value_parts.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -36,8 +38,7 @@ std::vector<int64_t> labelled_tiles(const Labels& labels, const TilePlan& plan) 
     return wanted;
 }
 
-template <class T>
-bool is_valid(const T* values, size_t bands) {
+bool is_valid(const double* values, size_t bands) {
     bool zero = true;
     for (size_t b = 0; b < bands; ++b) {
         if (!std::isfinite(values[b])) return false;
@@ -45,6 +46,17 @@ bool is_valid(const T* values, size_t bands) {
     }
     return !zero;
 }
+
+double value_at(const CubeView<float>& in, int parts, int b, int64_t line, int64_t sample) {
+    if (parts == 1) return static_cast<double>(in.at(b, line, sample));
+    return stream::joined(in.row(b * parts, line) + sample, in.band_stride);
+}
+
+/// a b without rounding, as high + low.
+struct Product {
+    double high, low;
+    Product(double a, double b) : high(a * b), low(std::fma(a, b, -high)) {}
+};
 
 constexpr int lowest_square = -298,
               highest_square = 256 + 40; ///< exponents of squares of floats, and of sums
@@ -55,13 +67,15 @@ class ClassScan::ClassWorker final : public stream::Worker {
   public:
     explicit ClassWorker(const ClassScan& owner)
         : sums(owner.m_sums.size()), pixels(owner.m_labels.classes), invalid(owner.m_labels.classes),
-          m_bands(owner.m_bands), m_labels(owner.m_labels), m_values(2 * owner.m_bands) {}
+          m_bands(owner.m_bands), m_labels(owner.m_labels), m_parts(owner.m_parts),
+          m_values(terms * owner.m_bands) {}
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         for_labels(m_labels, tile, [&](size_t label, int64_t line, int64_t sample) {
             for (size_t b = 0; b < m_bands; ++b) {
-                const auto v = static_cast<double>(in.at(static_cast<int>(b), line, sample));
+                const double v = value_at(in, m_parts, static_cast<int>(b), line, sample);
                 m_values[b] = v;
                 m_values[m_bands + b] = v * v; // of a float: exact
+                m_values[2 * m_bands + b] = std::fma(v, v, -v * v);
             }
             const size_t c = m_labels.class_of[label];
             if (!is_valid(m_values.data(), m_bands)) {
@@ -69,7 +83,7 @@ class ClassScan::ClassWorker final : public stream::Worker {
                 return;
             }
             ++pixels[c];
-            sums.add(c * 2 * m_bands, m_values.data(), 2 * m_bands);
+            sums.add(c * terms * m_bands, m_values.data(), terms * m_bands);
         });
     }
     math::ExactSums sums;
@@ -78,12 +92,13 @@ class ClassScan::ClassWorker final : public stream::Worker {
   private:
     const size_t m_bands;
     const Labels& m_labels;
+    const int m_parts;
     std::vector<double> m_values;
 };
 
-ClassScan::ClassScan(int bands, const Labels& labels)
-    : m_bands(static_cast<size_t>(bands)), m_labels(labels), m_sums(labels.classes * m_bands * 2),
-      m_pixels(labels.classes), m_invalid(labels.classes) {}
+ClassScan::ClassScan(int bands, const Labels& labels, int parts)
+    : m_bands(static_cast<size_t>(bands)), m_labels(labels), m_parts(parts),
+      m_sums(labels.classes * m_bands * terms), m_pixels(labels.classes), m_invalid(labels.classes) {}
 
 std::vector<int64_t> ClassScan::tiles(const TilePlan& plan) const { return labelled_tiles(m_labels, plan); }
 
@@ -113,13 +128,22 @@ std::vector<ClassSpectra> ClassScan::result() const {
         one.invalid = m_invalid[c];
         const auto n = static_cast<double>(one.pixels);
         for (size_t b = 0; b < m_bands; ++b) {
-            const size_t at = c * 2 * m_bands + b;
-            const double sum = m_sums.value(at);
-            one.mean.push_back(one.pixels > 0 ? sum / n : none);
-            // Sum of squares less sum * sum / n, whose high and low halves are taken off exactly.
-            const double product = sum * (sum / n), rest = std::fma(sum, sum / n, -product);
-            const double squares = m_sums.value_with(at + m_bands, {-product, -rest});
-            one.deviation.push_back(one.pixels > 1 ? std::sqrt(std::max(0.0, squares) / (n - 1)) : none);
+            const size_t at = c * terms * m_bands + b;
+            const double sum = m_sums.value(at), mean = sum / n;
+            one.mean.push_back(one.pixels > 0 ? mean : none);
+            if (one.pixels < 2) {
+                one.deviation.push_back(none);
+                continue;
+            }
+            // The sum of (v - mean)^2: of v^2, less 2 mean v, and n mean^2, all of it with what rounding
+            // took, so that what these have in common cancels without a trace.
+            const double rest = m_sums.value_with(at, {-sum});
+            const Product twice(-2 * mean, sum), square(mean, mean), all(n, square.high);
+            const double left = std::fma(-n, mean, sum) + rest; // by which the mean was rounded
+            const double squares = m_sums.value_with(
+                at + m_bands, {m_sums.value(at + 2 * m_bands), twice.high, twice.low, -2 * mean * rest,
+                               all.high, all.low, n * square.low, -left * left / n});
+            one.deviation.push_back(std::sqrt(std::max(0.0, squares) / (n - 1)));
         }
     }
     return out;
@@ -131,8 +155,9 @@ class PixelScan::PixelWorker final : public stream::Worker {
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         // Every pixel belongs to one tile, so that lanes write to different rows.
         for_labels(m_owner.m_labels, tile, [&](size_t label, int64_t line, int64_t sample) {
-            for (size_t b = 0; b < m_owner.m_bands; ++b)
-                m_owner.m_values[label * m_owner.m_bands + b] = in.at(static_cast<int>(b), line, sample);
+            const size_t length = m_owner.m_bands * static_cast<size_t>(m_owner.m_parts);
+            for (size_t b = 0; b < length; ++b)
+                m_owner.m_values[label * length + b] = in.at(static_cast<int>(b), line, sample);
         });
     }
 
@@ -140,8 +165,9 @@ class PixelScan::PixelWorker final : public stream::Worker {
     PixelScan& m_owner;
 };
 
-PixelScan::PixelScan(int bands, const Labels& labels)
-    : m_bands(static_cast<size_t>(bands)), m_labels(labels), m_values(labels.index.size() * m_bands) {}
+PixelScan::PixelScan(int bands, const Labels& labels, int parts)
+    : m_bands(static_cast<size_t>(bands)), m_labels(labels), m_parts(parts),
+      m_values(labels.index.size() * m_bands * static_cast<size_t>(parts)) {}
 
 std::vector<int64_t> PixelScan::tiles(const TilePlan& plan) const { return labelled_tiles(m_labels, plan); }
 
@@ -150,9 +176,13 @@ std::unique_ptr<stream::Worker> PixelScan::start(int, const stream::TileLimits&)
 }
 
 std::vector<double> PixelScan::spectrum(size_t pixel) const {
-    const float* const row = m_values.data() + pixel * m_bands;
-    if (!is_valid(row, m_bands)) return {};
-    return {row, row + m_bands};
+    const auto step = static_cast<size_t>(m_parts);
+    const float* const row = m_values.data() + pixel * m_bands * step;
+    std::vector<double> values;
+    for (size_t b = 0; b < m_bands; ++b)
+        values.push_back(m_parts == 1 ? static_cast<double>(row[b]) : stream::joined(row + b * step, 1));
+    if (!is_valid(values.data(), m_bands)) return {};
+    return values;
 }
 
 } // namespace hsi::spectra

@@ -14,6 +14,8 @@
 
 namespace hsi::spectra {
 
+// parts: floats of every value of the cube, 1 or stream::value_parts; `bands` counts values.
+
 /// Labelled pixels of a scene.
 struct Labels {
     int64_t samples = 0;            ///< of the scene
@@ -30,10 +32,11 @@ struct ClassSpectra {
 };
 
 /// The scan for the classes' statistics. Sums of values and of squares are exact, so that the result is the
-/// same to the last bit for every tiling and number of threads.
+/// same to the last bit for every tiling and number of threads, and a deviation is right however small it is
+/// beside the mean.
 class ClassScan final : public stream::Operation {
   public:
-    ClassScan(int bands, const Labels& labels);
+    ClassScan(int bands, const Labels& labels, int parts = 1);
     std::vector<int64_t> tiles(const TilePlan& plan) const; ///< those that hold a labelled pixel
     uint64_t scratch_bytes(const stream::TileLimits&) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
@@ -42,16 +45,19 @@ class ClassScan final : public stream::Operation {
 
   private:
     class ClassWorker;
+    static constexpr size_t terms = 3;
     size_t m_bands;
     const Labels& m_labels;
-    math::ExactSums m_sums; ///< of each class the bands' values, then their squares
+    const int m_parts;
+    math::ExactSums
+        m_sums; ///< of each class the bands' values, their squares, and what rounding took from these
     std::vector<int64_t> m_pixels, m_invalid;
 };
 
 /// The scan that keeps every spectrum.
 class PixelScan final : public stream::Operation {
   public:
-    PixelScan(int bands, const Labels& labels);
+    PixelScan(int bands, const Labels& labels, int parts = 1);
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     /// Of the label at `pixel`: a value a band; empty when the pixel is invalid.
@@ -61,7 +67,8 @@ class PixelScan final : public stream::Operation {
     class PixelWorker;
     size_t m_bands;
     const Labels& m_labels;
-    std::vector<float> m_values; ///< [label][band]
+    const int m_parts;
+    std::vector<float> m_values; ///< [label][band][part]
 };
 
 } // namespace hsi::spectra

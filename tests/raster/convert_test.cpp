@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/sample_convert.h"
 #include "raster/store_convert.h"
+#include "stream/value_parts.h"
 
 #include <gtest/gtest.h>
 
@@ -8,6 +9,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <vector>
 
 namespace hsi::raster {
 namespace {
@@ -161,6 +163,127 @@ TEST(Store, IntegersRoundClampAndKeepExactNodata) {
     double doubles[6];
     StoreRule(GDT_Float64, real(-1.7976931348623157e308)).store(v, 6, doubles);
     EXPECT_EQ(doubles[4], -1.7976931348623157e308);
+}
+
+/// Random samples of a type, some of them hard, at odd addresses and of both byte orders.
+std::vector<unsigned char> random_samples(GDALDataType type, size_t count, bool swapped) {
+    std::mt19937_64 random(11);
+    const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+    std::vector<unsigned char> bytes(count * size + 1);
+    for (size_t i = 0; i < count; ++i) {
+        uint64_t bits = random();
+        if (type == GDT_Float64) { // within the range of floats, and no NaN
+            const double v =
+                std::ldexp(static_cast<double>(static_cast<int64_t>(bits)), static_cast<int>(i % 150) - 110);
+            std::memcpy(&bits, &v, sizeof bits);
+        } else if (type == GDT_Float32) {
+            const float v =
+                std::ldexp(static_cast<float>(static_cast<int64_t>(bits)), static_cast<int>(i % 150) - 110);
+            std::memcpy(&bits, &v, sizeof v);
+        }
+        std::memcpy(bytes.data() + 1 + i * size, &bits, size);
+    }
+    if (swapped) swap_bytes(bytes.data() + 1, type, count);
+    return bytes;
+}
+
+TEST(Parts, BitsComeTogetherAgain) {
+    constexpr size_t count = 700;
+    for (const GDALDataType type : all_types)
+        for (const bool swapped : {false, true}) {
+            const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+            const auto bytes = random_samples(type, count, swapped),
+                       native = random_samples(type, count, false);
+            if (type == GDT_Float32) continue; // held by a float as it is
+            std::vector<float> parts(count * 3, nan);
+            const auto bits = all_bits(type);
+            ASSERT_EQ(bits.size(), static_cast<size_t>(bit_parts(type)));
+            for (size_t k = 0; k < bits.size(); ++k)
+                to_part(bits[k], bytes.data() + 1, static_cast<ptrdiff_t>(size), type, swapped, {}, type,
+                        parts.data() + k * count, count);
+            for (size_t i = 0; i < count; ++i) {
+                uint64_t sample = 0;
+                from_bit_parts(parts.data() + i, count, type, &sample);
+                EXPECT_EQ(std::memcmp(&sample, native.data() + 1 + i * size, size), 0)
+                    << GDALGetDataTypeName(type) << i;
+            }
+        }
+}
+
+TEST(Parts, SumsAreTheNumbers) {
+    constexpr size_t count = 700;
+    for (const GDALDataType type : all_types) {
+        const auto size = static_cast<size_t>(GDALGetDataTypeSizeBytes(type));
+        const auto bytes = random_samples(type, count, false);
+        std::vector<double> packed(count), expected(count);
+        std::memcpy(packed.data(), bytes.data() + 1, count * size);
+        GDALCopyWords64(packed.data(), type, static_cast<int>(size), expected.data(), GDT_Float64, 8, count);
+        std::vector<float> parts(count * 3), plain(count);
+        const SamplePart sum[] = {SamplePart::value, SamplePart::remainder, SamplePart::rest};
+        for (size_t k = 0; k < 3; ++k)
+            to_part(sum[k], bytes.data() + 1, static_cast<ptrdiff_t>(size), type, false, {}, type,
+                    parts.data() + k * count, count);
+        to_floats(bytes.data() + 1, static_cast<ptrdiff_t>(size), type, false, {}, plain.data(), count);
+        for (size_t i = 0; i < count; ++i) {
+            EXPECT_EQ(parts[i], plain[i]);
+            EXPECT_EQ(stream::joined(parts.data() + i, count), expected[i]) << GDALGetDataTypeName(type) << i;
+        }
+    }
+    // Neighbours that no double tells apart.
+    const int64_t near[] = {std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max() - 1};
+    float parts[3][2];
+    const SamplePart sum[] = {SamplePart::value, SamplePart::remainder, SamplePart::rest};
+    for (int k = 0; k < 3; ++k)
+        to_part(sum[k], near, 8, GDT_Int64, false, {}, GDT_Int64, parts[k], 2);
+    EXPECT_EQ(static_cast<double>(parts[0][0] - parts[0][1]) +
+                  static_cast<double>(parts[1][0] - parts[1][1]) +
+                  static_cast<double>(parts[2][0] - parts[2][1]),
+              1);
+}
+
+TEST(Parts, NodataAndNanAreNoValue) {
+    const double v[] = {0.1, std::numeric_limits<double>::quiet_NaN(), -9999,
+                        std::numeric_limits<double>::infinity()};
+    for (const SamplePart part : {SamplePart::remainder, SamplePart::low_bits, SamplePart::high_bits}) {
+        float out[4];
+        to_part(part, v, 8, GDT_Float64, false, match_in_type(real(-9999), GDT_Float64), GDT_Float64, out, 4);
+        EXPECT_FALSE(std::isnan(out[0]));
+        EXPECT_TRUE(std::isnan(out[1]) && std::isnan(out[2]));
+        EXPECT_FALSE(std::isnan(out[3]));
+    }
+}
+
+TEST(Parts, AreStoredAsTheOutputsTypeHoldsThem) {
+    const int64_t v[] = {(int64_t{1} << 53) + 1, -5, 7, -9999};
+    std::vector<float> parts(12);
+    const auto bits = all_bits(GDT_Int64);
+    for (size_t k = 0; k < 3; ++k)
+        to_part(bits[k], v, 8, GDT_Int64, false, match_in_type(real(-9999), GDT_Int64), GDT_Int64,
+                parts.data() + 4 * k, 4);
+    StoreRule same(GDT_Int64, real(7)), small(GDT_Int16, real(-5)), floats(GDT_Float64, std::nullopt),
+        single(GDT_Float32, real(7));
+    for (auto* rule : {&same, &small, &floats, &single})
+        rule->take_parts(GDT_Int64);
+    int64_t whole[4];
+    same.store_parts(parts.data(), 4, 4, whole);
+    EXPECT_EQ(whole[0], v[0]);
+    EXPECT_EQ(whole[2], 6); // moved: 7 is nodata
+    EXPECT_EQ(whole[3], 7);
+    EXPECT_EQ(same.moved(), 1);
+    int16_t narrow[4];
+    small.store_parts(parts.data(), 4, 4, narrow);
+    EXPECT_EQ(narrow[0], 32767);
+    EXPECT_EQ(narrow[1], -4);
+    EXPECT_EQ(narrow[3], -5);
+    double doubles[4];
+    floats.store_parts(parts.data(), 4, 4, doubles);
+    EXPECT_EQ(doubles[1], -5);
+    EXPECT_TRUE(std::isnan(doubles[3]));
+    float of_single[4];
+    EXPECT_FALSE(single.floats());
+    single.store_parts(parts.data(), 4, 4, of_single);
+    EXPECT_EQ(of_single[3], 7);
+    EXPECT_EQ(of_single[2], std::nextafter(7.0f, 0.0f));
 }
 
 } // namespace
