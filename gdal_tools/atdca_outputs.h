@@ -21,6 +21,7 @@ struct AtdcaSettings {
     raster::VectorOptions targets;
     std::string count = "auto", method = "osp", score = "abs", vd_method = "hfc", score_kind = "abundance";
     std::string original, spectra, map, scores, reference;
+    std::vector<std::string> reference_spectra; ///< of -reference; empty: all
     std::vector<std::string> creation_options;
     double false_alarm = 1e-3, max_angle = 180;
     int number = 0; ///< of -t; 0: auto

@@ -49,14 +49,13 @@ void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {
 }
 
 void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
-                             const raster::SpectralLibrary& targets, const std::string& path) {
-    const auto fit = fit_library(references, "-reference", path, targets.bands(), targets.wavelengths_nm);
-    const auto common = common_bands(fit, "-reference", path);
-    if (common.size() < targets.bands())
-        run.note("Compared over " + std::to_string(common.size()) + " of " +
-                 counted(targets.bands(), "band") +
-                 worded(targets.bands() - common.size(), ": the other lies", ": the others lie") +
-                 " outside the library");
+                             const raster::SpectralLibrary& targets, const AtdcaSettings& s) {
+    const std::string& path = s.reference;
+    auto fit = fit_library(references, "-reference", path, targets.bands(), targets.wavelengths_nm);
+    const auto overlap = overlap_of(fit, "-reference", path, names_all(s.reference_spectra));
+    tell_overlap(run, overlap, fit, "-reference", path, "Compared");
+    fit = raster::selected(fit, overlap.spectra);
+    const auto& common = overlap.bands;
     const auto cut = [&](const std::vector<double>& x) {
         std::vector<double> y;
         for (size_t b : common)

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "atdca/atdca.h"
+#include "atdca_outputs.h"
 #include "raster/spectral_library.h"
 #include "tool/run.h"
 
@@ -17,8 +18,9 @@ void tell_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool h
 /// The list of targets, for the user and for the report.
 void tell_targets(tool::Run& run, const std::vector<atdca::Target>& targets);
 
-/// Table I of the paper: for every reference the target that is most similar.
+/// Table I of the paper: for every reference (of the spectra of -reference, `references`) the target that is
+/// most similar.
 void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
-                             const raster::SpectralLibrary& targets, const std::string& path);
+                             const raster::SpectralLibrary& targets, const AtdcaSettings& s);
 
 } // namespace hsi::tools

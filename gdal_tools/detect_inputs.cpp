@@ -14,8 +14,8 @@ DetectTargets::DetectTargets(tool::Run& run, const DetectSettings& settings,
                              std::shared_ptr<raster::RasterSource>& scene)
     : m_pixels(settings.pixels) {
     if (!settings.library.empty()) {
-        m_library =
-            spectra_for_scene(run, "-target", settings.library, settings.library_scale, "Detection", scene);
+        m_library = spectra_for_scene(run, "-target", settings.library, settings.spectra,
+                                      settings.library_scale, "Detection", scene);
         m_bands = scene->bands();
         return;
     }

@@ -19,6 +19,7 @@ namespace hsi::tools {
 struct DetectSettings {
     detect::Method method = detect::Method::ace;
     std::string library, background, map;
+    std::vector<std::string> spectra;           ///< of the library; empty: all
     std::vector<std::array<int64_t, 2>> pixels; ///< line, sample
     std::array<int, 2> window{0, 0};            ///< inner, outer; 0: none
     std::optional<double> threshold;

@@ -4,6 +4,7 @@
 
 #include "raster/raster_source.h"
 #include "raster/spectral_library.h"
+#include "tool/definition.h"
 #include "tool/run.h"
 
 #include <memory>
@@ -16,15 +17,39 @@ namespace hsi::tools {
 /// many bands and no wavelength differs by more than 0.5 nm (unknown ones do not); else interpolated between
 /// neighbouring bands, NaN at bands outside of the library's range or without a wavelength. \throws Error
 /// naming `role` and `path` when the numbers of bands differ and one side has no wavelengths, and when a
-/// spectrum holds what is no number where no channel was deleted.
+/// spectrum holds what is infinite.
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
                                     const std::string& path, size_t bands,
                                     const std::vector<double>& wavelengths_nm);
 
-/// Indices of the bands at which all spectra of a fitted library have a value. \throws Error naming `role`
-/// and `path` when there are fewer than 2.
-std::vector<size_t> common_bands(const raster::SpectralLibrary& fitted, const std::string& role,
-                                 const std::string& path);
+/// Reads a library, tells its notes as warnings, and takes the spectra that `wanted` (the words of -spectrum)
+/// asks for; all when it is empty. \throws Error as read_spectral_library() and chosen_names().
+raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
+                                       const std::vector<std::string>& wanted);
+
+/// Where a fitted library has values. Spectra may lack some of the scene's bands (channels that were deleted,
+/// another spectrometer), and each band that is left out is one for all of them.
+struct Overlap {
+    std::vector<size_t> bands;    ///< at which all of `spectra` have a value
+    std::vector<size_t> spectra;  ///< those that are kept, in the library's order
+    std::vector<size_t> left_out; ///< the others
+};
+
+/// keep: all spectra are kept. Else they are counted in from those that lack least to those that lack most,
+/// and the count is taken at which spectra times bands, the values that are used, are most. \throws Error
+/// naming `role` and `path` when fewer than 2 bands are left.
+Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& role, const std::string& path,
+                   bool keep);
+
+/// A warning that counts the spectra that are left out and names the first, and a note on the bands,
+/// beginning with `what` ("Unmixing").
+void tell_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
+                  const std::string& role, const std::string& path, const std::string& what);
+
+/// True when -spectrum was given and means single spectra alone: none of these is left out.
+inline bool names_all(const std::vector<std::string>& wanted) {
+    return !wanted.empty() && raster::are_exact(wanted);
+}
 
 /// Spectra at the bands of a scene, in its units.
 struct SceneSpectra {
@@ -32,11 +57,16 @@ struct SceneSpectra {
     std::vector<std::vector<double>> spectra; ///< of one length
 };
 
-/// The spectra of the library at the scene's bands, times `scale`. Bands that the library does not know are
-/// left out of the scene, which a note tells, beginning with `what` ("Unmixing"). The library goes into the
-/// report. \throws Error naming `role` and the file, and the spectrum that holds no number.
-SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path, double scale,
-                               const std::string& what, std::shared_ptr<raster::RasterSource>& scene);
+/// The spectra of the library that `wanted` asks for at the scene's bands, times `scale`. Bands that the
+/// library does not know are left out of the scene, which a note tells, beginning with `what` ("Unmixing"),
+/// and spectra that lack bands by overlap_of(). The library goes into the report. \throws Error naming `role`
+/// and the file, and the spectrum that is infinite.
+SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
+                               const std::vector<std::string>& wanted, double scale, const std::string& what,
+                               std::shared_ptr<raster::RasterSource>& scene);
+
+/// -spectrum of a tool that reads a library.
+void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, const std::string& library);
 
 /// The same at the bands of `scene`, which may have lost some since: bands are the file bands of `library`'s
 /// values.

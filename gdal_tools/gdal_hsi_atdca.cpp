@@ -6,6 +6,7 @@
 #include "atdca_report.h"
 #include "atdca_search.h"
 #include "core/error.h"
+#include "fitted_library.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
@@ -44,9 +45,8 @@ void run_atdca(tool::Run& run, Settings s) {
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.targets.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
     raster::SpectralLibrary references;
-    if (!s.reference.empty()) references = raster::read_spectral_library(s.reference);
-    for (const auto& note : references.notes)
-        run.warn(note);
+    if (!s.reference.empty())
+        references = tools::chosen_library(run, "-reference", s.reference, s.reference_spectra);
     tools::TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255,
                          original ? *original : *source);
     tools::AtdcaComputing computing(run, "atdca",
@@ -85,7 +85,7 @@ void run_atdca(tool::Run& run, Settings s) {
 
     tools::tell_cost(run, found, options.targets, !options.keep_scene);
     tools::tell_targets(run, targets);
-    if (!s.reference.empty()) tools::compare_with_references(run, references, library, s.reference);
+    if (!s.reference.empty()) tools::compare_with_references(run, references, library, s);
 }
 
 /// Options of an output, or of a way to the number of targets, that is not taken.
@@ -95,6 +95,7 @@ void check_company(const tool::Call& call, const Settings& s) {
             throw UsageError("-" + std::string(name) + " means nothing without " + other,
                              "Leave it out, or give " + other + ", too.");
     };
+    needs(!s.reference.empty(), "spectrum", "-reference FILE");
     needs(!s.map.empty(), "max-angle", "-map FILE");
     needs(!s.scores.empty(), "score-kind", "-scores FILE");
     needs(!s.map.empty() || !s.scores.empty(), "co", "-map FILE or -scores FILE");
@@ -161,6 +162,7 @@ void declare(tool::Call& call) {
     call.input(
         "reference", s.reference, Content::spectra,
         "Print the spectral angle of the best target to every spectrum of the library FILE (.sli, .csv)");
+    tools::add_spectrum_option(call, s.reference_spectra, "the library of -reference");
     tools::add_vector_options(call, s.targets);
     call.option("co", s.creation_options, "Creation option of the rasters of -map and -scores")
         .shown_as("NAME=VALUE")

@@ -145,6 +145,8 @@ void check_settings(const tool::Call& call, Settings& s) {
     if (!s.background.empty() && !detect::has_background(s.method))
         throw UsageError("-background has no meaning with " + method,
                          "It goes with mf, cem, ace and rx, which compare with a background.");
+    if (call.given("spectrum") && s.library.empty())
+        throw UsageError("-spectrum chooses from the library of -target, and there is none");
     if (call.given("library-scale") && s.library.empty())
         throw UsageError("-library-scale multiplies the library of -target, and there is none");
     if (s.threshold && s.map.empty())
@@ -159,6 +161,7 @@ void declare(tool::Call& call) {
     call.add_destination("The scores, a band a target; it appears when it is complete");
     call.input("target", s.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, GeoJSON, GeoPackage)");
+    tools::add_spectrum_option(call, s.spectra, "the library of -target");
     call.option("target-pixel", s.pixels,
                 "The spectrum of this pixel of src is a target; counted from 0, within -srcwin")
         .shown_as("LINE SAMPLE")

@@ -7,15 +7,14 @@
 #include "core/names.h"
 #include "raster/drivers.h"
 #include "raster/spectral_library.h"
-#include "raster/vector_sink.h"
 #include "spectra/spectra.h"
+#include "spectra_outputs.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
 #include "training_pixels.h"
 
 #include <algorithm>
-#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,23 +24,16 @@ namespace {
 namespace spectra_tool {
 
 using tool::Content;
+using Row = tools::SpectrumRow;
 
 enum class Kind { mean, deviation, every };
 
 struct Settings {
     raster::LabelOptions labels;
     std::string out;
+    std::vector<std::string> spectra; ///< names of those that are written; empty: all
     Kind kind = Kind::mean;
     bool overwrite = false;
-};
-
-/// A spectrum with what is known of it.
-struct Row {
-    std::string name;
-    int value = 0; ///< its class
-    int64_t pixels = 1;
-    std::vector<double> mean, deviation;
-    int64_t line = -1, sample = -1; ///< of a single pixel
 };
 
 std::string class_name(const LabelClass& c) {
@@ -129,60 +121,6 @@ std::vector<Row> pixel_rows(tool::Run& run, const raster::RasterSource& scene,
     return rows;
 }
 
-OrderedJson list_of(const std::vector<double>& values) {
-    OrderedJson list = OrderedJson::array();
-    for (const double v : values)
-        list.push_back(std::isfinite(v) ? OrderedJson(v) : OrderedJson());
-    return list;
-}
-
-/// Profiles as EnMAP-Box and QGIS read them: a feature a spectrum, at its place where it is a single pixel's.
-std::string geojson_of(const std::vector<Row>& rows, const raster::RasterSource& scene) {
-    const auto nm = scene.wavelengths_nm();
-    const auto profile = [&](const std::vector<double>& values) {
-        OrderedJson json;
-        if (!nm.empty()) json["x"] = list_of(nm);
-        json["y"] = list_of(values);
-        if (!nm.empty()) json["xUnit"] = "nm";
-        return json;
-    };
-    std::vector<std::pair<int64_t, int64_t>> pixels;
-    for (const Row& row : rows)
-        if (row.line >= 0) pixels.emplace_back(row.line, row.sample);
-    const auto places = raster::places_of_pixels(scene, pixels);
-    OrderedJson features = OrderedJson::array();
-    size_t at = 0;
-    for (const Row& row : rows) {
-        OrderedJson properties{{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}};
-        OrderedJson geometry;
-        if (row.line >= 0) {
-            properties["line"] = row.line;
-            properties["sample"] = row.sample;
-            const auto& place = places[at++];
-            if (std::isfinite(place.lon) && std::isfinite(place.lat))
-                geometry = {{"type", "Point"}, {"coordinates", {place.lon, place.lat}}};
-        }
-        properties["profiles"] = profile(row.mean);
-        if (!row.deviation.empty()) properties["deviation"] = profile(row.deviation);
-        features.push_back({{"type", "Feature"}, {"properties", properties}, {"geometry", geometry}});
-    }
-    return OrderedJson{{"type", "FeatureCollection"}, {"features", features}}.dump() + "\n";
-}
-
-raster::SpectralLibrary library_of(const std::vector<Row>& rows, const raster::RasterSource& scene) {
-    raster::SpectralLibrary library;
-    for (const Row& row : rows) {
-        library.names.push_back(row.name);
-        library.spectra.push_back(row.mean);
-        if (row.deviation.empty()) continue;
-        library.names.push_back(row.name + " deviation");
-        library.spectra.push_back(row.deviation);
-    }
-    library.wavelengths_nm = scene.wavelengths_nm();
-    library.fwhm_nm = scene.fwhm_nm();
-    return library;
-}
-
 void run_spectra(tool::Run& run, const Settings& s) {
     const auto scene = run.open_source();
     const auto output = run.text_output("out", s.out, s.overwrite);
@@ -199,6 +137,7 @@ void run_spectra(tool::Run& run, const Settings& s) {
     if (rows.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");
+    rows = tools::chosen_rows(rows, s.spectra);
     for (Row& row : rows) {
         run.report()["spectra"].push_back({{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}});
         if (s.kind == Kind::mean) row.deviation.clear();
@@ -206,9 +145,10 @@ void run_spectra(tool::Run& run, const Settings& s) {
         if (row.pixels == 1) row.deviation.clear();
     }
     if (geojson)
-        raster::write_text_output(output, geojson_of(rows, *scene));
+        raster::write_text_output(output, tools::geojson_of(rows, *scene));
     else
-        raster::write_spectral_library(output, library_of(rows, *scene), run.options().destination.history);
+        raster::write_spectral_library(output, tools::library_of(rows, *scene),
+                                       run.options().destination.history);
     run.note(counted(rows.size(), "spectrum", "spectra") + " of " +
              counted(pixels.index.size(), "labelled pixel"));
 }
@@ -224,6 +164,9 @@ void declare(tool::Call& call) {
                 {{"mean", Kind::mean, "the mean of each class"},
                  {"deviation", Kind::deviation, "mean and standard deviation of each class"},
                  {"every", Kind::every, "that of every labelled pixel"}});
+    call.option("spectrum", s.spectra,
+                "Write this spectrum alone: its name, a pattern such as corn*, or #N, counted from 1")
+        .shown_as("NAME");
     tool::add_label_options(call, s.labels);
     call.overwrite(s.overwrite, "Replace out when it is there; without this that is an error");
     call.add_compute(false);

@@ -24,6 +24,7 @@ using tool::Content;
 
 struct Settings {
     std::string library, rmse;
+    std::vector<std::string> spectra; ///< of the library; empty: all
     unmix::Options unmix;
     double library_scale = 1;
 };
@@ -174,7 +175,8 @@ void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster
 void run_unmix(tool::Run& run, const Settings& s) {
     auto scene = run.open_source();
     tool::check_spectrum(*scene, "unmixing");
-    auto library = tools::spectra_for_scene(run, "library", s.library, s.library_scale, "Unmixing", scene);
+    auto library =
+        tools::spectra_for_scene(run, "library", s.library, s.spectra, s.library_scale, "Unmixing", scene);
     if (raster::RasterSink::is_virtual(run.options().destination))
         return describe_unmixing(run, s, std::move(scene), std::move(library));
     UnmixComputing computing(
@@ -203,6 +205,7 @@ void declare(tool::Call& call) {
                                 {"nnls", unmix::Method::nnls, "none is negative"},
                                 {"scls", unmix::Method::scls, "their sum is one"},
                                 {"fcls", unmix::Method::fcls, "none is negative, and their sum is one"}});
+    tools::add_spectrum_option(call, s.spectra, "the library");
     call.output("rmse", s.rmse, Content::raster,
                 "Also write the root mean square error of every pixel, in the units of src, to FILE");
     call.option("library-scale", s.library_scale,

@@ -9,8 +9,8 @@
 
 #include <ogrsf_frmts.h>
 
+#include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace hsi::raster {
 namespace {
@@ -28,7 +28,7 @@ std::string text_of(const OGRFeature& feature, int field) {
 std::vector<double> numbers_of(const Json& list) {
     std::vector<double> values;
     for (const Json& item : list)
-        values.push_back(item.is_number() ? item.get<double>() : std::numeric_limits<double>::quiet_NaN());
+        values.push_back(item.is_number() ? item.get<double>() : no_value);
     return values;
 }
 
@@ -51,6 +51,13 @@ std::optional<Profile> profile_in(const std::string& text) {
     return profile;
 }
 
+/// Wavelengths that differ by no more than rounding from unit to unit; unknown ones are equal.
+bool are_same(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+        return (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= 1e-6 * std::fabs(x);
+    });
+}
+
 /// Adds a feature's profiles; `unnamed` counts those without a name.
 void add_feature(const std::string& path, const OGRFeature& feature, SpectralLibrary& library, bool& packed) {
     const int fields = feature.GetFieldCount();
@@ -70,16 +77,15 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
         if (!profile->good.empty() && profile->good.size() != profile->y.size())
             refuse_library(path, "a profile has a 'bbl' of " + counted(profile->good.size(), "number") +
                                      " for " + counted(profile->y.size(), "value"));
+        for (const double v : profile->y)
+            library.missing += std::isnan(v);
         for (size_t b = 0; b < profile->good.size(); ++b)
-            if (profile->good[b] == 0) {
-                profile->y[b] = std::numeric_limits<double>::quiet_NaN();
-                library.gaps = true;
-            }
+            if (profile->good[b] == 0) profile->y[b] = no_value;
         auto nm = profile->x;
         library_to_nm(nm, profile->unit);
         if (library.spectra.empty())
             library.wavelengths_nm = nm;
-        else if (profile->y.size() != library.bands() || nm != library.wavelengths_nm)
+        else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm))
             refuse_library(path, "its profiles have different wavelengths");
         const std::string called =
             name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name;
@@ -92,8 +98,7 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
 } // namespace
 
 bool holds_features(const std::string& text) {
-    if (text.rfind("SQLite format 3", 0) == 0) return true;
-    const size_t at = text.find_first_not_of("\xef\xbb\xbf \t\r\n");
+    const size_t at = text.find_first_not_of(" \t\r\n");
     return at != std::string::npos && text[at] == '{';
 }
 

@@ -10,13 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <map>
 
 namespace hsi::raster {
 namespace {
-
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
 /// The title and the numbers of a text of USGS.
 struct Record {
@@ -49,22 +46,46 @@ std::string spectrometer_of(const std::string& title) {
     return {};
 }
 
-/// The wavelengths (micrometres) of the spectrometer with so many channels, in the spectrum's folder or up to
-/// two above.
-std::vector<double> usgs_wavelengths(const std::string& path, const Record& spectrum) {
-    const std::string instrument = spectrometer_of(spectrum.title);
+/// "s07_AV14" of " s07_AV14 Record=5448: ...": the collection, which of convolved and resampled libraries is
+/// a sensor's.
+std::string collection_of(const std::string& text) {
+    const CPLStringList words(
+        CSLTokenizeString2(text.substr(0, text.find_first_of("\r\n")).c_str(), " \t", 0));
+    return words.Count() > 0 ? lower(words[0]) : std::string();
+}
+
+/// splib06, splib07a, splib07b: spectra at the channels of the spectrometer that measured them.
+bool is_of_spectrometers(const std::string& collection) { return starts_with(collection, "splib"); }
+
+struct Wavelengths {
+    std::string file;
+    std::vector<double> micrometres;
+};
+
+/// The wavelengths of a spectrum with so many channels, in its folder or up to two above: those of its
+/// spectrometer, or in a convolved library those of the collection (whatever spectrometer its title ends
+/// with), else the only ones of the nearest folder that have any.
+Wavelengths usgs_wavelengths(const std::string& path, const std::string& text) {
+    const Record spectrum = usgs_record(path, text);
+    const std::string instrument = spectrometer_of(spectrum.title), collection = collection_of(text);
     std::string folder = folder_of(path);
     for (int up = 0; up < 3; ++up, folder = join_path(folder, "..")) {
         const CPLStringList names(VSIReadDirEx(folder.c_str(), 100000));
+        std::vector<Wavelengths> fitting;
         for (int i = 0; i < names.Count(); ++i) {
             if (lower(names[i]).find("wavelength") == std::string::npos) continue;
             const std::string file = join_path(folder, names[i]);
-            const std::string text = library_text(file);
-            if (!is_usgs_text(text)) continue;
-            Record record = usgs_record(file, text);
-            if (record.values.size() == spectrum.values.size() && spectrometer_of(record.title) == instrument)
-                return std::move(record.values);
+            const std::string other = library_text(file);
+            if (!is_usgs_text(other)) continue;
+            Record record = usgs_record(file, other);
+            if (record.values.size() != spectrum.values.size()) continue;
+            Wavelengths found{file, std::move(record.values)};
+            if (is_of_spectrometers(collection) ? spectrometer_of(record.title) == instrument
+                                                : collection_of(other) == collection)
+                return found;
+            fitting.push_back(std::move(found));
         }
+        if (!is_of_spectrometers(collection) && fitting.size() == 1) return std::move(fitting.front());
     }
     return {};
 }
@@ -72,22 +93,32 @@ std::vector<double> usgs_wavelengths(const std::string& path, const Record& spec
 } // namespace
 
 bool is_usgs_text(const std::string& text) {
-    const std::string title = text.substr(0, text.find('\n'));
-    return title.find("splib") != std::string::npos && title.find("Record=") != std::string::npos;
+    const std::string title = text.substr(0, text.find_first_of("\r\n"));
+    const size_t record = title.find("Record=");
+    return record != std::string::npos && title.find(':', record) != std::string::npos;
+}
+
+std::string usgs_wavelength_file(const std::string& path, const std::string& text) {
+    return usgs_wavelengths(path, text).file;
 }
 
 SpectralLibrary read_usgs_text(const std::string& path, const std::string& text) {
     Record record = usgs_record(path, text);
     SpectralLibrary library;
-    library.wavelengths_nm = usgs_wavelengths(path, record);
+    library.wavelengths_nm = usgs_wavelengths(path, text).micrometres;
     library_to_nm(library.wavelengths_nm, "um");
     if (library.wavelengths_nm.empty())
-        library.notes.push_back(path + ": no file of wavelengths with " +
-                                std::to_string(record.values.size()) +
-                                " channels of its spectrometer lies beside it: its bands have none");
+        library.notes.push_back(
+            path + ": no file of wavelengths with " + std::to_string(record.values.size()) +
+            " channels of its spectrometer or sensor lies beside it: its bands have none");
+    // Deleted channels, and what convolution leaves of them: these are reflectances.
+    for (double& v : record.values)
+        if (v < -1) {
+            v = no_value;
+            ++library.missing;
+        }
     library.names.push_back(record.title);
     library.spectra.push_back(std::move(record.values));
-    library.gaps = true;
     return library;
 }
 

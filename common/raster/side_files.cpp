@@ -7,6 +7,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
+#include "raster/spectral_library.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
@@ -60,6 +61,8 @@ class Collector {
             for (const std::string& header :
                  {path + ".hdr", std::string(CPLResetExtension(path.c_str(), "hdr"))})
                 if (there(header)) add_file(header);
+            for (const std::string& file : files_of_library(path))
+                add_file(file);
             return;
         }
         const std::string driver = dataset->GetDriver() ? dataset->GetDriver()->GetDescription() : "";

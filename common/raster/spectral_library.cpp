@@ -16,15 +16,13 @@
 
 #include <algorithm>
 #include <bit>
+#include <climits>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 
 namespace hsi::raster {
 namespace {
-
-constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
 bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
 
@@ -40,7 +38,8 @@ constexpr const char* library_type = "ENVI Spectral Library"; ///< of the field 
 /// True when the name itself says that the file is no ENVI library.
 bool has_own_extension(const std::string& path) {
     const std::string extension = CPLGetExtension(path.c_str());
-    const auto others = {"txt", "asc", "tsv", "json", "geojson", "gpkg", "spectrum"};
+    const auto others = {"csv",  "txt", "asc", "tsv", "json",    "geojson",
+                         "gpkg", "asd", "sig", "sed", "spectrum"};
     return std::any_of(others.begin(), others.end(),
                        [&](const char* other) { return EQUAL(extension.c_str(), other); });
 }
@@ -51,137 +50,58 @@ bool is_library_header(const std::string& header) {
     return type != nullptr && EQUAL(type->c_str(), library_type);
 }
 
-int header_number(const EnviHeader& header, const char* key, int otherwise, const std::string& path) {
-    const std::string* text = header.find(key);
-    if (!text) return otherwise;
-    const double value = library_number(*text);
-    if (!(value >= 0 && value <= 1e9))
-        refuse_library(path, std::string("the header's '") + key + "' is no number");
-    return static_cast<int>(value);
-}
-
-/// Empty, and told in the notes, when it is not `count` long.
-std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count,
-                                const std::string& path, SpectralLibrary& library) {
-    std::vector<double> values;
-    if (const std::string* text = header.find(key))
-        for (const auto& element : envi_list(*text))
-            values.push_back(library_number(element));
-    if (!values.empty() && values.size() != count) {
-        library.notes.push_back("'" + path + "': the list '" + key + "' has " +
-                                counted(values.size(), "value") + " for " + counted(count, "band") +
-                                ", and is left out");
-        values.clear();
-    }
-    return values;
-}
-
-template <class T>
-double element(const char* at, bool swap) {
-    unsigned char bytes[sizeof(T)];
-    std::memcpy(bytes, at, sizeof(T));
-    if (swap) std::reverse(bytes, bytes + sizeof(T));
-    T value;
-    std::memcpy(&value, bytes, sizeof(T));
-    return static_cast<double>(value);
-}
-
-SpectralLibrary read_envi(const std::string& path) {
-    std::string header_path = header_of(path);
-    if (!exists(header_path) && exists(path + ".hdr")) header_path = path + ".hdr";
-    if (!exists(header_path)) refuse_library(path, "there is no header " + header_path);
-    const EnviHeader header = EnviHeader::parse(library_text(header_path));
-    const auto bands = static_cast<size_t>(header_number(header, "samples", 0, path));
-    const auto count = static_cast<size_t>(header_number(header, "lines", 0, path));
-    if (bands == 0 || count == 0 || header_number(header, "bands", 1, path) != 1)
-        refuse_library(path, "its header does not describe a spectral library");
-    const int order = header_number(header, "byte order", 0, path);
-    if (order > 1)
-        refuse_library(path, "its header has byte order = " + std::to_string(order) + ", which is none");
-    const int type = header_number(header, "data type", 0, path);
-    const bool swap = order != 0;
-    size_t width = 0;
-    double (*value)(const char*, bool) = nullptr;
-    switch (type) {
-    case 1:
-        width = 1, value = element<uint8_t>;
-        break;
-    case 2:
-        width = 2, value = element<int16_t>;
-        break;
-    case 3:
-        width = 4, value = element<int32_t>;
-        break;
-    case 4:
-        width = 4, value = element<float>;
-        break;
-    case 5:
-        width = 8, value = element<double>;
-        break;
-    case 12:
-        width = 2, value = element<uint16_t>;
-        break;
-    case 13:
-        width = 4, value = element<uint32_t>;
-        break;
-    default:
-        refuse_library(path, "data type " + std::to_string(type) + " is not supported");
-    }
-    const auto offset = static_cast<size_t>(header_number(header, "header offset", 0, path));
-    const std::string data = library_text(path);
-    if (data.size() < offset + bands * count * width)
-        refuse_library(path, "is shorter than its header says (" + counted(data.size(), "byte") + ")");
-
-    SpectralLibrary library;
-    std::vector<std::string> names;
-    if (const std::string* text = header.find("spectra names")) names = envi_list(*text);
-    if (!names.empty() && names.size() != count)
-        library.notes.push_back("'" + path + "': the list 'spectra names' has " +
-                                counted(names.size(), "name") + " for " +
-                                counted(count, "spectrum", "spectra"));
-    for (size_t k = 0; k < count; ++k) {
-        library.names.push_back(k < names.size() ? names[k] : "Spectrum " + std::to_string(k + 1));
-        std::vector<double> spectrum(bands);
-        for (size_t b = 0; b < bands; ++b)
-            spectrum[b] = value(data.data() + offset + (k * bands + b) * width, swap);
-        library.spectra.push_back(std::move(spectrum));
-    }
-    const std::string* units = header.find("wavelength units");
-    library.wavelengths_nm = header_list(header, "wavelength", bands, path, library);
-    library.fwhm_nm = header_list(header, "fwhm", bands, path, library);
-    const std::string unit = units ? *units : "";
-    const bool micrometres =
-        unit.empty() && !library.wavelengths_nm.empty() &&
-        *std::max_element(library.wavelengths_nm.begin(), library.wavelengths_nm.end()) < 100;
-    library_to_nm(library.wavelengths_nm, unit);
-    library_to_nm(library.fwhm_nm, micrometres ? "um" : unit.empty() ? "nm" : unit); // as the wavelengths
-    const std::string* const ignored = header.find("data ignore value");
-    const double nothing = ignored ? library_number(*ignored) : std::numeric_limits<double>::quiet_NaN();
-    const auto good = header_list(header, "bbl", bands, path, library);
-    for (auto& spectrum : library.spectra)
-        for (size_t b = 0; b < bands; ++b) {
-            const bool ignore = spectrum[b] == nothing ||
-                                (type == 4 && static_cast<float>(spectrum[b]) == static_cast<float>(nothing));
-            if (!ignore && (good.empty() || good[b] != 0)) continue;
-            spectrum[b] = std::numeric_limits<double>::quiet_NaN();
-            library.gaps = true;
-        }
-    return library;
-}
-
 SpectralLibrary read_some(const std::string& path) {
-    if (is_csv(path)) return read_library_table(path, library_text(path));
-    if (EQUAL(CPLGetExtension(path.c_str()), "sli")) return read_envi(path); // or says what is missing
+    const std::string extension = CPLGetExtension(path.c_str());
+    if (EQUAL(extension.c_str(), "sli") || EQUAL(extension.c_str(), "hdr")) {
+        const auto files = envi_pair(path);
+        if (!files) refuse_library(path, "there is no header " + header_of(path));
+        return read_envi_library(*files);
+    }
     // The header of crops.sli says nothing of a crops.geojson beside it.
     if (!has_own_extension(path))
-        for (const std::string& header : {header_of(path), path + ".hdr"})
-            if (exists(header) && header != path) return read_envi(path);
-    const std::string text = library_text(path);
+        if (const auto files = envi_pair(path)) return read_envi_library(*files);
+    const std::string bytes = library_text(path);
+    if (is_asd_file(bytes)) return read_asd_file(path, bytes);
+    if (bytes.rfind("SQLite format 3", 0) == 0) return read_profiles(path);
+    const std::string text = in_utf8(bytes);
+    if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
+    if (is_csv(path)) return read_library_table(path, text);
     if (is_usgs_text(text)) return read_usgs_text(path, text);
     if (is_ecostress_text(text)) return read_ecostress_text(path, text);
+    if (is_svc_text(text)) return read_svc_text(path, text);
+    if (is_sed_text(text)) return read_sed_text(path, text);
     if (holds_features(text)) return read_profiles(path);
-    if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
     return read_library_table(path, text);
+}
+
+/// Numbers that stand for no value though nothing says so become NaN.
+void leave_out_fills(SpectralLibrary& library) {
+    // No spectrum of any unit reaches this; USGS writes -1.23e34 where a channel was deleted, and where its
+    // spectra are convolved, sums with a share of that remain: -4.6e32 as well as -3.
+    constexpr double beyond = 1e20;
+    bool deleted = false;
+    for (const auto& spectrum : library.spectra)
+        deleted |= std::any_of(spectrum.begin(), spectrum.end(), [](double v) { return v <= -beyond; });
+    for (auto& spectrum : library.spectra) {
+        double least = 0, largest = 1;
+        constexpr double fills[] = {-99999, -32768, -9999, -999};
+        const auto is_fill = [&](double v) {
+            return std::find(std::begin(fills), std::end(fills), v) != std::end(fills);
+        };
+        for (const double v : spectrum) {
+            if (!std::isfinite(v) || std::fabs(v) >= beyond || is_fill(v)) continue;
+            least = std::min(least, v);
+            largest = std::max(largest, v);
+        }
+        for (double& v : spectrum) {
+            const bool remains = deleted && v < -largest;
+            // Among other negative numbers of that size it is a number.
+            const bool filled = is_fill(v) && least > v / 10;
+            if (!std::isfinite(v) || !(std::fabs(v) >= beyond || remains || filled)) continue;
+            v = no_value;
+            ++library.missing;
+        }
+    }
 }
 
 std::string number(double v) {
@@ -208,9 +128,10 @@ std::string csv_name(std::string name) {
 } // namespace
 
 void refuse_library(const std::string& path, const std::string& what) {
-    throw Error("'" + path + "': " + what,
-                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
-                "ECOSTRESS, or profiles in GeoJSON or a GeoPackage.");
+    throw Error(
+        "'" + path + "': " + what,
+        "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
+        "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, or profiles in GeoJSON or a GeoPackage.");
 }
 
 std::string library_text(const std::string& path) {
@@ -230,7 +151,7 @@ double library_number(const std::string& text) {
     const double value = CPLStrtod(begin, &end);
     while (end && *end == ' ')
         ++end;
-    return end == begin || *end != '\0' ? unknown : value;
+    return end == begin || *end != '\0' ? no_value : value;
 }
 
 void library_to_nm(std::vector<double>& values, const std::string& units) {
@@ -242,21 +163,92 @@ void library_to_nm(std::vector<double>& values, const std::string& units) {
     if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
 }
 
+double number_with_comma(const std::string& text) {
+    if (std::count(text.begin(), text.end(), ',') != 1 || text.find('.') != std::string::npos)
+        return library_number(text);
+    std::string point = text;
+    point[point.find(',')] = '.';
+    return library_number(point);
+}
+
+std::string in_utf8(const std::string& bytes) {
+    if (bytes.rfind("\xef\xbb\xbf", 0) == 0) return in_utf8(bytes.substr(3));
+    if (bytes.rfind("\xff\xfe", 0) == 0 || bytes.rfind("\xfe\xff", 0) == 0) {
+        // UTF-16, which spreadsheets write as "Unicode text"; what lies beyond 16 bits becomes two marks.
+        const size_t low = bytes[0] == '\xff' ? 0 : 1;
+        std::string text;
+        for (size_t i = 2; i + 1 < bytes.size(); i += 2) {
+            const auto at = [&](size_t k) { return static_cast<unsigned char>(bytes[i + k]); };
+            const unsigned code = at(low) | static_cast<unsigned>(at(1 - low)) << 8;
+            if (code < 0x80) {
+                text += static_cast<char>(code);
+            } else if (code < 0x800) {
+                text += static_cast<char>(0xc0 | code >> 6);
+                text += static_cast<char>(0x80 | (code & 0x3f));
+            } else {
+                text += static_cast<char>(0xe0 | code >> 12);
+                text += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+                text += static_cast<char>(0x80 | (code & 0x3f));
+            }
+        }
+        return text;
+    }
+    if (CPLIsUTF8(bytes.c_str(), static_cast<int>(std::min<size_t>(bytes.size(), INT_MAX)))) return bytes;
+    std::string text;
+    for (const char c : bytes) {
+        const auto code = static_cast<unsigned char>(c);
+        if (code < 0x80) {
+            text += c;
+        } else {
+            text += static_cast<char>(0xc0 | code >> 6);
+            text += static_cast<char>(0x80 | (code & 0x3f));
+        }
+    }
+    return text;
+}
+
+void note(SpectralLibrary& library, const std::string& path, const std::string& what) {
+    library.notes.push_back("'" + path + "': " + what);
+}
+
 SpectralLibrary read_spectral_library(const std::string& path) {
     SpectralLibrary library = read_some(path);
-    // USGS writes -1.23e34 where a channel was deleted, and its spectra are kept in every form.
-    constexpr double deleted = -1e34;
-    for (size_t k = 0; k < library.spectra.size(); ++k) {
-        auto& spectrum = library.spectra[k];
-        for (double& v : spectrum) {
-            if (!(v <= deleted)) continue;
-            v = std::numeric_limits<double>::quiet_NaN();
-            library.gaps = true;
-        }
-        if (std::none_of(spectrum.begin(), spectrum.end(), [](double v) { return std::isfinite(v); }))
-            refuse_library(path, "the spectrum '" + library.names[k] + "' has no value");
-    }
+    leave_out_fills(library);
+    const auto has_value = [](const std::vector<double>& spectrum) {
+        return std::any_of(spectrum.begin(), spectrum.end(), [](double v) { return !std::isnan(v); });
+    };
+    if (std::none_of(library.spectra.begin(), library.spectra.end(), has_value))
+        refuse_library(path, library.spectra.size() == 1
+                                 ? "the spectrum '" + library.names.front() + "' has no value"
+                                 : "none of its " + counted(library.spectra.size(), "spectrum", "spectra") +
+                                       " has a value");
+    if (library.missing > 0)
+        note(library, path,
+             counted(library.missing, "value") + " of " +
+                 std::to_string(library.spectra.size() * library.bands()) +
+                 worded(library.missing, " is", " are") +
+                 " missing: not there, not a number, or a fill such as -9999 or -1.23e34");
     return library;
+}
+
+std::vector<std::string> files_of_library(const std::string& path) {
+    std::vector<std::string> files;
+    if (const auto pair = envi_pair(path); pair && !has_own_extension(path)) {
+        for (const std::string& file : {pair->data, pair->header})
+            if (file != path && exists(file)) files.push_back(file);
+        return files;
+    }
+    if (!exists(path) || !has_own_extension(path)) return files;
+    std::string text;
+    if (VSILFILE* const file = VSIFOpenL(path.c_str(), "rb")) { // the title tells
+        text.resize(200);
+        text.resize(VSIFReadL(text.data(), 1, text.size(), file));
+        VSIFCloseL(file);
+    }
+    if (!is_usgs_text(text)) return files;
+    if (const std::string other = usgs_wavelength_file(path, library_text(path)); !other.empty())
+        files.push_back(other);
+    return files;
 }
 
 void check_library_output(const TextOutput& output, const std::string& also) {
@@ -284,6 +276,16 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     const size_t bands = library.bands();
     if (is_csv(path)) {
         std::string text = "band,wavelength";
+        // Where a spectrum is called as a column of another kind, an empty one of that kind says which is
+        // which.
+        std::string empty;
+        for (const auto& [kind, head] :
+             {std::pair(TableColumn::widths, "fwhm"), std::pair(TableColumn::marks, "bbl")})
+            if (std::any_of(library.names.begin(), library.names.end(),
+                            [&, wanted = kind](const auto& name) { return table_column(name) == wanted; })) {
+                text += std::string(",") + head;
+                empty += ',';
+            }
         for (const auto& name : library.names)
             text += "," + csv_name(name);
         text += "\n";
@@ -291,6 +293,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
             text += std::to_string(b + 1) + ",";
             if (!library.wavelengths_nm.empty() && std::isfinite(library.wavelengths_nm[b]))
                 text += number(library.wavelengths_nm[b]);
+            text += empty;
             for (const auto& spectrum : library.spectra)
                 text += "," + number(spectrum[b]);
             text += "\n";
@@ -317,11 +320,13 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     header.set("interleave", "bsq");
     header.set("byte order", "0");
     const auto list = [&](const char* key, const std::vector<double>& numbers) {
-        if (numbers.size() != bands) return;
+        if (numbers.size() != bands ||
+            std::none_of(numbers.begin(), numbers.end(), [](double v) { return std::isfinite(v); }))
+            return;
         std::vector<std::string> texts;
         for (double v : numbers) {
-            if (!std::isfinite(v)) return; // ENVI has no way to leave one out
-            texts.push_back(number(v));
+            // ENVI has no word for an unknown one; IDL, as most readers, makes no number of this.
+            texts.push_back(std::isfinite(v) ? number(v) : "nan");
         }
         header.set(key, envi_list_text(texts));
     };
@@ -361,7 +366,7 @@ SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<doub
             });
             if (!std::isfinite(w) || above == order.end() ||
                 (above == order.begin() && library.wavelengths_nm[*above] != w)) {
-                values.push_back(unknown);
+                values.push_back(no_value);
                 continue;
             }
             if (library.wavelengths_nm[*above] == w) {

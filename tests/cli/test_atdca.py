@@ -337,7 +337,7 @@ def test_reference_table(scene, out):
         "file type = ENVI Spectral Library\nwavelength units = Nanometers\nspectra names = {a}\n"
         f"wavelength = {{{', '.join(str(400 + 10 * b) for b in range(12))}}}\n")
     result = atdca("-q", "-t", 3, "-reference", out / "bad.sli", scene, out / "v.gpkg")
-    assert result.code == 1 and "'a' holds values that are no numbers" in first_error(result)
+    assert result.code == 1 and "'a' holds values that are infinite" in first_error(result)
     assert not (out / "v.gpkg").exists()
 
 

@@ -415,7 +415,7 @@ BAD = {
     "background without variance": (["-background", "same.tif", "same.img"], "no variance"),
     "other bands without wavelengths": (["-target", "short.csv"], "no wavelengths"),
     "nothing in common": (["-target", "far.csv"], "fewer than 2 bands"),
-    "no number in the library": (["-target", "nan.csv"], "t2"),
+    "an infinite number in the library": (["-target", "infinite.csv"], "t2"),
     "a dark target": (["-method", "sam", "-target", "dark.csv"], "'t2' is all zero"),
     "a target that is nowhere positive": (["-method", "sid", "-target", "dark.csv"], "'t2' has no positive value"),
     "no such library": (["-target", "missing.csv"], "missing.csv"),
@@ -432,7 +432,7 @@ def test_data_that_cannot_be_used(what, files, monkeypatch):
     rows = spectra(read("scene.img"))
     write_library(files / "short.csv", rows[:, :7], None)
     write_library(files / "far.csv", rows, [3000 + 10 * b for b in range(12)])
-    write_library(files / "nan.csv", np.where(rows == rows[1, 4], np.nan, rows))
+    write_library(files / "infinite.csv", np.where(rows == rows[1, 4], np.inf, rows))
     write_library(files / "dark.csv", [rows[0], np.zeros(12)])
     none = np.zeros((1, 30, 40), np.uint8)
     one, same = none.copy(), none.copy()

@@ -260,8 +260,13 @@ def test_deleted_channels_are_no_reflectance(form, scene, spectra, tmp_path):
 def test_a_spectrum_without_a_value(scene, spectra, tmp_path):
     spectra = spectra.copy()
     spectra[2] = -1.23e34
-    result = run("gdal_hsi_unmix", scene, write_sli(tmp_path / "d.sli", spectra), tmp_path / "y.tif")
+    result = succeed(run("gdal_hsi_unmix", scene, write_sli(tmp_path / "d.sli", spectra), tmp_path / "y.tif"))
+    assert "1 of 3 spectra lacks values" in result.err and "'water  deep'" in result.err
+    assert read(tmp_path / "y.tif").shape[0] == 2
+    result = run("gdal_hsi_detect", "-target", write_sli(tmp_path / "e.sli", spectra[2:], names=NAMES[2:]), scene,
+                 tmp_path / "z.tif")
     assert result.code == 1 and "water  deep" in first_error(result) and "no value" in first_error(result)
+    assert not (tmp_path / "z.tif").exists()
 
 
 @pytest.mark.parametrize("first", [0, 1])

@@ -132,7 +132,7 @@ def twice(e):
 BAD = {
     "an endmember twice": (twice, WAVELENGTHS, "'m5'"),
     "a mixture": (lambda e: np.vstack([e, 0.5 * e[0] + 0.5 * e[1]]), WAVELENGTHS, "mixture"),
-    "no number": (lambda e: np.where(e == e[2, 4], np.nan, e), WAVELENGTHS, "m3"),
+    "an infinite number": (lambda e: np.where(e == e[2, 4], np.inf, e), WAVELENGTHS, "m3"),
     "other bands without wavelengths": (lambda e: e[:, :7], None, "no wavelengths"),
     "nothing in common": (lambda e: e, [3000 + 10 * b for b in range(20)], "fewer than 2 bands"),
     "more than the bands": (lambda e: spectra(22), WAVELENGTHS, "at most 21"),

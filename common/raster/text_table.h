@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+// Tables of text as people and programs write them: lines of cells, before anything is known of what they
+// mean.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct TextTable {
+    std::vector<std::string> head;              ///< names of the columns; empty: the file has none
+    std::vector<std::vector<std::string>> rows; ///< all as long as the head
+    size_t columns() const { return !head.empty() ? head.size() : rows.empty() ? 0 : rows.front().size(); }
+};
+
+/// Cells between commas, semicolons, tabs or blanks, whichever head and last line agree on; between quotation
+/// marks separators and ends of lines are text, and two quotation marks are one (RFC 4180). Lines end with
+/// CR, LF or both. Left out are empty lines, comments (# % ! // and, where it does not separate, ;) and
+/// columns without a name and a value. The first line is the head when a cell of it is a text, or its first
+/// cell is empty; a head that is one cell short (R's) has none over the first column; without a head the
+/// comment before the first line is it when it has as many cells. `text` is UTF-8.
+/// \throws Error naming `path` and a line that has more or fewer cells, and when there is no row.
+TextTable read_text_table(const std::string& path, const std::string& text);
+
+/// The number in a cell, with a decimal point or comma; NaN when it is none.
+double cell_number(const std::string& cell);
+/// True for an empty cell and for what programs write where there is no value (NA, nan, null, -, #N/A ...).
+bool is_empty_cell(const std::string& cell);
+
+} // namespace hsi::raster
