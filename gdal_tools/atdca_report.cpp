@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "fitted_library.h"
+#include "library_overlap.h"
 
 #include <algorithm>
 #include <cmath>

@@ -3,14 +3,14 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "core/names.h"
+#include "library_overlap.h"
 #include "parallel/ranks.h"
+#include "stream/band_statistics.h"
 #include "tool/scene.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <numeric>
 
 namespace hsi::tools {
 namespace {
@@ -84,100 +84,26 @@ raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, 
 
 namespace {
 
-/// Which bands a spectrum lacks of those that any has.
-std::vector<std::vector<size_t>> holes_of(const raster::SpectralLibrary& fitted,
-                                          const std::vector<size_t>& reached) {
-    std::vector<std::vector<size_t>> holes;
-    for (const auto& spectrum : fitted.spectra) {
-        auto& of_spectrum = holes.emplace_back();
-        for (const size_t b : reached)
-            if (!std::isfinite(spectrum[b])) of_spectrum.push_back(b);
-    }
-    return holes;
-}
-
-/// How many of the spectra in `order`, which lack more and more, to keep so that most values are left.
-size_t best_count(const std::vector<size_t>& order, const std::vector<std::vector<size_t>>& holes,
-                  size_t bands, size_t reached) {
-    std::vector<bool> lost(bands);
-    size_t left = reached, best = 0, most = 0;
-    for (size_t n = 0; n < order.size(); ++n) {
-        for (const size_t b : holes[order[n]]) {
-            left -= lost[b] ? 0 : 1;
-            lost[b] = true;
-        }
-        if ((n + 1) * left < most) continue;
-        most = (n + 1) * left;
-        best = n + 1;
-    }
-    return best;
+/// Without wavelengths, a library with fewer bands than the scene may have been made from it: then the
+/// scene's bands without a single value are those that it lacks, and they are left out of both.
+void leave_out_as_library(tool::Run& run, const raster::SpectralLibrary& library,
+                          std::shared_ptr<raster::RasterSource>& scene) {
+    const auto bands = static_cast<size_t>(scene->shape().bands);
+    if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()))
+        return;
+    stream::BandStatisticsScan scan(scene->shape().bands);
+    run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("statistics", 0)));
+    const auto empty = scan.result().empty_bands();
+    if (bands - empty.size() == library.bands()) run.leave_out_empty_bands(scene, empty);
 }
 
 } // namespace
-
-Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& role, const std::string& path,
-                   bool keep) {
-    const size_t bands = fitted.bands();
-    const auto has_value = [&](size_t b) {
-        return std::any_of(fitted.spectra.begin(), fitted.spectra.end(),
-                           [&](const auto& x) { return std::isfinite(x[b]); });
-    };
-    std::vector<size_t> reached;
-    for (size_t b = 0; b < bands; ++b)
-        if (has_value(b)) reached.push_back(b);
-    if (reached.size() < 2)
-        throw Error(role + " " + path +
-                    ": its wavelengths and the scene's have fewer than 2 bands in common");
-    const auto holes = holes_of(fitted, reached);
-    std::vector<size_t> order(holes.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return holes[a].size() < holes[b].size(); });
-    const size_t count = keep ? order.size() : best_count(order, holes, bands, reached.size());
-    Overlap overlap;
-    overlap.spectra.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
-    overlap.left_out.assign(order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
-    std::sort(overlap.spectra.begin(), overlap.spectra.end());
-    std::sort(overlap.left_out.begin(), overlap.left_out.end());
-    for (const size_t b : reached)
-        if (std::all_of(overlap.spectra.begin(), overlap.spectra.end(),
-                        [&](size_t k) { return std::isfinite(fitted.spectra[k][b]); }))
-            overlap.bands.push_back(b);
-    if (overlap.bands.size() < 2) {
-        const size_t worst = order.back();
-        throw Error(role + " " + path +
-                        ": fewer than 2 bands of the scene have a value in all of its spectra",
-                    "'" + fitted.names[worst] + "' lacks " + counted(holes[worst].size(), "band") + " of " +
-                        std::to_string(reached.size()) + "; choose spectra with -spectrum.");
-    }
-    return overlap;
-}
-
-void tell_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
-                  const std::string& role, const std::string& path, const std::string& what) {
-    if (const size_t count = overlap.left_out.size(); count > 0) {
-        constexpr size_t most = 5;
-        std::vector<std::string> names;
-        for (const size_t k : overlap.left_out)
-            if (names.size() < most) names.push_back("'" + fitted.names[k] + "'");
-        run.warn(role + " " + path + ": " + std::to_string(count) + " of " +
-                 counted(fitted.spectra.size(), "spectrum", "spectra") +
-                 worded(count, " lacks values in the scene's bands and is left out: ",
-                        " lack values in the scene's bands and are left out: ") +
-                 joined(names, ", ") +
-                 (count > most ? " and " + counted(count - most, "other") : std::string()));
-    }
-    const size_t bands = fitted.bands(), used = overlap.bands.size();
-    if (used < bands)
-        run.note(what + " over " + std::to_string(used) + " of " + counted(bands, "band") +
-                 worded(bands - used, ": in the other", ": in the others") +
-                 " the library's spectra do not all have a value");
-}
 
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
                                const std::vector<std::string>& wanted, double scale, const std::string& what,
                                std::shared_ptr<raster::RasterSource>& scene) {
     const auto library = chosen_library(run, role, path, wanted);
+    leave_out_as_library(run, library, scene);
     const auto bands = static_cast<size_t>(scene->shape().bands);
     auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
     const auto overlap = overlap_of(fitted, role, path, names_all(wanted));

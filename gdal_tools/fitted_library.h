@@ -27,30 +27,6 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
                                        const std::vector<std::string>& wanted);
 
-/// Where a fitted library has values. Spectra may lack some of the scene's bands (channels that were deleted,
-/// another spectrometer), and each band that is left out is one for all of them.
-struct Overlap {
-    std::vector<size_t> bands;    ///< at which all of `spectra` have a value
-    std::vector<size_t> spectra;  ///< those that are kept, in the library's order
-    std::vector<size_t> left_out; ///< the others
-};
-
-/// keep: all spectra are kept. Else they are counted in from those that lack least to those that lack most,
-/// and the count is taken at which spectra times bands, the values that are used, are most. \throws Error
-/// naming `role` and `path` when fewer than 2 bands are left.
-Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& role, const std::string& path,
-                   bool keep);
-
-/// A warning that counts the spectra that are left out and names the first, and a note on the bands,
-/// beginning with `what` ("Unmixing").
-void tell_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
-                  const std::string& role, const std::string& path, const std::string& what);
-
-/// True when -spectrum was given and means single spectra alone: none of these is left out.
-inline bool names_all(const std::vector<std::string>& wanted) {
-    return !wanted.empty() && raster::are_exact(wanted);
-}
-
 /// Spectra at the bands of a scene, in its units.
 struct SceneSpectra {
     std::vector<std::string> names;
@@ -59,8 +35,9 @@ struct SceneSpectra {
 
 /// The spectra of the library that `wanted` asks for at the scene's bands, times `scale`. Bands that the
 /// library does not know are left out of the scene, which a note tells, beginning with `what` ("Unmixing"),
-/// and spectra that lack bands by overlap_of(). The library goes into the report. \throws Error naming `role`
-/// and the file, and the spectrum that is infinite.
+/// and spectra that lack bands by overlap_of(); without wavelengths also bands of the scene without a single
+/// value, where the library has exactly the others. The library goes into the report. \throws Error naming
+/// `role` and the file, and the spectrum that is infinite.
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
                                const std::vector<std::string>& wanted, double scale, const std::string& what,
                                std::shared_ptr<raster::RasterSource>& scene);

@@ -65,7 +65,8 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
     return library;
 }
 
-std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows, const std::vector<std::string>& wanted) {
+std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
+                                     const std::vector<std::string>& wanted) {
     if (wanted.empty()) return rows;
     std::vector<std::string> names;
     for (const SpectrumRow& row : rows)

@@ -71,11 +71,10 @@ struct Storage {
 };
 
 Storage storage_of(size_t type, const std::string& path) {
-    static constexpr Storage known[] = {{1, 1, element<uint8_t>},  {2, 2, element<int16_t>},
-                                        {3, 4, element<int32_t>},  {4, 4, element<float>},
-                                        {5, 8, element<double>},   {12, 2, element<uint16_t>},
-                                        {13, 4, element<uint32_t>}, {14, 8, element<int64_t>},
-                                        {15, 8, element<uint64_t>}};
+    static constexpr Storage known[] = {
+        {1, 1, element<uint8_t>},   {2, 2, element<int16_t>},  {3, 4, element<int32_t>},
+        {4, 4, element<float>},     {5, 8, element<double>},   {12, 2, element<uint16_t>},
+        {13, 4, element<uint32_t>}, {14, 8, element<int64_t>}, {15, 8, element<uint64_t>}};
     for (const Storage& storage : known)
         if (static_cast<size_t>(storage.type) == type) return storage;
     refuse_library(path, "data type " + std::to_string(type) + " is not supported");
@@ -156,8 +155,9 @@ SpectralLibrary read_envi_library(const EnviPair& files) {
     std::vector<std::string> names;
     if (const std::string* list = header.find("spectra names")) names = envi_list(*list);
     if (!names.empty() && names.size() != count)
-        note(library, path, "the list 'spectra names' has " + counted(names.size(), "name") + " for " +
-                                counted(count, "spectrum", "spectra"));
+        note(library, path,
+             "the list 'spectra names' has " + counted(names.size(), "name") + " for " +
+                 counted(count, "spectrum", "spectra"));
     for (size_t k = 0; k < count; ++k) {
         library.names.push_back(k < names.size() ? names[k] : "Spectrum " + std::to_string(k + 1));
         std::vector<double> spectrum(bands);

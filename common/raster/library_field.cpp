@@ -58,7 +58,9 @@ std::vector<double> asd_reference(const std::string& bytes, size_t at, size_t ch
     return sound && !empty ? values : std::vector<double>();
 }
 
-double largest_of(const std::vector<double>& values) { return *std::max_element(values.begin(), values.end()); }
+double largest_of(const std::vector<double>& values) {
+    return *std::max_element(values.begin(), values.end());
+}
 
 /// Numbers of a line; empty when a word of it is none.
 std::vector<double> numbers_in(const std::string& line) {
@@ -202,7 +204,8 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text) 
                                 ? of_percent
                                 : as_it_is,
                             reflectance);
-    SpectralLibrary library = one_spectrum(name, rows, as_it_is, target > 0 ? target : rows.front().size() - 1);
+    SpectralLibrary library =
+        one_spectrum(name, rows, as_it_is, target > 0 ? target : rows.front().size() - 1);
     if (target > 0 && reference > 0) {
         for (size_t k = 0; k < rows.size(); ++k)
             library.spectra[0][k] = rows[k][reference] != 0 ? rows[k][target] / rows[k][reference] : no_value;

@@ -110,14 +110,6 @@ bool counts_lines(const Column& column) {
     return column.size() > 1 && (column.front() == 0 || column.front() == 1);
 }
 
-/// Numbers of bands are whole; 450, 550, 650 are wavelengths whatever the column is called.
-bool are_numbers_of_bands(const Column& column) {
-    const bool whole = std::all_of(column.begin(), column.end(), [](double v) { return v == std::floor(v); });
-    const auto [low, high] = std::minmax_element(column.begin(), column.end());
-    const bool spaced = *low >= 300 && *high - *low >= 2 * static_cast<double>(column.size() - 1);
-    return whole && !(spaced && direction(column) != 0);
-}
-
 double middle(Column values) {
     std::erase_if(values, [](double v) { return !std::isfinite(v); });
     if (values.empty()) return no_value;
@@ -126,11 +118,22 @@ double middle(Column values) {
     return *at;
 }
 
-/// Whether numbers that rise or fall can be wavelengths: micrometres or nanometres of a sensor.
+bool are_whole(const Column& column) {
+    return std::all_of(column.begin(), column.end(), [](double v) { return v == std::floor(v); });
+}
+
+/// Numbers of bands are whole; 450, 550, 650 are wavelengths whatever the column is called.
+bool are_numbers_of_bands(const Column& column) {
+    const auto [low, high] = std::minmax_element(column.begin(), column.end());
+    const bool spaced = *low >= 300 && *high - *low >= 2 * static_cast<double>(column.size() - 1);
+    return are_whole(column) && !(spaced && direction(column) != 0);
+}
+
+/// Whether numbers that rise or fall can be wavelengths: nanometres or micrometres of a sensor.
 bool are_possible_wavelengths(const Column& column) {
     if (direction(column) == 0) return false;
     const auto [low, high] = std::minmax_element(column.begin(), column.end());
-    return (*low >= 200 && *high <= 1e5) || (*low >= 0.2 && *high <= 250 && *high >= 1.02 * *low);
+    return (*low >= 200 && *high <= 1e5) || (*low >= 0.2 && *high < 100 && !are_whole(column));
 }
 
 /// Whether the steps from one number to the next are alike, as those of a sensor's bands are; of few numbers
@@ -216,15 +219,17 @@ void judge_first(Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
     if (!t.all_numbers(c)) return;
     const bool named = !t.table.head.empty() && !t.head(c).empty();
-    const bool number = named && says_number(t.head(c));
-    if (placed && named && !number) return;
-    if (counts_lines(column) || (number && direction(column) != 0 && are_numbers_of_bands(column)))
+    const bool number = !named || says_number(t.head(c));
+    if (placed && !number) return;
+    constexpr size_t enough = 3; // of fewer numbers it says nothing that they rise
+    if (counts_lines(column) ||
+        (number && column.size() >= enough && direction(column) != 0 && are_numbers_of_bands(column)))
         return take_numbers(t, c);
     if (placed || !are_possible_wavelengths(column)) return;
     Column others;
     for (size_t k = c + 1; k < t.values.size(); ++k)
         others.insert(others.end(), t.values[k].begin(), t.values[k].end());
-    if (!named || number || are_likely_wavelengths(column, others)) {
+    if (number || are_likely_wavelengths(column, others)) {
         take_wavelengths(t, c, {});
         if (named)
             note(t.library, t.path,
@@ -388,6 +393,15 @@ Run longest_run(const std::vector<BandName>& names) {
     return best;
 }
 
+/// All numbers in the columns from `begin` on.
+Column numbers_behind(const TextTable& table, size_t begin) {
+    Column all;
+    for (const auto& row : table.rows)
+        for (size_t c = begin; c < row.size(); ++c)
+            all.push_back(cell_number(row[c]));
+    return all;
+}
+
 /// Whether a table with such names of columns is one of columns all the same: the spectra are called by
 /// numbers, and wavelengths or numbers of bands stand in front.
 bool has_axis_in_front(const TextTable& table) {
@@ -407,7 +421,7 @@ bool has_axis_in_front(const TextTable& table) {
             continue;
         }
         if (says_wavelengths(table.head[c]) == Said::plainly && direction(column) != 0) return true;
-        if (c == 0 && table.rows.size() > 2 && are_possible_wavelengths(column)) return true;
+        if (c == 0 && are_likely_wavelengths(column, numbers_behind(table, 1))) return true;
     }
     return false;
 }
@@ -431,14 +445,14 @@ size_t column_of_names(const TextTable& table, const Run& run) {
     return outside(0) ? 0 : table.columns();
 }
 
-/// A line a spectrum; nothing when the table is none of these.
-std::optional<SpectralLibrary> library_of_rows(const TextTable& table) {
+/// A line a spectrum; nothing when the table is none of these. known: the head is one of wavelengths.
+std::optional<SpectralLibrary> library_of_rows(const TextTable& table, bool known) {
     if (table.head.empty()) return std::nullopt;
     std::vector<BandName> names;
     for (const auto& head : table.head)
         names.push_back(band_name(head));
     const Run run = longest_run(names);
-    if (run.size() < 2 || has_axis_in_front(table)) return std::nullopt;
+    if (run.size() < 2 || (!known && has_axis_in_front(table))) return std::nullopt;
     SpectralLibrary library;
     const size_t called = column_of_names(table, run);
     for (const auto& row : table.rows) {
@@ -461,9 +475,9 @@ std::optional<SpectralLibrary> library_of_rows(const TextTable& table) {
     return library;
 }
 
-/// A table of numbers alone may have the wavelengths in its first line.
-void find_head_of_numbers(TextTable& table) {
-    if (!table.head.empty() || table.rows.size() < 2 || table.columns() < 3) return;
+/// A table of numbers alone may have the wavelengths in its first line: then that is the head.
+bool find_head_of_numbers(TextTable& table) {
+    if (!table.head.empty() || table.rows.size() < 2 || table.columns() < 3) return false;
     Column first, across;
     for (const auto& row : table.rows)
         first.push_back(cell_number(row.front()));
@@ -474,9 +488,10 @@ void find_head_of_numbers(TextTable& table) {
         for (const auto& cell : table.rows[r])
             others.push_back(cell_number(cell));
     if (are_possible_wavelengths(first) || counts_lines(first) || !are_likely_wavelengths(across, others))
-        return;
+        return false;
     table.head = table.rows.front();
     table.rows.erase(table.rows.begin());
+    return true;
 }
 
 } // namespace
@@ -499,8 +514,8 @@ TableColumn table_column(const std::string& name) {
 
 SpectralLibrary read_library_table(const std::string& path, const std::string& text) {
     TextTable table = read_text_table(path, text);
-    find_head_of_numbers(table);
-    if (auto library = library_of_rows(table)) return std::move(*library);
+    const bool known = find_head_of_numbers(table);
+    if (auto library = library_of_rows(table, known)) return std::move(*library);
     return library_of_columns(path, table);
 }
 

@@ -86,8 +86,8 @@ Cells cells_of(const std::string& line, char separator) {
             at = std::min(at + 1, line.size());
             if (separator != ' ') at = skip_blanks(at);
         }
-        const size_t end =
-            std::min(separator == ' ' ? line.find_first_of(blanks, at) : line.find(separator, at), line.size());
+        const size_t end = std::min(
+            separator == ' ' ? line.find_first_of(blanks, at) : line.find(separator, at), line.size());
         std::string rest = line.substr(at, end - at);
         rest.erase(rest.find_last_not_of(around) + 1);
         cells.push_back(cell + rest);
@@ -138,8 +138,9 @@ char separator_of(const std::string& first, const std::string& last) {
 /// Takes the first line, or the comment before it, off as the head.
 void find_head(const std::string& comment, TextTable& table) {
     const Cells& first = table.rows.front();
-    const bool pairs = first.size() > 1 && first.front().empty() &&
-                       std::any_of(first.begin(), first.end(), [](const auto& cell) { return !cell.empty(); });
+    const bool pairs =
+        first.size() > 1 && first.front().empty() &&
+        std::any_of(first.begin(), first.end(), [](const auto& cell) { return !cell.empty(); });
     if (!all_numbers(first) || (pairs && table.rows.size() > 1)) {
         table.head = first;
         table.rows.erase(table.rows.begin());
@@ -174,7 +175,8 @@ void align(const std::string& path, const std::vector<size_t>& lines, TextTable&
     auto& rows = table.rows;
     const size_t first = rows.front().size();
     if (rows.size() > 1 && !all_numbers(rows.front()) &&
-        std::all_of(rows.begin() + 1, rows.end(), [&](const Cells& row) { return row.size() == first + 1; }) &&
+        std::all_of(rows.begin() + 1, rows.end(),
+                    [&](const Cells& row) { return row.size() == first + 1; }) &&
         !std::all_of(rows.begin() + 1, rows.end(), [](const Cells& row) { return row.back().empty(); }))
         rows.front().insert(rows.front().begin(), std::string());
     const size_t columns = rows.front().size();
@@ -193,9 +195,10 @@ void align(const std::string& path, const std::vector<size_t>& lines, TextTable&
 double cell_number(const std::string& cell) { return number_with_comma(cell); }
 
 bool is_empty_cell(const std::string& cell) {
-    static const char* const words[] = {"",     "na",   "n/a",     "#n/a",    "nan",     "-nan",     "null",
-                                        "none", "-",    "--",      "missing", "nodata",  "no data",  ".",
-                                        "?",    "#div/0!", "#value!", "#num!", "1.#qnan", "-1.#ind", "1.#ind"};
+    static const char* const words[] = {"",        "na",      "n/a",   "#n/a",    "nan",     "-nan",
+                                        "null",    "none",    "-",     "--",      "missing", "nodata",
+                                        "no data", ".",       "?",     "#div/0!", "#value!", "#num!",
+                                        "1.#qnan", "-1.#ind", "1.#ind"};
     const std::string text = lower(cell);
     return std::any_of(std::begin(words), std::end(words), [&](const char* word) { return text == word; });
 }
