@@ -39,7 +39,10 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
     for (const auto& note : source->notes())
         run.warn(note);
     run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
-    return raster::collect_labels(*source);
+    auto labels = raster::collect_labels(*source);
+    for (const auto& note : labels.notes)
+        run.warn(note);
+    return labels;
 }
 
 /// The training set of the labelled pixels that have a valid spectrum. `values`: [pixel][band] in the order
