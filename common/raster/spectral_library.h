@@ -48,6 +48,21 @@ bool are_exact(const std::vector<std::string>& wanted);
 /// The spectra at these indices, in their order, and all that belongs to the bands.
 SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
 
+/// The files beside `path` that reading it as a library touches and that are there: the header or the data of
+/// an ENVI library, the wavelengths of a text of USGS.
+std::vector<std::string> files_of_library(const std::string& path);
+
+/// Indices of the names that `wanted` asks for, in its order, none twice: a name (whatever the case), a
+/// pattern with * and ?, or #N, counted from 1. \throws Error naming `role` and what finds nothing, with
+/// names like it.
+std::vector<size_t> chosen_names(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& wanted, const std::string& role);
+/// True when every one of `wanted` means single spectra: no pattern is among them.
+bool are_exact(const std::vector<std::string>& wanted);
+
+/// The spectra at these indices, in their order, and all that belongs to the bands.
+SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
+
 /// What can be refused before work is done: an extension other than .sli and .csv, an existing file (or
 /// header of a .sli) without overwrite, a folder that is missing. Throws Error or UsageError naming its role.
 /// `also`: a form that the caller writes itself, for the message.

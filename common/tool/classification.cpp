@@ -2,8 +2,10 @@
 #include "tool/classification.h"
 
 #include "core/error.h"
+#include "raster/metadata_items.h"
 #include "tool/model_values.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <utility>
@@ -24,6 +26,23 @@ void add_label_options(Call& call, raster::LabelOptions& labels) {
     call.option("layer", labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
     call.flag("all-touched", labels.all_touched,
               "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    call.flag("inside-only", labels.inside_only, "Burn only pixels that lie in a polygon as a whole");
+    call.exclusive("all-touched", "inside-only");
+    call.flag("pixel-coordinates", labels.pixel_coordinates,
+              "Coordinates of vector labels are samples and lines from the scene's upper left corner");
+    call.choice("zero", labels.zero, "What 0 means in labels",
+                {{"auto", raster::ZeroMeans::what_is_plain,
+                  "a class where features have it or the raster gives it a name, else no label"},
+                 {"class", raster::ZeroMeans::a_class, "a class"},
+                 {"none", raster::ZeroMeans::no_label, "no label"}});
+}
+
+void refuse_label_options(const Call& call, const std::string& advice) {
+    for (const char* name :
+         {"field", "name-field", "layer", "all-touched", "inside-only", "pixel-coordinates", "zero"})
+        if (call.given(name))
+            throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
+                             advice);
 }
 
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
@@ -34,6 +53,48 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
                     "Bring them into the order of their wavelengths (gdal_translate -b), or give "
                     "-any-wavelengths to take them as they come.");
     return found.source;
+}
+
+namespace {
+
+/// The item "class" of every band; empty when one has none, or two have the same.
+std::vector<int> class_items(const raster::RasterSource& source) {
+    std::vector<int> numbers;
+    for (const auto& band : source.metadata().bands) {
+        const std::string text = raster::value_of(band.domains, "", "class");
+        if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos)
+            return {};
+        const int number = std::stoi(text);
+        if (number > raster::max_class || std::count(numbers.begin(), numbers.end(), number) > 0) return {};
+        numbers.push_back(number);
+    }
+    return numbers;
+}
+
+/// "P(corn)" is a probability of corn.
+std::string without_wrapping(const std::string& band) {
+    const bool wrapped = band.size() > 3 && band.compare(0, 2, "P(") == 0 && band.back() == ')';
+    return wrapped ? band.substr(2, band.size() - 3) : band;
+}
+
+} // namespace
+
+std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source) {
+    if (source.shape().bands > raster::max_class)
+        throw Error(source.path() + ": " + std::to_string(source.shape().bands) + " bands, and at most " +
+                        std::to_string(raster::max_class) + " classes are possible",
+                    "Choose some with -b.");
+    std::vector<raster::LabelClass> classes;
+    for (const auto& name : source.band_names())
+        classes.push_back({static_cast<int>(classes.size()) + 1, without_wrapping(name)});
+    if (classes.size() == 1) {
+        classes.push_back({2, "other"});
+        return classes;
+    }
+    const auto numbers = class_items(source);
+    for (size_t c = 0; c < numbers.size(); ++c)
+        classes[c].value = numbers[c];
+    return classes;
 }
 
 raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,

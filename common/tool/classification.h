@@ -18,13 +18,22 @@ namespace hsi::tool {
 /// "3" or "3 corn": a class in a message.
 std::string class_text(int value, const std::string& name);
 
-/// -field, -name-field, -layer, -all-touched: how vector labels are read.
+/// -field, -name-field, -layer, -all-touched, -inside-only, -pixel-coordinates: how vector labels are read;
+/// -zero: what 0 means in labels of any kind.
 void add_label_options(Call& call, raster::LabelOptions& labels);
+/// Throws UsageError when one of these options stands in a call whose labels (`advice`: how to name them) are
+/// absent.
+void refuse_label_options(const Call& call, const std::string& advice);
 
 /// The source, with the model's bands alone, as match_source() finds them. Throws Error, naming the model's
 /// `file`, when they do not fit or stand in another order.
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths);
+
+/// What a file of class probabilities is about, a class a band, by its band names ("P(corn)" or "corn") and the
+/// numbers that plan_classification() writes beside them; 1, 2 .. where a band has none. Of a single band: its
+/// class and "other". Throws Error when there are more bands than class numbers.
+std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source);
 
 /// The rasters of a classification, in this order: the class map (dst), with names and colours; then, where a
 /// path is given, a band of probabilities a class, and the confidence. `metadata` goes to all of them. What
