@@ -70,10 +70,7 @@ class Terminal final : public tool::Host {
     void limit_cache(uint64_t bytes) override { GDALSetCacheMax64(static_cast<GIntBig>(bytes)); }
     std::vector<std::string> library_failures() const override { return m_messages.failures(); }
     void committed() override { m_signals->ignore_from_now_on(); }
-    void end() override {
-        m_warn = nullptr;
-        m_signals.reset();
-    }
+    void end() override { m_warn = nullptr; } // a signal to a rank that waits for others is its own to answer
 
     /// From now on another process of the job speaks to the user.
     void be_silent() { m_silent = true; }

@@ -451,23 +451,52 @@ std::optional<Ending> Ranks::primary() const {
     return result;
 }
 
+namespace {
+
+/// A wait for other ranks' ends. Whoever got a signal has little time, before or while it waits: all ranks
+/// have got it, or the starter ends them, some a second after the signal. The root gives up first, so that
+/// the others hear of it.
+class LastWait {
+  public:
+    LastWait(const CancelFlag& cancel, bool root, double seconds = 30)
+        : m_cancel(cancel), m_short(root ? 0.4 : 0.6), m_end(later(seconds)) {}
+    bool over() {
+        if (!m_signalled && m_cancel.interrupted()) {
+            m_signalled = true;
+            m_end = std::min(m_end, later(m_short));
+        }
+        return Clock::now() > m_end;
+    }
+    bool signalled() const { return m_signalled; }
+
+  private:
+    static Clock::time_point later(double seconds) {
+        return Clock::now() +
+               std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+    }
+    const CancelFlag& m_cancel;
+    double m_short;
+    Clock::time_point m_end;
+    bool m_signalled = false;
+};
+
+} // namespace
+
 bool Ranks::wait_for_endings(double seconds, bool until_failure) {
-    const auto begin = Clock::now();
+    LastWait last(*m_cancel, true, seconds);
     for (Patience pause;; pause()) {
         take_endings(); // the watcher looks now and then only
         {
             const std::lock_guard lock(m_mutex);
             if (static_cast<int>(m_endings.size()) >= m_size - (until_failure ? 1 : 0)) return true;
         }
-        if (until_failure && (m_stopped || m_cancel->requested())) return false;
-        if (seconds > 0 && std::chrono::duration<double>(Clock::now() - begin).count() > seconds)
-            return false;
+        if (until_failure ? m_stopped || m_cancel->requested() : last.over()) return false;
     }
 }
 
 void Ranks::await_others() {
     if (m_size == 1 || m_rank != 0) return;
-    if (!wait_for_endings(0, true) || m_stopped) throw Cancelled();
+    if (!wait_for_endings(30, true) || m_stopped) throw Cancelled();
 }
 
 Ending Ranks::conclude(Ending mine) noexcept {
@@ -483,30 +512,14 @@ Ending Ranks::conclude(Ending mine) noexcept {
     } catch (const std::exception&) {
         if (mine.code == 0) mine = {1, "the other ranks of the job have not answered", "", false};
         mine.together = false;
+        if (m_rank != 0 && m_cancel->interrupted()) mine.what.clear(); // once is enough, and the root's to say
         return mine;
     }
 }
 
-namespace {
-
-/// A wait for other ranks' ends. Whoever got a signal has little time: all ranks have got it, or the starter
-/// ends them, some a second after the signal. The root gives up first, so that the others hear of it.
-class LastWait {
-  public:
-    LastWait(bool signalled, bool root) : m_seconds(!signalled ? 30 : root ? 0.4 : 0.6) {}
-    double seconds() const { return m_seconds; }
-    bool over() const { return std::chrono::duration<double>(Clock::now() - m_begin).count() > m_seconds; }
-
-  private:
-    Clock::time_point m_begin = Clock::now();
-    double m_seconds;
-};
-
-} // namespace
-
 /// On the root. \throws Cancelled when another does not take the verdict.
 Ending Ranks::conclude_all(Ending mine) {
-    const LastWait last(!mine.together, true);
+    LastWait last(*m_cancel, true);
     {
         const std::lock_guard lock(m_mutex);
         m_endings[0] = mine;
@@ -515,7 +528,7 @@ Ending Ranks::conclude_all(Ending mine) {
     if (mine.code != 0) {
         m_stopped = true;
         stop_others();
-        complete = wait_for_endings(last.seconds(), false);
+        complete = wait_for_endings(30, false);
     }
     Ending all = primary().value_or(Ending{});
     {
@@ -541,9 +554,9 @@ void Ranks::send_verdict() {
 
 /// On another rank. \throws Cancelled when the root has no verdict.
 Ending Ranks::conclude_mine(const Ending& mine) {
-    const LastWait last(!mine.together, false);
+    LastWait last(*m_cancel, false);
     const auto wait = [&] {
-        if (last.over() && (m_stopped || mine.code != 0)) throw Cancelled();
+        if (last.over() && (m_stopped || mine.code != 0 || last.signalled())) throw Cancelled();
     };
     const std::string bytes = packed(mine);
     const auto sending = m_transport->send(0, ended, bytes.data(), bytes.size());

@@ -175,7 +175,7 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 }
 
 SceneFile find_scene(const std::string& path) {
-    if (auto product = matlab_product(path)) return {path, std::move(product)};
+    if (auto product = matlab_product(path)) return {path, std::move(product), {}};
     const std::string text = beginning_of(path);
     SceneFile scene{path, nullptr, {}};
     if (is_hdf5(text) || is_zarr(path, text)) {

@@ -49,9 +49,8 @@ struct LookupArrays {
 
 struct Product {
     std::string name;               ///< "EMIT L2A reflectance"
-    std::string driver = "HDF5";    ///< of a scene in arrays, as users know it
+    std::string driver = "HDF5";    ///< of a scene in arrays: GDAL's, by which they are read, or "MATLAB"
     std::string path;               ///< the file that holds the pixels
-    std::string driver = "HDF5";    ///< of GDAL, by which arrays are read
     std::vector<std::string> files; ///< all that is read, `path` among them
     std::vector<CubePart> parts;    ///< empty: GDAL reads `path` as it is
     std::string stack;              ///< without parts: the text of a VRT that GDAL reads in place of `path`

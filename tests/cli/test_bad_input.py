@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import (BIN, assert_untouched, cube, first_error, open_band, read, run, spp, start, succeed, wait_for,
+from conftest import (BIN, PATIENCE, assert_untouched, cube, first_error, open_band, read, run, spp, start, succeed, wait_for,
                       write_scene)
 
 BIG = (600, 400, 60)  # samples, lines, bands: 58 MB in single precision, a second of work
@@ -484,14 +484,14 @@ def test_disk_that_fills_up_with_the_last_block(tmp_path, out):
 def in_the_middle(act, scene, out, *options):
     """spp on the scene, and `act` on its process when its second pass has begun."""
     process = start("gdal_hsi_spp", "-device", "cpu", "-threads", 1, "-tile", 100, 20, "-ws", 15, *options, scene,
-                    out / "out.img", "-of", "ENVI", "-overwrite")
+                    out / "out.img", "-of", "ENVI", "-overwrite", nice=10)
     names = set(os.listdir(out))
     try:
         # A temporary file in the folder says that the second pass has begun.
         assert wait_for(lambda: set(os.listdir(out)) - names or process.poll() is not None)
         assert process.poll() is None, process.communicate()
         act(process)
-        stdout, stderr = process.communicate(timeout=300)
+        stdout, stderr = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     return process.returncode, stdout.decode(), stderr.decode()
@@ -547,7 +547,7 @@ def test_reader_of_stdout_that_goes_away(scene, out):
     """head closes the pipe: the work is done all the same."""
     process = subprocess.run(
         f"'{BIN / 'gdal_hsi_spp'}' -device cpu '{scene}' '{out / 'out.tif'}' | true; echo ${{PIPESTATUS[0]}}", shell=True,
-        executable="/bin/bash", capture_output=True, text=True, timeout=60)
+        executable="/bin/bash", capture_output=True, text=True, timeout=PATIENCE)
     assert process.stdout.strip() == "0", process.stderr
     assert read(out / "out.tif").shape == (12, 30, 40)
 

@@ -10,7 +10,7 @@ import subprocess
 import pytest
 from osgeo import gdal
 
-from conftest import BIN, PLUGINS, assert_untouched, first_error, read, run, spp, succeed
+from conftest import BIN, PATIENCE, PLUGINS, assert_untouched, first_error, read, run, spp, succeed
 
 TOOLS = sorted(path.name for path in BIN.glob("gdal_hsi_*") if os.access(path, os.X_OK))
 
@@ -53,7 +53,7 @@ def test_information_that_does_not_get_out(command, place):
     """Who asks and gets nothing is told so, as with results: a script must not go on with half a text."""
     with contextlib.ExitStack() as stack:
         full = stack.enter_context(open("/dev/full", "w")) if place == "full" else None
-        result = subprocess.run([BIN / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60,
+        result = subprocess.run([BIN / command[0], *command[1:]], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE,
                                 preexec_fn=None if full else lambda: os.close(1), check=False)
     reason = "No space left on device" if full else "Bad file descriptor"
     assert result.returncode == 1

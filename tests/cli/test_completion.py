@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from conftest import BIN, run
+from conftest import BIN, PATIENCE, run
 
 SCRIPT = BIN.parent / "share" / "bash-completion" / "completions" / "gdal_hsi"
 
@@ -89,7 +89,7 @@ def test_creation_options(tmp_path):
     assert ask("gdal_hsi_atdca a.img b.gpkg -lco GEOMETRY_NA", tmp_path)[0] == ["GEOMETRY_NAME="]
 
 
-def shows(keys, expected, folder, seconds=30):
+def shows(keys, expected, folder, seconds=PATIENCE):
     """What an interactive bash shows after these keys, until it has shown what is expected."""
     child, terminal = pty.fork()
     if child == 0:

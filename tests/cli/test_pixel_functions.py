@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -446,6 +447,38 @@ def test_changed_file_is_read_again(tmp_path):
     first = values(vrt)
     library.write_text("band,a\n" + "\n".join(f"{b + 1},{(b % 3) + 10}" for b in range(BANDS)))
     assert np.nanmax(np.abs(values(vrt) - first)) > 1
+
+
+@pytest.mark.parametrize("how", ["in place", "another file", "its header"])
+def test_a_file_that_was_replaced_by_one_of_its_size_and_time(how, tmp_path):
+    """As cp -p, tar and rsync leave it: the time of modification is anybody's to set."""
+    holed_scene(tmp_path)
+    library = tmp_path / "one.sli"
+    header = ("ENVI\nfile type = ENVI Spectral Library\nsamples = %d\nlines = 1\nbands = 1\ndata type = 4\n"
+              "interleave = bsq\nbyte order = 0\nheader offset = %%02d\n" % BANDS)
+    one, other = (np.array([f(b) for b in range(BANDS)], "<f4").tobytes()
+                  for f in (lambda b: b + 1, lambda b: b % 3 + 10))
+    library.write_bytes(one + other)
+    library.with_suffix(".hdr").write_text(header % 0)
+    vrt = derived(tmp_path / "a.vrt", "hsi_sad", nodata="-99", library=library)
+    first = values(vrt)
+    time.sleep(0.1)  # from here on a change shows in the times of the file system
+    np.testing.assert_array_equal(values(vrt), first)
+    changed = library.with_suffix(".hdr") if how == "its header" else library
+    status = changed.stat()
+    text = (header % len(one)).encode() if how == "its header" else other + one
+    if how == "another file":
+        (tmp_path / "new").write_bytes(text)
+        os.replace(tmp_path / "new", changed)
+    else:
+        changed.write_bytes(text)
+    os.utime(changed, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert (changed.stat().st_size, changed.stat().st_mtime_ns) == (status.st_size, status.st_mtime_ns)
+    second = values(vrt)
+    (tmp_path / "other.csv").write_text("band,a\n" + "\n".join(f"{b + 1},{b % 3 + 10}" for b in range(BANDS)))
+    expected = values(derived(tmp_path / "b.vrt", "hsi_sad", nodata="-99", library=tmp_path / "other.csv"))
+    np.testing.assert_array_equal(second, expected)
+    assert np.nanmax(np.abs(second - first)) > 1
 
 
 def test_fork_after_use(tmp_path):

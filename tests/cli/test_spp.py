@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import (assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, spp, start, stored_bytes,
-                      succeed, write_scene)
+from conftest import (PATIENCE, assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, spp, start,
+                      stored_bytes, succeed, write_scene)
 
 WINDOWS = (3, 5, 7, 9, 11, 13, 15)
 WAVELENGTHS = [round(400.5 + 10.25 * b, 3) for b in range(12)]
@@ -492,13 +492,13 @@ def test_stdout_as_destination(tmp_path, scene):
     """The raster and nothing else comes out of stdout."""
     succeed(spp("-q", scene, tmp_path / "out.tif"))
     process = start("gdal_hsi_spp", "-device", "cpu", scene, "/vsistdout/", "-of", "GTiff")
-    pixels, messages = process.communicate(timeout=60)
+    pixels, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 0, messages
     (tmp_path / "piped.tif").write_bytes(pixels)
     assert (read(tmp_path / "piped.tif") == read(tmp_path / "out.tif")).all()
     for text in ("x", "xx"):  # in the history: GDAL 3.10 loses the pixels when the directory's texts end at an odd byte
         process = start("gdal_hsi_spp", "-device", "cpu", "--config", "HSI_NOTHING", text, scene, "/vsistdout/")
-        pixels, messages = process.communicate(timeout=60)
+        pixels, messages = process.communicate(timeout=PATIENCE)
         assert process.returncode == 0, messages
         (tmp_path / "piped.tif").write_bytes(pixels)
         assert (read(tmp_path / "piped.tif") == read(tmp_path / "out.tif")).all(), text

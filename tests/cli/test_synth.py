@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from osgeo import gdal, osr
 
-from conftest import assert_untouched, envi_header, first_error, read, run, sizes_below, start, succeed, wait_for
+from conftest import PATIENCE, assert_untouched, envi_header, first_error, read, run, sizes_below, start, succeed, wait_for
 
 SIZE = ("-size", 150, 90, 30)
 
@@ -243,5 +243,5 @@ def test_an_interrupted_run_leaves_nothing(out):
                         out / "t.json", out / "a.dat")
         assert wait_for(lambda: any(size > 10 << 20 for size in sizes_below(out, "a.dat")))
         process.terminate()
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=PATIENCE)
         assert process.returncode == 1 and b"interrupted" in err

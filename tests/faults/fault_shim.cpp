@@ -9,11 +9,13 @@
 //   HSI_FAULT_FOLDER   only files below this folder count (an absolute path without links)
 //   HSI_FAULT_LOG      a file outside of it: a page of counters, see `struct Shared`
 //   HSI_FAULT_CALLS    which kinds count: any of "write sync rename open close truncate mkdir unlink link",
-//   or "all" HSI_FAULT_NUMBER   which of the counted calls fails, from 1; 0 or absent: none HSI_FAULT_KIND
-//   EIO, ENOSPC, EDQUOT, EINTR, ...: the error number in words; "short": half of a write;
-//                      "sleep": the call waits for HSI_FAULT_SECONDS and then succeeds; "raise": the process
-//                      gets HSI_FAULT_SIGNAL (a number) and the call succeeds; "from:ENOSPC": this and all
-//                      later ones of the kind fail, as on a disk that stays full
+//                      or "all"
+//   HSI_FAULT_NUMBER   which of the counted calls fails, from 1; 0 or absent: none
+//   HSI_FAULT_KIND     EIO, ENOSPC, EDQUOT, EINTR, ...: the error number in words; "short": half of a write;
+//                      "wait": the call waits until the file HSI_FAULT_GATE is there, and then succeeds, so
+//                      that a test can do something in the middle of a run; "raise": the process gets
+//                      HSI_FAULT_SIGNAL (a number) and the call succeeds; "from:ENOSPC": this and all later
+//                      ones of the kind fail, as on a disk that stays full
 #include <dirent.h>
 #include <fcntl.h>
 #include <linux/audit.h>
@@ -44,7 +46,7 @@ namespace {
 struct Shared {
     std::atomic<uint64_t> ready;  ///< 1 when the filter is in place
     std::atomic<uint64_t> calls;  ///< calls that counted
-    std::atomic<uint64_t> failed; ///< calls that were made to fail, or were cut short or delayed
+    std::atomic<uint64_t> failed; ///< calls that were made to fail, were cut short, or wait or have waited
     std::atomic<uint64_t> pid;
     char what[224]; ///< the first of the latter, in words
 };
@@ -84,8 +86,8 @@ unsigned g_kinds = 0;
 uint64_t g_number = 0;
 int g_error = 0;
 int g_signal = 0;
-bool g_short = false, g_sleep = false, g_lasting = false;
-timespec g_pause{};
+bool g_short = false, g_wait = false, g_lasting = false;
+char g_gate[PATH_MAX];
 
 // The only place from which the caught system calls pass the filter. AArch64 and x86-64, as the filter knows
 // them.
@@ -297,6 +299,12 @@ void remember(uint64_t order, const char* name, long number, const long* a) {
              leaf != nullptr ? leaf + 1 : path);
 }
 
+void wait_at_gate() {
+    constexpr timespec moment{0, 5'000'000};
+    while (hsi_fault_syscall(SYS_faccessat, AT_FDCWD, address(g_gate), F_OK, 0, 0, 0) != 0)
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &moment, nullptr);
+}
+
 void on_call(int, siginfo_t* info, void* context) {
     const int kept = errno;
     auto* c = static_cast<ucontext_t*>(context);
@@ -311,8 +319,8 @@ void on_call(int, siginfo_t* info, void* context) {
         const uint64_t order = g_shared->calls.fetch_add(1) + 1;
         if (g_number != 0 && (order == g_number || (g_lasting && order > g_number))) {
             remember(order, call.name, number, a);
-            if (g_sleep) {
-                clock_nanosleep(CLOCK_MONOTONIC, 0, &g_pause, nullptr);
+            if (g_wait) {
+                wait_at_gate();
             } else if (g_signal != 0) {
                 hsi_fault_syscall(SYS_kill, hsi_fault_syscall(SYS_getpid, 0, 0, 0, 0, 0, 0), g_signal, 0, 0,
                                   0, 0);
@@ -377,12 +385,15 @@ bool parse_kind(const char* kind) {
     for (const ErrorName& name : error_names)
         if (strcmp(kind, name.text) == 0) g_error = name.number;
     g_short = strcmp(kind, "short") == 0;
-    g_sleep = strcmp(kind, "sleep") == 0;
+    if (const char* gate = getenv("HSI_FAULT_GATE"); gate != nullptr && strcmp(kind, "wait") == 0) {
+        g_wait = true;
+        snprintf(g_gate, sizeof g_gate, "%s", gate);
+    }
     if (strcmp(kind, "raise") == 0) {
         const char* signal = getenv("HSI_FAULT_SIGNAL");
         g_signal = signal != nullptr ? atoi(signal) : 0;
     }
-    return g_error != 0 || g_short || g_sleep || g_signal != 0;
+    return g_error != 0 || g_short || g_wait || g_signal != 0;
 }
 
 __attribute__((constructor)) void begin() {
@@ -397,11 +408,6 @@ __attribute__((constructor)) void begin() {
     if (const char* number = getenv("HSI_FAULT_NUMBER")) g_number = strtoull(number, nullptr, 10);
     const char* kind = getenv("HSI_FAULT_KIND");
     if (kind != nullptr && !parse_kind(kind)) give_up("HSI_FAULT_KIND is none of the kinds");
-    if (const char* seconds = getenv("HSI_FAULT_SECONDS")) {
-        const double value = atof(seconds);
-        g_pause.tv_sec = static_cast<time_t>(value);
-        g_pause.tv_nsec = static_cast<long>((value - static_cast<double>(g_pause.tv_sec)) * 1e9);
-    }
     snprintf(g_folder, sizeof g_folder, "%s", folder);
     g_folder_length = strlen(g_folder);
     const int file = open(log, O_RDWR | O_CREAT | O_CLOEXEC, 0666);

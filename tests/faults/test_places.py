@@ -526,7 +526,7 @@ def test_a_raster_in_a_place_that_is_no_file(kind, name, slot, material, tmp_pat
         device_node(place, {"null": 3, "full": 7}[kind])
     before = contents(folder)
     for overwrite in (True, False):
-        result = execute(job.command({slot: place}, overwrite, set(job.outputs) - {"report"}), folder, timeout=60)
+        result = execute(job.command({slot: place}, overwrite, set(job.outputs) - {"report"}), folder)
         assert differences(before, contents(folder)) == ""
         assert result.code in REFUSED, result.err
 
@@ -546,7 +546,7 @@ def test_text_into_a_fifo(name, slot, material, tmp_path):
     reader = threading.Thread(target=read, daemon=True)
     reader.start()
     try:
-        result = execute(job.command({slot: place.name}, True), folder, timeout=60)
+        result = execute(job.command({slot: place.name}, True), folder)
     finally:
         if stat.S_ISFIFO(place.lstat().st_mode):  # a reader that still waits is let go
             try:

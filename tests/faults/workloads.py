@@ -23,7 +23,7 @@ import pytest
 from osgeo import gdal, ogr, osr
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
-from suite import BIN, Result, cube, snapshot, write_scene  # noqa: E402
+from suite import BIN, PATIENCE, Result, cube, snapshot, wait_for, write_scene  # noqa: E402
 
 ogr.UseExceptions()
 ALL = os.environ.get("HSI_FAULTS_ALL", "") not in ("", "0")
@@ -186,7 +186,7 @@ def prepare():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def execute(command, folder, timeout=120, env=None, **kwargs):
+def execute(command, folder, timeout=PATIENCE, env=None, **kwargs):
     """Runs one command line in the folder. Never through a shell, which would put its own file there."""
     kwargs.setdefault("stdin", subprocess.DEVNULL)
     kwargs.setdefault("stdout", subprocess.PIPE)
@@ -284,13 +284,13 @@ class Fault:
     calls: str = "all"
     number: int = 0
     kind: str = "EIO"
-    seconds: float = 0.0
     signal: int = 0
+    gate: str = ""
 
     def environment(self, folder, log):
         return dict(ENVIRONMENT, LD_PRELOAD=SHIM, HSI_FAULT_FOLDER=os.path.realpath(folder), HSI_FAULT_LOG=str(log),
                     HSI_FAULT_CALLS=self.calls, HSI_FAULT_NUMBER=str(self.number), HSI_FAULT_KIND=self.kind,
-                    HSI_FAULT_SECONDS=str(self.seconds), HSI_FAULT_SIGNAL=str(self.signal))
+                    HSI_FAULT_SIGNAL=str(self.signal), HSI_FAULT_GATE=str(self.gate))
 
 
 def shim_log(log):
@@ -298,6 +298,16 @@ def shim_log(log):
     raw = pathlib.Path(log).read_bytes()
     _, calls, hit, _ = struct.unpack_from("=4Q", raw)
     return calls, hit, raw[32:].split(b"\0")[0].decode(errors="replace")
+
+
+def shim_pid(log):
+    """The process that the shim is in."""
+    return struct.unpack_from("=4Q", pathlib.Path(log).read_bytes())[3]
+
+
+def was_hit(log):
+    """Whether the call that the shim waits for was met."""
+    return log.exists() and log.stat().st_size > 0 and shim_log(log)[1] > 0
 
 
 def shim_works(folder):

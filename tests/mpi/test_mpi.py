@@ -24,7 +24,8 @@ _path = pathlib.Path(__file__).resolve().parents[1] / "faults" / "workloads.py"
 _spec = importlib.util.spec_from_file_location("workloads", _path)
 workloads = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(workloads)
-BIN, ENVIRONMENT, JOB = workloads.BIN, workloads.ENVIRONMENT, workloads.JOB
+BIN, ENVIRONMENT, JOB, PATIENCE = workloads.BIN, workloads.ENVIRONMENT, workloads.JOB, workloads.PATIENCE
+wait_for = workloads.wait_for
 Fault, contents, differences, other_format = (workloads.Fault, workloads.contents, workloads.differences,
                                               workloads.other_format)
 
@@ -39,6 +40,17 @@ TILES = ("-tile", "70", "16")
 
 def mpirun(ranks, command, folder, env=None, **kwargs):
     return workloads.execute(MPIRUN + ["-n", str(ranks), *command], folder, env=env or MPI_ENVIRONMENT, **kwargs)
+
+
+def started(ranks, command, folder):
+    return subprocess.Popen(list(map(str, MPIRUN + ["-n", str(ranks), *command])), cwd=folder, env=MPI_ENVIRONMENT,
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                            preexec_fn=workloads.prepare)
+
+
+def end_of(process):
+    out, err = process.communicate(timeout=PATIENCE)
+    return workloads.Result(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
 
 
 def extra_of(job):
@@ -190,7 +202,7 @@ def test_a_search_is_shared(search, large, tmp_path):
         for number, memory in enumerate(MEMORIES):
             dst = f"{ranks}_{number}.csv"
             result = mpirun(ranks, command + ["-memory", memory, "-report", "run.json", "-overwrite", "s.img", dst],
-                            folder, timeout=120)
+                            folder)
             assert result.code == 0, result.err
             assert (folder / dst).read_bytes() == expected, (ranks, memory)
             report = json.loads((folder / "run.json").read_text())
@@ -212,7 +224,7 @@ def test_a_rank_that_cannot_read_its_share(rank, large, tmp_path):
     dst = tmp_path / "o.csv"
     command = [BIN / "gdal_hsi_atdca", "-device", "cpu", "-threads", "1", "-t", "6", "-method", "gs", "-tile", "37", "8",
                "s.img", dst]
-    result = mpirun(2, each_its_own([command, command], places), tmp_path, timeout=60)
+    result = mpirun(2, each_its_own([command, command], places), tmp_path)
     fails(result, "s.img")
     assert not dst.exists()
 
@@ -267,14 +279,21 @@ def spp(format="ENVI", dst="o.dat"):
             "s.img", dst]
 
 
+def with_faults(faults, folder, command, log_of):
+    """The command, with faults[rank] on some ranks, each with a log of its own."""
+    names = ("LD_PRELOAD", "HSI_FAULT_FOLDER", "HSI_FAULT_LOG", "HSI_FAULT_CALLS", "HSI_FAULT_NUMBER",
+             "HSI_FAULT_KIND", "HSI_FAULT_GATE", "HSI_FAULT_SIGNAL")
+    lines = []
+    for rank, fault in faults.items():
+        given = fault.environment(folder, log_of(rank))
+        settings = " ".join(f"{name}={shlex.quote(str(given[name]))}" for name in names)
+        lines.append(f'{rank}) exec env {settings} "$@" ;;')
+    return ["/bin/sh", "-c", 'case "$OMPI_COMM_WORLD_RANK" in ' + " ".join(lines) + ' esac; exec "$@"', "sh", *command]
+
+
 def only_on(rank, folder, fault, command, log):
     """The command, with a fault on one rank."""
-    names = ("LD_PRELOAD", "HSI_FAULT_FOLDER", "HSI_FAULT_LOG", "HSI_FAULT_CALLS", "HSI_FAULT_NUMBER",
-             "HSI_FAULT_KIND", "HSI_FAULT_SECONDS", "HSI_FAULT_SIGNAL")
-    given = fault.environment(folder, log)
-    settings = " ".join(f"{name}='{given[name]}'" for name in names)
-    return ["/bin/sh", "-c", f'if [ "$OMPI_COMM_WORLD_RANK" = {rank} ]; then exec env {settings} "$@"; fi; exec "$@"',
-            "sh", *command]
+    return with_faults({rank: fault}, folder, command, lambda _: log)
 
 
 def each_its_own(commands, folders=()):
@@ -301,7 +320,7 @@ def test_a_full_disk_at_one_rank(way, place, tmp_path):
     # In order, the root alone has the file.
     rank = 2 if way == "raw" else 0
     fault = Fault(calls="write", number=3, kind="from:ENOSPC")
-    result = mpirun(3, only_on(rank, place, fault, spp(*WRITERS[way]), tmp_path / "log"), place, timeout=60)
+    result = mpirun(3, only_on(rank, place, fault, spp(*WRITERS[way]), tmp_path / "log"), place)
     fails(result, "No space left on device", f"(rank {rank} on ", code=1)
     assert differences(before, contents(place)) == ""
 
@@ -311,64 +330,90 @@ def test_a_full_disk_at_one_rank(way, place, tmp_path):
 def test_a_rank_that_is_killed(rank, way, place, tmp_path):
     before = contents(place)
     command = spp(*WRITERS[way])
-    if way == "in_order" and rank == 1:  # which writes nothing itself: it dies while the root writes slowly
-        dies = 'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then (sleep 3; kill -9 $$) & fi; exec "$@"'
-        command = only_on(0, place, Fault(calls="write", number=3, kind="sleep", seconds=6), command, tmp_path / "log")
-        command = ["/bin/sh", "-c", dies, "sh", *command]
+    if way == "in_order" and rank == 1:  # which writes nothing itself: it dies while the root writes
+        dies = f'if [ "$OMPI_COMM_WORLD_RANK" = 1 ]; then (while [ ! -e {tmp_path}/die ]; do sleep 0.1; done; kill -9 $$) & fi; '
+        waits = Fault(calls="write", number=3, kind="wait", gate=tmp_path / "never")
+        command = only_on(0, place, waits, command, tmp_path / "log")
+        command = ["/bin/sh", "-c", dies + 'exec "$@"', "sh", *command]
+        process = started(3, command, place)
+        try:
+            assert wait_for(lambda: workloads.was_hit(tmp_path / "log") or process.poll() is not None)
+            (tmp_path / "die").touch()
+            result = end_of(process)
+        finally:
+            process.kill()
     else:
         fault = Fault(calls="write", number=3, kind="raise", signal=int(signal.SIGKILL))
-        command = only_on(rank, place, fault, command, tmp_path / "log")
-    begin = time.monotonic()
-    result = mpirun(3, command, place, timeout=60)
+        result = mpirun(3, only_on(rank, place, fault, command, tmp_path / "log"), place)
     assert result.code != 0
     assert "signal 9" in result.err and f"rank {rank}" in result.err
-    assert time.monotonic() - begin < 45
     after = contents(place)
     assert WRITERS[way][1] not in after
     if rank != 0 and way == "raw":
         assert differences(before, after) == ""
         return
-    # Where the root has died, too (mpirun gives it a second, and it sleeps), the next run removes its folder.
+    # Where the root has died, too (mpirun gives it a second, and it waits), the next run removes its folder.
     assert workloads.execute(spp(*WRITERS[way]), place).code == 0
     assert not [name for name in contents(place) if name.startswith(".")]
 
 
 def test_the_end_of_the_time_of_a_job(place, tmp_path):
     before = contents(place)
-    fault = Fault(calls="write", number=3, kind="sleep", seconds=20)
-    command = MPIRUN + ["-n", "3", *only_on(1, place, fault, spp(), tmp_path / "log")]
-    process = subprocess.Popen(list(map(str, command)), cwd=place, env=MPI_ENVIRONMENT, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=workloads.prepare)
+    # Rank 1 never gets past its first write, and the others not past their third before it has come there: whatever the
+    # machine does, all of them are in the middle.
+    never = Fault(calls="write", number=1, kind="wait", gate=tmp_path / "never")
+    behind = Fault(calls="write", number=3, kind="wait", gate=tmp_path / "go")
+    command = with_faults({0: behind, 1: never, 2: behind}, place, spp(), lambda rank: tmp_path / f"log{rank}")
+    process = started(3, command, place)
     try:
-        for _ in range(600):
-            if list(place.glob(".o.dat.hsi-*")):
-                break
-            time.sleep(0.05)
-        else:
-            pytest.fail("the run has not begun to write")
-        time.sleep(0.3)
+        assert wait_for(lambda: workloads.was_hit(tmp_path / "log1") or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        (tmp_path / "go").touch()
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=45)
+        result = end_of(process)
     finally:
         process.kill()
-    assert process.returncode != 0
+    assert result.code != 0
     # An Open MPI whose own patience is short kills: then the next run removes what the killed one has left.
     left = {name: fact for name, fact in contents(place).items() if not name.startswith(".o.dat.hsi-")}
     assert differences(before, left) == ""
-    result = mpirun(1, spp(), place, timeout=60)
+    result = mpirun(1, spp(), place)
     assert result.code == 0, result.err
     assert not list(place.glob(".o.dat.hsi-*"))
+
+
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_signal_to_one_rank(rank, place, tmp_path):
+    """The others end with it, say so once, and leave nothing."""
+    before = contents(place)
+    waits = Fault(calls="write", number=1, kind="wait", gate=tmp_path / "go")
+    command = with_faults({one: waits for one in range(3)}, place, spp(), lambda one: tmp_path / f"log{one}")
+    process = started(3, command, place)
+    try:
+        assert wait_for(lambda: all(workloads.was_hit(tmp_path / f"log{one}") for one in range(3))
+                        or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        os.kill(workloads.shim_pid(tmp_path / f"log{rank}"), signal.SIGTERM)
+        (tmp_path / "go").touch()
+        result = end_of(process)
+    finally:
+        process.kill()
+    assert result.code != 0
+    # A machine that is so busy that the root does not answer in time lets mpirun kill it.
+    told = re.findall(r"ERROR: .*", result.err)
+    assert told in ([], ["ERROR: interrupted"]), result.err
+    left = {name: fact for name, fact in contents(place).items() if not name.startswith(".o.dat.hsi-")}
+    assert differences(before, left) == ""
 
 
 def test_an_old_dst_stays(place, tmp_path):
     (place / "o.dat").write_bytes(b"old")
     before = contents(place)
-    result = mpirun(3, spp(), place, timeout=60)
+    result = mpirun(3, spp(), place)
     fails(result, "already exists", code=1)
     fault = Fault(calls="write", number=3, kind="EIO")
     command = spp()
-    result = mpirun(3, only_on(1, place, fault, command[:1] + ["-overwrite"] + command[1:], tmp_path / "log"), place,
-                    timeout=60)
+    result = mpirun(3, only_on(1, place, fault, command[:1] + ["-overwrite"] + command[1:], tmp_path / "log"), place)
     fails(result, "(rank 1 on ", code=1)
     assert differences(before, contents(place)) == ""
 
@@ -376,15 +421,15 @@ def test_an_old_dst_stays(place, tmp_path):
 def test_wrong_arguments_are_told_once(large, tmp_path):
     folder = workloads.copy_of(large, tmp_path / "f")
     before = contents(folder)
-    fails(mpirun(3, [BIN / "gdal_hsi_spp", "-ws", "4", "s.img", "o.dat"], folder, timeout=60), "-ws", code=2)
-    fails(mpirun(3, [BIN / "gdal_hsi_spp", "none.img", "o.dat"], folder, timeout=60), "none.img", code=1)
+    fails(mpirun(3, [BIN / "gdal_hsi_spp", "-ws", "4", "s.img", "o.dat"], folder), "-ws", code=2)
+    fails(mpirun(3, [BIN / "gdal_hsi_spp", "none.img", "o.dat"], folder), "none.img", code=1)
     assert contents(folder) == before
 
 
 def test_other_arguments(large, tmp_path):
     folder = workloads.copy_of(large, tmp_path / "f")
     before = contents(folder)
-    fails(mpirun(2, each_its_own([spp(), spp(dst="other.dat")]), folder, timeout=60), "rank 1 on ", "other arguments")
+    fails(mpirun(2, each_its_own([spp(), spp(dst="other.dat")]), folder), "rank 1 on ", "other arguments")
     assert contents(folder) == before
 
 
@@ -396,7 +441,7 @@ def test_another_scene(large, tmp_path):
     workloads.write_scene(there / "s.img", workloads.cube(20, 10, 6))
     before, dst = contents(here), tmp_path / "o.dat"
     command = each_its_own([spp(dst=dst)] * 2, [here, there])
-    fails(mpirun(2, command, here, timeout=60), "rank 1 on ", "20x10", "1101x37")
+    fails(mpirun(2, command, here), "rank 1 on ", "20x10", "1101x37")
     assert contents(here) == before
     assert not dst.exists()
 
@@ -410,7 +455,7 @@ def test_a_dst_that_ranks_do_not_share(large, tmp_path):
     hide = (f'[ "$OMPI_COMM_WORLD_RANK" = 1 ] || exec "$@"; '
             f'exec unshare -m sh -c \'mount -t tmpfs none {target} && exec "$@"\' sh "$@"')
     before = contents(folder)
-    result = mpirun(2, ["/bin/sh", "-c", hide, "sh", *spp(dst=target / "o.dat")], folder, timeout=60)
+    result = mpirun(2, ["/bin/sh", "-c", hide, "sh", *spp(dst=target / "o.dat")], folder)
     fails(result, "(rank 1 on ", "which rank 0 has made", code=1)
     assert "share" in result.err
     assert contents(folder) == before and list(target.iterdir()) == []
@@ -442,8 +487,7 @@ def test_another_version(large, tmp_path):
     newer.chmod(0o755)
     before = contents(folder)
     command = spp()
-    result = mpirun(2, each_its_own([command, [newer, *command[1:]]]), folder, timeout=60,
-                    env=dict(MPI_ENVIRONMENT, HSI_MODULE_PATH=str(BIN.parent / "lib/hsi")))
+    result = mpirun(2, each_its_own([command, [newer, *command[1:]]]), folder, env=dict(MPI_ENVIRONMENT, HSI_MODULE_PATH=str(BIN.parent / "lib/hsi")))
     fails(result, "rank 1 on ", "another version", code=1)
     assert contents(folder) == before
 
@@ -573,25 +617,19 @@ def solvers(folder):
 def test_the_end_in_the_middle_of_a_field(end, probabilities, tmp_path):
     folder = workloads.copy_of(probabilities, (tmp_path / "f").resolve())
     before = contents(folder)
-    command = MPIRUN + ["-n", "2", *FIELD, "-iterations", "1000000", "p.dat", "q.dat"]
-    process = subprocess.Popen(list(map(str, command)), cwd=folder, env=MPI_ENVIRONMENT, stdin=subprocess.DEVNULL,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=workloads.prepare)
+    process = started(2, [*FIELD, "-iterations", "1000000", "p.dat", "q.dat"], folder)
     try:
-        for _ in range(600):
-            if len(solvers(folder)) == 2:
-                break
-            time.sleep(0.05)
-        else:
-            pytest.fail("the ranks do not solve the field together")
-        time.sleep(0.5)
+        assert wait_for(lambda: len(solvers(folder)) == 2 or process.poll() is not None)
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.5)  # into the iterations, or nearly: either is a middle
         if end == "the job's":
             process.send_signal(signal.SIGTERM)
         else:
             os.kill(max(solvers(folder)), signal.SIGKILL)
-        process.communicate(timeout=45)
+        end_of(process)
     finally:
         process.kill()
     assert process.returncode != 0
-    assert not solvers(folder)
+    assert wait_for(lambda: not solvers(folder))
     left = {name: fact for name, fact in contents(folder).items() if not name.startswith(".q.dat.hsi-")}
     assert differences(before, left) == ""
