@@ -11,6 +11,8 @@
 #include <cpl_vsi.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -288,6 +290,23 @@ DatasetHandle open_plainly(const std::string& path, const Opening& how,
                    drivers.empty() ? nullptr : names.List(), options.List(), nullptr)));
 }
 
+bool same_pixels(GDALDataset& a, GDALDataset& b, bool nodata) {
+    const auto x = raw_layout(a), y = raw_layout(b);
+    if (a.GetRasterCount() != b.GetRasterCount() || a.GetRasterXSize() != b.GetRasterXSize() ||
+        a.GetRasterYSize() != b.GetRasterYSize() || !x || !y)
+        return false;
+    if (x->type != y->type || x->swapped != y->swapped || x->origin != y->origin ||
+        x->pixel_step != y->pixel_step || x->line_step != y->line_step || x->band_step != y->band_step)
+        return false;
+    for (int k = 1; nodata && k <= a.GetRasterCount(); ++k) {
+        const auto p = nodata_of(*a.GetRasterBand(k)), q = nodata_of(*b.GetRasterBand(k));
+        if (p.has_value() != q.has_value()) return false;
+        const double v = p ? p->as_double() : 0, w = q ? q->as_double() : 0;
+        if (v != w && !(std::isnan(v) && std::isnan(w))) return false;
+    }
+    return true;
+}
+
 DatasetHandle open_shown(const EnviFile& file, const Opening& how) {
     install();
     return open_plainly(shown_name(file), how, {"ENVI"});
@@ -300,10 +319,6 @@ std::string file_behind(const std::string& name) {
     const auto parts = parts_of(name.substr(std::strlen(prefix)));
     if (!parts) return name;
     return is_header_name(parts->data) ? parts->header : parts->data;
-}
-
-bool has_shown_header(GDALDataset& dataset) {
-    return file_behind(dataset.GetDescription()) != dataset.GetDescription();
 }
 
 std::string envi_header_of(GDALDataset& dataset) {
@@ -336,6 +351,15 @@ std::optional<EnviFile> envi_file_of_header(const std::string& path) {
         throw Error("'" + path + "' is an ENVI header, and there is no data file beside it",
                     "Looked for '" + name_of(stem) + "', alone and with .dat, .img, .bsq, .bil, .bip, .raw.");
     return EnviFile{found, path};
+}
+
+bool gdal_sees_pixels(const std::string& path, const std::string& header, bool nodata) {
+    const GdalErrors quiet;
+    if (header.empty() && header_beside(path).empty()) return true;
+    const DatasetHandle ours = open_in_gdal({path, header, GDAL_OF_RASTER, {}, {}});
+    if (!ours || file_behind(ours->GetDescription()) == ours->GetDescription()) return true;
+    const DatasetHandle plain = open_plainly(path, {}, {});
+    return plain && same_pixels(*plain, *ours, nodata);
 }
 
 DatasetHandle open_in_gdal(const Opening& opening) {

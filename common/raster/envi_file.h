@@ -38,8 +38,9 @@ DatasetHandle open_in_gdal(const Opening& opening);
 
 /// The header that an ENVI dataset has been opened with; empty when it is none.
 std::string envi_header_of(GDALDataset& dataset);
-/// True when GDAL would read the header, or the pixels, otherwise than we do.
-bool has_shown_header(GDALDataset& dataset);
+/// True when GDAL by itself, as the source of a VRT for example, reads the samples that an ENVI header tells
+/// of, and with `nodata` takes the same ones for none; true for other files, too. `header` as in Opening.
+bool gdal_sees_pixels(const std::string& path, const std::string& header, bool nodata);
 /// The file itself behind a name that such a dataset tells; other names as they are.
 std::string file_behind(const std::string& name);
 

@@ -83,6 +83,7 @@ std::string plain_value(const std::string& key, std::string value) {
         if (quoted(plain) || is_envi_list(plain)) plain = trim(plain.substr(1, plain.size() - 2));
         again = plain != before;
     }
+    if (plain.find('\n') != std::string_view::npos) return value; // a brace that was not closed in its line
     const auto number = whole.count(key) > 0 ? envi_number(plain) : std::nullopt;
     constexpr double most = 1e15; // a double holds every whole number up to there
     if (number && *number == std::floor(*number) && std::abs(*number) < most)
@@ -144,6 +145,7 @@ bool is_envi_list(std::string_view value) {
 std::string envi_name(std::string name) {
     for (char& c : name)
         if (c == ',' || c == '{' || c == '}') c = ' ';
+    if (!name.empty() && name.front() == ';') name.front() = ' ';
     return name;
 }
 
@@ -228,7 +230,7 @@ EnviHeader EnviHeader::parse(std::string_view text) {
         while (value.empty() && next_opens_list(text))
             value = take_line(text);
         if (!value.empty() && value.front() == '{') complete_list(value, text);
-        if (key.empty() || key.size() > longest_key) continue;
+        if (key.empty() || key.front() == '{' || key.size() > longest_key) continue;
         value = plain_value(envi_key(key), std::move(value));
         if (const std::string* known = header.find(key); known && *known != value)
             header.m_repeated.push_back(key);

@@ -55,7 +55,8 @@ inline constexpr size_t longest_gdal_line = 9999;
 std::string envi_key(std::string_view key);
 
 bool is_envi_list(std::string_view value); ///< in braces
-/// A name as an element of a list, where commas and braces cannot stand: they become blanks.
+/// A name as an element of a list, where commas and braces cannot stand, nor a semicolon at its beginning:
+/// they become blanks.
 std::string envi_name(std::string name);
 /// The elements of "{a, b, c}", trimmed and without quotes around them; empty for other values.
 std::vector<std::string> envi_list(std::string_view value);

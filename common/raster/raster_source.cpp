@@ -343,6 +343,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     choose_scene(*s, read_scene(*dataset));
     if (s->product) complete_scene(*s->product, s->scene);
     check_envi_header(*s);
+    check_sources_of_vrt(*s, *dataset);
     check_axes(*dataset, s->name());
     check_values_are_there(*dataset);
     if (s->scene.driver == "VRT" && stack.empty()) check_virtual_sources(s->options.path);

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
+#include "raster/envi_file.h"
 #include "raster/envi_header.h"
 #include "raster/hdf5_references.h"
 #include "raster/locations.h"
@@ -194,6 +195,18 @@ void check_band_lists(SourceState& s) {
         s.notes.push_back(s.name() + ": reflectance scale factor = " + *text + " is none, and is left out");
         s.scene.envi.erase("reflectance scale factor");
     }
+}
+
+void check_sources_of_vrt(const SourceState& s, GDALDataset& dataset) {
+    if (s.scene.driver != "VRT") return;
+    const CPLStringList files(dataset.GetFileList());
+    for (int i = 0; i < files.size(); ++i)
+        if (files[i] != s.options.path && !gdal_sees_pixels(files[i], {}, false))
+            throw Error(s.name() + " shows '" + files[i] +
+                            "', whose header GDAL does not read as it is meant",
+                        "Name that file itself. GDAL knows no line of 10,000 characters, no comment within "
+                        "braces and "
+                        "no byte-order mark.");
 }
 
 void check_types(SourceState& s, GDALDataset* dataset) {

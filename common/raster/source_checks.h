@@ -17,6 +17,10 @@ void check_envi_header(SourceState& s);
 /// and gains and offsets are left out for all bands where one is none, with a note.
 void check_band_lists(SourceState& s);
 
+/// GDAL reads the sources of a VRT in its own way. \throws Error naming an ENVI file among them of which it
+/// would take other pixels.
+void check_sources_of_vrt(const SourceState& s, GDALDataset& dataset);
+
 /// Values must be real numbers of a type that readers take; s.type becomes one that holds them all.
 /// `dataset` is null where the scene is not read by GDAL's bands. \throws Error naming the band.
 void check_types(SourceState& s, GDALDataset* dataset);

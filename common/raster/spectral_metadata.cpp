@@ -144,7 +144,7 @@ BandLists band_lists(const SceneMetadata& scene) {
     if (lists.wavelength.empty()) lists.wavelength = item("wavelengths");
     if (lists.fwhm.empty()) lists.fwhm = item("fwhm");
     if (lists.bbl.empty()) lists.bbl = item("bbl");
-    for (const char* key : {"wavelength_units", "wavelength units"})
+    for (const char* key : {"wavelength_units", "wavelength units", "wavelength_unit"})
         if (lists.units.empty()) lists.units = value_of(scene.domains, "", key);
     if (lists.wavelength.empty()) read_isis(scene, lists);
     if (EQUAL(lists.units.c_str(), "unknown")) lists.units.clear();
@@ -162,7 +162,7 @@ void read_band_items(BandMetadata& b) {
     b.wavelength = item({"wavelength", "wavelengths"});
     b.fwhm = item({"fwhm"});
     b.bbl = item({"bbl"});
-    b.wavelength_units = item({"wavelength_units", "wavelength_unit", "wavelength units"});
+    b.wavelength_units = item({"wavelength_units", "wavelength_unit", "wavelength units", "wavelength unit"});
     for (const char* key :
          {"wavelength", "wavelengths", "wavelength_units", "wavelength units", "fwhm", "bbl"})
         drop_item(b.domains, "ENVI", key); // outputs have one form of it

@@ -4,7 +4,6 @@
 #include "core/error.h"
 #include "raster/atomic_file.h"
 #include "raster/envi_file.h"
-#include "raster/gdal_errors.h"
 #include "raster/product.h"
 #include "raster/source_impl.h"
 
@@ -39,25 +38,6 @@ std::string with_absolute_file(const std::string& path) {
                path.substr(at + part.size());
     }
     return path;
-}
-
-/// Both read the same samples, and take the same ones for none.
-bool same_pixels(GDALDataset& a, GDALDataset& b) {
-    const auto x = raw_layout(a), y = raw_layout(b);
-    if (a.GetRasterCount() != b.GetRasterCount() || a.GetRasterXSize() != b.GetRasterXSize() ||
-        a.GetRasterYSize() != b.GetRasterYSize() || !x || !y)
-        return false;
-    if (x->type != y->type || x->swapped != y->swapped || x->origin != y->origin ||
-        x->pixel_step != y->pixel_step || x->line_step != y->line_step || x->band_step != y->band_step)
-        return false;
-    for (int k = 1; k <= a.GetRasterCount(); ++k) {
-        const auto p = nodata_of(*a.GetRasterBand(k)), q = nodata_of(*b.GetRasterBand(k));
-        if (p.has_value() != q.has_value()) return false;
-        if (p &&
-            !(p->as_double() == q->as_double() || (std::isnan(p->as_double()) && std::isnan(q->as_double()))))
-            return false;
-    }
-    return true;
 }
 
 /// The way from the VRT's folder, so that a folder can be moved with all that is in it. Names that are no
@@ -182,22 +162,6 @@ class Writer {
     const std::optional<double> m_no_value;
 };
 
-/// The VRT names the data, and GDAL reads their header in its own way. \throws UsageError.
-void check_virtual_pixels(const RasterSource& like) {
-    const SourceState& source = SourceAccess::state(like);
-    const GdalErrors quiet;
-    const DatasetHandle plain(GDALDataset::FromHandle(GDALOpenEx(
-        source.options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
-    const DatasetHandle shown = open_dataset(source.options);
-    if (plain && (!has_shown_header(*shown) || same_pixels(*plain, *shown))) return;
-    const std::string header = envi_header_of(*shown);
-    throw UsageError(
-        "GDAL does not read '" + header + "' as it is meant: a VRT would not show the pixels of '" +
-            source.options.path + "'",
-        "Choose another output format with -of. GDAL knows no line of 10,000 characters, no comment "
-        "within braces and no byte-order mark.");
-}
-
 } // namespace
 
 void check_virtual_source(const RasterSource& like) {
@@ -218,7 +182,11 @@ void check_virtual_source(const RasterSource& like) {
         throw UsageError("-if " + source.options.drivers.front() +
                              ": a VRT cannot say by which driver its source is to be opened",
                          "Leave -if out, or choose another output format with -of.");
-    check_virtual_pixels(like);
+    if (!gdal_sees_pixels(source.options.path, source.options.header, true))
+        throw UsageError("GDAL does not read the header of '" + source.options.path +
+                             "' as it is meant: a VRT would not show its pixels",
+                         "Choose another output format with -of. GDAL knows no line of 10,000 characters, no "
+                         "comment within braces and no byte-order mark.");
 }
 
 std::string with_derived_bands(const std::string& text, const std::string& destination,

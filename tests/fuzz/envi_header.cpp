@@ -13,10 +13,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         fuzz::expect(header.find(field.key) != nullptr, "a field is found under its key");
         const auto elements = raster::envi_list(field.value);
         // Elements cannot hold braces or line ends of their own when they came from a list that was closed
-        // properly.
+        // properly. What begins like a comment or a quotation may be one when it is read again.
         bool plain = true;
         for (const auto& element : elements)
-            plain = plain && !element.empty() && element.find_first_of("{},\n") == std::string::npos;
+            plain = plain && !element.empty() && element.find_first_of("{},\n") == std::string::npos &&
+                    std::string(";\"'").find(element.front()) == std::string::npos;
         if (plain)
             fuzz::expect(raster::envi_list(raster::envi_list_text(elements)) == elements,
                          "a list that is written and read is the same");

@@ -85,7 +85,11 @@ def test_a_vrt_of_a_scene_that_gdal_reads_otherwise_is_refused(tmp_path):
     lost = {key: layout.pop(key) for key in ("interleave", "byte order")}
     path = write(tmp_path, data, text_of({**layout, **wide, **lost}), interleave="bip")
     result = run("gdal_hsi_spp", "-of", "VRT", path, tmp_path / "o.vrt")
-    assert result.code != 0 and "s.hdr" in first_error(result) and not (tmp_path / "o.vrt").exists()
+    assert result.code == 2 and str(path) in first_error(result) and not (tmp_path / "o.vrt").exists()
+    # One that GDAL has made shows bands that are none.
+    gdal.Translate(str(tmp_path / "made.vrt"), str(path), format="VRT")
+    result = run("gdal_hsi_info", tmp_path / "made.vrt")
+    assert result.code == 1 and str(path) in first_error(result)
     path = write(tmp_path, data, text_of({**layout, **lost, **wide}), interleave="bip")
     succeed(run("gdal_hsi_spp", "-q", "-of", "VRT", path, tmp_path / "o.vrt"))
 
