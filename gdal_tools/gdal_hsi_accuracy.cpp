@@ -8,6 +8,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace hsi {
 namespace {
@@ -55,33 +59,54 @@ Json to_json(const accuracy::Result& r) {
             {"confusion_matrix", matrix}};
 }
 
-void run_accuracy(tool::Run& run, const Settings& s) {
-    if (s.json) run.only_print();
-    const auto csv = run.text_output("-csv", s.csv, s.overwrite);
-    raster::check_text_output(csv);
-    const auto map = raster::LabelSource::open(s.map);
-    const auto grid = map->grid();
-    const auto reference = raster::LabelSource::open(s.reference, &grid);
-    const auto mask = s.mask.path.empty() ? nullptr : raster::LabelSource::open(s.mask, &grid);
-    for (const auto* source : {map.get(), reference.get(), mask.get()})
-        if (source)
-            for (const auto& note : source->notes())
-                run.warn(note);
-    run.report()["map"] = {{"path", map->path()}, {"how", map->description()}};
-    run.report()["reference"] = {{"path", reference->path()}, {"how", reference->description()}};
-    if (run.options().dry_run) {
-        run.note("Map: " + map->description() + ", " + std::to_string(grid.samples) + "x" +
-                 std::to_string(grid.lines) + ". Reference: " + reference->description() + ".");
-        return;
-    }
+using Labels = std::unique_ptr<raster::LabelSource>;
 
-    accuracy::Confusion confusion(map->legend(), reference->legend());
+struct Files {
+    Labels map, reference, mask; ///< mask may be null
+};
+
+/// A map and its reference number their classes alike: where one of them says that 0 is a class, it is one of
+/// the other, unless that says otherwise. True when `others` has changed.
+bool share_zero(tool::Run& run, const raster::LabelSource& one, const raster::LabelSource& other,
+                raster::LabelOptions& others) {
+    if (!one.zero_is_class() || !other.zero_is_open()) return false;
+    others.zero = raster::ZeroMeans::a_class;
+    run.warn("'" + other.path() + "': 0 is taken for a class, as it is one of '" + one.path() +
+             "'; if it means no label, give -zero none");
+    return true;
+}
+
+Files open_files(tool::Run& run, Settings& s) {
+    Files files;
+    const auto open = [&] {
+        files.map = raster::LabelSource::open(s.map);
+        files.reference = raster::LabelSource::open(s.reference, &files.map->grid());
+    };
+    open();
+    for (const auto* source : {files.map.get(), files.reference.get()})
+        for (const auto& note : source->notes())
+            run.warn(note);
+    if (share_zero(run, *files.map, *files.reference, s.reference) ||
+        share_zero(run, *files.reference, *files.map, s.map))
+        open();
+    if (!s.mask.path.empty()) {
+        files.mask = raster::LabelSource::open(s.mask, &files.map->grid());
+        for (const auto& note : files.mask->notes())
+            run.warn(note);
+    }
+    return files;
+}
+
+accuracy::Confusion compare(const tool::Run& run, const Files& files) {
+    const auto& [map, reference, mask] = files;
+    accuracy::Confusion confusion(map->legend(), reference->legend(), map->none(), reference->none());
     constexpr int64_t strip = 256;
+    const auto& grid = map->grid();
     const auto size = static_cast<size_t>(strip * grid.samples);
     std::vector<uint16_t> of_map(size), of_reference(size), of_mask(mask ? size : 0);
     bool mapped = false, labelled = false;
-    const auto any = [](const std::vector<uint16_t>& values, int64_t count) {
-        return std::any_of(values.begin(), values.begin() + count, [](uint16_t v) { return v != 0; });
+    const auto any = [](const std::vector<uint16_t>& values, int64_t count, uint16_t none) {
+        return std::any_of(values.begin(), values.begin() + count, [&](uint16_t v) { return v != none; });
     };
     for (int64_t y = 0; y < grid.lines; y += strip) {
         if (run.cancel().requested()) throw Cancelled();
@@ -89,13 +114,51 @@ void run_accuracy(tool::Run& run, const Settings& s) {
         map->read(y, n, of_map.data());
         reference->read(y, n, of_reference.data());
         if (mask) mask->read(y, n, of_mask.data());
-        mapped = mapped || any(of_map, n * grid.samples);
-        labelled = labelled || any(of_reference, n * grid.samples);
+        mapped = mapped || any(of_map, n * grid.samples, map->none());
+        labelled = labelled || any(of_reference, n * grid.samples, reference->none());
         confusion.add(of_map.data(), of_reference.data(), mask ? of_mask.data() : nullptr, n * grid.samples);
     }
     if (!labelled) throw raster::no_labels(*reference);
     if (!mapped) throw raster::no_labels(*map);
+    return confusion;
+}
+
+/// Both hold 0 and one class, the same, and neither says what 0 is: with one class alone there would be
+/// nothing to judge.
+bool zero_is_the_other_class(const Files& files, const std::string& unclassified) {
+    const auto &map = *files.map, &reference = *files.reference;
+    return unclassified == "ignore" && map.zero_is_open() && reference.zero_is_open() && map.zeros() > 0 &&
+           reference.zeros() > 0 && map.only_class() != 0 && map.only_class() == reference.only_class();
+}
+
+void run_accuracy(tool::Run& run, Settings& s) {
+    if (s.json) run.only_print();
+    const auto csv = run.text_output("-csv", s.csv, s.overwrite);
+    raster::check_text_output(csv);
+    Files files = open_files(run, s);
+    const auto grid = files.map->grid();
+    run.report()["map"] = {{"path", files.map->path()}, {"how", files.map->description()}};
+    run.report()["reference"] = {{"path", files.reference->path()}, {"how", files.reference->description()}};
+    if (run.options().dry_run) {
+        run.note("Map: " + files.map->description() + ", " + std::to_string(grid.samples) + "x" +
+                 std::to_string(grid.lines) + ". Reference: " + files.reference->description() + ".");
+        return;
+    }
+    auto confusion = compare(run, files);
+    if (zero_is_the_other_class(files, s.unclassified)) {
+        run.warn("map and reference hold 0 and class " + std::to_string(files.map->only_class()) +
+                 " alone: 0 is taken for a class, too; if it means no label, give -zero none");
+        s.map.zero = s.reference.zero = raster::ZeroMeans::a_class;
+        files = {raster::LabelSource::open(s.map), raster::LabelSource::open(s.reference, &grid),
+                 std::move(files.mask)};
+        confusion = compare(run, files);
+    }
+    for (const auto* source : {files.map.get(), files.reference.get()})
+        for (const auto& note : source->reading_notes())
+            run.warn(note);
     const auto result = confusion.result(s.unclassified == "error");
+    if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
+        run.warn(pair + ": classes are matched by their numbers");
     if (confusion.renumbered())
         run.note("Map and reference number their classes differently: matched by name, numbers are the "
                  "reference's");
@@ -121,6 +184,7 @@ void declare(tool::Call& call) {
     tool::add_label_options(call, s.reference);
     call.overwrite(s.overwrite, "Replace the file of -csv when it is there; without this that is an error");
     call.add_report();
+    call.check([&s](const tool::CommonOptions&) { s.map.zero = s.reference.zero; });
     call.body([&s](tool::Run& run) { run_accuracy(run, s); });
 }
 

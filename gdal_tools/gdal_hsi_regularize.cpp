@@ -220,10 +220,7 @@ void declare(tool::Call& call) {
     tool::add_label_options(call, s.labels);
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions&) {
-        for (const char* name : {"field", "name-field", "layer", "all-touched"})
-            if (s.labels.path.empty() && call.given(name))
-                throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
-                                 "Name them with -labels FILE.");
+        if (s.labels.path.empty()) tool::refuse_label_options(call, "Name them with -labels FILE.");
     });
     call.body([&s](tool::Run& run) { run_regularize(run, s); });
 }

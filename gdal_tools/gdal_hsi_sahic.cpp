@@ -193,10 +193,7 @@ void check_settings(const tool::Call& call, const Settings& s, const tool::MaskO
         throw UsageError("-any-wavelengths has a meaning with -apply only");
     if (s.apply.empty() && s.any_scale) throw UsageError("-any-scale has a meaning with -apply only");
     if (!s.apply.empty() && s.labels.path == "none")
-        for (const char* name : {"field", "name-field", "layer", "all-touched"})
-            if (call.given(name))
-                throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
-                                 "Leave it out, or give labels in the place of none.");
+        tool::refuse_label_options(call, "Leave it out, or give labels in the place of none.");
     if (s.no_spatial && !s.apply.empty() && s.labels.path != "none")
         throw UsageError("labels have no meaning with -apply and -no-spatial", "Give none in their place.");
 }

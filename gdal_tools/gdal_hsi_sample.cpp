@@ -56,6 +56,8 @@ void run_sample(tool::Run& run, Settings& settings) {
     for (const auto& note : source->notes())
         run.warn(note);
     const auto all = raster::collect_labels(*source);
+    for (const auto& note : all.notes)
+        run.warn(note);
     for (const auto& text : settings.counts)
         sample::apply_share(text, false, all.classes, settings.sample);
     for (const auto& text : settings.fractions)

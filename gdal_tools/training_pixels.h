@@ -71,6 +71,8 @@ inline raster::LabelledPixels read_labels(tool::Run& run, const raster::LabelOpt
         run.warn(note);
     run.report()["labels"] = {{"path", source->path()}, {"how", source->description()}};
     auto labels = raster::collect_labels(*source);
+    for (const auto& note : labels.notes)
+        run.warn(note);
     return run.mask() ? labels_in(run, *run.mask(), labels) : std::move(labels);
 }
 

@@ -13,7 +13,7 @@ namespace hsi {
 using Colour = std::array<uint8_t, 4>; ///< red, green, blue, alpha
 
 struct LabelClass {
-    int value = 0;                     ///< 1..65535, what the pixels hold
+    int value = 0;                     ///< 0..65535, what the pixels hold
     std::string name;                  ///< empty: none
     int64_t pixels = 0;                ///< with this label: counted in a file, or trained with
     std::optional<Colour> colour = {}; ///< empty: none

@@ -226,10 +226,10 @@ void Reader::values(const Json& features, ModelBands& m) const {
 std::vector<ModelClass> Reader::classes(const Json& root) const {
     std::vector<ModelClass> all;
     const Json& classes = list(root, "classes");
-    if (classes.size() < 2 || classes.size() > 65535) fail("it has fewer than two classes, or too many");
+    if (classes.size() < 2 || classes.size() > 65536) fail("it has fewer than two classes, or too many");
     for (const auto& one : classes) {
         ModelClass c;
-        c.value = static_cast<int>(whole(member(one, "value"), "value", 1, 65535));
+        c.value = static_cast<int>(whole(member(one, "value"), "value", 0, 65535));
         if (!all.empty() && c.value <= all.back().value) fail("its classes are not in order of their values");
         c.name = text(one, "name");
         if (one.contains("samples")) c.pixels = whole(one["samples"], "samples", 0, int64_t{1} << 50);

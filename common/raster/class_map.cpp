@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 namespace hsi::raster {
 
@@ -22,36 +23,64 @@ Colour default_colour(int value) {
     return colour;
 }
 
+namespace {
+
+std::string class_text(const LabelClass& c) {
+    return std::to_string(c.value) + (c.name.empty() ? "" : " " + c.name);
+}
+
+/// The greatest class number that a type holds.
+int most_of(const std::string& type) {
+    return type == "Byte" ? 255 : type == "Int8" ? 127 : type == "Int16" ? 32767 : max_class;
+}
+
+/// For pixels without a class, where 0 is one: beyond the classes, on whichever side the type has room.
+double nodata_beside_zero(const std::string& asked, const std::string& type, int largest) {
+    if (type != "Byte" && type.rfind("UInt", 0) != 0) return -1;
+    const int nodata = type == "Byte" ? 255 : max_class;
+    if (largest >= nodata)
+        throw UsageError((asked.empty() ? "" : "-ot " + asked + ": ") + std::string("class ") +
+                             std::to_string(largest) +
+                             " beside class 0 leaves no number for pixels without a class",
+                         "Give their number with -dstnodata, or another type with -ot.");
+    return nodata;
+}
+
+} // namespace
+
 void describe_class_map(const std::vector<LabelClass>& classes, OutputOptions& options, OutputSpec& spec) {
     int largest = 0;
     for (const auto& c : classes)
         largest = std::max(largest, c.value);
-    const int most = options.type == "Byte"    ? 255
-                     : options.type == "Int8"  ? 127
-                     : options.type == "Int16" ? 32767
-                                               : max_class;
+    const bool zero =
+        std::any_of(classes.begin(), classes.end(), [](const LabelClass& c) { return c.value == 0; });
     for (const auto& c : classes) {
-        const std::string text = std::to_string(c.value) + (c.name.empty() ? "" : " " + c.name);
-        if (c.value > most)
+        if (c.value > most_of(options.type))
             throw UsageError("-ot " + options.type + ": it holds class numbers up to " +
-                                 std::to_string(most) + ", and there is class " + text,
+                                 std::to_string(most_of(options.type)) + ", and there is class " +
+                                 class_text(c),
                              "Leave -ot out: the type follows the classes.");
         if (options.nodata && *options.nodata == c.value)
-            throw UsageError("-dstnodata " + std::to_string(c.value) + " is the number of class " + text,
-                             "Leave -dstnodata out: pixels without a class are 0.");
+            throw UsageError("-dstnodata " + std::to_string(c.value) + " is the number of class " +
+                                 class_text(c),
+                             std::string("Leave -dstnodata out: pixels without a class are ") +
+                                 (zero ? "255, or 65535." : "0."));
     }
-    spec.type = largest <= 255 ? "Byte" : "UInt16";
+    // Where 0 is a class, a number beyond the others stands for none.
+    spec.type = largest + (zero && !options.nodata ? 1 : 0) <= 255 ? "Byte" : "UInt16";
     spec.shape.bands = 1;
     spec.categories.assign(static_cast<size_t>(largest) + 1, std::string());
     spec.colours.assign(static_cast<size_t>(largest) + 1, Colour{0, 0, 0, 0});
-    spec.categories[0] = "Unclassified";
+    if (!zero) spec.categories[0] = "Unclassified";
     for (const auto& c : classes) {
         const auto v = static_cast<size_t>(c.value);
         spec.categories[v] = c.name.empty() ? std::to_string(c.value) : c.name;
         spec.colours[v] = c.colour.value_or(default_colour(c.value));
     }
     spec.holes = true;
-    if (!options.nodata) options.nodata = 0;
+    if (options.nodata) return;
+    const std::string& type = options.type.empty() ? spec.type : options.type;
+    options.nodata = zero ? nodata_beside_zero(options.type, type, largest) : 0;
 }
 
 } // namespace hsi::raster

@@ -4,12 +4,17 @@
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
+#include "raster/library_formats.h"
+#include "raster/point_table.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace hsi::raster {
@@ -70,13 +75,44 @@ Transformation transformation(const std::string& from, const std::string& to, co
     return t;
 }
 
-uint16_t class_of(double v, const std::string& path) {
-    if (!(v > 0)) return 0; // negative numbers and NaN too
-    if (v > max_class || v != std::floor(v))
-        throw Error(
-            "'" + path + "': " + CPLSPrintf("%.9g", v) + " is no class number (1 to 65535; 0: no label)",
-            "Is this a raster of class labels? gdal_calc.py can turn other codes into class numbers.");
+uint16_t class_of(double v, uint16_t none, const std::string& path) {
+    if (!(v >= 0)) return none; // NaN too
+    if (v > max_class || v != std::floor(v) || (v == none && v != 0))
+        throw Error("'" + path + "': " + CPLSPrintf("%.9g", v) + " is no class number (" +
+                        (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
+                    "Is this a raster of class labels? gdal_calc.py can turn other codes into class numbers, "
+                    "and gdal_edit.py -a_nodata tells which number is none.");
     return static_cast<uint16_t>(v);
+}
+
+bool names_a_class(const std::string& name) {
+    std::string letters; // "No Data", "no_data" and "NoData" are one
+    for (const char c : name)
+        if ((static_cast<unsigned char>(c) & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(c)) != 0)
+            letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (letters.find_first_not_of("0123456789") == std::string::npos) return false;
+    static const char* const nothing[] = {
+        "unclassified", "notclassified", "unlabeled",   "unlabelled", "notlabeled",   "notlabelled",
+        "nolabel",      "nolabels",      "background",  "nodata",     "nodatavalue",  "none",
+        "noclass",      "null",          "na",          "nan",        "notavailable", "undefined",
+        "notdefined",   "unassigned",    "notassigned", "unknown",    "masked",       "maskedpixels",
+        "mask",         "maskedout",     "fill",        "fillvalue",  "empty",        "void",
+        "novalue",      "missing",       "ignore",      "ignored",    "invalid",      "outside",
+        "nothing",      "noinformation"};
+    return std::none_of(std::begin(nothing), std::end(nothing),
+                        [&](const char* word) { return letters == word; });
+}
+
+std::string clean_name(const char* name) {
+    std::string text = in_utf8(name);
+    text.erase(0, text.find_first_not_of(" \t\r\n"));
+    text.erase(text.find_last_not_of(" \t\r\n") + 1);
+    return text;
+}
+
+std::string negative_note(const std::string& path, const std::string& things, double least) {
+    return "'" + path + "': " + things + " negative numbers (the least is " + CPLSPrintf("%.9g", least) +
+           "), which are taken for no label";
 }
 
 Grid grid_of(const RasterSource& source) {
@@ -89,6 +125,10 @@ Grid grid_of(const RasterSource& source) {
         std::copy_n(gt, 6, grid.geotransform->begin());
     }
     grid.srs_wkt = source.srs_wkt();
+    const auto& scene = source.metadata();
+    grid.placed_otherwise =
+        !grid.geotransform && (source.located() || !scene.gcps.empty() || scene.domains.count("RPC") > 0 ||
+                               scene.domains.count("GEOLOCATION") > 0);
     return grid;
 }
 
@@ -101,6 +141,8 @@ bool same_grid(const Grid& a, const Grid& b) {
 
 std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
     register_drivers();
+    // GDAL takes many a table of points for a raster.
+    if (auto points = open_point_table(options, grid)) return points;
     GdalErrors errors;
     CPLStringList open_options;
     for (const auto& o : options.open_options)
@@ -112,11 +154,13 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     "Labels are any raster or vector file that GDAL opens.");
     const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
-                               !options.name_field.empty() || options.all_touched;
+                               !options.name_field.empty() || options.all_touched || options.inside_only ||
+                               options.pixel_coordinates;
     if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
         if (vector_wanted)
             throw Error("'" + options.path + "' is a raster: it has no features",
-                        "Leave out -field, -name-field, -layer and -all-touched.");
+                        "Leave out -field, -name-field, -layer, -all-touched, -inside-only and "
+                        "-pixel-coordinates.");
         return make_raster_labels(std::move(dataset), options, grid);
     }
     if (dataset->GetLayerCount() == 0)
@@ -132,7 +176,20 @@ Error no_labels(const LabelSource& source) {
         return Error(what, "Do both lie in the same place? Compare their extents with gdalinfo and ogrinfo.");
     return Error(what + ": all are 0, nodata or negative" +
                      (source.least() < 0 ? CPLSPrintf(" (the least is %.9g)", source.least()) : ""),
-                 "Classes are whole numbers from 1 to 65535; gdal_calc.py can turn other codes into them.");
+                 "Classes are whole numbers from 1 to 65535, and 0 with -zero class; gdal_calc.py can turn "
+                 "other codes into them.");
+}
+
+std::string shared_name(const std::vector<LabelClass>& classes) {
+    std::map<std::string, int> known;
+    for (const auto& c : classes) {
+        if (c.name.empty()) continue;
+        const auto [first, is_new] = known.emplace(c.name, c.value);
+        if (!is_new)
+            return "classes " + std::to_string(first->second) + " and " + std::to_string(c.value) +
+                   " are both called '" + c.name + "'";
+    }
+    return {};
 }
 
 LabelledPixels collect_labels(LabelSource& source) {
@@ -145,14 +202,14 @@ LabelledPixels collect_labels(LabelSource& source) {
         const int64_t n = std::min(strip_lines, all.grid.lines - y);
         source.read(y, n, strip.data());
         for (int64_t i = 0; i < n * samples; ++i)
-            if (const uint16_t v = strip[static_cast<size_t>(i)]; v != 0) {
+            if (const uint16_t v = strip[static_cast<size_t>(i)]; v != source.none()) {
                 all.index.push_back(y * samples + i);
                 all.value.push_back(v);
                 ++count[v];
             }
     }
     if (all.index.empty()) throw no_labels(source);
-    for (int v = 1; v <= max_class; ++v) {
+    for (int v = 0; v <= max_class; ++v) {
         if (count[static_cast<size_t>(v)] == 0) continue;
         LabelClass one;
         for (const auto& known : source.legend())
@@ -161,6 +218,9 @@ LabelledPixels collect_labels(LabelSource& source) {
         one.pixels = count[static_cast<size_t>(v)];
         all.classes.push_back(std::move(one));
     }
+    all.notes = source.reading_notes();
+    if (const std::string pair = shared_name(all.classes); !pair.empty())
+        all.notes.push_back("'" + source.path() + "': " + pair);
     return all;
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -34,13 +35,22 @@ bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t sam
 /// For coordinates of the SRS `from`; path: for messages. Throws Error when there is no way.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
 
-/// The class that a number stands for; 0: none. Throws Error when a positive number is no class.
-uint16_t class_of(double v, const std::string& path);
+/// The class that a number stands for, `none` for negative numbers and NaN; 0 is the class 0 where `none` is
+/// another number. Throws Error when a positive number is no class.
+uint16_t class_of(double v, uint16_t none, const std::string& path);
+/// Whether a class of this name is one: empty names, numbers, "Unclassified", "no data" and their like tell
+/// of none.
+bool names_a_class(const std::string& name);
+/// In UTF-8 and without blanks around it; what is not UTF-8 is taken for Latin-1.
+std::string clean_name(const char* name);
+/// "3 pixels hold negative numbers (the least is -1), which are taken for no label", of what `things` counts.
+std::string negative_note(const std::string& path, const std::string& things, double least);
 
 /// Throw Error as LabelSource::open() does.
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
                                                 const Grid* grid);
+/// notes: what was found before, for LabelSource::notes().
 std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,
-                                                const Grid* grid);
+                                                const Grid* grid, std::vector<std::string> notes = {});
 
 } // namespace hsi::raster

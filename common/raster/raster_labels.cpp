@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Labels from a raster: its values, resampled where it has another grid, and a legend from category names,
 // colour table and attribute table.
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
+#include "raster/scene_metadata.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>
@@ -11,25 +13,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
+#include <optional>
 #include <utility>
 
 namespace hsi::raster {
 namespace {
 
-void read_categories(GDALRasterBand& band, std::map<int, LabelClass>& legend) {
+using Legend = std::map<int, LabelClass>;
+
+void read_categories(GDALRasterBand& band, Legend& legend) {
     const CPLStringList names(band.GetCategoryNames(), FALSE);
-    for (int i = 1; i < names.Count() && i <= max_class; ++i)
-        if (*names[i]) legend[i].name = names[i];
+    for (int i = 0; i < names.Count() && i <= max_class; ++i)
+        if (std::string name = clean_name(names[i]); !name.empty()) legend[i].name = std::move(name);
 }
 
-void read_colour_table(GDALRasterBand& band, std::map<int, LabelClass>& legend) {
+void read_colour_table(GDALRasterBand& band, Legend& legend) {
     const GDALColorTable* table = band.GetColorTable();
     if (!table || table->GetPaletteInterpretation() != GPI_RGB) return;
     const int count = table->GetColorEntryCount();
     // Tables of TIFF files are filled up to 256 entries with opaque black: entries of classes that have no
     // name are taken as long as they say something.
-    for (int i = 1; i < count && i <= max_class; ++i) {
+    for (int i = 0; i < count && i <= max_class; ++i) {
         const GDALColorEntry* e = table->GetColorEntry(i);
         const bool black = e->c1 == 0 && e->c2 == 0 && e->c3 == 0;
         if (black && legend.find(i) == legend.end()) continue;
@@ -38,7 +44,7 @@ void read_colour_table(GDALRasterBand& band, std::map<int, LabelClass>& legend) 
     }
 }
 
-void read_attribute_table(GDALRasterBand& band, std::map<int, LabelClass>& legend) {
+void read_attribute_table(GDALRasterBand& band, Legend& legend) {
     const GDALRasterAttributeTable* table = band.GetDefaultRAT();
     if (!table) return;
     const auto find = [&](std::initializer_list<GDALRATFieldUsage> usages,
@@ -57,9 +63,10 @@ void read_attribute_table(GDALRasterBand& band, std::map<int, LabelClass>& legen
     if (value < 0) return;
     for (int row = 0; row < table->GetRowCount(); ++row) {
         const int v = table->GetValueAsInt(row, value);
-        if (v < 1 || v > max_class) continue;
+        if (v < 0 || v > max_class) continue;
         LabelClass& one = legend[v];
-        if (name >= 0 && name != value && one.name.empty()) one.name = table->GetValueAsString(row, name);
+        if (name >= 0 && name != value && one.name.empty())
+            one.name = clean_name(table->GetValueAsString(row, name));
         if (red >= 0 && green >= 0 && blue >= 0 && !one.colour) {
             const auto part = [&](int column) {
                 const double x = table->GetValueAsDouble(row, column);
@@ -86,11 +93,10 @@ class RasterLabels final : public LabelSource {
         m_own.lines = m_dataset->GetRasterYSize();
         if (GeoTransform gt{}; m_dataset->GetGeoTransform(gt.data()) == CE_None) m_own.geotransform = gt;
         m_own.srs_wkt = wkt_of(m_dataset->GetSpatialRef());
-        int has = FALSE;
-        m_nodata = m_band->GetNoDataValue(&has);
-        m_has_nodata = has != FALSE;
+        // By way of nodata_of(): 64-bit types have a function of their own.
+        if (const auto nodata = nodata_of(*m_band)) m_nodata = nodata->as_double();
         m_masked = (m_band->GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA)) == 0;
-        if (!m_mask) read_legend();
+        if (!m_mask) read_legend(options.zero);
         place(grid);
     }
 
@@ -98,17 +104,34 @@ class RasterLabels final : public LabelSource {
         for (int64_t y = line; y < line + count; y += strip_lines) {
             const int64_t n = std::min(strip_lines, line + count - y);
             uint16_t* const to = out + (y - line) * m_grid.samples;
-            if (m_same)
-                read_own(Rect{0, y, m_grid.samples, n}, to);
-            else
+            if (!m_same) {
                 resample(y, n, to);
+                continue;
+            }
+            read_own(Rect{0, y, m_grid.samples, n}, m_values);
+            std::transform(m_values.begin(), m_values.end(), to, [&](double v) { return label_of(v); });
         }
+    }
+
+    std::vector<std::string> reading_notes() const override {
+        std::vector<std::string> notes;
+        if (m_negative > 0)
+            notes.push_back(
+                negative_note(m_path, counted(m_negative, "pixel holds", "pixels hold"), m_least));
+        if (m_zeros > 0 && m_zero_is_open && m_nodata)
+            notes.push_back(
+                "'" + m_path + "': " + counted(m_zeros, "pixel is", "pixels are") +
+                " 0, which is taken for no label, although the file has another number for that (" +
+                CPLSPrintf("nodata %.9g", *m_nodata) + "); if 0 is a class, give -zero class");
+        return notes;
     }
 
   private:
     void check_bands() const {
         const int bands = m_dataset->GetRasterCount();
         if (bands == 1) return;
+        // Transparency beside the numbers is a mask.
+        if (bands == 2 && m_dataset->GetRasterBand(2)->GetColorInterpretation() == GCI_AlphaBand) return;
         const std::string has = "'" + m_path + "' has " + std::to_string(bands) + " bands";
         if (m_dataset->GetRasterBand(1)->GetColorInterpretation() == GCI_RedBand)
             throw Error(has + " of colours (red, green, blue): a picture of " +
@@ -119,15 +142,41 @@ class RasterLabels final : public LabelSource {
                     "Is it the scene? If one of its bands holds them, extract it with gdal_translate -b.");
     }
 
-    void read_legend() {
-        std::map<int, LabelClass> legend;
+    void read_legend(ZeroMeans zero) {
+        Legend legend;
         read_categories(*m_band, legend);
         read_attribute_table(*m_band, legend);
+        decide_zero(zero, legend.count(0) > 0 ? legend[0].name : std::string());
         read_colour_table(*m_band, legend);
+        if (!zero_is_class()) legend.erase(0);
         for (auto& [value, one] : legend) {
             one.value = value;
             if (one.name == std::to_string(value)) one.name.clear(); // what we write where there is no name
             m_legend.push_back(one);
+        }
+    }
+
+    /// name: that of 0 in the file.
+    void decide_zero(ZeroMeans means, const std::string& name) {
+        constexpr uint16_t beyond = max_class;
+        const bool nodata = m_nodata && *m_nodata == 0, named = names_a_class(name);
+        if (means == ZeroMeans::no_label) return;
+        if (means == ZeroMeans::a_class) {
+            if (nodata) m_nodata.reset();
+            m_none = beyond;
+        } else if (nodata) {
+            if (named)
+                m_notes.push_back("'" + m_path +
+                                  "': 0 is its nodata value and no label, although it is called '" + name +
+                                  "'; if it is a class, give -zero class");
+        } else if (named ||
+                   (name == "0" && m_nodata)) { // "0": our own class maps have that where there is no name
+            m_none = beyond;
+            if (!m_nodata)
+                m_notes.push_back("'" + m_path + "': 0 is a class, as it is called '" + name +
+                                  "'; if it means no label, give -zero none");
+        } else {
+            m_zero_is_open = name.find_first_not_of("0123456789") == std::string::npos;
         }
     }
 
@@ -166,15 +215,15 @@ class RasterLabels final : public LabelSource {
             throw Error("'" + m_path + "': its geotransform cannot be inverted");
     }
 
-    /// A window of the file, as classes.
-    void read_own(const Rect& window, uint16_t* out) {
+    /// A window of the file; NaN where nothing is.
+    void read_own(const Rect& window, std::vector<double>& values) {
         const auto n = static_cast<size_t>(window.area());
-        m_values.resize(n);
+        values.resize(n);
         const GdalErrors errors;
         const auto x = static_cast<int>(window.x), y = static_cast<int>(window.y),
                    w = static_cast<int>(window.w), h = static_cast<int>(window.h);
         CPLErr status =
-            m_band->RasterIO(GF_Read, x, y, w, h, m_values.data(), w, h, GDT_Float64, 0, 0, nullptr);
+            m_band->RasterIO(GF_Read, x, y, w, h, values.data(), w, h, GDT_Float64, 0, 0, nullptr);
         if (status == CE_None && m_masked) {
             m_valid.resize(n);
             status = m_band->GetMaskBand()->RasterIO(GF_Read, x, y, w, h, m_valid.data(), w, h, GDT_Byte, 0,
@@ -182,15 +231,23 @@ class RasterLabels final : public LabelSource {
         }
         if (status != CE_None) throw Error("'" + m_path + "' cannot be read: " + errors.text());
         m_seen = true;
-        for (size_t i = 0; i < n; ++i) {
-            const double v = m_values[i];
-            if (v < m_least && !(m_has_nodata && v == m_nodata)) m_least = v;
-            const bool none = (m_has_nodata && v == m_nodata) || (m_masked && m_valid[i] == 0);
-            if (m_mask)
-                out[i] = !none && v != 0 && !std::isnan(v);
-            else
-                out[i] = none ? uint16_t{0} : class_of(v, m_path);
+        for (size_t i = 0; i < n; ++i)
+            if ((m_nodata && values[i] == *m_nodata) || (m_masked && m_valid[i] == 0))
+                values[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+
+    uint16_t label_of(double v) {
+        if (m_mask) return v != 0 && !std::isnan(v);
+        if (v < 0) {
+            ++m_negative;
+            m_least = std::min(m_least, v);
         }
+        const uint16_t value = class_of(v, m_none, m_path);
+        if (v == 0)
+            ++m_zeros;
+        else if (value != m_none && value != m_only_class)
+            m_only_class = m_only_class == 0 ? value : -1;
+        return value;
     }
 
     void resample(int64_t line, int64_t count, uint16_t* out) {
@@ -229,20 +286,19 @@ class RasterLabels final : public LabelSource {
         }
         box.w = right - box.x;
         box.h = bottom - box.y;
-        std::fill_n(out, n, uint16_t{0});
+        std::fill_n(out, n, m_none);
         if (box.empty()) return;
         // The file's window in strips too: a coarse scene over a fine raster must not take it into memory
         // whole.
         for (int64_t y = box.y; y < box.bottom(); y += strip_lines) {
             const Rect part{box.x, y, box.w, std::min(strip_lines, box.bottom() - y)};
-            m_part.resize(static_cast<size_t>(part.area()));
-            read_own(part, m_part.data());
+            read_own(part, m_values);
             for (size_t i = 0; i < n; ++i) {
                 if (!m_ok[i]) continue;
                 const auto py = static_cast<int64_t>(m_y[i]);
                 if (py < part.y || py >= part.bottom()) continue;
-                out[i] = m_part[static_cast<size_t>((py - part.y) * part.w + static_cast<int64_t>(m_x[i]) -
-                                                    part.x)];
+                out[i] = label_of(m_values[static_cast<size_t>((py - part.y) * part.w +
+                                                               static_cast<int64_t>(m_x[i]) - part.x)]);
             }
         }
     }
@@ -252,12 +308,12 @@ class RasterLabels final : public LabelSource {
     Grid m_own;
     Transformation m_transformation; ///< scene to file; null when they share an SRS
     GeoTransform m_inverse{};        ///< of the file
-    double m_nodata = 0;
-    bool m_has_nodata = false, m_masked = false, m_mask = false, m_same = false;
+    std::optional<double> m_nodata;
+    int64_t m_negative = 0;
+    bool m_masked = false, m_mask = false, m_same = false;
     std::vector<double> m_values, m_x, m_y;
     std::vector<int> m_ok;
     std::vector<uint8_t> m_valid;
-    std::vector<uint16_t> m_part;
 };
 
 } // namespace

@@ -24,6 +24,23 @@ void add_label_options(Call& call, raster::LabelOptions& labels) {
     call.option("layer", labels.layer, "Layer of vector labels that holds them").shown_as("NAME");
     call.flag("all-touched", labels.all_touched,
               "Burn every pixel that a polygon touches, not only those whose centre it covers");
+    call.flag("inside-only", labels.inside_only, "Burn only pixels that lie in a polygon as a whole");
+    call.exclusive("all-touched", "inside-only");
+    call.flag("pixel-coordinates", labels.pixel_coordinates,
+              "Coordinates of vector labels are samples and lines from the scene's upper left corner");
+    call.choice("zero", labels.zero, "What 0 means in labels",
+                {{"auto", raster::ZeroMeans::what_is_plain,
+                  "a class where features have it or the raster gives it a name, else no label"},
+                 {"class", raster::ZeroMeans::a_class, "a class"},
+                 {"none", raster::ZeroMeans::no_label, "no label"}});
+}
+
+void refuse_label_options(const Call& call, const std::string& advice) {
+    for (const char* name :
+         {"field", "name-field", "layer", "all-touched", "inside-only", "pixel-coordinates", "zero"})
+        if (call.given(name))
+            throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
+                             advice);
 }
 
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,

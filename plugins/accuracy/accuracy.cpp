@@ -22,11 +22,12 @@ const std::string* name_of(const std::vector<Class>& classes, int value) {
 }
 
 /// Names of the values that occur; empty unless each has one and no name stands for two values.
-std::map<int, std::string> names_of(const std::vector<Class>& classes, const std::vector<int>& values) {
+std::map<int, std::string> names_of(const std::vector<Class>& classes, const std::vector<int>& values,
+                                    int none) {
     std::map<int, std::string> names;
     std::set<std::string> seen;
     for (int v : values) {
-        if (v == 0) continue;
+        if (v == none) continue;
         const std::string* name = name_of(classes, v);
         if (!name || !seen.insert(*name).second) return {};
         names[v] = *name;
@@ -125,7 +126,7 @@ void Confusion::add(const uint16_t* map, const uint16_t* reference, const uint16
             ++m_masked;
             continue;
         }
-        if (reference[i] == 0) {
+        if (reference[i] == m_reference_none) {
             ++m_unlabelled;
             continue;
         }
@@ -152,8 +153,8 @@ struct Confusion::Matching {
 
 Confusion::Matching Confusion::match() const {
     Matching m;
-    const auto map_names = names_of(m_map, m_map_values),
-               reference_names = names_of(m_reference, m_reference_values);
+    const auto map_names = names_of(m_map, m_map_values, m_map_none),
+               reference_names = names_of(m_reference, m_reference_values, m_reference_none);
     std::set<std::string> common;
     for (const auto& [v, name] : reference_names)
         for (const auto& [w, other] : map_names)
@@ -167,7 +168,7 @@ Confusion::Matching Confusion::match() const {
         m.classes.push_back({v, name ? *name : std::string()});
     }
     std::set<int> map_values(m_map_values.begin(), m_map_values.end());
-    map_values.erase(0);
+    map_values.erase(m_map_none);
     for (int v : map_values) {
         size_t row = m.classes.size();
         if (m.by_name) {
@@ -205,7 +206,7 @@ Result Confusion::result(bool unclassified_are_errors) const {
         for (size_t j = 0; j < m_map_values.size(); ++j) {
             const int64_t pixels = m_pairs[i * m_pitch + j];
             const size_t row = matching.reference_row.at(m_reference_values[i]);
-            if (m_map_values[j] == 0) {
+            if (m_map_values[j] == m_map_none) {
                 r.unclassified += pixels;
                 missing[row] += pixels;
             } else {

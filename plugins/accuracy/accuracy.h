@@ -46,9 +46,12 @@ class Confusion {
     /// `map_classes` and `reference_classes`: what the files tell of names. When every class that occurs on
     /// both sides has a name, classes are matched by name (map and reference may number them differently);
     /// else by value.
-    Confusion(std::vector<Class> map_classes, std::vector<Class> reference_classes)
-        : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)) {}
-    /// `count` pixels; 0: no class, no label. `mask` may be null; 0: leave the pixel out.
+    /// `map_none` and `reference_none`: what pixels without a class and a label hold.
+    Confusion(std::vector<Class> map_classes, std::vector<Class> reference_classes, uint16_t map_none = 0,
+              uint16_t reference_none = 0)
+        : m_map(std::move(map_classes)), m_reference(std::move(reference_classes)), m_map_none(map_none),
+          m_reference_none(reference_none) {}
+    /// `count` pixels. `mask` may be null; 0: leave the pixel out.
     void add(const uint16_t* map, const uint16_t* reference, const uint16_t* mask, int64_t count);
     /// Throws Error when not one labelled pixel has a class. `unclassified_are_errors`: labelled pixels
     /// without a class in the map lower the accuracies of their class; otherwise they are only counted.
@@ -60,6 +63,7 @@ class Confusion {
     struct Matching;
     Matching match() const;
     std::vector<Class> m_map, m_reference;
+    uint16_t m_map_none, m_reference_none;
     std::vector<int64_t> m_pairs; ///< [compact reference][compact map], grown on demand
     std::vector<int32_t> m_map_slot, m_reference_slot;
     std::vector<int> m_map_values, m_reference_values;
