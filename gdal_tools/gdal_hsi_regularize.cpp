@@ -35,25 +35,6 @@ struct Settings : tools::FieldSettings {
     raster::LabelOptions labels;
 };
 
-/// "P(corn)" is a probability of corn.
-std::string class_name(const std::string& band) {
-    const bool wrapped = band.size() > 3 && band.compare(0, 2, "P(") == 0 && band.back() == ')';
-    return wrapped ? band.substr(2, band.size() - 3) : band;
-}
-
-/// A class a band; of a single band that one, and the other.
-std::vector<LabelClass> classes_of(const raster::RasterSource& source) {
-    if (source.shape().bands > raster::max_class)
-        throw Error(source.path() + ": " + std::to_string(source.shape().bands) + " bands, and at most " +
-                        std::to_string(raster::max_class) + " classes are possible",
-                    "Choose some with -b.");
-    std::vector<LabelClass> classes;
-    for (const auto& name : source.band_names())
-        classes.push_back({static_cast<int>(classes.size()) + 1, class_name(name)});
-    if (classes.size() == 1) classes.push_back({2, "other"});
-    return classes;
-}
-
 /// dst, then the map.
 raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
                              const std::vector<LabelClass>& classes) {
@@ -98,14 +79,16 @@ std::shared_ptr<raster::RasterSource> open_scene(tool::Run& run, const Settings&
 }
 
 raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster::RasterSource& source,
-                                 size_t classes) {
+                                 const std::vector<LabelClass>& classes) {
     if (s.labels.path.empty()) return {};
     auto labels = tools::read_labels(run, s.labels, source);
     for (const auto& c : labels.classes)
-        if (c.value > static_cast<int>(classes))
-            throw Error("-labels " + s.labels.path + ": class " + tool::class_text(c.value, c.name) +
-                            ", but the probabilities are of " + counted(classes, "class", "classes"),
-                        "Class k of the labels is band k; give the labels that the classifier learned from.");
+        if (std::none_of(classes.begin(), classes.end(), [&](const auto& k) { return k.value == c.value; }))
+            throw Error(
+                "-labels " + s.labels.path + ": class " + tool::class_text(c.value, c.name) +
+                    ", but the probabilities are of " + counted(classes.size(), "class", "classes"),
+                "Bands are the classes that their items 'class' say, else class k is band k; give the "
+                "labels that the classifier learned from.");
     return labels;
 }
 
@@ -165,9 +148,9 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t cla
 
 void run_regularize(tool::Run& run, const Settings& s) {
     const auto source = run.open_source();
-    const auto classes = classes_of(*source);
+    const auto classes = tool::probability_classes(*source);
     const auto scene_file = open_scene(run, s, *source);
-    const auto labels = labels_of(run, s, *source, classes.size());
+    const auto labels = labels_of(run, s, *source, classes);
     auto outputs = outputs_of(run, s, *source, classes);
     const double scene_bytes = scene_file ? static_cast<double>(scene_file->shape().float_bytes()) : 0;
     tools::SahicComputing computing(
@@ -212,11 +195,12 @@ void declare(tool::Call& call) {
     call.input(
         "scene", s.scene, Content::raster,
         "Keep the edges of the scene FILE, on the same grid: where it changes much, probabilities may");
-    call.input(
-        "labels", s.labels.path, Content::labels,
-        "Pixels whose class is known and stays, class k that of band k: the raster or vector file FILE");
-    call.output("map", s.map, Content::raster,
-                "Also write the most probable class of every pixel to FILE: 1 for band 1 and so on, 0 none");
+    call.input("labels", s.labels.path, Content::labels,
+               "Pixels whose class is known and stays, numbered as in -map: the raster or vector file FILE");
+    call.output(
+        "map", s.map, Content::raster,
+        "Also write the most probable class of every pixel to FILE: the number that its band has as item "
+        "class, else 1 for band 1 and so on");
     tool::add_label_options(call, s.labels);
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions&) {

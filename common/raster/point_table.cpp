@@ -53,36 +53,41 @@ struct Places {
     bool pixels() const { return sample >= 0 && line >= 0; }
 };
 
-int find_column(const std::vector<std::string>& head, Names names) {
-    for (size_t c = 0; c < head.size(); ++c)
-        if (is_one_of(head[c], names)) return static_cast<int>(c);
+/// The first column of such a name that has a value.
+int find_column(const TextTable& table, Names names) {
+    for (size_t c = 0; c < table.head.size(); ++c)
+        if (is_one_of(table.head[c], names) &&
+            std::any_of(table.rows.begin(), table.rows.end(),
+                        [&](const auto& row) { return !is_empty_cell(row[c]); }))
+            return static_cast<int>(c);
     return -1;
 }
 
 /// Longitude and latitude come first: a table that has them tells for sure where its points lie.
-Places places_in(const std::vector<std::string>& head) {
+Places places_in(const TextTable& table) {
     Places at;
-    at.x = find_column(head, {"lon", "long", "lng", "longitude", "londd", "longdd", "longitudedd", "declon",
-                              "decimallongitude", "lonwgs84", "longitudewgs84", "gpslongitude", "gpslon"});
-    at.y = find_column(head, {"lat", "latitude", "latdd", "latitudedd", "declat", "decimallatitude", "latwgs84",
-                              "latitudewgs84", "gpslatitude", "gpslat"});
+    at.x = find_column(table, {"lon", "long", "lng", "longitude", "londd", "longdd", "longitudedd", "declon",
+                               "decimallongitude", "lonwgs84", "longitudewgs84", "gpslongitude", "gpslon"});
+    at.y = find_column(table, {"lat", "latitude", "latdd", "latitudedd", "declat", "decimallatitude",
+                               "latwgs84", "latitudewgs84", "gpslatitude", "gpslat"});
     at.degrees = at.map();
     if (!at.degrees) {
-        at.x = find_column(head, {"x", "xcoord", "xcoordinate", "coordx", "coordinatex", "pointx", "mapx", "xmap",
-                                  "utmx", "xutm", "easting", "eastings", "east", "e", "utme", "utmeasting",
-                                  "rechtswert"});
-        at.y = find_column(head, {"y", "ycoord", "ycoordinate", "coordy", "coordinatey", "pointy", "mapy", "ymap",
-                                  "utmy", "yutm", "northing", "northings", "north", "n", "utmn", "utmnorthing",
-                                  "hochwert"});
+        at.x = find_column(table, {"x", "xcoord", "xcoordinate", "coordx", "coordinatex", "pointx", "mapx",
+                                   "xmap", "utmx", "xutm", "easting", "eastings", "east", "e", "utme",
+                                   "utmeasting", "rechtswert"});
+        at.y = find_column(table, {"y", "ycoord", "ycoordinate", "coordy", "coordinatey", "pointy", "mapy",
+                                   "ymap", "utmy", "yutm", "northing", "northings", "north", "n", "utmn",
+                                   "utmnorthing", "hochwert"});
     }
-    at.sample = find_column(head, {"sample", "samples", "column", "columns", "col", "cols", "pixelx", "px"});
-    at.line = find_column(head, {"line", "lines", "row", "rows", "pixely", "py"});
+    at.sample = find_column(table, {"sample", "samples", "column", "columns", "col", "cols", "pixelx", "px"});
+    at.line = find_column(table, {"line", "lines", "row", "rows", "pixely", "py"});
     return at;
 }
 
 /// GDAL's CSV driver reads those.
-bool has_geometries(const std::vector<std::string>& head) {
-    return find_column(head, {"wkt", "geom", "geometry", "thegeom", "wktgeom", "wktgeometry", "geomwkt"}) >= 0;
+bool has_geometries(const TextTable& table) {
+    return find_column(table, {"wkt", "geom", "geometry", "thegeom", "wktgeom", "wktgeometry", "geomwkt"}) >=
+           0;
 }
 
 std::string extension_in(const std::string& path) { return lower(extension_of(path)); }
@@ -116,16 +121,16 @@ bool is_point_table(const LabelOptions& options) {
     if (text.size() == size_t{1} << 16) text.erase(text.find_last_of("\r\n") + 1);
     if (text.empty() || (text.find('\0') != std::string::npos && text[0] != '\xff' && text[0] != '\xfe'))
         return false;
-    std::vector<std::string> head;
+    TextTable table;
     try {
-        head = read_text_table(options.path, in_utf8(text)).head;
+        table = read_text_table(options.path, in_utf8(text));
     } catch (const Error&) {
         return sheet; // its lines are wrong: to be told by who reads them all
     }
-    if (sheet) return !has_geometries(head);
-    const Places at = places_in(head);
+    if (sheet) return !has_geometries(table);
+    const Places at = places_in(table);
     return (at.map() || at.pixels()) &&
-           (options.mask || std::any_of(head.begin(), head.end(), [&](const std::string& name) {
+           (options.mask || std::any_of(table.head.begin(), table.head.end(), [&](const std::string& name) {
                 return names_class_column(name) || EQUAL(name.c_str(), options.field.c_str());
             }));
 }
@@ -134,23 +139,25 @@ bool is_point_table(const LabelOptions& options) {
     std::string names;
     for (const auto& name : head)
         names += (names.empty() ? "" : ", ") + name;
-    throw Error("'" + path + "' is a table, and " +
-                    (head.empty() ? "its columns have no names" : "none of its columns tells where the points lie"),
-                "Name the columns of coordinates x and y (in the scene's SRS), lon and lat, or sample and line "
-                "(pixels, from 0) in the first line, and that of the classes class." +
-                    (head.empty() ? "" : " Here they are: " + names + "."));
+    throw Error(
+        "'" + path + "' is a table, and " +
+            (head.empty() ? "its columns have no names" : "none of its columns tells where the points lie"),
+        "Name the columns of coordinates x and y (in the scene's SRS), lon and lat, or sample and line "
+        "(pixels, from 0) in the first line, and that of the classes class." +
+            (head.empty() ? "" : " Here they are: " + names + "."));
 }
 
-/// What a column holds: "1, 2, 3", "0.5, 1" or texts.
+/// What a column holds: "1, 2, 3", "0.5, 1" or texts. One without values might be anything, but no classes.
 OGRFieldType type_of(const TextTable& table, size_t column) {
-    bool whole = true;
+    bool whole = true, empty = true;
     for (const auto& row : table.rows) {
         if (is_empty_cell(row[column])) continue;
         const double v = cell_number(row[column]);
         if (!std::isfinite(v)) return OFTString;
+        empty = false;
         whole = whole && v == std::floor(v) && std::fabs(v) <= INT_MAX;
     }
-    return whole ? OFTInteger : OFTReal;
+    return whole && !empty ? OFTInteger : OFTReal;
 }
 
 double coordinate(const std::string& path, const TextTable& table, size_t row, int column) {
@@ -175,10 +182,11 @@ std::vector<Position> positions_of(const std::string& path, const TextTable& tab
         if (!at.degrees) continue;
         const Position& p = all.back();
         if (std::fabs(p.x) > 360 || std::fabs(p.y) > 90)
-            throw Error("'" + path + "': " + CPLSPrintf("%.9g, %.9g", p.x, p.y) + " in columns " +
-                            table.head[static_cast<size_t>(at.x)] + " and " +
-                            table.head[static_cast<size_t>(at.y)] + " are no longitude and latitude in degrees",
-                        "Are the columns changed about? Coordinates in the scene's SRS are in columns x and y.");
+            throw Error(
+                "'" + path + "': " + CPLSPrintf("%.9g, %.9g", p.x, p.y) + " in columns " +
+                    table.head[static_cast<size_t>(at.x)] + " and " + table.head[static_cast<size_t>(at.y)] +
+                    " are no longitude and latitude in degrees",
+                "Are the columns changed about? Coordinates in the scene's SRS are in columns x and y.");
     }
     return all;
 }
@@ -203,7 +211,8 @@ TextTable read_table(const std::string& path) {
     try {
         return read_text_table(path, text);
     } catch (const Error& e) {
-        throw Error(e.what(), "A table of points has the same columns in all lines, and their names in the first.");
+        throw Error(e.what(),
+                    "A table of points has the same columns in all lines, and their names in the first.");
     }
 }
 
@@ -262,7 +271,7 @@ std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const
     if (!is_point_table(options)) return {};
     const TextTable table = read_table(options.path);
     if (table.head.empty()) refuse_columns(options.path, table.head);
-    const Places at = places_in(table.head);
+    const Places at = places_in(table);
     if (!at.map() && !at.pixels()) refuse_columns(options.path, table.head);
     std::vector<Position> positions;
     // Where the grid has pixels alone, so have the points.

@@ -2,8 +2,10 @@
 #include "tool/classification.h"
 
 #include "core/error.h"
+#include "raster/metadata_items.h"
 #include "tool/model_values.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <utility>
@@ -51,6 +53,48 @@ std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::strin
                     "Bring them into the order of their wavelengths (gdal_translate -b), or give "
                     "-any-wavelengths to take them as they come.");
     return found.source;
+}
+
+namespace {
+
+/// The item "class" of every band; empty when one has none, or two have the same.
+std::vector<int> class_items(const raster::RasterSource& source) {
+    std::vector<int> numbers;
+    for (const auto& band : source.metadata().bands) {
+        const std::string text = raster::value_of(band.domains, "", "class");
+        if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos)
+            return {};
+        const int number = std::stoi(text);
+        if (number > raster::max_class || std::count(numbers.begin(), numbers.end(), number) > 0) return {};
+        numbers.push_back(number);
+    }
+    return numbers;
+}
+
+/// "P(corn)" is a probability of corn.
+std::string without_wrapping(const std::string& band) {
+    const bool wrapped = band.size() > 3 && band.compare(0, 2, "P(") == 0 && band.back() == ')';
+    return wrapped ? band.substr(2, band.size() - 3) : band;
+}
+
+} // namespace
+
+std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source) {
+    if (source.shape().bands > raster::max_class)
+        throw Error(source.path() + ": " + std::to_string(source.shape().bands) + " bands, and at most " +
+                        std::to_string(raster::max_class) + " classes are possible",
+                    "Choose some with -b.");
+    std::vector<raster::LabelClass> classes;
+    for (const auto& name : source.band_names())
+        classes.push_back({static_cast<int>(classes.size()) + 1, without_wrapping(name)});
+    if (classes.size() == 1) {
+        classes.push_back({2, "other"});
+        return classes;
+    }
+    const auto numbers = class_items(source);
+    for (size_t c = 0; c < numbers.size(); ++c)
+        classes[c].value = numbers[c];
+    return classes;
 }
 
 raster::OutputSet plan_classification(const Run& run, const raster::RasterSource& source,
