@@ -45,12 +45,19 @@ bool is_one_of(const std::string& head, Names names) {
     return std::any_of(names.begin(), names.end(), [&](const char* one) { return name == one; });
 }
 
-/// Columns from 0; -1: there is none.
+/// Two columns (from 0) that make a place; -1: there is none.
+struct Pair {
+    int first = -1, second = -1;
+    explicit operator bool() const { return first >= 0 && second >= 0; }
+    bool has(size_t column) const {
+        return *this && (static_cast<int>(column) == first || static_cast<int>(column) == second);
+    }
+};
+
 struct Places {
-    int x = -1, y = -1, sample = -1, line = -1;
-    bool degrees = false;
-    bool map() const { return x >= 0 && y >= 0; }
-    bool pixels() const { return sample >= 0 && line >= 0; }
+    Pair degrees, map, pixels; ///< longitude and latitude; x and y; sample and line
+    /// Longitude and latitude come first: a table that has them tells for sure where its points lie.
+    const Pair& coordinates() const { return degrees ? degrees : map; }
 };
 
 /// The first column of such a name that has a value.
@@ -63,24 +70,22 @@ int find_column(const TextTable& table, Names names) {
     return -1;
 }
 
-/// Longitude and latitude come first: a table that has them tells for sure where its points lie.
 Places places_in(const TextTable& table) {
     Places at;
-    at.x = find_column(table, {"lon", "long", "lng", "longitude", "londd", "longdd", "longitudedd", "declon",
-                               "decimallongitude", "lonwgs84", "longitudewgs84", "gpslongitude", "gpslon"});
-    at.y = find_column(table, {"lat", "latitude", "latdd", "latitudedd", "declat", "decimallatitude",
-                               "latwgs84", "latitudewgs84", "gpslatitude", "gpslat"});
-    at.degrees = at.map();
-    if (!at.degrees) {
-        at.x = find_column(table, {"x", "xcoord", "xcoordinate", "coordx", "coordinatex", "pointx", "mapx",
-                                   "xmap", "utmx", "xutm", "easting", "eastings", "east", "e", "utme",
-                                   "utmeasting", "rechtswert"});
-        at.y = find_column(table, {"y", "ycoord", "ycoordinate", "coordy", "coordinatey", "pointy", "mapy",
-                                   "ymap", "utmy", "yutm", "northing", "northings", "north", "n", "utmn",
-                                   "utmnorthing", "hochwert"});
-    }
-    at.sample = find_column(table, {"sample", "samples", "column", "columns", "col", "cols", "pixelx", "px"});
-    at.line = find_column(table, {"line", "lines", "row", "rows", "pixely", "py"});
+    at.degrees = {
+        find_column(table, {"lon", "long", "lng", "longitude", "londd", "longdd", "longitudedd", "declon",
+                            "decimallongitude", "lonwgs84", "longitudewgs84", "gpslongitude", "gpslon"}),
+        find_column(table, {"lat", "latitude", "latdd", "latitudedd", "declat", "decimallatitude", "latwgs84",
+                            "latitudewgs84", "gpslatitude", "gpslat"})};
+    at.map = {find_column(table, {"x", "xcoord", "xcoordinate", "coordx", "coordinatex", "pointx", "mapx",
+                                  "xmap", "utmx", "xutm", "easting", "eastings", "east", "e", "utme",
+                                  "utmeasting", "rechtswert"}),
+              find_column(table, {"y", "ycoord", "ycoordinate", "coordy", "coordinatey", "pointy", "mapy",
+                                  "ymap", "utmy", "yutm", "northing", "northings", "north", "n", "utmn",
+                                  "utmnorthing", "hochwert"})};
+    at.pixels = {
+        find_column(table, {"sample", "samples", "column", "columns", "col", "cols", "pixelx", "px"}),
+        find_column(table, {"line", "lines", "row", "rows", "pixely", "py"})};
     return at;
 }
 
@@ -129,7 +134,7 @@ bool is_point_table(const LabelOptions& options) {
     }
     if (sheet) return !has_geometries(table);
     const Places at = places_in(table);
-    return (at.map() || at.pixels()) &&
+    return (at.coordinates() || at.pixels) &&
            (options.mask || std::any_of(table.head.begin(), table.head.end(), [&](const std::string& name) {
                 return names_class_column(name) || EQUAL(name.c_str(), options.field.c_str());
             }));
@@ -178,13 +183,14 @@ struct Position {
 std::vector<Position> positions_of(const std::string& path, const TextTable& table, const Places& at) {
     std::vector<Position> all;
     for (size_t i = 0; i < table.rows.size(); ++i) {
-        all.push_back({coordinate(path, table, i, at.x), coordinate(path, table, i, at.y)});
+        const auto [x, y] = at.coordinates();
+        all.push_back({coordinate(path, table, i, x), coordinate(path, table, i, y)});
         if (!at.degrees) continue;
         const Position& p = all.back();
         if (std::fabs(p.x) > 360 || std::fabs(p.y) > 90)
             throw Error(
                 "'" + path + "': " + CPLSPrintf("%.9g, %.9g", p.x, p.y) + " in columns " +
-                    table.head[static_cast<size_t>(at.x)] + " and " + table.head[static_cast<size_t>(at.y)] +
+                    table.head[static_cast<size_t>(x)] + " and " + table.head[static_cast<size_t>(y)] +
                     " are no longitude and latitude in degrees",
                 "Are the columns changed about? Coordinates in the scene's SRS are in columns x and y.");
     }
@@ -230,10 +236,13 @@ bool add_points(const TextTable& table, const Places& at, const std::vector<Posi
                 OGRLayerH layer) {
     bool good = true;
     std::vector<OGRFieldType> types;
+    std::vector<size_t> columns; // that become fields
     for (size_t c = 0; c < table.head.size(); ++c) {
-        std::string name = table.head[c];
-        if (static_cast<int>(c) == at.sample && at.pixels()) name = "sample";
-        if (static_cast<int>(c) == at.line && at.pixels()) name = "line";
+        if (at.map.has(c) || at.degrees.has(c)) continue;
+        const std::string name = !at.pixels.has(c)                        ? table.head[c]
+                                 : static_cast<int>(c) == at.pixels.first ? "sample"
+                                                                          : "line";
+        columns.push_back(c);
         types.push_back(type_of(table, c));
         OGRFieldDefnH const field = OGR_Fld_Create(name.c_str(), types.back());
         good = good && OGR_L_CreateField(layer, field, FALSE) == OGRERR_NONE;
@@ -241,11 +250,11 @@ bool add_points(const TextTable& table, const Places& at, const std::vector<Posi
     }
     for (size_t i = 0; i < table.rows.size(); ++i) {
         OGRFeatureH const feature = OGR_F_Create(OGR_L_GetLayerDefn(layer));
-        for (size_t c = 0; c < table.head.size(); ++c) {
-            const std::string& cell = table.rows[i][c];
-            const int field = static_cast<int>(c);
+        for (size_t k = 0; k < columns.size(); ++k) {
+            const std::string& cell = table.rows[i][columns[k]];
+            const int field = static_cast<int>(k);
             if (is_empty_cell(cell)) continue;
-            if (types[c] == OFTString)
+            if (types[k] == OFTString)
                 OGR_F_SetFieldString(feature, field, cell.c_str());
             else
                 OGR_F_SetFieldDouble(feature, field, cell_number(cell));
@@ -272,13 +281,13 @@ std::unique_ptr<LabelSource> open_point_table(const LabelOptions& options, const
     const TextTable table = read_table(options.path);
     if (table.head.empty()) refuse_columns(options.path, table.head);
     const Places at = places_in(table);
-    if (!at.map() && !at.pixels()) refuse_columns(options.path, table.head);
+    if (!at.coordinates() && !at.pixels) refuse_columns(options.path, table.head);
     std::vector<Position> positions;
     // Where the grid has pixels alone, so have the points.
-    if (at.map() && !(at.pixels() && grid && !grid->geotransform))
+    if (at.coordinates() && !(at.pixels && grid && !grid->geotransform))
         positions = positions_of(options.path, table, at);
     std::vector<std::string> notes;
-    bool degrees = at.degrees;
+    bool degrees = static_cast<bool>(at.degrees);
     if (!degrees && !positions.empty() && must_be_degrees(positions, grid)) {
         degrees = true;
         notes.push_back("'" + options.path + "': no point lies on " + grid->owner +

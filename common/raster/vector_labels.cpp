@@ -251,8 +251,8 @@ class VectorLabels final : public LabelSource {
             if (m_placing == Placing::map) throw no_place();
         } else if (own.empty() || m_grid.srs_wkt.empty()) {
             if (own.empty() != m_grid.srs_wkt.empty())
-                m_notes.push_back((own.empty() ? "'" + m_path + "'" : m_grid.owner) +
-                                  " has no SRS: taken to be that of the other file");
+                m_srs_note = (own.empty() ? "'" + m_path + "'" : m_grid.owner) +
+                             " has no SRS: taken to be that of the other file";
         } else if (!same_srs(own, m_grid.srs_wkt)) {
             m_description = "vector, reprojected";
             m_transformation = transformation(own, m_grid.srs_wkt, m_path);
@@ -375,7 +375,10 @@ class VectorLabels final : public LabelSource {
         }
         int64_t by_fields = 0;
         for (Found& one : found) {
-            if (!one.by_fields) continue;
+            if (!one.by_fields) {
+                if (!m_srs_note.empty()) m_notes.push_back(std::exchange(m_srs_note, {}));
+                continue;
+            }
             ++by_fields;
             const double x = one.sample + 0.5, y = one.line + 0.5;
             // By functions: see vector_sink.cpp.
@@ -506,6 +509,7 @@ class VectorLabels final : public LabelSource {
     }
 
     Placing m_placing = Placing::map;
+    std::string m_srs_note;          ///< for coordinates, if any feature has some
     Transformation m_transformation; ///< null when nothing is to be reprojected
     GeoTransform m_place{};          ///< of the coordinates that features have in the end
     int m_field = -1, m_name_field = -1, m_sample_field = -1, m_line_field = -1;

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: MIT
+"""Labelled points in tables, labels in pixel coordinates, and points of our own tools read again."""
+import json
+
+import numpy as np
+import pytest
+from conftest import assert_untouched, first_error, run, succeed, write_scene
+from label_files import (LINES, PLACE, SAMPLES, labels_on, points_of, scene_of, truth, write_features, write_labels)
+from osgeo import gdal, ogr, osr
+
+CLASS = [("class", ogr.OFTInteger)]
+
+
+def places(step=2):
+    return [(i, j) for i in range(0, LINES, step) for j in range(0, SAMPLES, step)]
+
+
+def labels():
+    return truth() + 1
+
+
+def wanted(step=2):
+    want = np.full((LINES, SAMPLES), np.nan)
+    for p in places(step):
+        want[p] = labels()[p]
+    return want
+
+
+def on_map(line, sample):
+    return PLACE[0] + 30 * (sample + 0.5), PLACE[3] - 30 * (line + 0.5)
+
+
+def in_degrees(line, sample):
+    utm, degrees = osr.SpatialReference(), osr.SpatialReference()
+    utm.ImportFromEPSG(32633)
+    degrees.ImportFromEPSG(4326)
+    degrees.SetAxisMappingStrategy(osr.OAMS_TRADITIONAL_GIS_ORDER)
+    lon, lat, _ = osr.CoordinateTransformation(utm, degrees).TransformPoint(*on_map(line, sample))
+    return lon, lat
+
+
+def table(path, head, where, separator=",", step=2, line="{x}{s}{y}{s}{v}", point="."):
+    def text(v):
+        return (f"{v:.10f}".rstrip("0").rstrip(".") if isinstance(v, float) else str(v)).replace(".", point)
+
+    rows = [line.format(x=text(where(*p)[0]), y=text(where(*p)[1]), v=labels()[p], s=separator) for p in places(step)]
+    path.write_text((head.replace(",", separator) + "\n" if head else "") + "\n".join(rows) + "\n", encoding="utf-8")
+    return path
+
+
+TABLES = {
+    "x,y,class": ("p.csv", "x,y,class", on_map, {}),
+    "capitals and quotes": ("p.csv", '"X","Y","Class"', on_map, {}),
+    "easting and northing": ("p.csv", "Easting,Northing,class_id", on_map, {}),
+    "units": ("p.csv", "x [m],y [m],label", on_map, {}),
+    "semicolons": ("p.csv", "X,Y,class", on_map, {"separator": ";"}),
+    "decimal commas": ("p.csv", "x,y,class", on_map, {"separator": ";", "point": ","}),
+    "tabs": ("p.tsv", "x,y,class", on_map, {"separator": "\t"}),
+    "tabs in a .txt": ("p.txt", "x,y,class", on_map, {"separator": "\t"}),
+    "blanks": ("p.xyz", "x,y,class", on_map, {"separator": " "}),
+    "numpy.savetxt": ("p.txt", "# x,y,class", on_map, {"separator": " "}),
+    "a byte-order mark": ("p.csv", "\ufeffx,y,class", on_map, {}),
+    "y first": ("p.csv", "y,x,class", lambda i, j: on_map(i, j)[::-1], {}),
+    "other columns": ("p.csv", "id,x,y,z,class,remark", on_map, {"line": "7{s}{x}{s}{y}{s}12.5{s}{v}{s}a"}),
+    "longitude and latitude": ("p.csv", "lon,lat,class", in_degrees, {}),
+    "latitude first": ("p.csv", "Latitude,Longitude,class", lambda i, j: in_degrees(i, j)[::-1], {}),
+    "degrees as x and y": ("p.csv", "x,y,class", in_degrees, {}),
+    "samples and lines": ("p.csv", "sample,line,class", lambda i, j: (j, i), {}),
+    "rows and columns": ("p.csv", "row,col,class", lambda i, j: (i, j), {}),
+}
+
+
+@pytest.mark.parametrize("regular", [True, False])
+@pytest.mark.parametrize("case", TABLES)
+def test_tables_of_points(tmp_path, case, regular):
+    """Each point labels its pixel, on a regular grid, of which GDAL makes a raster, and off it."""
+    name, head, where, options = TABLES[case]
+    path = table(tmp_path / name, head, where, **options)
+    want = wanted()
+    if not regular:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        del lines[5]
+        path.write_text("\n".join(lines), encoding="utf-8")
+        want[places()[4]] = np.nan
+    got, said = labels_on(tmp_path, path)
+    assert np.array_equal(got, want, equal_nan=True), (np.isfinite(got).sum(), np.isfinite(want).sum())
+    assert ("has no SRS: taken to be that of the other file" in said) == (where in (on_map, TABLES["y first"][2]))
+    assert ("all may be degrees: taken for longitudes and latitudes on WGS 84" in said) == (case == "degrees as x and y")
+
+
+def test_tables_in_every_tool_that_reads_labels(tmp_path):
+    write_scene(tmp_path / "scene.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)
+    path = table(tmp_path / "p.csv", "x,y,class", on_map)
+    scene = tmp_path / "scene.tif"
+    said = succeed(run("gdal_hsi_spectra", scene, path, tmp_path / "s.csv")).out
+    assert f"3 spectra of {len(places())} labelled pixels" in said
+    report = tmp_path / "r.json"
+    succeed(run("gdal_hsi_svm_train", "-C", 1, "-gamma", 1, scene, path, tmp_path / "m.json", "-report", report))
+    assert json.loads(report.read_text())["labelled_pixels"] == len(places())
+    succeed(run("gdal_hsi_sahic", "-device", "cpu", "-iterations", 3, scene, path, tmp_path / "map.tif"))
+    judged = json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "map.tif", path)).out)
+    assert judged["pixels"] == len(places()) and judged["overall_accuracy"]["value"] > 0.9
+    judged = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-mask", path, tmp_path / "map.tif", tmp_path / "map.tif")).out)
+    assert judged["pixels"] == len(places())
+
+
+def test_names_and_gaps_in_tables(tmp_path):
+    """Names become classes; what lacks a place or a class is counted."""
+    x, y = on_map(3, 4)
+    path = tmp_path / "p.csv"
+    path.write_text(f"x;y;class\n{x};{y};oats\n{x + 30};{y};\n;;corn\n{x + 60};{y};corn\nNA;{y};corn\n\n{x + 90};{y};oats\n"
+                    f"{x + 120};{y};corn\n")
+    got, said = labels_on(tmp_path, path)
+    assert [got[3, s] for s in (4, 6, 7, 8)] == [2, 1, 2, 1] and np.isfinite(got).sum() == 4
+    assert "1 feature has no class and is left out" in said and "2 features have no geometry and are left out" in said
+
+
+BAD = {
+    "no names": ("p.csv", "500015,5399985,1\n500045,5399985,2\n", "is a table, and its columns have no names"),
+    "other names": ("p.csv", "a,b,class\n1,2,3\n", "none of its columns tells where the points lie"),
+    "half of them": ("p.csv", "lon,b,class\n1,2,3\n", "none of its columns tells where the points lie"),
+    "no number": ("p.csv", "x,y,class\n1,2,3\n1,here,3\n", "'here' in column y is no coordinate"),
+    "no angle": ("p.csv", "lon,lat,class\n500015,5399985,3\n", "are no longitude and latitude in degrees"),
+    "lines of different lengths": ("p.csv", "x,y,class\n1,2,3\n1,2\n", "line 3 has 2 columns"),
+    "nothing but names": ("p.csv", "x,y,class\n", "holds no table"),
+    "several columns of classes": ("p.csv", "x,y,a,b\n1,2,3,4\n", "which field holds the classes?"),
+    "a fraction": ("p.csv", "x,y,class\n500015,5399985,1.5\n", "1.5 is no class number"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_tables_that_cannot_be_read_say_why(tmp_path, case):
+    name, text, words = BAD[case]
+    (tmp_path / name).write_text(text)
+    write_labels(tmp_path / "like.tif", np.zeros((LINES, SAMPLES)))
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_sample", "-like", tmp_path / "like.tif", tmp_path / name, tmp_path / "a.tif", tmp_path / "b.tif")
+    assert result.code == 1 and words in result.err, result.err
+    if "table" in words or "columns tells" in words:
+        assert "Name the columns of coordinates x and y" in result.err or case == "nothing but names"
+
+
+def test_a_grid_in_xyz_is_still_a_raster(tmp_path):
+    """Without names of classes, and not called a sheet: each number fills a pixel of its own grid."""
+    for name, head in (("g.xyz", ""), ("g.xyz", "x y z\n"), ("g.txt", "x y z\n")):
+        (tmp_path / name).write_text(head + "".join(f"{on_map(i, j)[0]} {on_map(i, j)[1]} {labels()[i, j]}\n"
+                                                    for i in range(LINES) for j in range(SAMPLES)))
+        got, _ = labels_on(tmp_path, tmp_path / name)
+        assert np.array_equal(got, labels()), (name, head)
+
+
+def flat_scene(folder, name="flat.tif"):
+    data = scene_of(labels())
+    write_scene(folder / name, data, "GTiff", geotransform=None, epsg=None)
+    return folder / name
+
+
+def pixels_of(folder, scene, features, *options):
+    """What gdal_hsi_spectra takes for labelled: {(line, sample): class}."""
+    result = succeed(run("gdal_hsi_spectra", "-overwrite", "-kind", "every", *options, scene, features, folder / "s.geojson"))
+    found = [f["properties"] for f in json.loads((folder / "s.geojson").read_text())["features"]]
+    return {(p["line"], p["sample"]): p["class"] for p in found}, result.err
+
+
+SQUARES = [((2, 3), (6, 9), 1), ((10, 4), (12, 20), 2)]
+
+
+def square(up, corner, opposite):
+    (top, left), (bottom, right) = corner, opposite
+    sign = -1 if up else 1
+    return "POLYGON ((" + ", ".join(f"{x} {sign * y}" for x, y in ((left, top), (right, top), (right, bottom), (left, bottom), (left, top))) + "))"
+
+
+def in_squares():
+    return {(i, j): v for (top, left), (bottom, right), v in SQUARES for i in range(top, bottom) for j in range(left, right)}
+
+
+@pytest.mark.parametrize("up", [False, True])
+@pytest.mark.parametrize("driver, name", [("ESRI Shapefile", "v.shp"), ("GPKG", "v.gpkg"), ("GeoJSON", "v.geojson")])
+def test_polygons_in_pixel_coordinates(tmp_path, driver, name, up):
+    """Lines run downwards, or where QGIS draws a scene without georeference: from 0 to negative numbers."""
+    shapes = [(square(up, a, b), (v,)) for a, b, v in SQUARES]
+    path = write_features(tmp_path / name, shapes, CLASS, driver, srs=None)
+    found, said = pixels_of(tmp_path, flat_scene(tmp_path), path)
+    assert found == in_squares()
+    assert "its coordinates are taken for samples and lines of the scene" in said
+    assert ("as QGIS draws it" in said) == up
+    again, said = pixels_of(tmp_path, tmp_path / "flat.tif", path, "-pixel-coordinates")
+    assert again == found and "taken for" not in said
+
+
+def test_pixel_coordinates_count_within_srcwin(tmp_path):
+    path = write_features(tmp_path / "v.gpkg", [(square(False, (0, 0), (2, 3)), (1,))], CLASS, srs=None)
+    found, _ = pixels_of(tmp_path, flat_scene(tmp_path), path, "-srcwin", 4, 5, 10, 10)
+    assert found == {(i, j): 1 for i in range(2) for j in range(3)}
+
+
+def test_points_in_pixel_coordinates(tmp_path):
+    scene = flat_scene(tmp_path)
+    want = {p: int(labels()[p]) for p in places(4)}
+    for name, head, where in (("p.csv", "sample,line,class", lambda i, j: (j, i)), ("q.csv", "x,y,class", lambda i, j: (j + 0.5, i + 0.5)),
+                              ("r.csv", "X,Y,class", lambda i, j: (j + 0.5, -i - 0.5)),
+                              ("t.csv", "x,y,class", lambda i, j: (j, i))):
+        found, _ = pixels_of(tmp_path, scene, table(tmp_path / name, head, where, step=4))
+        assert found == want, name
+
+
+def test_what_has_an_srs_is_no_pixel_coordinate(tmp_path):
+    """Unless the user says so; GeoJSON that names its SRS is such a case."""
+    scene = flat_scene(tmp_path)
+    shapes = [(square(False, a, b), (v,)) for a, b, v in SQUARES]
+    write_features(tmp_path / "v.gpkg", shapes, CLASS)
+    write_features(tmp_path / "v.geojson", shapes, CLASS, "GeoJSON", srs="EPSG:32633")
+    for name in ("v.gpkg", "v.geojson"):
+        with assert_untouched(tmp_path):
+            result = run("gdal_hsi_spectra", scene, tmp_path / name, tmp_path / "x.csv")
+        assert result.code == 1 and "the scene has no georeference: the features of" in first_error(result)
+        assert "-pixel-coordinates" in result.err
+        assert pixels_of(tmp_path, scene, tmp_path / name, "-pixel-coordinates")[0] == in_squares()
+
+
+def test_a_scene_placed_otherwise_takes_no_pixel_coordinates_unasked(tmp_path):
+    """Features without an SRS may lie where its ground control points say."""
+    dataset = gdal.Open(str(flat_scene(tmp_path)), gdal.GA_Update)
+    dataset.SetGCPs([gdal.GCP(13.0 + x / 100, 52.0 - y / 100, 0, x, y) for x in (0, SAMPLES) for y in (0, LINES)], 'GEOGCS["WGS 84",DATUM["WGS_1984",SPHEROID["WGS 84",6378137,298.257223563]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]')
+    dataset = None
+    path = write_features(tmp_path / "v.gpkg", [(square(False, a, b), (v,)) for a, b, v in SQUARES], CLASS, srs=None)
+    result = run("gdal_hsi_spectra", tmp_path / "flat.tif", path, tmp_path / "x.csv")
+    assert result.code == 1 and "the scene has no geotransform" in first_error(result) and "gdalwarp" in result.err
+    assert pixels_of(tmp_path, tmp_path / "flat.tif", path, "-pixel-coordinates")[0] == in_squares()
+
+
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("tool", ["atdca", "endmembers"])
+@pytest.mark.parametrize("name", ["t.gpkg", "t.geojson", "t.csv", "t.shp"])
+def test_points_of_our_own_are_read_again(tmp_path, tool, name, flat):
+    """With georeference and without it, where GeoJSON has no geometries: the pixels that were found, by rank."""
+    scene = flat_scene(tmp_path)
+    if not flat:
+        write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)
+        scene = tmp_path / "placed.tif"
+    report = tmp_path / "r.json"
+    succeed(run(f"gdal_hsi_{tool}", "-t", 5, scene, tmp_path / name, "-report", report))
+    dataset = ogr.Open(str(tmp_path / name))
+    found = {(int(f["line"]), int(f["sample"])): int(f["rank"]) for f in dataset.GetLayer(0)}
+    assert len(found) == 5
+    read, said = pixels_of(tmp_path, scene, tmp_path / name)
+    assert read == found, said
+
+
+def test_spectra_of_our_own_are_labels_again(tmp_path):
+    """GeoJSON without geometries, of a scene without georeference, and with longitudes where there is one."""
+    for scene in (flat_scene(tmp_path), write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)):
+        first, _ = pixels_of(tmp_path, scene, table(tmp_path / "p.csv", "sample,line,class", lambda i, j: (j, i), step=5))
+        (tmp_path / "s.geojson").rename(tmp_path / "again.geojson")
+        assert pixels_of(tmp_path, scene, tmp_path / "again.geojson")[0] == first and len(first) == len(places(5))
+    # Longitudes do not lead to pixels of a copy without georeference; their lines and samples do.
+    found, said = pixels_of(tmp_path, tmp_path / "flat.tif", tmp_path / "again.geojson")
+    assert found == first and f"{len(first)} points are placed by the fields sample and line" in said
+
+
+def test_points_without_a_place_lie_where_their_fields_say(tmp_path):
+    """Features without geometry over a placed scene, in a layer that has no geometries at all."""
+    want = {(2, 3): 1, (7, 11): 2}
+    write_features(tmp_path / "v.gpkg", [(None, (v, i, j)) for (i, j), v in want.items()],
+                   CLASS + [("line", ogr.OFTInteger), ("sample", ogr.OFTInteger)])
+    write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)
+    for scene in (tmp_path / "placed.tif", flat_scene(tmp_path)):
+        assert pixels_of(tmp_path, scene, tmp_path / "v.gpkg")[0] == want
+
+
+def test_points_of_ungridded_labels_stay_points(tmp_path):
+    """A table with names where the file is also a layer for GDAL: WKT in a CSV."""
+    (tmp_path / "w.csv").write_text("WKT,class\n" + "".join(f'"{text}",{value[0]}\n' for text, value in points_of(labels())))
+    got, _ = labels_on(tmp_path, tmp_path / "w.csv")
+    assert np.array_equal(got, labels())
