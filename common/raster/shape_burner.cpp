@@ -117,7 +117,8 @@ class Rows {
 
     void add(const Edge& e, int64_t row, size_t at) {
         const auto above = static_cast<double>(row), centre = above + 0.5;
-        if (e.y0 <= centre && centre < e.y1) m_crossings[at].push_back(e.x0 + (centre - e.y0) * (e.x1 - e.x0) / (e.y1 - e.y0));
+        if (e.y0 <= centre && centre < e.y1)
+            m_crossings[at].push_back(e.x0 + (centre - e.y0) * (e.x1 - e.x0) / (e.y1 - e.y0));
         double a = e.x0, b = e.x1;
         if (e.y0 < e.y1) {
             a = e.y0 < above ? e.at(above) : e.x0;
@@ -170,7 +171,8 @@ void ShapeBurner::burn(int64_t first) {
     m_strip.assign(static_cast<size_t>(strip_lines * m_samples), m_none);
     OGREnvelope box;
     for (const double x : {-1.0, static_cast<double>(m_samples) + 1})
-        for (const double y : {-1.0 + static_cast<double>(first), static_cast<double>(first + strip_lines) + 1})
+        for (const double y :
+             {-1.0 + static_cast<double>(first), static_cast<double>(first + strip_lines) + 1})
             box.Merge(m_place[0] + m_place[1] * x + m_place[2] * y,
                       m_place[3] + m_place[4] * x + m_place[5] * y);
     std::vector<const Shape*> here;
@@ -255,11 +257,12 @@ int64_t ShapeBurner::without_pixel(int64_t lines) const {
             return o.left < 0 || o.top < 0 || o.right > static_cast<double>(m_samples) ||
                    o.bottom > static_cast<double>(lines);
         });
-        if (outlines.empty() || beside) continue; // what lies beside the grid is no matter of its pixels' size
+        if (outlines.empty() || beside)
+            continue; // what lies beside the grid is no matter of its pixels' size
         bool found = false;
         for (const Outline& o : outlines)
-            for (int64_t row = static_cast<int64_t>(std::floor(o.top)); !found && static_cast<double>(row) < o.bottom;
-                 row += 16) {
+            for (int64_t row = static_cast<int64_t>(std::floor(o.top));
+                 !found && static_cast<double>(row) < o.bottom; row += 16) {
                 Rows rows(o, row, 16, m_samples);
                 for (size_t k = 0; k < 16 && !found; ++k) {
                     rows.mark(k, whole, pixels);

@@ -2,10 +2,11 @@
 """Classes numbered from 0, as QGIS users and machine learning have them: 0 is a class wherever that is plain, and no label
 vanishes without a word. What counts as a label is compared with numpy."""
 import json
+import os
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, open_band, read, run, succeed, write_scene
+from conftest import PLUGINS, assert_untouched, first_error, open_band, read, run, succeed, write_scene
 from label_files import (LINES, NAMES, PLACE, SAMPLES, labels_on, nodata_of, points_of, scene_of, truth, write_features,
                          write_labels)
 from osgeo import gdal, ogr
@@ -69,6 +70,21 @@ def test_a_map_with_class_zero_is_read_as_it_was_written(zeros, name, options, n
         got, said = labels_on(zeros, zeros / name)
         assert np.array_equal(got, np.where(np.isfinite(read(zeros / "scene.tif")[0]), truth(), np.nan), equal_nan=True)
         assert "0 is" not in said
+
+
+def test_a_map_that_is_computed_when_it_is_read(zeros):
+    """Pixel functions store 0 for class 0, and nodata where the scene has no value."""
+    environment = {**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)}
+    scene, labels = zeros / "scene.tif", zeros / "labels.gpkg"
+    succeed(run("gdal_hsi_svm_train", "-C", 10, "-gamma", 1, scene, labels, zeros / "m.json"))
+    succeed(run("gdal_hsi_sahic", "-device", "cpu", "-no-spatial", "-model", zeros / "s.json", scene, labels, zeros / "map.tif"))
+    succeed(run("gdal_hsi_svm_classify", scene, zeros / "m.json", zeros / "svm.vrt"))
+    succeed(run("gdal_hsi_sahic", "-apply", zeros / "s.json", "-no-spatial", scene, "none", zeros / "sahic.vrt"))
+    for name in ("svm.vrt", "sahic.vrt"):
+        result = succeed(run("gdal_hsi_accuracy", "-json", zeros / name, labels, env=environment))
+        judged = json.loads(result.out)
+        assert [c["map_pixels"] for c in judged["classes"]] == [c["reference_pixels"] for c in judged["classes"]]
+        assert judged["overall_accuracy"]["value"] == 1 and judged["unclassified"] == 1 and len(judged["classes"]) == 3
 
 
 def test_class_zero_beside_great_numbers(zeros):
