@@ -10,8 +10,8 @@
 namespace hsi::raster {
 
 /// Such a table as labels, its other columns being fields; null when the file is none: a .csv or .tsv always
-/// is one, unless it has a column of WKT; a .txt, .xyz or .dat is when its columns have names, and those of
-/// places and of classes are among them (else it may be a grid of GDAL's XYZ driver).
+/// is one, unless it has a column of WKT; a .txt, .xyz or .dat is when its columns have names and one of them
+/// is that of classes (else it may be a grid of GDAL's XYZ driver).
 ///
 /// Columns tell by their names what they are: x and y, easting and northing (the grid's SRS, assumed), lon
 /// and lat (WGS 84; so are x and y when all might be degrees and none lies on the grid as it is), sample and

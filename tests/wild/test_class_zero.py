@@ -121,6 +121,23 @@ def test_a_zero_that_is_called_nothing_is_no_label(zeros, word):
         assert np.array_equal(labels_on(zeros, zeros / labels, "-zero", "none")[0], want, equal_nan=True)
 
 
+def test_a_name_in_an_attribute_table(zeros):
+    write_labels(zeros / "labels.tif", truth())
+    dataset = gdal.Open(str(zeros / "labels.tif"), gdal.GA_Update)
+    table = gdal.RasterAttributeTable()
+    table.CreateColumn("Value", gdal.GFT_Integer, gdal.GFU_MinMax)
+    table.CreateColumn("Class_Name", gdal.GFT_String, gdal.GFU_Name)
+    table.SetRowCount(3)
+    for value, name in enumerate(NAMES):
+        table.SetValueAsInt(value, 0, value)
+        table.SetValueAsString(value, 1, name)
+    dataset.GetRasterBand(1).SetDefaultRAT(table)
+    dataset = None
+    got, said = labels_on(zeros, zeros / "labels.tif")
+    assert np.array_equal(got, truth()) and "0 is a class, as it is called 'water'" in said
+    assert open_band(zeros / "train.tif").GetNoDataValue() == 255
+
+
 def test_a_zero_that_is_nodata_and_has_a_name_is_told(zeros):
     write_labels(zeros / "labels.tif", truth(), names=NAMES, nodata=0)
     got, said = labels_on(zeros, zeros / "labels.tif")
