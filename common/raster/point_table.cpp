@@ -134,10 +134,10 @@ bool is_point_table(const LabelOptions& options) {
     }
     if (sheet) return !has_geometries(table);
     const Places at = places_in(table);
-    return (at.coordinates() || at.pixels) &&
-           (options.mask || std::any_of(table.head.begin(), table.head.end(), [&](const std::string& name) {
-                return names_class_column(name) || EQUAL(name.c_str(), options.field.c_str());
-            }));
+    if (options.mask) return at.coordinates() || at.pixels;
+    return std::any_of(table.head.begin(), table.head.end(), [&](const std::string& name) {
+        return names_class_column(name) || EQUAL(name.c_str(), options.field.c_str());
+    });
 }
 
 [[noreturn]] void refuse_columns(const std::string& path, const std::vector<std::string>& head) {

@@ -86,6 +86,8 @@ class Rows {
   public:
     Rows(const Outline& outline, int64_t first, int64_t count, int64_t samples)
         : m_samples(samples), m_crossings(static_cast<size_t>(count)), m_sides(static_cast<size_t>(count)) {
+        m_from = std::clamp<int64_t>(ceil_of(std::floor(outline.left)), 0, samples);
+        m_to = std::clamp<int64_t>(ceil_of(outline.right), m_from, samples);
         const auto top = static_cast<double>(first), bottom = static_cast<double>(first + count);
         for (const Edge& e : outline.edges) {
             if (e.y1 < top || e.y0 > bottom) continue;
@@ -97,10 +99,13 @@ class Rows {
         }
     }
 
-    /// Sets pixels of a row whose centre lies inside; `whole`: those that no side passes through, besides. A
-    /// pixel without a side in it is inside or outside as a whole.
+    /// The first column that the outline may meet.
+    int64_t from() const { return m_from; }
+
+    /// Of the columns that the outline may meet: 1 for pixels of a row whose centre lies inside; `whole`: of
+    /// those, that no side passes through. A pixel without a side in it is inside or outside as a whole.
     void mark(size_t row, bool whole, std::vector<uint8_t>& pixels) {
-        pixels.assign(static_cast<size_t>(m_samples), 0);
+        pixels.assign(static_cast<size_t>(m_to - m_from), 0);
         auto& crossings = m_crossings[row];
         std::sort(crossings.begin(), crossings.end());
         for (size_t i = 0; i + 1 < crossings.size(); i += 2)
@@ -117,7 +122,8 @@ class Rows {
 
     void add(const Edge& e, int64_t row, size_t at) {
         const auto above = static_cast<double>(row), centre = above + 0.5;
-        if (e.y0 <= centre && centre < e.y1) m_crossings[at].push_back(e.x0 + (centre - e.y0) * (e.x1 - e.x0) / (e.y1 - e.y0));
+        if (e.y0 <= centre && centre < e.y1)
+            m_crossings[at].push_back(e.x0 + (centre - e.y0) * (e.x1 - e.x0) / (e.y1 - e.y0));
         double a = e.x0, b = e.x1;
         if (e.y0 < e.y1) {
             a = e.y0 < above ? e.at(above) : e.x0;
@@ -130,12 +136,12 @@ class Rows {
     }
 
     void fill(const Span& span, uint8_t value, std::vector<uint8_t>& pixels) const {
-        const int64_t first = std::clamp<int64_t>(span.first, 0, m_samples),
-                      end = std::clamp<int64_t>(span.end, first, m_samples);
-        std::fill(pixels.begin() + first, pixels.begin() + end, value);
+        const int64_t first = std::clamp<int64_t>(span.first, m_from, m_to),
+                      end = std::clamp<int64_t>(span.end, first, m_to);
+        std::fill(pixels.begin() + (first - m_from), pixels.begin() + (end - m_from), value);
     }
 
-    int64_t m_samples;
+    int64_t m_samples, m_from = 0, m_to = 0;
     std::vector<std::vector<double>> m_crossings; ///< of the middles of rows
     std::vector<std::vector<Span>> m_sides;       ///< pixels that a side passes through
 };
@@ -170,7 +176,8 @@ void ShapeBurner::burn(int64_t first) {
     m_strip.assign(static_cast<size_t>(strip_lines * m_samples), m_none);
     OGREnvelope box;
     for (const double x : {-1.0, static_cast<double>(m_samples) + 1})
-        for (const double y : {-1.0 + static_cast<double>(first), static_cast<double>(first + strip_lines) + 1})
+        for (const double y :
+             {-1.0 + static_cast<double>(first), static_cast<double>(first + strip_lines) + 1})
             box.Merge(m_place[0] + m_place[1] * x + m_place[2] * y,
                       m_place[3] + m_place[4] * x + m_place[5] * y);
     std::vector<const Shape*> here;
@@ -230,16 +237,16 @@ void ShapeBurner::burn_in_gdal(const std::vector<const Shape*>& shapes, int64_t 
 void ShapeBurner::burn_inside(const Shape& shape, int64_t first, Strip& strip) const {
     std::vector<uint8_t> pixels;
     for (const Outline& outline : outlines_of(shape, m_inverse)) {
-        const auto top = std::max(first, static_cast<int64_t>(std::floor(std::max(outline.top, -1.0))));
-        const auto bottom = static_cast<int64_t>(
-            std::ceil(std::min(outline.bottom, static_cast<double>(first + strip_lines))));
+        const auto upper = static_cast<double>(first), lower = static_cast<double>(first + strip_lines);
+        const auto top = static_cast<int64_t>(std::floor(std::clamp(outline.top, upper, lower))),
+                   bottom = static_cast<int64_t>(std::ceil(std::clamp(outline.bottom, upper, lower)));
         if (bottom <= top) continue;
         Rows rows(outline, top, bottom - top, m_samples);
         for (int64_t row = top; row < bottom; ++row) {
             rows.mark(static_cast<size_t>(row - top), true, pixels);
-            for (int64_t s = 0; s < m_samples; ++s)
-                if (pixels[static_cast<size_t>(s)] != 0)
-                    strip[static_cast<size_t>((row - first) * m_samples + s)] = shape.value;
+            for (size_t s = 0; s < pixels.size(); ++s)
+                if (pixels[s] != 0)
+                    strip[static_cast<size_t>((row - first) * m_samples + rows.from()) + s] = shape.value;
         }
     }
 }
@@ -255,11 +262,12 @@ int64_t ShapeBurner::without_pixel(int64_t lines) const {
             return o.left < 0 || o.top < 0 || o.right > static_cast<double>(m_samples) ||
                    o.bottom > static_cast<double>(lines);
         });
-        if (outlines.empty() || beside) continue; // what lies beside the grid is no matter of its pixels' size
+        if (outlines.empty() || beside)
+            continue; // what lies beside the grid is no matter of its pixels' size
         bool found = false;
         for (const Outline& o : outlines)
-            for (int64_t row = static_cast<int64_t>(std::floor(o.top)); !found && static_cast<double>(row) < o.bottom;
-                 row += 16) {
+            for (int64_t row = static_cast<int64_t>(std::floor(o.top));
+                 !found && static_cast<double>(row) < o.bottom; row += 16) {
                 Rows rows(o, row, 16, m_samples);
                 for (size_t k = 0; k < 16 && !found; ++k) {
                     rows.mark(k, whole, pixels);

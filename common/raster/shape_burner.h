@@ -14,7 +14,8 @@
 namespace hsi::raster {
 
 struct Shape {
-    std::unique_ptr<OGRGeometry> geometry; ///< points, lines and polygons without curves, and collections of them
+    std::unique_ptr<OGRGeometry>
+        geometry; ///< points, lines and polygons without curves, and collections of them
     OGREnvelope envelope;
     uint16_t value = 0;
 };
@@ -38,8 +39,8 @@ class ShapeBurner {
 
     /// Whole lines into out (count x samples values). Throws Error when GDAL cannot burn.
     void read(int64_t line, int64_t count, uint16_t* out);
-    /// Of the lines read so far: pixels that shapes of several values label, at least. Shapes are burned first
-    /// to last and last to first: three of them in one pixel may hide the one in the middle.
+    /// Of the lines read so far: pixels that shapes of several values label, at least. Shapes are burned
+    /// first to last and last to first: three of them in one pixel may hide the one in the middle.
     int64_t disputed() const { return m_disputed; }
     /// Shapes that reach into `lines` lines of the grid and label none of its pixels, because they are too
     /// small or narrow.

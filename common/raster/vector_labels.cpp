@@ -374,6 +374,31 @@ class VectorLabels final : public LabelSource {
                                   (up > down ? "lines from 0 to negative numbers, as QGIS draws it"
                                              : "lines downwards from the upper left corner"));
         }
+        place_by_fields(found);
+        if (m_placing == Placing::map) return;
+        const OGREnvelope grid = extent();
+        const auto beside = std::count_if(found.begin(), found.end(), [&](const Found& one) {
+            OGREnvelope box;
+            one.geometry->getEnvelope(&box);
+            return !grid.Intersects(box);
+        });
+        if (beside > 0)
+            m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
+                              counted(found.size(), "feature") + worded(beside, " lies", " lie") +
+                              " outside of " + m_grid.owner + ", by their samples and lines");
+    }
+
+    /// Of the grid, in the coordinates that features have.
+    OGREnvelope extent() const {
+        OGREnvelope box;
+        for (const double x : {0.0, static_cast<double>(m_grid.samples)})
+            for (const double y : {0.0, static_cast<double>(m_grid.lines)})
+                box.Merge(m_place[0] + m_place[1] * x + m_place[2] * y,
+                          m_place[3] + m_place[4] * x + m_place[5] * y);
+        return box;
+    }
+
+    void place_by_fields(std::vector<Found>& found) {
         int64_t by_fields = 0;
         for (Found& one : found) {
             if (!one.by_fields) {

@@ -30,9 +30,9 @@ void refuse_label_options(const Call& call, const std::string& advice);
 std::shared_ptr<raster::RasterSource> matching_source(Run& run, const std::string& file,
                                                       const model::ModelBands& model, bool any_wavelengths);
 
-/// What a file of class probabilities is about, a class a band, by its band names ("P(corn)" or "corn") and the
-/// numbers that plan_classification() writes beside them; 1, 2 .. where a band has none. Of a single band: its
-/// class and "other". Throws Error when there are more bands than class numbers.
+/// What a file of class probabilities is about, a class a band, by its band names ("P(corn)" or "corn") and
+/// the numbers that plan_classification() writes beside them; 1, 2 .. where a band has none. Of a single
+/// band: its class and "other". Throws Error when there are more bands than class numbers.
 std::vector<raster::LabelClass> probability_classes(const raster::RasterSource& source);
 
 /// The rasters of a classification, in this order: the class map (dst), with names and colours; then, where a

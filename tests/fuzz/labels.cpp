@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Class texts of label files. The first byte says which kind: the side file (.aux.xml) of a small raster with
 // its category names, colour table and attribute table; the attributes of a vector file's features, one a
-// line.
+// line; a table of points.
 #include "raster/labels.h"
 #include "core/json.h"
 #include "fuzz/fuzz.h"
 
 #include <cpl_conv.h>
 
+#include <algorithm>
 #include <set>
 
 namespace {
@@ -47,7 +48,8 @@ void check(const raster::LabelOptions& options, const raster::Grid* grid) {
     const auto source = raster::LabelSource::open(options, grid);
     std::set<int> seen;
     for (const auto& one : source->legend()) {
-        fuzz::expect(one.value >= 1 && one.value <= raster::max_class, "a class is a number from 1 to 65535");
+        fuzz::expect(one.value >= (source->zero_is_class() ? 0 : 1) && one.value <= raster::max_class,
+                     "a class is a number from 1 to 65535, or 0 where that is one");
         fuzz::expect(seen.insert(one.value).second, "a class stands in the legend once");
     }
     const auto all = raster::collect_labels(*source);
@@ -59,6 +61,9 @@ void check(const raster::LabelOptions& options, const raster::Grid* grid) {
     raster::OutputOptions output;
     raster::OutputSpec spec;
     raster::describe_class_map(all.classes, output, spec);
+    fuzz::expect(output.nodata && std::none_of(all.classes.begin(), all.classes.end(),
+                                               [&](const auto& one) { return one.value == *output.nodata; }),
+                 "no class is the map's nodata value");
     for (const auto& one : all.classes)
         fuzz::expect(static_cast<size_t>(one.value) < spec.categories.size(),
                      "a class has a place in the map's legend");
@@ -74,16 +79,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const std::string text(reinterpret_cast<const char*>(data + 1), size - 1);
     raster::LabelOptions options;
     try {
-        if (data[0] % 2 == 0) {
+        if (data[0] % 3 == 0) {
             const fuzz::MemoryFile side("/vsimem/labels.tif.aux.xml", text);
             options.path = "/vsimem/labels.tif";
             check(options, nullptr);
         } else {
-            const fuzz::MemoryFile file("/vsimem/fields.geojson", geojson(text));
+            const bool table = data[0] % 3 == 2;
+            const fuzz::MemoryFile file(table ? "/vsimem/points.csv" : "/vsimem/fields.geojson",
+                                        table ? text : geojson(text));
             raster::Grid grid;
             grid.samples = 4;
             grid.lines = 1;
             grid.geotransform = {0, 1, 0, 0, 0, -1};
+            options.inside_only = data[0] >= 128;
             options.path = file.path();
             check(options, &grid);
         }

@@ -2,7 +2,7 @@
 """Files of labels as programs leave them, made small, and what the tools make of them."""
 import numpy as np
 from osgeo import gdal, ogr, osr
-from suite import read, run, succeed
+from suite import open_band, read, run, succeed
 
 LINES, SAMPLES = 20, 24
 PLACE = (500000, 30, 0, 5400000, 0, -30)

@@ -2,10 +2,11 @@
 """Classes numbered from 0, as QGIS users and machine learning have them: 0 is a class wherever that is plain, and no label
 vanishes without a word. What counts as a label is compared with numpy."""
 import json
+import os
 
 import numpy as np
 import pytest
-from conftest import assert_untouched, first_error, open_band, read, run, succeed, write_scene
+from conftest import PLUGINS, assert_untouched, first_error, open_band, read, run, succeed, write_scene
 from label_files import (LINES, NAMES, PLACE, SAMPLES, labels_on, nodata_of, points_of, scene_of, truth, write_features,
                          write_labels)
 from osgeo import gdal, ogr
@@ -71,6 +72,21 @@ def test_a_map_with_class_zero_is_read_as_it_was_written(zeros, name, options, n
         assert "0 is" not in said
 
 
+def test_a_map_that_is_computed_when_it_is_read(zeros):
+    """Pixel functions store 0 for class 0, and nodata where the scene has no value."""
+    environment = {**os.environ, "GDAL_DRIVER_PATH": str(PLUGINS)}
+    scene, labels = zeros / "scene.tif", zeros / "labels.gpkg"
+    succeed(run("gdal_hsi_svm_train", "-C", 10, "-gamma", 1, scene, labels, zeros / "m.json"))
+    succeed(run("gdal_hsi_sahic", "-device", "cpu", "-no-spatial", "-model", zeros / "s.json", scene, labels, zeros / "map.tif"))
+    succeed(run("gdal_hsi_svm_classify", scene, zeros / "m.json", zeros / "svm.vrt"))
+    succeed(run("gdal_hsi_sahic", "-apply", zeros / "s.json", "-no-spatial", scene, "none", zeros / "sahic.vrt"))
+    for name in ("svm.vrt", "sahic.vrt"):
+        result = succeed(run("gdal_hsi_accuracy", "-json", zeros / name, labels, env=environment))
+        judged = json.loads(result.out)
+        assert [c["map_pixels"] for c in judged["classes"]] == [c["reference_pixels"] for c in judged["classes"]]
+        assert judged["overall_accuracy"]["value"] == 1 and judged["unclassified"] == 1 and len(judged["classes"]) == 3
+
+
 def test_class_zero_beside_great_numbers(zeros):
     """255 is a class: the map needs two bytes. 65535 stands for none, and is no class beside 0."""
     write_labels(zeros / "labels.tif", np.where(truth() == 2, 255, truth()), "u2", names=["water"])
@@ -103,6 +119,23 @@ def test_a_zero_that_is_called_nothing_is_no_label(zeros, word):
     for labels in ("labels.tif", "v.gpkg"):
         assert np.array_equal(labels_on(zeros, zeros / labels, "-zero", "class")[0], truth())
         assert np.array_equal(labels_on(zeros, zeros / labels, "-zero", "none")[0], want, equal_nan=True)
+
+
+def test_a_name_in_an_attribute_table(zeros):
+    write_labels(zeros / "labels.tif", truth())
+    dataset = gdal.Open(str(zeros / "labels.tif"), gdal.GA_Update)
+    table = gdal.RasterAttributeTable()
+    table.CreateColumn("Value", gdal.GFT_Integer, gdal.GFU_MinMax)
+    table.CreateColumn("Class_Name", gdal.GFT_String, gdal.GFU_Name)
+    table.SetRowCount(3)
+    for value, name in enumerate(NAMES):
+        table.SetValueAsInt(value, 0, value)
+        table.SetValueAsString(value, 1, name)
+    dataset.GetRasterBand(1).SetDefaultRAT(table)
+    dataset = None
+    got, said = labels_on(zeros, zeros / "labels.tif")
+    assert np.array_equal(got, truth()) and "0 is a class, as it is called 'water'" in said
+    assert open_band(zeros / "train.tif").GetNoDataValue() == 255
 
 
 def test_a_zero_that_is_nodata_and_has_a_name_is_told(zeros):

@@ -118,6 +118,7 @@ def test_names_and_gaps_in_tables(tmp_path):
 BAD = {
     "no names": ("p.csv", "500015,5399985,1\n500045,5399985,2\n", "is a table, and its columns have no names"),
     "other names": ("p.csv", "a,b,class\n1,2,3\n", "none of its columns tells where the points lie"),
+    "other names in a text": ("p.txt", "a b class\n1 2 3\n", "none of its columns tells where the points lie"),
     "half of them": ("p.csv", "lon,b,class\n1,2,3\n", "none of its columns tells where the points lie"),
     "no number": ("p.csv", "x,y,class\n1,2,3\n1,here,3\n", "'here' in column y is no coordinate"),
     "no angle": ("p.csv", "lon,lat,class\n500015,5399985,3\n", "are no longitude and latitude in degrees"),
@@ -257,6 +258,13 @@ def test_spectra_of_our_own_are_labels_again(tmp_path):
     # Longitudes do not lead to pixels of a copy without georeference; their lines and samples do.
     found, said = pixels_of(tmp_path, tmp_path / "flat.tif", tmp_path / "again.geojson")
     assert found == first and f"{len(first)} points are placed by the fields sample and line" in said
+
+
+def test_pixels_beside_the_scene_are_counted(tmp_path):
+    (tmp_path / "p.csv").write_text(f"sample,line,class\n1,1,1\n{SAMPLES},2,1\n3,{LINES},2\n-1,4,2\n{SAMPLES - 1},{LINES - 1},2\n")
+    found, said = pixels_of(tmp_path, flat_scene(tmp_path), tmp_path / "p.csv")
+    assert found == {(1, 1): 1, (LINES - 1, SAMPLES - 1): 2}
+    assert "3 of 5 features lie outside of the scene, by their samples and lines" in said
 
 
 def test_points_without_a_place_lie_where_their_fields_say(tmp_path):
