@@ -102,8 +102,7 @@ void leave_out_as_library(tool::Run& run, const raster::SpectralLibrary& library
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
                                const std::vector<std::string>& wanted, double scale, const std::string& what,
                                std::shared_ptr<raster::RasterSource>& scene) {
-    const auto library =
-        chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
+    const auto library = chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
     leave_out_as_library(run, library, scene);
     const auto bands = static_cast<size_t>(scene->shape().bands);
     auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());

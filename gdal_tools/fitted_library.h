@@ -23,7 +23,8 @@ raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, cons
                                     const std::vector<double>& wavelengths_nm);
 
 /// Reads a library, tells its notes as warnings, and takes the spectra that `wanted` (the words of -spectrum)
-/// asks for; all when it is empty. `scene_bands` as read_spectral_library() has it. \throws Error as read_spectral_library() and chosen_names().
+/// asks for; all when it is empty. `scene_bands` as read_spectral_library() has it. \throws Error as
+/// read_spectral_library() and chosen_names().
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
                                        const std::vector<std::string>& wanted, size_t scene_bands = 0);
 

@@ -29,8 +29,8 @@ std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
 /// Wavelengths in nm; unknown ones, and values that are none, are null.
 std::string geojson_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene);
 
-/// Deviations are spectra of their own, behind the mean; in double precision where the scene's type tells more
-/// than single.
+/// Deviations are spectra of their own, behind the mean; in double precision where the scene's type tells
+/// more than single.
 raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene);
 
 } // namespace hsi::tools

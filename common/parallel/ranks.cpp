@@ -512,7 +512,8 @@ Ending Ranks::conclude(Ending mine) noexcept {
     } catch (const std::exception&) {
         if (mine.code == 0) mine = {1, "the other ranks of the job have not answered", "", false};
         mine.together = false;
-        if (m_rank != 0 && m_cancel->interrupted()) mine.what.clear(); // once is enough, and the root's to say
+        if (m_rank != 0 && m_cancel->interrupted())
+            mine.what.clear(); // once is enough, and the root's to say
         return mine;
     }
 }

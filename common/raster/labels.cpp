@@ -6,8 +6,8 @@
 #include "raster/gdal_errors.h"
 #include "raster/hdf5_trial.h"
 #include "raster/labels_impl.h"
-#include "raster/matlab_scene.h"
 #include "raster/library_formats.h"
+#include "raster/matlab_scene.h"
 #include "raster/point_table.h"
 
 #include <cpl_string.h>
@@ -151,8 +151,7 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
     DatasetHandle dataset =
         open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0);
     if (!dataset)
-        dataset =
-            open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
+        dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     "Labels are any raster or vector file that GDAL opens.");

@@ -7,8 +7,8 @@
 #include "core/names.h"
 #include "raster/gdal_errors.h"
 #include "raster/product_readers.h"
-#include "raster/text_input.h"
 #include "raster/source_impl.h"
+#include "raster/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>

@@ -249,13 +249,14 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
     if (options.drivers.empty() && stack.empty())
         if (DatasetHandle matlab = open_matlab(options.path)) {
             if (!options.open_options.empty())
-                throw UsageError("-oo " + options.open_options.front() + ": files of MATLAB's have no options");
+                throw UsageError("-oo " + options.open_options.front() +
+                                 ": files of MATLAB's have no options");
             return matlab;
         }
     try_hdf5(options.path);
     const GdalErrors errors;
-    DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header, GDAL_OF_RASTER,
-                                          options.drivers, options.open_options});
+    DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header,
+                                          GDAL_OF_RASTER, options.drivers, options.open_options});
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
     return dataset;

@@ -11,8 +11,8 @@
 #include "raster/matlab_scene.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
-#include "raster/spectral_library.h"
 #include "raster/source_checks.h"
+#include "raster/spectral_library.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>

@@ -146,10 +146,10 @@ std::string csv_name(std::string name) {
 } // namespace
 
 void refuse_library(const std::string& path, const std::string& what) {
-    throw Error(
-        "'" + path + "': " + what,
-        "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
-        "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, or profiles in GeoJSON or a GeoPackage.");
+    throw Error("'" + path + "': " + what,
+                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
+                "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, or profiles in "
+                "GeoJSON or a GeoPackage.");
 }
 
 std::string library_text(const std::string& path) {

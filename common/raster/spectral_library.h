@@ -28,9 +28,8 @@ struct SpectralLibrary {
 /// The content decides, and the extension .csv; a header beside the file makes it ENVI's. What stands for no
 /// value is NaN: channels that the file marks, empty cells, and fills that nobody declares (USGS's -1.23e34
 /// and what convolution leaves of it, 1e20 and beyond, -9999 and its like where no other value is near). A
-/// note counts the latter. `scene_bands` tells bands from spectra in a file of MATLAB's, which does not say; 0:
-/// not known. Throws Error naming the file and what is wrong with it, also when no spectrum has
-/// a value.
+/// note counts the latter. `scene_bands` tells bands from spectra in a file of MATLAB's, which does not say;
+/// 0: not known. Throws Error naming the file and what is wrong with it, also when no spectrum has a value.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
 /// The files beside `path` that reading it as a library touches and that are there: the header or the data of
