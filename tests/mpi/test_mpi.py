@@ -354,14 +354,18 @@ def test_a_rank_that_is_killed(rank, way, place, tmp_path):
     assert not [name for name in contents(place) if name.startswith(".")]
 
 
+def waiting(rank, gate):
+    """In the middle of its tiles: rank 0 has written headers before."""
+    return Fault(calls="write", number=1 if rank else 16, kind="wait", gate=gate)
+
+
 def test_the_end_of_the_time_of_a_job(place, tmp_path):
     before = contents(place)
-    # Rank 1 never gets past its first write, and the others not past their third before it has come there: whatever the
-    # machine does, all of them are in the middle.
+    # Rank 1 never gets past its first write, and the others not far before it has come there: whatever the machine does, all
+    # of them are in the middle.
     never = Fault(calls="write", number=1, kind="wait", gate=tmp_path / "never")
-    behind = Fault(calls="write", number=3, kind="wait", gate=tmp_path / "go")
-    command = with_faults({0: behind, 1: never, 2: behind}, place, spp(), lambda rank: tmp_path / f"log{rank}")
-    process = started(3, command, place)
+    faults = {0: waiting(0, tmp_path / "go"), 1: never, 2: waiting(2, tmp_path / "go")}
+    process = started(3, with_faults(faults, place, spp(), lambda rank: tmp_path / f"log{rank}"), place)
     try:
         assert wait_for(lambda: workloads.was_hit(tmp_path / "log1") or process.poll() is not None)
         assert process.poll() is None, process.communicate()
@@ -383,9 +387,8 @@ def test_the_end_of_the_time_of_a_job(place, tmp_path):
 def test_a_signal_to_one_rank(rank, place, tmp_path):
     """The others end with it, say so once, and leave nothing."""
     before = contents(place)
-    waits = Fault(calls="write", number=1, kind="wait", gate=tmp_path / "go")
-    command = with_faults({one: waits for one in range(3)}, place, spp(), lambda one: tmp_path / f"log{one}")
-    process = started(3, command, place)
+    faults = {one: waiting(one, tmp_path / "go") for one in range(3)}
+    process = started(3, with_faults(faults, place, spp(), lambda one: tmp_path / f"log{one}"), place)
     try:
         assert wait_for(lambda: all(workloads.was_hit(tmp_path / f"log{one}") for one in range(3))
                         or process.poll() is not None)
