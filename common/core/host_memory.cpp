@@ -51,6 +51,12 @@ void keep_buffers_of(uint64_t bytes) noexcept {
 #endif
 }
 
+void share_one_heap() noexcept {
+#ifdef __GLIBC__
+    if (g_small) mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
 std::shared_ptr<HostAllocator> paged_allocator() {
     static const auto allocator = std::make_shared<PagedAllocator>();
     return allocator;

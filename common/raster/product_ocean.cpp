@@ -36,7 +36,8 @@ std::string unit_of(const std::shared_ptr<GDALMDArray>& array) {
 /// sample, band) with the wavelengths in wavelength_3d, as l2gen writes it for other sensors, too.
 std::optional<Product> read_pace(const ArrayFile& file) {
     const auto root = file.group("/");
-    const std::string platform = attribute_text(root, "platform"), instrument = attribute_text(root, "instrument");
+    const std::string platform = attribute_text(root, "platform"),
+                      instrument = attribute_text(root, "instrument");
     const std::string sensor = platform.empty() || instrument.empty() ? "l2gen" : platform + " " + instrument;
     const std::string bands = "/sensor_band_parameters/";
     for (const auto& [name, what] :

@@ -11,8 +11,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -20,8 +23,16 @@
 namespace hsi::raster {
 namespace {
 
-constexpr uint64_t array_piece_bytes = uint64_t{8}
-                                       << 20; ///< of the file's own type, where chunks are not larger
+/// What a piece takes, where a chunk is not larger: its values in the file's own type, and what HDF5 keeps
+/// for each of its chunks while it reads a piece (a selection in memory and one in the file; measured).
+constexpr uint64_t array_piece_bytes = uint64_t{8} << 20, bytes_beside_chunk = 1024;
+
+/// Bytes of values that a piece of this part may have.
+uint64_t values_in_piece(const CubePart& part) {
+    const uint64_t chunk = part.chunk_bytes();
+    if (chunk == 0) return array_piece_bytes; // stored in one piece
+    return std::max(chunk, array_piece_bytes / (chunk + bytes_beside_chunk) * chunk);
+}
 
 /// Pieces that lie decoded: each is memory to clear once, and one that the caches no longer hold when it is
 /// taken.
@@ -57,24 +68,46 @@ uint64_t piece_bytes(const Product& product) {
     return bytes;
 }
 
+/// A product's arrays in one handle for all readers of a file of HDF5: its library decodes on one thread at a
+/// time whatever the handle, and each handle would keep an index of the chunks of its own, which takes tens
+/// of megabytes where chunks are small. Zarr is decoded by several threads at once, by a handle each.
+struct OpenArrays {
+    explicit OpenArrays(const Product& product) : file(ArrayFile::open(product.path)) {
+        if (!file) throw Error("cannot open '" + product.path + "'");
+        for (const CubePart& part : product.parts) {
+            parts.push_back(file->array(part.array));
+            if (!parts.back()) throw Error("cannot read " + part.array + " of '" + product.path + "'");
+        }
+    }
+    std::shared_ptr<ArrayFile> file;
+    std::vector<std::shared_ptr<GDALMDArray>> parts; ///< of Product::parts
+    std::mutex mutex;                                ///< held while values are read
+};
+
+std::shared_ptr<OpenArrays> arrays_of(const Product& product) {
+    if (product.driver != "HDF5") return std::make_shared<OpenArrays>(product);
+    static std::mutex mutex;
+    static std::map<std::string, std::weak_ptr<OpenArrays>> open; // closed with its last reader
+    const std::lock_guard lock(mutex);
+    auto& known = open[product.path];
+    auto arrays = known.lock();
+    if (!arrays) known = arrays = std::make_shared<OpenArrays>(product);
+    return arrays;
+}
+
 class ProductReader final : public stream::CubeReader {
   public:
     explicit ProductReader(std::shared_ptr<const SourceState> source)
-        : m_source(std::move(source)), m_file(ArrayFile::open(m_source->product->path)) {
+        : m_source(std::move(source)), m_arrays(arrays_of(*m_source->product)) {
         const Product& product = *m_source->product;
-        if (!m_file) throw Error("cannot open '" + product.path + "'");
         m_wanted.resize(product.parts.size());
         for (size_t k = 0; k < m_source->bands.size(); ++k) {
             const ProductBand& band = product.bands[static_cast<size_t>(m_source->bands[k] - 1)];
             m_wanted[static_cast<size_t>(band.part)].push_back({band.index, static_cast<int>(k)});
         }
-        for (size_t p = 0; p < product.parts.size(); ++p) {
-            m_arrays.push_back(m_file->array(product.parts[p].array));
-            if (!m_arrays.back())
-                throw Error("cannot read " + product.parts[p].array + " of '" + product.path + "'");
-            std::sort(m_wanted[p].begin(), m_wanted[p].end(),
+        for (auto& wanted : m_wanted)
+            std::sort(wanted.begin(), wanted.end(),
                       [](const Wanted& a, const Wanted& b) { return a.index < b.index; });
-        }
     }
 
     void read(const Rect& window, const CubeView<float>& dst) override {
@@ -156,7 +189,7 @@ class ProductReader final : public stream::CubeReader {
         const int64_t cw = std::min(part.chunk_samples(m_source->file_samples), r.w),
                       ch = std::min(part.chunk_lines(), r.h);
         const auto size = static_cast<int64_t>(GDALGetDataTypeSizeBytes(part.type));
-        const auto limit = static_cast<int64_t>(std::max(array_piece_bytes, part.chunk_bytes()));
+        const auto limit = static_cast<int64_t>(values_in_piece(part));
         const int64_t first = wanted[a].index, last = wanted[b - 1].index + 1;
         const int64_t unit = cw * ch * size;
         const int64_t bands = std::max(bands_chunk, limit / unit / bands_chunk * bands_chunk);
@@ -201,8 +234,9 @@ class ProductReader final : public stream::CubeReader {
         set(part.sample_axis, piece.place.x, piece.place.w);
         set(part.band_axis, piece.band, piece.band_end - piece.band);
         const GdalErrors errors;
-        if (!m_arrays[piece.part]->Read(start, count, nullptr, nullptr,
-                                        GDALExtendedDataType::Create(part.type), values) ||
+        const std::lock_guard lock(m_arrays->mutex);
+        if (!m_arrays->parts[piece.part]->Read(start, count, nullptr, nullptr,
+                                               GDALExtendedDataType::Create(part.type), values) ||
             errors.any())
             throw Error("cannot read " + m_source->name() + ": " + errors.text());
     }
@@ -236,9 +270,8 @@ class ProductReader final : public stream::CubeReader {
     }
 
     const std::shared_ptr<const SourceState> m_source;
-    const std::shared_ptr<ArrayFile> m_file;
-    std::vector<std::shared_ptr<GDALMDArray>> m_arrays; ///< a part each
-    std::vector<std::vector<Wanted>> m_wanted;          ///< likewise, by index
+    const std::shared_ptr<OpenArrays> m_arrays;
+    std::vector<std::vector<Wanted>> m_wanted; ///< likewise, by index
     std::vector<char> m_scratch;
     std::optional<Rect> m_next, m_begun; ///< in the file: what is read soon, and what is decoded already
     std::unique_ptr<parallel::WorkAhead<Piece>> m_ahead; ///< with its thread, which uses what is above

@@ -208,6 +208,8 @@ void choose_arrays(SourceState& s) {
     for (const CubePart& each : s.product->parts)
         largest = std::max(largest, each.chunk_bytes());
     if (largest > 0) keep_buffers_of(largest);
+    constexpr uint64_t small_chunk = 64 << 10;
+    if (s.product->driver == "HDF5" && largest > 0 && largest < small_chunk) share_one_heap();
 }
 
 void choose_access(SourceState& s, GDALDataset& dataset) {

@@ -274,3 +274,38 @@ def test_products_as_virtual_zarr(tmp_path, out):
     same_as_plain(scene, out, VALUES, files.wavelengths_of(9))
     for raw in out.glob("*.raw"):
         assert run("gdal_hsi_pca", "-q", "-of", "GTiff", "-overwrite", scene, raw).code == 2
+
+
+# --- how they are stored
+
+
+def test_small_chunks_stay_within_memory(tmp_path, out):
+    """HDF5 keeps as much beside each chunk of a piece as a thousand values take."""
+    lines, samples, bands, memory, slack = 208, 208, 200, 64, 16
+    values = np.random.default_rng(1).integers(1, 9000, (bands, lines, samples))
+    peaks, results = [], []
+    for name, chunks in (("small", (4, 4, 4)), ("one", (52, 52, 40))):
+        folder = tmp_path / name
+        folder.mkdir()
+        path = folder / "scene.h5"
+        with h5py.File(path, "w") as h:
+            h.create_dataset("SITE/Reflectance/Reflectance_Data", data=np.moveaxis(values, 0, 2).astype("i2"), chunks=chunks)
+            h["SITE/Reflectance/Metadata/Spectral_Data/Wavelength"] = files.wavelengths_of(bands)
+        succeed(run("gdal_hsi_pca", "-q", "-device", "cpu", "-nc", "2", "-threads", "4", "-memory", f"{memory}MB", "-report",
+                    out / "report.json", path, out / f"{name}.tif"))
+        peaks.append(json.loads((out / "report.json").read_text())["peak_resident_bytes"] / 2**20)
+        results.append(read(out / f"{name}.tif"))
+    np.testing.assert_array_equal(*results)
+    tiny = files.neon(tmp_path, VALUES)
+    idle = report_of(tiny, out, "-threads", "4", "-memory", f"{memory}MB")[0]["peak_resident_bytes"] / 2**20
+    assert max(peaks) <= idle + memory + slack, f"{peaks} MB, {idle:.0f} MB for a scene of a few pixels"
+
+
+def test_channels_that_an_image_has(tmp_path, out):
+    """EnMAP L1B's list of all bands, of which each image has some."""
+    images = files.enmap_l1b(tmp_path, VALUES[:2], VALUES[2:4], listed=[500, 600, 700, 950, 1000, 1100])
+    xml = tmp_path / "ENMAP01-METADATA.XML"
+    lists = "".join(f"<{name}ProductQuality><expectedChannelsList>{text}</expectedChannelsList></{name}ProductQuality>"
+                    for name, text in (("vnir", "1,3"), ("swir", "4, 6")))
+    xml.write_text(xml.read_text().replace("<specific>", "<specific>" + lists))
+    same_as_plain(images[1], out, VALUES[:4], [500, 700, 950, 1100])
