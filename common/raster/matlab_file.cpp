@@ -157,6 +157,7 @@ void MatlabFile::refuse(const std::string& what) const {
 
 std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& characters, int64_t rows) {
     std::vector<std::string> texts;
+    if (characters.empty()) return texts; // however many rows the size tells of
     if (rows <= 0 || characters.size() % static_cast<size_t>(rows) != 0) rows = 1;
     const auto step = static_cast<size_t>(rows);
     for (size_t row = 0; row < step; ++row) {

@@ -38,7 +38,8 @@ const MatlabVariable& find_spectra(const MatlabFile& file, const std::string& wa
 std::vector<std::string> find_names(const MatlabFile& file, int64_t count) {
     std::vector<std::vector<std::string>> lists;
     for (const MatlabVariable& one : file.variables()) {
-        if (one.kind != "cell" && one.kind != "char") continue;
+        if (!(one.kind == "cell" && one.count() == count) && !(one.kind == "char" && one.dims[0] == count))
+            continue;
         auto texts = file.texts(one);
         if (static_cast<int64_t>(texts.size()) != count ||
             std::all_of(texts.begin(), texts.end(), [](const std::string& text) { return text.empty(); }))
