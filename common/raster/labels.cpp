@@ -110,9 +110,8 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
         open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0);
     if (!dataset)
         dataset.reset(GDALDataset::FromHandle(GDALOpenEx(
-            options.path.c_str(),
-            GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR, nullptr,
-            open_options.List(), nullptr)));
+            options.path.c_str(), GDAL_OF_RASTER | GDAL_OF_VECTOR | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+            nullptr, open_options.List(), nullptr)));
     if (!dataset)
         throw Error("cannot open '" + options.path + "': " + errors.text(),
                     "Labels are any raster or vector file that GDAL opens.");

@@ -28,8 +28,8 @@ SpectralLibrary read_ecostress_text(const std::string& path, const std::string& 
 bool holds_features(const std::string& text); ///< by a file's beginning
 SpectralLibrary read_profiles(const std::string& path);
 
-/// Files of MATLAB's: an array (band, spectrum), or the other way round where the scene's bands, wavelengths or
-/// names tell so; `scene_bands`: 0 when there is no scene.
+/// Files of MATLAB's: an array (band, spectrum), or the other way round where the scene's bands, wavelengths
+/// or names tell so; `scene_bands`: 0 when there is no scene.
 bool is_matlab(const std::string& path);
 SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands);
 

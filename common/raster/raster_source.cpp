@@ -246,7 +246,8 @@ DatasetHandle open_dataset(const OpenOptions& options) {
     if (drivers.empty())
         if (DatasetHandle matlab = open_matlab(options.path)) {
             if (!open_options.empty())
-                throw UsageError("-oo " + options.open_options.front() + ": files of MATLAB's have no options");
+                throw UsageError("-oo " + options.open_options.front() +
+                                 ": files of MATLAB's have no options");
             return matlab;
         }
     expect_hdf5(options.path);

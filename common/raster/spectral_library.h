@@ -24,8 +24,8 @@ struct SpectralLibrary {
 };
 
 /// The content decides, and the extension .csv; a header beside the file makes it ENVI's. `scene_bands` tells
-/// bands from spectra in a file of MATLAB's, which does not say; 0: not known. Throws Error naming the file and
-/// what is wrong with it.
+/// bands from spectra in a file of MATLAB's, which does not say; 0: not known. Throws Error naming the file
+/// and what is wrong with it.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
 /// What can be refused before work is done: an extension other than .sli and .csv, an existing file (or

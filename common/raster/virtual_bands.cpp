@@ -165,7 +165,8 @@ class Writer {
 void check_virtual_source(const RasterSource& like) {
     const SourceState& source = SourceAccess::state(like);
     if (like.driver() == "MATLAB")
-        throw UsageError("'" + source.options.path + "' is a file of MATLAB's, which GDAL cannot read, and a "
+        throw UsageError("'" + source.options.path +
+                             "' is a file of MATLAB's, which GDAL cannot read, and a "
                              "VRT is read by GDAL alone",
                          "Choose another output format with -of.");
     if (source.in_arrays)

@@ -175,7 +175,8 @@ void Call::add_source() {
     const SharedArguments shared(m_shared);
     m_has_source = true;
     auto& o = m_options.source;
-    file("src", o.path, Role::source, Content::raster, "The scene: anything that GDAL opens, or a .mat of MATLAB's", true);
+    file("src", o.path, Role::source, Content::raster,
+         "The scene: anything that GDAL opens, or a .mat of MATLAB's", true);
     option("b", m_raw->bands,
            "Bands, counted from 1 (-b 1-30,45) or by wavelength: -b 450-900nm, -b 0.45-0.9um; of one "
            "wavelength (-b 2100nm) the nearest band")
