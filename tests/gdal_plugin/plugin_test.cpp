@@ -8,6 +8,7 @@
 #include "gdal/lanes.h"
 #include "gdal/plugin.h"
 #include "gdal/processed.h"
+#include "raster/text_input.h"
 #include "support/raster_fixtures.h"
 
 #include <cpl_conv.h>
@@ -112,7 +113,8 @@ TEST(Arguments, FindsFiles) {
     EXPECT_EQ(inside.files(), (std::vector<std::string>{"/folder/x.json", "/abs/y.json"}));
     const CPLConfigOptionSetter setter("GDAL_HSI_PATH", "/models", false);
     EXPECT_EQ(Arguments("f", list.List(), {}).path("a"), "/models/x.json");
-    EXPECT_TRUE(holds(complaint([] { read_file("/vsimem/absent"); }), "/vsimem/absent"));
+    EXPECT_TRUE(
+        holds(complaint([] { raster::read_file("/vsimem/absent", largest_file::model); }), "/vsimem/absent"));
 }
 
 // ---- Slices
