@@ -101,14 +101,14 @@ void read_wavelengths(const EnviHeader& header, const std::string& path, Spectra
 void leave_out_marked(const EnviHeader& header, bool single, const std::string& path,
                       SpectralLibrary& library) {
     const std::string* const ignored = header.find("data ignore value");
-    const double nothing = ignored ? library_number(*ignored) : no_value;
+    const double nothing = ignored ? library_number(*ignored) : no_library_value;
     const auto good = header_list(header, "bbl", library.bands(), path, library);
     for (auto& spectrum : library.spectra)
         for (size_t b = 0; b < spectrum.size(); ++b) {
             library.missing += std::isnan(spectrum[b]);
             const bool ignore = spectrum[b] == nothing ||
                                 (single && static_cast<float>(spectrum[b]) == static_cast<float>(nothing));
-            if (ignore || (!good.empty() && good[b] == 0)) spectrum[b] = no_value;
+            if (ignore || (!good.empty() && good[b] == 0)) spectrum[b] = no_library_value;
         }
 }
 

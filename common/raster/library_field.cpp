@@ -136,7 +136,7 @@ SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes)
     const bool divided = !reference.empty() && largest_of(values) <= 2 && largest_of(reference) > 10;
     if (measured && !reference.empty() && !divided) {
         for (size_t k = 0; k < channels; ++k)
-            values[k] = reference[k] != 0 ? values[k] / reference[k] : no_value;
+            values[k] = reference[k] != 0 ? values[k] / reference[k] : no_library_value;
     } else if (type != 1 || (!divided && largest_of(values) > 2)) {
         note(library, path,
              std::string("holds ") + types[std::min(type, 8)] +
@@ -211,7 +211,8 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text) 
         one_spectrum(name, rows, as_it_is, target > 0 ? target : rows.front().size() - 1);
     if (target > 0 && reference > 0) {
         for (size_t k = 0; k < rows.size(); ++k)
-            library.spectra[0][k] = rows[k][reference] != 0 ? rows[k][target] / rows[k][reference] : no_value;
+            library.spectra[0][k] =
+                rows[k][reference] != 0 ? rows[k][target] / rows[k][reference] : no_library_value;
     } else {
         note(library, path,
              "has no column of reflectance: '" +

@@ -12,7 +12,7 @@
 
 namespace hsi::raster {
 
-inline constexpr double no_value = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double no_library_value = std::numeric_limits<double>::quiet_NaN();
 
 /// The file `path` has beside it or is: its data and its header. Nothing when there is no header. The header
 /// may be called .hdr in any case of letters, behind the data's name or in place of its extension; a header

@@ -28,7 +28,7 @@ std::string text_of(const OGRFeature& feature, int field) {
 std::vector<double> numbers_of(const Json& list) {
     std::vector<double> values;
     for (const Json& item : list)
-        values.push_back(item.is_number() ? item.get<double>() : no_value);
+        values.push_back(item.is_number() ? item.get<double>() : no_library_value);
     return values;
 }
 
@@ -80,7 +80,7 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
         for (const double v : profile->y)
             library.missing += std::isnan(v);
         for (size_t b = 0; b < profile->good.size(); ++b)
-            if (profile->good[b] == 0) profile->y[b] = no_value;
+            if (profile->good[b] == 0) profile->y[b] = no_library_value;
         auto nm = profile->x;
         library_to_nm(nm, profile->unit);
         if (library.spectra.empty())

@@ -112,7 +112,7 @@ bool counts_lines(const Column& column) {
 
 double middle(Column values) {
     std::erase_if(values, [](double v) { return !std::isfinite(v); });
-    if (values.empty()) return no_value;
+    if (values.empty()) return no_library_value;
     const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), at, values.end());
     return *at;
@@ -316,7 +316,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
                                                    : table.head[c]);
         for (size_t b = 0; b < spectrum.size(); ++b) {
             library.missing += std::isnan(spectrum[b]);
-            if (bad[b]) spectrum[b] = no_value;
+            if (bad[b]) spectrum[b] = no_library_value;
         }
     }
     if (library.spectra.empty()) refuse_library(path, "holds no spectrum");
@@ -330,7 +330,7 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
 
 /// A name of a column as a band: 450, X450.5 (R), wl_450, 450nm, 0.45 um; or b12, "Band 12".
 struct BandName {
-    double value = no_value;
+    double value = no_library_value;
     std::string unit;
     bool number = false; ///< of a band
 };
@@ -353,7 +353,7 @@ BandName band_name(const std::string& head) {
     name.number = after.empty() && one_of(before, {"b", "band", "ch", "channel"});
     const bool wavelength = before.empty() || is_wavelength_word(before) || !unit_of(before).empty() ||
                             one_of(before, {"x", "w", "r", "refl", "reflectance"});
-    if ((!after.empty() && name.unit.empty()) || (!wavelength && !name.number)) name.value = no_value;
+    if ((!after.empty() && name.unit.empty()) || (!wavelength && !name.number)) name.value = no_library_value;
     return name;
 }
 

@@ -114,7 +114,7 @@ SpectralLibrary read_usgs_text(const std::string& path, const std::string& text)
     // Deleted channels, and what convolution leaves of them: these are reflectances.
     for (double& v : record.values)
         if (v < -1) {
-            v = no_value;
+            v = no_library_value;
             ++library.missing;
         }
     library.names.push_back(record.title);

@@ -68,12 +68,6 @@ bool is_list_of(const MatlabVariable& one, const std::optional<std::pair<int64_t
     return pixels > 1 && (one.dims[0] == pixels || one.dims[1] == pixels);
 }
 
-struct MatlabCube {
-    std::shared_ptr<const MatlabFile> file;
-    MatlabVariable variable;
-    TurnedShape shape;
-};
-
 MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) {
     MatlabCube cube{file, one, {}};
     TurnedShape& shape = cube.shape;
@@ -93,101 +87,6 @@ MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable&
         throw Error("'" + file->path() + "': " + one.text() + " is too large for a scene");
     return cube;
 }
-
-std::optional<MatlabCube> find_cube(const std::string& name) {
-    const auto found = matlab_name(name);
-    auto file = found ? MatlabFile::open(found->path) : nullptr;
-    if (!file) return std::nullopt;
-    if (!found->variable.empty()) return cube_of(file, named_matlab_numbers(*file, found->variable));
-    Variables fits = those(*file, [](const MatlabVariable& one) { return one.rank() >= 3; });
-    if (fits.empty()) {
-        const auto size = size_beside(*file);
-        fits =
-            those(*file, [&](const MatlabVariable& one) { return is_list_of(one, size) && !is_vector(one); });
-    }
-    if (fits.empty()) fits = those(*file, is_image);
-    if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the scene", fits);
-    if (fits.empty()) refuse_matlab(*file, "holds no array that is a scene", {});
-    return cube_of(file, *fits.front());
-}
-
-/// "GTiff" and its like know their driver; this one is none of GDAL's list.
-GDALDriver* matlab_driver() {
-    static const auto driver = [] {
-        auto made = std::make_unique<GDALDriver>();
-        made->SetDescription("MATLAB");
-        made->SetMetadataItem(GDAL_DMD_LONGNAME, "MATLAB's .mat files");
-        made->SetMetadataItem(GDAL_DCAP_RASTER, "YES");
-        return made;
-    }();
-    return driver.get();
-}
-
-/// One turned file for all handles of a variable.
-std::shared_ptr<TurnedFile> turned_file_of(const MatlabCube& cube) {
-    static std::mutex mutex;
-    static std::map<std::string, std::weak_ptr<TurnedFile>> all;
-    VSIStatBufL info{};
-    if (VSIStatL(cube.file->path().c_str(), &info) != 0) info = {};
-    const std::string key = cube.file->path() + "|" + cube.variable.name + "|" +
-                            std::to_string(cube.shape.lines) + "|" + std::to_string(cube.shape.bands_first) +
-                            "|" + std::to_string(info.st_dev) + "|" + std::to_string(info.st_ino) + "|" +
-                            std::to_string(info.st_size) + "|" + std::to_string(info.st_mtim.tv_sec) + "|" +
-                            std::to_string(info.st_mtim.tv_nsec);
-    const std::lock_guard lock(mutex);
-    for (auto at = all.begin(); at != all.end();)
-        at = at->second.expired() ? all.erase(at) : std::next(at);
-    if (auto known = all[key].lock()) return known;
-    auto made = std::make_shared<TurnedFile>(cube.file, cube.variable, cube.shape);
-    all[key] = made;
-    return made;
-}
-
-class MatlabBand final : public GDALRasterBand {
-  public:
-    MatlabBand(GDALDataset* dataset, int number, GDALDataType type, std::shared_ptr<TurnedFile> file)
-        : m_file(std::move(file)) {
-        poDS = dataset;
-        nBand = number;
-        eDataType = type;
-        nRasterXSize = nBlockXSize = dataset->GetRasterXSize();
-        nRasterYSize = dataset->GetRasterYSize();
-        nBlockYSize = 1;
-    }
-
-  protected:
-    CPLErr IReadBlock(int /*x*/, int y, void* values) override {
-        try {
-            m_file->read_line(nBand - 1, y, values);
-            return CE_None;
-        } catch (const std::exception& e) {
-            CPLError(CE_Failure, CPLE_FileIO, "%s", e.what());
-            return CE_Failure;
-        }
-    }
-
-  private:
-    const std::shared_ptr<TurnedFile> m_file;
-};
-
-class MatlabDataset final : public GDALDataset {
-  public:
-    MatlabDataset(const MatlabCube& cube, const std::string& name) : m_path(cube.file->path()) {
-        poDriver = matlab_driver();
-        SetDescription(name.c_str());
-        eAccess = GA_ReadOnly;
-        nRasterXSize = static_cast<int>(cube.shape.samples);
-        nRasterYSize = static_cast<int>(cube.shape.lines);
-        const auto file = turned_file_of(cube);
-        for (int b = 1; b <= cube.shape.bands; ++b)
-            SetBand(b, new MatlabBand(this, b, cube.variable.type, file));
-    }
-
-    char** GetFileList() override { return CSLAddString(nullptr, m_path.c_str()); }
-
-  private:
-    const std::string m_path;
-};
 
 std::string shortest_digits(double value) {
     char text[64];
@@ -320,8 +219,25 @@ const MatlabVariable& named_matlab_numbers(const MatlabFile& file, const std::st
     return *one;
 }
 
+std::optional<MatlabCube> find_matlab_cube(const std::string& name) {
+    const auto found = matlab_name(name);
+    auto file = found ? MatlabFile::open(found->path) : nullptr;
+    if (!file) return std::nullopt;
+    if (!found->variable.empty()) return cube_of(file, named_matlab_numbers(*file, found->variable));
+    Variables fits = those(*file, [](const MatlabVariable& one) { return one.rank() >= 3; });
+    if (fits.empty()) {
+        const auto size = size_beside(*file);
+        fits =
+            those(*file, [&](const MatlabVariable& one) { return is_list_of(one, size) && !is_vector(one); });
+    }
+    if (fits.empty()) fits = those(*file, is_image);
+    if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the scene", fits);
+    if (fits.empty()) refuse_matlab(*file, "holds no array that is a scene", {});
+    return cube_of(file, *fits.front());
+}
+
 std::shared_ptr<const Product> matlab_product(const std::string& name) {
-    const auto cube = find_cube(name);
+    const auto cube = find_matlab_cube(name);
     if (!cube) return nullptr;
     auto product = std::make_shared<Product>();
     product->name = "MATLAB " + cube->file->version() + ": " + cube->variable.text();
@@ -335,15 +251,10 @@ std::shared_ptr<const Product> matlab_product(const std::string& name) {
     return product;
 }
 
-DatasetHandle open_matlab(const std::string& name) {
-    const auto cube = find_cube(name);
-    return cube ? DatasetHandle(new MatlabDataset(*cube, name)) : nullptr;
-}
-
-DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples) {
+std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples) {
     const auto found = matlab_name(name);
     auto file = found ? MatlabFile::open(found->path) : nullptr;
-    if (!file) return nullptr;
+    if (!file) return std::nullopt;
     const MatlabVariable* one = nullptr;
     if (!found->variable.empty()) {
         one = &named_matlab_numbers(*file, found->variable);
@@ -360,7 +271,7 @@ DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t
         if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the labels", fits);
         one = fits.front();
     }
-    return DatasetHandle(new MatlabDataset(cube_of(file, *one), name));
+    return cube_of(file, *one);
 }
 
 std::string matlab_file_of(const std::string& name) {

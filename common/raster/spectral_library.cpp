@@ -100,7 +100,7 @@ void leave_out_fills(SpectralLibrary& library) {
             // Among other negative numbers of that size it is a number.
             const bool filled = is_fill(v) && least > v / 10;
             if (!std::isfinite(v) || !(std::fabs(v) >= beyond || remains || filled)) continue;
-            v = no_value;
+            v = no_library_value;
             ++library.missing;
         }
     }
@@ -163,7 +163,7 @@ double library_number(const std::string& text) {
     const double value = CPLStrtod(begin, &end);
     while (end && *end == ' ')
         ++end;
-    return end == begin || *end != '\0' ? no_value : value;
+    return end == begin || *end != '\0' ? no_library_value : value;
 }
 
 void library_to_nm(std::vector<double>& values, const std::string& units) {
@@ -370,7 +370,7 @@ SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<doub
             });
             if (!std::isfinite(w) || above == order.end() ||
                 (above == order.begin() && library.wavelengths_nm[*above] != w)) {
-                values.push_back(no_value);
+                values.push_back(no_library_value);
                 continue;
             }
             if (library.wavelengths_nm[*above] == w) {

@@ -206,7 +206,8 @@ def seen_pixels(path, shape, folder, *options):
                          geotransform=None, epsg=None)
     library = folder / "seen_pixels.sli"
     succeed(run("gdal_hsi_spectra", "-q", "-overwrite", "-kind", "every", *options, path, labels, library))
-    return np.fromfile(library, "<f4").reshape(lines, samples, bands).transpose(2, 0, 1)
+    double = envi_header(library)["data type"] == "5"  # of scenes that single precision does not hold
+    return np.fromfile(library, "<f8" if double else "<f4").reshape(lines, samples, bands).transpose(2, 0, 1)
 
 
 def stored_bytes(path):

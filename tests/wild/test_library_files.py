@@ -375,7 +375,7 @@ def test_spectra_are_written_by_name(unknown, tmp_path):
     assert lines[0] == "band,wavelength,Class 3,Class 1"
     assert np.allclose([float(v) for v in lines[5].split(",")[2:]], SPECTRA[[2, 0], 4], atol=1e-6)
     result = run("gdal_hsi_spectra", "-spectrum", "corn*", path, labels, tmp_path / "m.csv")
-    assert result.code == 1 and "no spectrum matches 'corn*'" in first_error(result) and not (tmp_path / "m.csv").exists()
+    assert result.code == 1 and "ERROR: -spectrum: no spectrum matches 'corn*'" in result.err and not (tmp_path / "m.csv").exists()
 
 
 def test_spectra_called_as_columns_of_other_things(unknown, tmp_path):
