@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/utf8.h"
 #include "parallel/ranks.h"
 #include "raster/atomic_file.h"
 #include "raster/envi_header.h"
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <climits>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -205,18 +205,7 @@ std::string in_utf8(const std::string& bytes) {
         }
         return text;
     }
-    if (CPLIsUTF8(bytes.c_str(), static_cast<int>(std::min<size_t>(bytes.size(), INT_MAX)))) return bytes;
-    std::string text;
-    for (const char c : bytes) {
-        const auto code = static_cast<unsigned char>(c);
-        if (code < 0x80) {
-            text += c;
-        } else {
-            text += static_cast<char>(0xc0 | code >> 6);
-            text += static_cast<char>(0x80 | (code & 0x3f));
-        }
-    }
-    return text;
+    return utf8_text(bytes);
 }
 
 void note(SpectralLibrary& library, const std::string& path, const std::string& what) {

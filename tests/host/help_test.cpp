@@ -65,7 +65,8 @@ TEST(OptionDescription, TellsWhatTheDefinitionKnows) {
 TEST(OptionTable, IsMarkdown) {
     const tool::Call call(definition);
     const std::string table = option_table(call);
-    EXPECT_TRUE(holds(table, "| `src` | The scene: anything that GDAL opens, or a .mat of MATLAB's |\n")) << table;
+    EXPECT_TRUE(holds(table, "| `src` | The scene: anything that GDAL opens, or a .mat of MATLAB's |\n"))
+        << table;
     EXPECT_TRUE(holds(table, "| `-ws N` | Window size (3 to 63 pixels) | 5 |\n")) << table;
     EXPECT_TRUE(holds(
         table, "| `-limit V` | Limit of \\|p.x\\| without `-plain` (above 0; not with `-plain`) | 0.5 |\n"))
