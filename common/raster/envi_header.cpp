@@ -21,12 +21,12 @@ namespace {
 constexpr int64_t longest_header = int64_t{64} << 20; ///< bytes
 constexpr size_t longest_key = 255; ///< a text before a sign of equality that is longer is no key
 
-bool blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
 
 std::string_view trim(std::string_view s) {
-    while (!s.empty() && blank(s.front()))
+    while (!s.empty() && is_blank(s.front()))
         s.remove_prefix(1);
-    while (!s.empty() && blank(s.back()))
+    while (!s.empty() && is_blank(s.back()))
         s.remove_suffix(1);
     return s;
 }
@@ -295,7 +295,7 @@ bool is_envi_header(const std::string& path) {
     VSIFCloseL(file);
     std::string word; // of UTF-16, too
     for (const char c : text)
-        if (!blank(c) && static_cast<unsigned char>(c) < 0x80) word += c;
+        if (!is_blank(c) && static_cast<unsigned char>(c) < 0x80) word += c;
     return STARTS_WITH_CI(word.c_str(), "ENVI");
 }
 
