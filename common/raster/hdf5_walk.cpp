@@ -425,7 +425,7 @@ class Walk {
             m_found.complete = false;
             return;
         }
-        if (m_found.objects.size() < most_objects && !name.empty()) m_found.objects.push_back(name);
+        if (m_found.objects.size() < most_objects && name.size() > 1) m_found.objects.push_back(name);
         if (!m_seen.insert(address).second) return; // another name of an object, or a circle
         try {
             for (const Message& message : Header(m_file, address).messages)
