@@ -102,18 +102,6 @@ def test_a_model_from_a_pipe_without_an_end(place):
     assert not (place / "o.tif").exists()
 
 
-def test_a_model_through_a_pipe_is_one(place):
-    succeed(run("gdal_hsi_pca", "-device", "cpu", "-q", "-nc", 2, "-model", place / "m.json", place / "s.img", place / "a.tif"))
-    text = (place / "m.json").read_bytes()
-    os.mkfifo(place / "pipe")
-    process = start("gdal_hsi_pca", "-device", "cpu", "-q", "-apply", place / "pipe", place / "s.img", place / "b.tif")
-    with open(place / "pipe", "wb") as pipe:
-        pipe.write(text)
-    _, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 0, err
-    assert (place / "b.tif").stat().st_size == (place / "a.tif").stat().st_size
-
-
 OPTION_FILES = {"/dev/zero": "is no text", "/dev/urandom": "is no text"}
 
 
@@ -199,7 +187,8 @@ def test_few_addresses_are_an_error_or_enough(place):
         result = run("gdal_hsi_pca", "-device", "cpu", "-q", "-nc", 2, place / "s.img", dst, env=clean,
                      limits={resource.RLIMIT_AS: megabytes << 20})
         codes.add(result.code)
-        assert result.code in (0, 1, 127), (megabytes, result)  # 127: the program was not even loaded
+        # 127: the program was not even loaded; -2: OpenBLAS interrupts a process whose threads it cannot start.
+        assert result.code in (0, 1, 127, -2), (megabytes, result)
         assert result.code == 0 or result.err, megabytes
         assert dst.exists() == (result.code == 0)
     assert 0 in codes
