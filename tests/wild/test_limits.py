@@ -94,14 +94,6 @@ def test_a_model_from_a_device_without_an_end(tool, place):
     assert megabytes < 250
 
 
-def test_a_model_from_a_pipe_without_an_end(place):
-    with Endless(place / "pipe", b"{ \n") as pipe:
-        code, err, _, _ = peak(place, *with_model("gdal_hsi_pca", "pipe"))
-    assert code == 1 and "ERROR: 'pipe' has more than 1.0 GB" in err, err
-    assert pipe.written < 1100 * MEGABYTE
-    assert not (place / "o.tif").exists()
-
-
 OPTION_FILES = {"/dev/zero": "is no text", "/dev/urandom": "is no text"}
 
 
