@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "raster/envi_header.h"
 #include "raster/gdal_errors.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -278,6 +279,9 @@ bool has_driver(GDALDataset& dataset, const char* name) {
 
 DatasetHandle open_plainly(const std::string& path, const Opening& how,
                            const std::vector<std::string>& drivers) {
+    if (is_pipe_or_device(path))
+        throw Error("'" + path + "' is a pipe or a device, which can be read but once and in one order",
+                    "Write it to a file, and name that.");
     const auto list = [](const std::vector<std::string>& items) {
         CPLStringList out;
         for (const std::string& item : items)

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "core/utf8.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -284,17 +285,8 @@ EnviHeader read_envi_header(const std::string& path) {
 }
 
 bool is_envi_header(const std::string& path) {
-    VSIStatBufL info;
-    if (VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 ||
-        !VSI_ISREG(info.st_mode))
-        return false;
-    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
-    if (file == nullptr) return false;
-    std::string text(256, ' ');
-    text.resize(VSIFReadL(text.data(), 1, text.size(), file));
-    VSIFCloseL(file);
     std::string word; // of UTF-16, too
-    for (const char c : text)
+    for (const char c : beginning_of_file(path, 256))
         if (!is_blank(c) && static_cast<unsigned char>(c) < 0x80) word += c;
     return STARTS_WITH_CI(word.c_str(), "ENVI");
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "raster/gdal_errors.h"
 
+#include "raster/regular_file.h"
+
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 #include <dlfcn.h>
@@ -35,14 +37,9 @@ std::atomic<bool> g_hdf5_expected{false};
 
 void expect_hdf5(const std::string& path) {
     if (g_hdf5_expected) return;
-    constexpr std::array<char, 4> signature = {'\x89', 'H', 'D', 'F'};
-    std::array<char, 4> begin{};
-    if (VSILFILE* const file = VSIFOpenL(path.c_str(), "rb"); file != nullptr) {
-        VSIFReadL(begin.data(), 1, begin.size(), file);
-        VSIFCloseL(file);
-    }
-    constexpr std::array<char, 4> matlab = {'M', 'A', 'T', 'L'}; // version 7.3 is HDF5 behind a header
-    if (begin == signature || begin == matlab || STARTS_WITH_CI(path.c_str(), "HDF5:") ||
+    const std::string begin = beginning_of_file(path, 4);
+    // MATLAB's version 7.3 is HDF5 behind a header.
+    if (begin == "\x89HDF" || begin == "MATL" || STARTS_WITH_CI(path.c_str(), "HDF5:") ||
         STARTS_WITH_CI(path.c_str(), "NETCDF:"))
         g_hdf5_expected = true;
 }

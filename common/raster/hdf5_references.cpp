@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "raster/gdal_errors.h"
 #include "raster/hdf5_walk.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -19,12 +20,6 @@ namespace hsi::raster {
 namespace {
 
 using Kind = Hdf5Reference::Kind;
-
-bool is_file(const std::string& path) {
-    VSIStatBufL info;
-    return VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
-           VSI_ISREG(info.st_mode);
-}
 
 std::string real_path(const std::string& path) {
     char* const full = is_local(path) ? ::realpath(path.c_str(), nullptr) : nullptr;
@@ -72,7 +67,7 @@ std::vector<std::string> places(Kind kind, const std::string& name, const std::s
 
 std::optional<std::string> found(Kind kind, const std::string& name, const std::string& referring) {
     for (std::string& place : places(kind, name, referring))
-        if (is_file(place)) return std::move(place);
+        if (is_regular_file(place)) return std::move(place);
     return std::nullopt;
 }
 
@@ -161,7 +156,7 @@ bool holds(const Hdf5Contents& contents, const std::string& object) {
     std::string advice = "Keep the files together, in the folders that they came in.";
     if (reference.kind == Kind::storage) {
         advice = "HDF5 looks for it in the folder where the command runs, or in $HDF5_EXTFILE_PREFIX.";
-        if (const std::string folder = folder_of(path); is_file(join_path(folder, reference.file)))
+        if (const std::string folder = folder_of(path); is_regular_file(join_path(folder, reference.file)))
             advice += " HDF5_EXTFILE_PREFIX='" + folder + "' finds the one beside the file.";
     }
     throw Error("'" + path + "': " + reference.object + how + reference.file + "', " + what, advice);

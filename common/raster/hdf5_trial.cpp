@@ -7,6 +7,7 @@
 #include "raster/array_axes.h"
 #include "raster/gdal_errors.h"
 #include "raster/product_readers.h"
+#include "raster/regular_file.h"
 #include "raster/source_impl.h"
 
 #include <cpl_string.h>
@@ -31,13 +32,7 @@ std::string file_in(const std::string& name) {
 }
 
 bool begins_like_hdf5(const std::string& path) {
-    constexpr char signature[] = "\x89HDF\r\n\x1a\n";
-    char begin[8] = {};
-    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
-    if (file == nullptr) return false;
-    VSIFReadL(begin, 1, sizeof begin, file);
-    VSIFCloseL(file);
-    return std::memcmp(begin, signature, sizeof begin) == 0;
+    return beginning_of_file(path, 8) == "\x89HDF\r\n\x1a\n";
 }
 
 /// All that a run asks of a file before it reads values.

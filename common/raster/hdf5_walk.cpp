@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "raster/hdf5_walk.h"
 
+#include "raster/regular_file.h"
+
 #include <cpl_vsi.h>
 
 #include <algorithm>
@@ -81,7 +83,8 @@ size_t log2_of(uint64_t power) {
 /// The file, with the sizes of its addresses.
 class File {
   public:
-    explicit File(const std::string& path) : m_file(VSIFOpenL(path.c_str(), "rb")) {
+    explicit File(const std::string& path)
+        : m_file(is_regular_file(path) ? VSIFOpenL(path.c_str(), "rb") : nullptr) {
         if (m_file != nullptr && VSIFSeekL(m_file, 0, SEEK_END) == 0) m_size = VSIFTellL(m_file);
     }
     ~File() {

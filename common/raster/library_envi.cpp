@@ -4,6 +4,7 @@
 #include "core/file_path.h"
 #include "raster/envi_header.h"
 #include "raster/library_formats.h"
+#include "raster/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -16,11 +17,6 @@
 
 namespace hsi::raster {
 namespace {
-
-bool is_file(const std::string& path) {
-    VSIStatBufL status;
-    return VSIStatL(path.c_str(), &status) == 0 && VSI_ISREG(status.st_mode);
-}
 
 std::string without_extension(const std::string& path) {
     const std::string extension = CPLGetExtension(path.c_str());
@@ -118,15 +114,15 @@ std::optional<EnviPair> envi_pair(const std::string& path) {
     const std::string stem = without_extension(path);
     if (EQUAL(CPLGetExtension(path.c_str()), "hdr")) {
         std::string data;
-        if (is_file(stem)) data = stem; // x.sli.hdr
+        if (is_regular_file(stem)) data = stem; // x.sli.hdr
         for (const char* extension : {"sli", "esl", "slb", "lib", "dat", "img", "bin", "bsq"})
             for (const auto& spelling : {CPLString(extension), CPLString(extension).toupper()})
-                if (data.empty() && is_file(stem + "." + spelling)) data = stem + "." + spelling;
+                if (data.empty() && is_regular_file(stem + "." + spelling)) data = stem + "." + spelling;
         return EnviPair{data, path};
     }
     for (const char* extension : {".hdr", ".HDR", ".Hdr"})
         for (const std::string& name : {stem, path})
-            if (is_file(name + extension)) return EnviPair{path, name + extension};
+            if (is_regular_file(name + extension)) return EnviPair{path, name + extension};
     return std::nullopt;
 }
 

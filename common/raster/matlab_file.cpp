@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/drivers.h"
 #include "raster/gdal_errors.h"
+#include "raster/regular_file.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -18,12 +19,6 @@ namespace {
 enum class Kind { none, level4, level5, arrays };
 
 constexpr size_t header_bytes = 128;
-
-bool is_regular(const std::string& path) {
-    VSIStatBufL status;
-    return VSIStatExL(path.c_str(), &status, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0 &&
-           VSI_ISREG(status.st_mode);
-}
 
 /// Files of version 4 have no signature: a name that ends in .mat, and a first header without fault.
 bool begins_as_level4(const std::array<unsigned char, header_bytes>& head, size_t length) {
@@ -49,13 +44,10 @@ bool begins_as_level4(const std::array<unsigned char, header_bytes>& head, size_
 }
 
 Kind kind_of(const std::string& path) {
-    const GdalErrors quiet;
-    if (!is_regular(path)) return Kind::none;
-    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
-    if (file == nullptr) return Kind::none;
+    const std::string begin = beginning_of_file(path, header_bytes);
+    const size_t length = begin.size();
     std::array<unsigned char, header_bytes> head{};
-    const size_t length = VSIFReadL(head.data(), 1, head.size(), file);
-    VSIFCloseL(file);
+    std::copy(begin.begin(), begin.end(), head.begin());
     const auto* const end = reinterpret_cast<const char*>(head.data()) + 124;
     // Four bytes that are not zero tell version 5 from 4.
     if (length == head.size() && head[0] != 0 && head[1] != 0 && head[2] != 0 && head[3] != 0) {
@@ -172,7 +164,7 @@ std::vector<std::string> MatlabFile::rows_of(const std::vector<uint32_t>& charac
 }
 
 std::optional<MatlabName> matlab_name(const std::string& name) {
-    if (is_regular(name)) // whatever it is, the user means this file
+    if (is_regular_file(name)) // whatever it is, the user means this file
         return kind_of(name) == Kind::none ? std::nullopt : std::optional<MatlabName>({name, ""});
     for (size_t colon = name.rfind(':'); colon != std::string::npos && colon > 0;
          colon = name.rfind(':', colon - 1)) {

@@ -9,6 +9,7 @@
 #include "raster/hdf5_references.h"
 #include "raster/matlab_scene.h"
 #include "raster/product_readers.h"
+#include "raster/regular_file.h"
 #include "raster/sample_convert.h"
 #include "raster/spectral_metadata.h"
 
@@ -29,21 +30,6 @@ constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
     read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
 
 constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
-
-/// The file's first bytes; empty when it is no file.
-std::string beginning_of(const std::string& path) {
-    const GdalErrors quiet;
-    VSIStatBufL status;
-    if (VSIStatExL(path.c_str(), &status, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) != 0 ||
-        !VSI_ISREG(status.st_mode))
-        return {};
-    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
-    if (file == nullptr) return {};
-    std::string text(looked_at, '\0');
-    text.resize(VSIFReadL(text.data(), 1, text.size(), file));
-    VSIFCloseL(file);
-    return text;
-}
 
 bool begins(const std::string& text, const char* with, size_t length) {
     return text.compare(0, length, with, length) == 0;
@@ -176,7 +162,7 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 
 SceneFile find_scene(const std::string& path) {
     if (auto product = matlab_product(path)) return {path, std::move(product), {}};
-    const std::string text = beginning_of(path);
+    const std::string text = beginning_of_file(path, looked_at);
     SceneFile scene{path, nullptr, {}};
     if (is_hdf5(text) || is_zarr(path, text)) {
         scene.product = shared(product_in_arrays(path));

@@ -11,6 +11,7 @@
 #include "raster/matlab_scene.h"
 #include "raster/metadata_items.h"
 #include "raster/product.h"
+#include "raster/regular_file.h"
 #include "raster/source_checks.h"
 #include "raster/spectral_library.h"
 
@@ -69,6 +70,7 @@ class Collector {
         if (depth > deepest) return;
         if (depth > 0 && std::find(m_opened.begin(), m_opened.end(), path) != m_opened.end()) return;
         m_opened.push_back(path);
+        if (is_pipe_or_device(path)) return files.push_back(path); // nothing is behind it
         if (const std::string matlab = matlab_file_of(path); !matlab.empty()) return add_file(matlab);
         add_containers(path, depth);
         if (there(path)) add_file(path);
@@ -98,7 +100,7 @@ class Collector {
         for (const char* item : {"X_DATASET", "Y_DATASET"})
             if (const char* name = dataset->GetMetadataItem(item, "GEOLOCATION")) add_containers(name, depth);
         if (EQUAL(driver.c_str(), "GTI")) add_tiles(*dataset, path, depth);
-        if (EQUAL(driver.c_str(), "Zarr") && is_regular(path)) add_json_texts(path);
+        if (EQUAL(driver.c_str(), "Zarr") && is_regular_file(path)) add_json_texts(path);
         if (!EQUAL(driver.c_str(), "VRT")) return;
         CSLConstList const xml = dataset->GetMetadata("xml:VRT");
         const CPLXMLTreeCloser root(xml && xml[0] ? CPLParseXMLString(xml[0]) : nullptr);
@@ -106,11 +108,6 @@ class Collector {
     }
 
   private:
-    static bool is_regular(const std::string& name) {
-        std::error_code ec;
-        return std::filesystem::is_regular_file(name, ec);
-    }
-
     /// NETCDF:"a.nc":v, HDF5:a.h5://v, vrt://a.tif?bands=1, and names of GDAL's virtual file systems:
     /// whatever part is a file.
     void add_containers(const std::string& path, int depth) {
@@ -172,7 +169,7 @@ class Collector {
             if (name.rfind("file://", 0) == 0) name.erase(0, 7);
             if (name.empty() || name.size() > PATH_MAX || !names.insert(name).second) continue;
             for (const std::string& file : {name, join_path(folder_of(path), name)})
-                if (is_regular(file)) add_file(file);
+                if (is_regular_file(file)) add_file(file);
         }
     }
 
@@ -241,7 +238,7 @@ class Collector {
         // A pixel function's own file lies where GDAL_HSI_PATH says.
         const std::string own = CPLGetConfigOption("GDAL_HSI_PATH", "");
         for (const std::string& name : {text, join_path(folder, text), join_path(own, text)})
-            if (is_regular(name) || text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0)
+            if (is_regular_file(name) || text.find(':') != std::string::npos || text.rfind("/vsi", 0) == 0)
                 add(name, depth + 1); // of two such files it may be either
     }
 

@@ -9,6 +9,7 @@
 #include "raster/envi_header.h"
 #include "raster/gdal_errors.h"
 #include "raster/library_formats.h"
+#include "raster/regular_file.h"
 #include "raster/scene_metadata.h"
 #include "raster/text_input.h"
 
@@ -239,15 +240,7 @@ std::vector<std::string> files_of_library(const std::string& path) {
             if (file != path && exists(file)) files.push_back(file);
         return files;
     }
-    VSIStatBufL status; // a pipe's first bytes are not to be taken
-    if (VSIStatL(path.c_str(), &status) != 0 || !VSI_ISREG(status.st_mode)) return files;
-    std::string text;
-    if (VSILFILE* const file = VSIFOpenL(path.c_str(), "rb")) { // the title tells
-        text.resize(200);
-        text.resize(VSIFReadL(text.data(), 1, text.size(), file));
-        VSIFCloseL(file);
-    }
-    if (!is_usgs_text(text)) return files;
+    if (!is_usgs_text(beginning_of_file(path, 200))) return files; // the title tells
     if (const std::string other = usgs_wavelength_file(path, library_text(path)); !other.empty())
         files.push_back(other);
     return files;

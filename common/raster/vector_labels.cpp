@@ -6,6 +6,7 @@
 #include "raster/gdal_errors.h"
 #include "raster/labels_impl.h"
 #include "raster/point_table.h"
+#include "raster/regular_file.h"
 #include "raster/shape_burner.h"
 
 #include <cpl_conv.h>
@@ -103,11 +104,7 @@ bool srs_is_a_guess(GDALDataset& dataset, const std::string& path) {
     const char* const driver = dataset.GetDriverName();
     if (!STARTS_WITH_CI(driver, "GeoJSON") && !EQUAL(driver, "TopoJSON")) return false;
     std::string text = path; // GDAL also takes the document itself for a name
-    if (VSILFILE* const file = VSIFOpenL(path.c_str(), "rb")) {
-        text.assign(size_t{1} << 16, '\0');
-        text.resize(VSIFReadL(text.data(), 1, text.size(), file));
-        VSIFCloseL(file);
-    }
+    if (is_regular_file(path)) text = beginning_of_file(path, size_t{1} << 16);
     return text.find("\"crs\"") == std::string::npos;
 }
 

@@ -94,6 +94,33 @@ def test_a_model_from_a_device_without_an_end(tool, place):
     assert megabytes < 250
 
 
+def test_a_model_from_a_pipe_without_an_end(place):
+    with Endless(place / "pipe", b"{ \n") as pipe:
+        code, err, _, _ = peak(place, *with_model("gdal_hsi_pca", "pipe"))
+    assert code == 1 and "ERROR: 'pipe' has more than 1.0 GB" in err, err
+    assert pipe.written < 1100 * MEGABYTE
+    assert not (place / "o.tif").exists()
+
+
+def test_a_model_through_a_pipe_is_one(place):
+    succeed(run("gdal_hsi_pca", "-device", "cpu", "-q", "-nc", 2, "-model", place / "m.json", place / "s.img", place / "a.tif"))
+    text = (place / "m.json").read_bytes()
+    os.mkfifo(place / "pipe")
+    process = start("gdal_hsi_pca", "-device", "cpu", "-q", "-apply", place / "pipe", place / "s.img", place / "b.tif")
+    with open(place / "pipe", "wb") as pipe:
+        pipe.write(text)
+    _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0, err
+    assert (place / "b.tif").stat().st_size == (place / "a.tif").stat().st_size
+
+
+def test_a_scene_from_a_pipe_is_refused(place):
+    os.mkfifo(place / "pipe")
+    for words in (["gdal_hsi_pca", "pipe", "o.tif"], ["gdal_hsi_info", "pipe"], ["gdal_hsi_svm_train", "s.img", "pipe", "m.json"]):
+        code, err, _, _ = peak(place, *words)
+        assert code == 1 and "'pipe' is a pipe or a device" in err, err
+
+
 OPTION_FILES = {"/dev/zero": "is no text", "/dev/urandom": "is no text"}
 
 
