@@ -2,7 +2,7 @@
 #include "atdca_outputs.h"
 
 #include "core/error.h"
-#include "raster/labels.h"
+#include "raster/labels/labels.h"
 #include "scaled_spectra.h"
 #include "second_scene.h"
 #include "stream/value_parts.h"

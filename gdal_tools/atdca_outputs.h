@@ -3,9 +3,9 @@
 #pragma once
 
 #include "atdca/atdca.h"
-#include "raster/output_set.h"
-#include "raster/spectral_library.h"
-#include "raster/vector_sink.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/sink/output_set.h"
+#include "raster/sink/vector_sink.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/run.h"

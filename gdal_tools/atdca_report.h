@@ -4,7 +4,7 @@
 
 #include "atdca/atdca.h"
 #include "atdca_outputs.h"
-#include "raster/spectral_library.h"
+#include "raster/libraries/spectral_library.h"
 #include "tool/run.h"
 
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compare_findings.h"
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 #include "tool/definition.h"
 
 #include <array>

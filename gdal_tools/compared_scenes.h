@@ -3,7 +3,7 @@
 // value.
 #pragma once
 
-#include "raster/raster_source.h"
+#include "raster/source/raster_source.h"
 #include "stream/stacked_source.h"
 #include "tool/run.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "detect_computing.h"
 
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 
 #include <algorithm>
 #include <string>

@@ -5,7 +5,7 @@
 
 #include "detect/detect.h"
 #include "fitted_library.h"
-#include "raster/raster_source.h"
+#include "raster/source/raster_source.h"
 #include "tool/run.h"
 
 #include <array>

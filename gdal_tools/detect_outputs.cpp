@@ -4,7 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "number_lists.h"
-#include "raster/labels.h"
+#include "raster/labels/labels.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "detect_inputs.h"
-#include "raster/output_set.h"
+#include "raster/sink/output_set.h"
 #include "tool/run.h"
 
 #include <string>

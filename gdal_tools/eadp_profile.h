@@ -4,7 +4,7 @@
 #pragma once
 
 #include "eadp/profile.h"
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 #include "tool/run.h"
 
 #include <string>

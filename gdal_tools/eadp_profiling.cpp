@@ -5,7 +5,7 @@
 #include "core/error.h"
 #include "eadp_profile.h"
 #include "parallel/ranks.h"
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 #include "stream/plane_store.h"
 #include "tool/devices.h"
 #include "tool/scene.h"

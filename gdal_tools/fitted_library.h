@@ -2,8 +2,8 @@
 // A spectral library at the bands of a scene.
 #pragma once
 
-#include "raster/raster_source.h"
-#include "raster/spectral_library.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/source/raster_source.h"
 #include "tool/definition.h"
 #include "tool/run.h"
 

@@ -2,7 +2,7 @@
 // gdal_hsi_accuracy: a class map judged against reference labels.
 #include "accuracy/accuracy.h"
 #include "core/error.h"
-#include "raster/labels.h"
+#include "raster/labels/labels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 

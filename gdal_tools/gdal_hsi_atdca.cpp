@@ -7,6 +7,7 @@
 #include "atdca_search.h"
 #include "core/error.h"
 #include "fitted_library.h"
+#include "raster/sink/library_output.h"
 #include "scaled_spectra.h"
 #include "tool/definition.h"
 #include "tool/devices.h"

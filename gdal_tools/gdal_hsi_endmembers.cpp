@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "endmembers/endmembers.h"
 #include "pca/pca.h"
+#include "raster/sink/library_output.h"
 #include "scaled_spectra.h"
 #include "stream/moment_scan.h"
 #include "tool/definition.h"

@@ -10,7 +10,7 @@
 #include "profile/profile.h"
 #include "profile_bands.h"
 #include "profile_settings.h"
-#include "raster/pixel_size.h"
+#include "raster/source/pixel_size.h"
 #include "stream/copy_operation.h"
 #include "tool/definition.h"
 #include "tool/devices.h"

@@ -3,8 +3,8 @@
 // valid pixels, then angles and displacement tile by tile.
 #include "core/error.h"
 #include "core/file_path.h"
-#include "raster/output_set.h"
-#include "raster/side_files.h"
+#include "raster/files/side_files.h"
+#include "raster/sink/output_set.h"
 #include "spp/spp.h"
 #include "stream/band_statistics.h"
 #include "tool/definition.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
 #include "core/error.h"
-#include "raster/labels.h"
-#include "raster/output_set.h"
-#include "raster/packed_text.h"
+#include "raster/labels/labels.h"
+#include "raster/metadata/packed_text.h"
+#include "raster/sink/output_set.h"
 #include "svm/svm.h"
 #include "tool/classification.h"
 #include "tool/definition.h"

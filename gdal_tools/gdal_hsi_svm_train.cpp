@@ -3,7 +3,7 @@
 // labelled pixel.
 #include "core/counted.h"
 #include "core/error.h"
-#include "raster/labels.h"
+#include "raster/labels/labels.h"
 #include "svm/gather.h"
 #include "svm/svm_train.h"
 #include "tool/classification.h"

@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "fitted_library.h"
 #include "number_lists.h"
-#include "raster/output_set.h"
+#include "raster/sink/output_set.h"
 #include "scaled_spectra.h"
 #include "stream/band_statistics.h"
 #include "tool/definition.h"

@@ -2,7 +2,7 @@
 // What the tools would make of a scene here, for gdal_hsi_info.
 #pragma once
 
-#include "raster/raster_source.h"
+#include "raster/source/raster_source.h"
 #include "tool/run.h"
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 // Which spectra of a library are used, and at which bands, where some lack values.
 #pragma once
 
-#include "raster/spectral_library.h"
+#include "raster/libraries/spectral_library.h"
 #include "tool/run.h"
 
 #include <cstddef>

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "pca/pca.h"
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 #include "tool/run.h"
 
 namespace hsi::tools {

@@ -4,7 +4,7 @@
 
 #include "profile/profile.h"
 #include "profile_settings.h"
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 #include "stream/plane_store.h"
 #include "tool/run.h"
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "profile/profile.h"
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 #include "tool/run.h"
 
 #include <optional>

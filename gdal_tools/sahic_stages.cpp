@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "parallel/ranks.h"
-#include "raster/packed_text.h"
+#include "raster/metadata/packed_text.h"
 #include "sahic_report.h"
 #include "tool/classification.h"
 #include "tool/model_values.h"

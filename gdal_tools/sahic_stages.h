@@ -3,8 +3,8 @@
 #pragma once
 
 #include "field_stage.h"
-#include "raster/labels.h"
-#include "raster/output_set.h"
+#include "raster/labels/labels.h"
+#include "raster/sink/output_set.h"
 #include "sahic/scene_scan.h"
 #include "tool/scene.h"
 

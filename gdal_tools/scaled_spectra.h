@@ -6,7 +6,7 @@
 // library, and so its own spectra are written into one, to come back as they went.
 #pragma once
 
-#include "raster/raster_source.h"
+#include "raster/source/raster_source.h"
 #include "tool/definition.h"
 #include "tool/run.h"
 

@@ -2,7 +2,7 @@
 #include "second_scene.h"
 
 #include "core/error.h"
-#include "raster/labels.h"
+#include "raster/labels/labels.h"
 
 #include <cstdio>
 #include <string>

@@ -2,7 +2,7 @@
 // A raster beside src whose pixels are taken one by one with those of src.
 #pragma once
 
-#include "raster/raster_source.h"
+#include "raster/source/raster_source.h"
 #include "tool/run.h"
 
 #include <string>

@@ -2,7 +2,7 @@
 #include "spectra_outputs.h"
 
 #include "core/json.h"
-#include "raster/vector_sink.h"
+#include "raster/sink/vector_sink.h"
 
 #include <cmath>
 #include <utility>

@@ -2,8 +2,8 @@
 // The spectra that gdal_hsi_spectra has taken out of a scene, in the forms in which it writes them.
 #pragma once
 
-#include "raster/raster_source.h"
-#include "raster/spectral_library.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/source/raster_source.h"
 
 #include <cstdint>
 #include <string>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "core/json.h"
-#include "raster/raster_sink.h"
+#include "raster/sink/raster_sink.h"
 #include "synth/synth.h"
 
 #include <array>

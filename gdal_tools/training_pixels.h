@@ -6,7 +6,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "model/training_set.h"
-#include "raster/labels.h"
+#include "raster/labels/labels.h"
 #include "tool/classification.h"
 #include "tool/model_values.h"
 

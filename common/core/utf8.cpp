@@ -27,17 +27,48 @@ size_t character(std::string_view s) {
     return 0;
 }
 
-void append(std::string& out, unsigned code) { // none of Windows-1252 needs more than three bytes
+void append(std::string& out, unsigned code) {
+    const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
     if (code < 0x80) {
         out += static_cast<char>(code);
     } else if (code < 0x800) {
-        out += static_cast<char>(0xC0 | (code >> 6));
-        out += static_cast<char>(0x80 | (code & 0x3F));
+        out += static_cast<char>(0xC0 | code >> 6);
+        tail(0);
+    } else if (code < 0x10000) {
+        out += static_cast<char>(0xE0 | code >> 12);
+        tail(6);
+        tail(0);
     } else {
-        out += static_cast<char>(0xE0 | (code >> 12));
-        out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-        out += static_cast<char>(0x80 | (code & 0x3F));
+        out += static_cast<char>(0xF0 | code >> 18);
+        tail(12);
+        tail(6);
+        tail(0);
     }
+}
+
+constexpr unsigned no_character = 0xFFFD;
+
+/// `units`: pairs of bytes, the lower one first where `little`.
+std::string from_utf16(std::string_view units, bool little) {
+    const auto unit = [&](size_t i) {
+        const auto low = static_cast<unsigned char>(units[little ? i : i + 1]);
+        const auto high = static_cast<unsigned char>(units[little ? i + 1 : i]);
+        return static_cast<unsigned>(high) << 8 | low;
+    };
+    std::string out;
+    for (size_t i = 0; i + 1 < units.size(); i += 2) {
+        unsigned code = unit(i);
+        const bool first = code >= 0xD800 && code < 0xDC00, second = code >= 0xDC00 && code < 0xE000;
+        const unsigned next = first && i + 3 < units.size() ? unit(i + 2) : 0;
+        if (next >= 0xDC00 && next < 0xE000) {
+            code = 0x10000 + ((code - 0xD800) << 10) + (next - 0xDC00);
+            i += 2;
+        } else if (first || second) {
+            code = no_character;
+        }
+        append(out, code);
+    }
+    return out;
 }
 
 unsigned windows_1252(unsigned char byte) {
@@ -60,6 +91,9 @@ bool is_utf8(std::string_view text) {
 }
 
 std::string utf8_text(std::string text) {
+    if (text.rfind("\xFF\xFE", 0) == 0 || text.rfind("\xFE\xFF", 0) == 0)
+        return from_utf16(std::string_view(text).substr(2), text[0] == '\xFF');
+    if (text.rfind("\xEF\xBB\xBF", 0) == 0) text.erase(0, 3);
     if (is_utf8(text)) return text;
     std::string out;
     out.reserve(text.size() + text.size() / 8);

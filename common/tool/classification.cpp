@@ -2,7 +2,7 @@
 #include "tool/classification.h"
 
 #include "core/error.h"
-#include "raster/metadata_items.h"
+#include "raster/metadata/metadata_items.h"
 #include "tool/model_values.h"
 
 #include <algorithm>

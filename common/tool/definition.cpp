@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/names.h"
 #include "core/process_limits.h"
-#include "raster/sample_convert.h"
+#include "raster/gdal/sample_convert.h"
 #include "tool/words.h"
 
 #include <gdal.h>

@@ -5,8 +5,8 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "parallel/ranks.h"
-#include "raster/gdal_errors.h"
-#include "raster/side_files.h"
+#include "raster/files/side_files.h"
+#include "raster/gdal/gdal_errors.h"
 #include "tool/run_impl.h"
 #include "tool/words.h"
 

@@ -4,7 +4,7 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "raster/labels.h"
+#include "raster/labels/labels.h"
 
 #include <algorithm>
 #include <cstdint>

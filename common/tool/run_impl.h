@@ -2,7 +2,7 @@
 // The state of one run, shared by execute() (which makes it) and Run (which the tool's body sees).
 #pragma once
 
-#include "raster/run_files.h"
+#include "raster/files/run_files.h"
 #include "stream/resident_source.h"
 #include "tool/definition.h"
 #include "tool/execute.h"

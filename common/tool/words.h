@@ -2,7 +2,7 @@
 // Values as people write them: numbers and lists.
 #pragma once
 
-#include "raster/band_choice.h"
+#include "raster/source/band_choice.h"
 
 #include <optional>
 #include <string>

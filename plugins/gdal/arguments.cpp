@@ -2,7 +2,7 @@
 #include "gdal/arguments.h"
 
 #include "core/error.h"
-#include "raster/text_input.h"
+#include "raster/gdal/text_input.h"
 
 #include <cpl_conv.h>
 #include <cpl_vsi.h>

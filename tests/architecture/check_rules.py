@@ -6,7 +6,8 @@
     check_rules.py --self-test  shows that every rule catches its breach
 
 The rules, also told in docs/architecture.md:
-  core <- cuda, parallel, math, stream <- raster <- tool <- host; an algorithm (plugins/a) sees core, parallel, math, stream and the public header
+  core <- cuda, parallel, math, stream <- raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
+  source <- sink <- labels, of whose headers a few are for others (RASTER); an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
   catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too.
   GDAL's headers: raster, tool, host, plugins/gdal, gdal_tools/gdal_command, tests. CUDA's headers, and those of common/cuda: common/cuda
@@ -32,6 +33,18 @@ COMMON = {  # room -> the rooms whose headers it may include
     "raster": {"core", "parallel", "math", "stream", "raster"},
     "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
     "host": {"core", "parallel", "math", "raster", "tool", "host"},
+}
+# The folders of common/raster: each may include its own headers and those of the folders before it. What stands behind a
+# folder's name are its headers for everybody else; the others are private to common/raster and to tests.
+RASTER = {
+    "gdal": "drivers gdal_errors sample_convert store_convert text_input",
+    "metadata": "metadata_items packed_text",
+    "products": "",
+    "libraries": "spectral_library",
+    "files": "run_files side_files text_output",
+    "source": "band_choice lookup_table pixel_size raster_source",
+    "sink": "library_output output_format output_set raster_sink vector_sink",
+    "labels": "labels",
 }
 STANDARD = {
     "algorithm": "all_of any_of binary_search clamp copy copy_n count count_if equal fill fill_n find find_if generate is_sorted "
@@ -66,6 +79,20 @@ def outside_text(line):
     return re.sub(r'"(\\.|[^"\\])*"|//.*', '""', line)
 
 
+def check_raster(path, name):
+    """The breach of including common/raster's header `name`, or None."""
+    _, folder, header = (name.split("/") + ["", ""])[:3]
+    if folder not in RASTER:
+        return '"%s": common/raster has the folders %s' % (name, ", ".join(RASTER))
+    if path.parts[:2] != ("common", "raster"):
+        known = header.removesuffix(".h") in RASTER[folder].split()
+        return None if known else '"%s" is private to common/raster' % name
+    own, order = path.parts[2], list(RASTER)
+    if own not in RASTER:
+        return "a file of common/raster lies in one of its folders: %s" % ", ".join(RASTER)
+    return None if order.index(folder) <= order.index(own) else "raster/%s may not include raster/%s" % (own, folder)
+
+
 def check_include(root, path, kind, name):
     """The breach of one include, or None. path: relative to root, as parts."""
     top, suffix = path.parts[0], path.suffix
@@ -97,6 +124,10 @@ def check_include(root, path, kind, name):
         return '"%s" is none of the headers in common/, plugins/ or tests/' % name
     if target == "cuda" and not (cuda_code or (top == "common" and room == "cuda")):
         return '"%s" belongs to common/cuda and to .cu and .cuh files' % name
+    if target == "raster" and not for_tests:
+        breach = check_raster(path, name)
+        if breach:
+            return breach
     if for_tests:
         return None
     if (root / "tests" / name).is_file():
@@ -290,8 +321,10 @@ def self_test():
         "common/parallel/mpi_transport.cpp": "#include <mpi.h>\n",
         "common/stream/pipeline.h": '#pragma once\n#include "core/rect.h"\n#include <cupid>\n',
         "common/cuda/buffer.h": "#pragma once\n#include <cuda_runtime.h>\n",
-        "common/raster/source.cpp": '#include <gdal_priv.h>\n#include "stream/pipeline.h"\n',
-        "common/tool/run.h": "#pragma once\n#include <cpl_error.h>\n",
+        "common/raster/gdal/drivers.h": "#pragma once\n#include <gdal_priv.h>\n",
+        "common/raster/gdal/raw_file.h": "#pragma once\n",
+        "common/raster/source/source.cpp": '#include "raster/gdal/raw_file.h"\n#include "stream/pipeline.h"\n',
+        "common/tool/run.h": '#pragma once\n#include "raster/gdal/drivers.h"\n#include <cpl_error.h>\n',
         "common/host/terminal.h": '#pragma once\n#include "tool/run.h"\n',
         "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n#include <algorithm>\n',
         "gdal_tools/catalogue.h": '#pragma once\n',
@@ -311,11 +344,16 @@ def self_test():
     }
     bad = {  # each alone must be found
         "core sees stream": {"common/core/a.cpp": '#include "stream/pipeline.h"\n'},
-        "stream sees raster": {"common/raster/x.h": "#pragma once\n", "common/stream/a.cpp": '#include "raster/x.h"\n'},
-        "raster sees tool": {"common/raster/a.cpp": '#include "tool/run.h"\n'},
+        "stream sees raster": {"common/stream/a.cpp": '#include "raster/gdal/drivers.h"\n'},
+        "raster sees a folder above": {"common/raster/sink/x.h": "#pragma once\n",
+                                       "common/raster/source/a.cpp": '#include "raster/sink/x.h"\n'},
+        "raster has no such folder": {"common/raster/x.h": "#pragma once\n",
+                                      "common/raster/sink/a.cpp": '#include "raster/x.h"\n'},
+        "a tool sees a private header of raster": {"gdal_tools/a.cpp": '#include "raster/gdal/raw_file.h"\n'},
+        "raster sees tool": {"common/raster/sink/a.cpp": '#include "tool/run.h"\n'},
         "tool sees host": {"common/tool/a.cpp": '#include "host/terminal.h"\n'},
         "a tool sees host": {"gdal_tools/a.cpp": '#include "host/terminal.h"\n'},
-        "an algorithm sees raster": {"common/raster/x.h": "#pragma once\n", "plugins/pca/a.cpp": '#include "raster/x.h"\n'},
+        "an algorithm sees raster": {"plugins/pca/a.cpp": '#include "raster/gdal/drivers.h"\n'},
         "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_simd.h"\n'},
         "a tool without a page": {"gdal_tools/gdal_hsi_x.cpp": "\n", "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_x.md\n"},
         "a tool that the README forgets": {"gdal_tools/gdal_hsi_x.cpp": "\n", "docs/gdal_hsi_x.md": "\n"},

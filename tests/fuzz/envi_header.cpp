@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/envi_header.h"
+#include "raster/metadata/envi_header.h"
 #include "fuzz/fuzz.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A file of MATLAB's, version 4 or 5: what it says it holds, it gives, or an error.
 #include "fuzz/fuzz.h"
-#include "raster/library_formats.h"
-#include "raster/matlab_scene.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/products/matlab_scene.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using namespace hsi;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // The first byte says which kind: a table, an ENVI library (header and data on both sides of a zero byte), a
 // text that tells what it is, a binary file of a spectrometer.
-#include "raster/spectral_library.h"
 #include "fuzz/fuzz.h"
-#include "raster/library_formats.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/sink/library_output.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "raster/sample_convert.h"
-#include "raster/store_convert.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/gdal/store_convert.h"
 #include "stream/value_parts.h"
 
 #include <gtest/gtest.h>

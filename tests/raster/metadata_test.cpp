@@ -2,8 +2,8 @@
 // What a scene is, beside its pixels, must arrive: compared through GDAL and through the header's own text.
 #include "support/raster_fixtures.h"
 
-#include "raster/envi_header.h"
-#include "raster/scene_metadata.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <ogr_spatialref.h>
 

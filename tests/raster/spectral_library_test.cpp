@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/spectral_library.h"
+#include "raster/sink/library_output.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "raster/turned_file.h"
+#include "raster/products/turned_file.h"
 
 #include <gtest/gtest.h>
 

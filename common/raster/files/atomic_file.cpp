@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: MIT
+#include "raster/files/atomic_file.h"
+
+#include "core/error.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <random>
+
+namespace hsi::raster {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int tries = 3; // of what must not fail: a network file system may fail once
+constexpr const char* lock_name = "lock";
+constexpr const char* new_name = "new";
+constexpr const char* old_name = "old";
+
+bool exists(const std::string& path) {
+    VSIStatBufL info;
+    if (!is_local(path)) return VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0;
+    struct stat facts {};
+    return ::lstat(path.c_str(), &facts) == 0; // a link that leads nowhere takes the name all the same
+}
+
+bool remove_tree(const std::string& path) {
+    for (int i = 0; i < tries; ++i) {
+        if (!is_local(path)) {
+            VSIStatBufL info;
+            const bool folder = VSIStatL(path.c_str(), &info) == 0 && VSI_ISDIR(info.st_mode);
+            if (folder ? VSIRmdirRecursive(path.c_str()) == 0 : VSIUnlink(path.c_str()) == 0) return true;
+            if (!exists(path)) return true;
+        } else {
+            std::error_code ec;
+            fs::remove_all(path, ec);
+            if (!ec) return true;
+        }
+    }
+    return false;
+}
+
+std::string host_name() {
+    char name[256] = {};
+    return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+/// What the names of private folders for this destination begin with. File names end at 255 bytes.
+std::string private_prefix(const std::string& destination) {
+    return "." + name_of(destination).substr(0, 150) + ".hsi-";
+}
+
+/// Replaces `from` by `to` in a small text file; leaves binary and large ones alone.
+void rename_inside(const std::string& path, const std::string& from, const std::string& to) {
+    constexpr size_t largest = size_t{8} << 20;
+    VSIStatBufL info;
+    if (VSIStatL(path.c_str(), &info) != 0 || VSI_ISDIR(info.st_mode) ||
+        static_cast<size_t>(info.st_size) > largest)
+        return;
+    std::string text(static_cast<size_t>(info.st_size), 0);
+    VSILFILE* file = VSIFOpenL(path.c_str(), "rb");
+    if (!file) return;
+    const size_t got = VSIFReadL(text.data(), 1, text.size(), file);
+    VSIFCloseL(file);
+    text.resize(got);
+    if (text.find('\0') != std::string::npos || text.find(from) == std::string::npos) return;
+    for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+        text.replace(at, from.size(), to);
+    file = VSIFOpenL(path.c_str(), "wb");
+    const bool written = file && VSIFWriteL(text.data(), 1, text.size(), file) == text.size();
+    if ((file && VSIFCloseL(file) != 0) || !written)
+        throw Error("cannot write '" + path + "': " + std::strerror(errno));
+}
+
+enum class Renamed { done, taken, unsupported, failed };
+
+/// renameat2() with its flags, which not every file system has.
+Renamed rename_with(const std::string& from, const std::string& to, unsigned flags) {
+    int result;
+    do
+        result = ::renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), flags);
+    while (result != 0 && errno == EINTR);
+    if (result == 0) return Renamed::done;
+    if (errno == EEXIST || errno == ENOTEMPTY) return Renamed::taken;
+    if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return Renamed::unsupported;
+    return Renamed::failed;
+}
+
+bool plain_rename(const std::string& from, const std::string& to) {
+    if (!is_local(to)) return VSIRename(from.c_str(), to.c_str()) == 0;
+    int result;
+    do
+        result = ::rename(from.c_str(), to.c_str());
+    while (result != 0 && errno == EINTR);
+    return result == 0;
+}
+
+bool surely_rename(const std::string& from, const std::string& to) {
+    for (int i = 0; i < tries; ++i)
+        if (plain_rename(from, to)) return true;
+    return false;
+}
+
+/// Never replaces: of two processes that try, one wins.
+Renamed rename_to_free_name(const std::string& from, const std::string& to) {
+    if (!is_local(to)) {
+        if (exists(to)) return Renamed::taken;
+        return VSIRename(from.c_str(), to.c_str()) == 0 ? Renamed::done : Renamed::failed;
+    }
+    const Renamed result = rename_with(from, to, RENAME_NOREPLACE);
+    if (result != Renamed::unsupported) return result;
+    // The name is taken first, exclusively, and then replaced.
+    struct stat info {};
+    if (::lstat(from.c_str(), &info) != 0) return Renamed::failed;
+    if (S_ISDIR(info.st_mode)) {
+        if (::mkdir(to.c_str(), 0777) != 0) return errno == EEXIST ? Renamed::taken : Renamed::failed;
+        if (plain_rename(from, to)) return Renamed::done;
+        ::rmdir(to.c_str());
+        return Renamed::failed;
+    }
+    const int holder = ::open(to.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
+    if (holder < 0) return errno == EEXIST ? Renamed::taken : Renamed::failed;
+    ::close(holder);
+    if (plain_rename(from, to)) return Renamed::done;
+    const int reason = errno;
+    ::unlink(to.c_str());
+    errno = reason;
+    return Renamed::failed;
+}
+
+} // namespace
+
+/// .NAME.hsi-XXXXXX with new/ (what is made, under its final names), old/ (what was replaced) and a lock.
+class AtomicFile::PrivateFolder {
+  public:
+    explicit PrivateFolder(const std::string& destination) {
+        const std::string folder = folder_of(destination);
+        if (!is_local(destination)) {
+            static std::atomic<unsigned> count{0};
+            static const unsigned seed = std::random_device{}();
+            m_path = join_path(folder, private_prefix(destination) + CPLSPrintf("%d-%08x%u",
+                                                                                static_cast<int>(getpid()),
+                                                                                seed, count.fetch_add(1)));
+            if (VSIMkdirRecursive(made_folder().c_str(), 0700) != 0)
+                throw Error("cannot write '" + destination + "': no folder can be made beside it");
+            return;
+        }
+        remove_abandoned(folder, private_prefix(destination));
+        // Another process may take the empty folder for an abandoned one before it is locked.
+        for (int i = 0; i < tries; ++i) {
+            m_path = join_path(folder, private_prefix(destination) + "XXXXXX");
+            if (::mkdtemp(m_path.data()) == nullptr) break;
+            claim(m_path);
+            if (lock() && make(made_folder())) return;
+            const int reason = errno;
+            remove_tree(m_path);
+            errno = reason;
+            if (reason != ENOENT) break;
+        }
+        throw Error("cannot write '" + destination + "': " + std::strerror(errno));
+    }
+    PrivateFolder(const PrivateFolder&) = delete;
+    PrivateFolder& operator=(const PrivateFolder&) = delete;
+    ~PrivateFolder() {
+        if (!m_kept) remove_private(m_path);
+        if (m_lock >= 0) ::close(m_lock);
+    }
+
+    std::string made_folder() const { return join_path(m_path, new_name); }
+    std::string stage(const std::string& extension) const { return join_path(m_path, "stage." + extension); }
+    /// A free name for something that is replaced.
+    std::string name_for_old() {
+        const std::string folder = join_path(m_path, old_name);
+        if (m_old == 0 && (is_local(folder) ? !make(folder) : VSIMkdir(folder.c_str(), 0700) != 0))
+            throw Error("cannot make '" + folder + "': " + std::strerror(errno));
+        return join_path(folder, std::to_string(m_old++));
+    }
+    /// Something in it could not be given back: it is not removed.
+    void keep() { m_kept = true; }
+
+  private:
+    /// The lock goes last: without it nobody could tell an abandoned folder from one in the making.
+    static void remove_private(const std::string& path) {
+        for (const std::string& name : {std::string(new_name), std::string(old_name)})
+            if (exists(join_path(path, name))) remove_tree(join_path(path, name));
+        if (is_local(path)) {
+            std::error_code ec;
+            for (fs::directory_iterator at(path, ec), end; !ec && at != end; at.increment(ec))
+                if (at->path().filename() != lock_name) remove_tree(at->path().string());
+        }
+        remove_tree(path);
+    }
+
+    /// A umask may have taken what it takes to remove the folder.
+    static void claim(const std::string& folder) { ::chmod(folder.c_str(), S_IRWXU); }
+
+    static bool make(const std::string& folder) {
+        int result;
+        do
+            result = ::mkdir(folder.c_str(), S_IRWXU);
+        while (result != 0 && errno == EINTR);
+        if (result == 0) claim(folder);
+        return result == 0;
+    }
+
+    bool lock() {
+        const std::string name = join_path(m_path, lock_name);
+        do
+            m_lock = ::open(name.c_str(), O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0600);
+        while (m_lock < 0 && errno == EINTR);
+        if (m_lock < 0) return false;
+        // Without locks on this file system the folder of a killed process stays: nobody can know better.
+        if (::flock(m_lock, LOCK_EX | LOCK_NB) != 0) return true;
+        const std::string host = host_name();
+        ssize_t written;
+        do
+            written = ::write(m_lock, host.data(), host.size());
+        while (written < 0 && errno == EINTR);
+        return true; // with a name cut short the folder counts as another host's
+    }
+
+    static void remove_abandoned(const std::string& folder, const std::string& prefix) {
+        std::error_code ec;
+        for (fs::directory_iterator at(folder, ec), end; !ec && at != end; at.increment(ec)) {
+            const std::string name = at->path().filename().string();
+            if (name.compare(0, prefix.size(), prefix) != 0) continue;
+            const std::string path = at->path().string(), lock = join_path(path, lock_name);
+            const int file = ::open(lock.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+            if (file < 0) {
+                if (errno == ENOENT) ::rmdir(path.c_str()); // only when it is empty
+                continue;
+            }
+            char host[256] = {};
+            const ssize_t size = ::read(file, host, sizeof host - 1);
+            // The lock of a process that lives, here or in another container, is held. One without a name was
+            // left in the moment between making and writing it.
+            const bool ours = size == 0 || (size > 0 && host_name() == host);
+            if (ours && ::flock(file, LOCK_EX | LOCK_NB) == 0) remove_private(path);
+            ::close(file);
+        }
+    }
+
+    std::string m_path;
+    int m_lock = -1, m_old = 0;
+    bool m_kept = false;
+};
+
+struct AtomicFile::Move {
+    std::string from, to;
+    std::string kept;       ///< where the file that was at `to` is now; empty: there was none, or exchanged
+    bool exchanged = false; ///< the file that was at `to` is at `from`
+    bool removal = false;   ///< nothing came to `to`
+};
+
+AtomicFile::AtomicFile(const std::string& destination, bool replace)
+    : m_destination(is_local(destination) ? follow_links(destination) : destination),
+      m_folder(folder_of(m_destination)), m_replace(replace) {
+    if (is_local(m_destination) || m_destination.rfind("/vsimem/", 0) == 0) {
+        m_private = std::make_unique<PrivateFolder>(m_destination);
+        m_path = join_path(m_private->made_folder(), name_of(m_destination));
+    } else {
+        m_path = m_destination;
+    }
+}
+
+AtomicFile::~AtomicFile() {
+    if (m_done || m_private) return;
+    remove_tree(m_destination);
+}
+
+std::string AtomicFile::scratch_path(const std::string& extension) const {
+    if (m_private) return m_private->stage(extension);
+    // The destination's own place takes one file after the other: stages go where temporary files go.
+    const char* folder = CPLGetConfigOption("CPL_TMPDIR", nullptr);
+    for (const char* name : {"TMPDIR", "TMP", "TEMP"})
+        if (folder == nullptr) folder = CPLGetConfigOption(name, nullptr);
+    std::string path = join_path(folder ? folder : "/tmp", "hsi-XXXXXX." + extension);
+    const int file = ::mkostemps(path.data(), static_cast<int>(extension.size()) + 1, O_CLOEXEC);
+    if (file < 0) throw Error("cannot make a temporary file '" + path + "': " + std::strerror(errno));
+    ::close(file);
+    return path;
+}
+
+std::vector<std::string> AtomicFile::made() const {
+    if (!m_private) return {m_destination};
+    std::vector<std::string> out;
+    const std::string folder = m_private->made_folder();
+    const CPLStringList names(VSIReadDir(folder.c_str()));
+    for (int i = 0; i < names.size(); ++i)
+        if (const std::string name = names[i]; name != "." && name != "..")
+            out.push_back(join_path(folder, name));
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+std::vector<std::string> AtomicFile::targets() const {
+    std::vector<std::string> out;
+    for (const std::string& path : made())
+        out.push_back(m_private ? join_path(m_folder, name_of(path)) : path);
+    return out;
+}
+
+/// Without `replace` a file of another owner is never touched. What bears the destination's full name before
+/// its own extension (out.tif.aux.xml) can only belong to a destination that is gone.
+bool AtomicFile::may_replace(const std::string& target) const {
+    return m_replace || target.rfind(m_destination + ".", 0) == 0;
+}
+
+void AtomicFile::publish() {
+    if (!m_private) return;
+    auto paths = made();
+    if (std::find(paths.begin(), paths.end(), m_path) == paths.end())
+        throw Error("cannot write '" + m_destination + "': it is not there after writing");
+    // Some formats write their own path into their labels.
+    for (const std::string& path : paths)
+        rename_inside(path, m_private->made_folder() + "/", join_path(m_folder, ""));
+    // Side files first: who sees the new destination then sees all of it.
+    std::stable_partition(paths.begin(), paths.end(),
+                          [&](const std::string& path) { return path != m_path; });
+    const auto failure = [](const std::string& from, const std::string& to) {
+        return Error("cannot rename '" + from + "' to '" + to + "': " + std::strerror(errno));
+    };
+    try {
+        for (const std::string& from : paths) {
+            Move move{from, join_path(m_folder, name_of(from)), {}, false, false};
+            for (int i = 0;; ++i) { // whether the name is taken may change between two looks
+                const Renamed result = rename_to_free_name(move.from, move.to);
+                if (result == Renamed::done) break;
+                if (result != Renamed::taken) throw failure(move.from, move.to);
+                if (!may_replace(move.to))
+                    throw Error("File '" + move.to +
+                                    "' already exists: it appeared while this run was working.",
+                                "Specify -overwrite to replace it.");
+                const Renamed swapped = is_local(move.to) ? rename_with(move.from, move.to, RENAME_EXCHANGE)
+                                                          : Renamed::unsupported;
+                if (swapped == Renamed::done) {
+                    move.exchanged = true;
+                    break;
+                }
+                if (swapped == Renamed::failed && errno != ENOENT) throw failure(move.from, move.to);
+                if (swapped == Renamed::unsupported) {
+                    move.kept = m_private->name_for_old();
+                    if (!plain_rename(move.to, move.kept)) throw failure(move.to, move.kept);
+                    if (plain_rename(move.from, move.to)) break;
+                    const Error error = failure(move.from, move.to);
+                    if (!surely_rename(move.kept, move.to)) m_private->keep();
+                    throw error;
+                }
+                if (i >= tries) throw failure(move.from, move.to);
+            }
+            m_moves.push_back(std::move(move));
+        }
+        for (const std::string& old : m_stale) {
+            // By identity: the same file may be spelled x.hdr here and ./x.hdr there.
+            if (!exists(old) || std::any_of(m_moves.begin(), m_moves.end(),
+                                            [&](const Move& move) { return same_file(move.to, old); }))
+                continue;
+            Move move{{}, old, m_private->name_for_old(), false, true};
+            if (!plain_rename(old, move.kept)) throw failure(old, move.kept);
+            m_moves.push_back(std::move(move));
+        }
+    } catch (...) {
+        withdraw();
+        throw;
+    }
+}
+
+bool AtomicFile::withdraw() noexcept {
+    bool good = true;
+    try {
+        for (auto move = m_moves.rbegin(); move != m_moves.rend(); ++move) {
+            bool undone = true;
+            if (move->exchanged) {
+                undone = false;
+                for (int i = 0; i < tries && !undone; ++i)
+                    undone = rename_with(move->from, move->to, RENAME_EXCHANGE) == Renamed::done;
+            } else {
+                if (!move->removal) undone = surely_rename(move->to, move->from);
+                if (undone && !move->kept.empty()) undone = surely_rename(move->kept, move->to);
+            }
+            if (!undone) m_private->keep();
+            good &= undone;
+        }
+        m_moves.clear();
+    } catch (...) {
+        if (m_private) m_private->keep();
+        good = false;
+    }
+    return good;
+}
+
+void AtomicFile::conclude() noexcept {
+    m_done = true;
+    m_moves.clear();
+    m_private.reset();
+}
+
+void AtomicFile::commit(const std::vector<std::string>& stale) {
+    set_stale(stale);
+    publish();
+    conclude();
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+#include "raster/files/run_files.h"
+
+#include "core/error.h"
+#include "raster/files/side_files.h"
+
+#include <cpl_port.h>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <thread>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// While it lives, no other run of these tools gives names to files in these folders: the files of two runs
+/// to one destination do not mix. Where folders cannot be locked each rename is atomic all the same.
+class FolderLocks {
+  public:
+    explicit FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files) {
+        std::map<std::pair<dev_t, ino_t>, std::string> folders; // in one order for all processes
+        for (const auto& file : files) {
+            const std::string folder = folder_of(file->destination());
+            struct stat info {};
+            if (is_local(file->destination()) && ::stat(folder.c_str(), &info) == 0)
+                folders[{info.st_dev, info.st_ino}] = folder;
+        }
+        for (const auto& [id, folder] : folders) {
+            const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            if (handle < 0) continue;
+            m_handles.push_back(handle);
+            constexpr int most = 100; // somebody else's lock must not hold us for ever
+            for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && i < most; ++i)
+                std::this_thread::sleep_for(20ms);
+        }
+    }
+    FolderLocks(const FolderLocks&) = delete;
+    FolderLocks& operator=(const FolderLocks&) = delete;
+    ~FolderLocks() {
+        for (const int handle : m_handles)
+            ::close(handle);
+    }
+
+  private:
+    std::vector<int> m_handles;
+};
+
+void write_stream(const std::string& path, const std::string& text, const CancelFlag* cancel) {
+    const auto failure = [&](int reason) {
+        return Error("cannot write '" + path + "': " + std::strerror(reason));
+    };
+    // Opened anew, a file that stands behind standard output would be written from its beginning.
+    const int standard = path == "/dev/stdout" ? 1 : path == "/dev/stderr" ? 2 : -1;
+    int file = standard >= 0 ? ::fcntl(standard, F_DUPFD_CLOEXEC, 3) : -1;
+    while (standard < 0) {
+        // A FIFO opens when somebody reads it; until then a signal must be able to end the run.
+        file = ::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY | O_APPEND);
+        if (file >= 0 || (errno != ENXIO && errno != EINTR)) break;
+        if (cancel && cancel->requested()) throw Cancelled();
+        if (errno == ENXIO) std::this_thread::sleep_for(20ms);
+    }
+    if (file < 0) throw failure(errno);
+    int reason = 0;
+    for (size_t done = 0; done < text.size() && reason == 0;) {
+        const ssize_t n = ::write(file, text.data() + done, text.size() - done);
+        if (n >= 0) {
+            done += static_cast<size_t>(n);
+        } else if (errno == EAGAIN) {
+            if (cancel && cancel->requested()) reason = ECANCELED;
+            std::this_thread::sleep_for(5ms);
+        } else if (errno != EINTR) {
+            reason = errno;
+        }
+    }
+    if (::close(file) != 0 && errno != EINTR && reason == 0) reason = errno;
+    if (reason == ECANCELED) throw Cancelled();
+    if (reason != 0) throw failure(reason);
+}
+
+/// Where a file is, or will be, when its folder is there; empty else.
+std::string place_of(const std::string& path) {
+    if (!is_local(path)) return {};
+    std::error_code ec;
+    const auto place = std::filesystem::weakly_canonical(path, ec);
+    return ec ? std::string() : place.string();
+}
+
+/// `file` lies in `folder`, at any depth.
+bool is_within(const std::string& file, const std::string& folder) {
+    std::error_code ec;
+    if (!is_local(folder) || !std::filesystem::is_directory(folder, ec)) return false;
+    const std::string inner = place_of(file), outer = place_of(folder);
+    return !inner.empty() && !outer.empty() && inner.rfind(outer + "/", 0) == 0;
+}
+
+/// An output takes the place of something in a folder that is read as one dataset (Zarr), or that folder's
+/// own.
+bool falls_into(const std::string& output, const std::string& read) {
+    std::error_code ec;
+    if (is_within(read, output)) return true;
+    if (!is_within(output, read)) return false;
+    const auto holds = [&](const char* name) { return std::filesystem::exists(read + "/" + name, ec); };
+    return std::filesystem::exists(output, ec) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
+}
+
+/// The virtual file system of a name that stands for a part of a local file, or for one in another form:
+/// what is written there changes a file that no check sees, and half of it cannot be taken back.
+std::string part_of_a_file(const std::string& path) {
+    for (const char* place : {"/vsizip", "/vsigzip", "/vsitar", "/vsi7z", "/vsirar", "/vsisubfile",
+                              "/vsisparse", "/vsicached", "/vsicrypt"})
+        if (const std::string begin = place;
+            path.rfind(begin + "/", 0) == 0 || path.rfind(begin + "?", 0) == 0)
+            return begin + "/";
+    return {};
+}
+
+/// /dev/null takes what two outputs give it.
+bool is_device(const std::string& path) {
+    struct stat info {};
+    return is_local(path) && ::stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
+}
+
+/// "dst" or "the header of dst": how a message calls a file of an entry.
+std::string called(const std::string& role, const std::string& path, const std::string& file) {
+    if (file == path || same_file(file, path)) return role;
+    return "'" + file + "', which belongs to " + role;
+}
+
+} // namespace
+
+RunFiles::RunFiles() = default;
+RunFiles::~RunFiles() = default;
+
+void RunFiles::check(const Entry& a, const Entry& b) {
+    if (!a.written && !b.written) return;
+    const Entry &out = a.written ? a : b, &other = a.written ? b : a;
+    for (const std::string& x : out.files)
+        for (const std::string& y : other.files) {
+            if (!other.written && falls_into(x, y))
+                throw UsageError(out.role + " '" + out.path + "' would overwrite files of " + other.role +
+                                     " '" + other.path + "'",
+                                 "Name another file: what a run reads is never replaced.");
+            if (!same_file(x, y) || is_device(x)) continue;
+            if (other.written) {
+                if (x == out.path && y == other.path)
+                    throw UsageError(out.role + " and " + other.role + " name the same file, '" + y + "'",
+                                     "Give every output a file of its own.");
+                throw UsageError(out.role + " '" + out.path + "' and " + other.role + " '" + other.path +
+                                     "' would share the file '" + y + "'",
+                                 "Give them names that differ before the extension.");
+            }
+            throw UsageError(out.role + " '" + out.path + "' would overwrite " +
+                                 called(other.role, other.path, y) + (x == out.path ? "" : " ('" + x + "')"),
+                             "Name another file: what a run reads is never replaced.");
+        }
+}
+
+void RunFiles::reads(const std::string& role, const std::string& path,
+                     const std::vector<std::string>& files) {
+    Entry entry{role, path, files, false};
+    if (std::find(entry.files.begin(), entry.files.end(), path) == entry.files.end())
+        entry.files.push_back(path);
+    for (const std::string& file : entry.files)
+        if (auto seen = look_at(file)) m_seen.push_back(std::move(*seen));
+    m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it
+    for (size_t i = 0; i + 1 < m_entries.size(); ++i)
+        check(m_entries.back(), m_entries[i]);
+}
+
+std::optional<RunFiles::Seen> RunFiles::look_at(const std::string& path) {
+    struct stat info {};
+    if (!is_local(path) || ::stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
+    // GDAL makes this index of a shapefile anew where it is allowed to (SHAPE_RESTORE_SHX).
+    if (path.size() > 4 && EQUAL(path.c_str() + path.size() - 4, ".shx")) return std::nullopt;
+    return Seen{path, info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+}
+
+/// A file that is gone has been read as it was: it cannot have been opened again.
+void RunFiles::check_unchanged() const {
+    for (const Seen& seen : m_seen)
+        if (const auto now = look_at(seen.path); now && *now != seen)
+            throw Error("'" + seen.path +
+                            "' was changed while this run read it, and its results would be of neither state",
+                        "Run it again when nothing else writes the file.");
+}
+
+bool RunFiles::clashes(const std::string& role, const std::string& path) const {
+    return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
+        return entry.role != role &&
+               std::any_of(entry.files.begin(), entry.files.end(),
+                           [&](const std::string& file) { return same_file(file, path); });
+    });
+}
+
+void RunFiles::writes(const std::string& role, const std::string& path,
+                      const std::vector<std::string>& sides) {
+    if (const std::string place = part_of_a_file(path); !place.empty())
+        throw UsageError(role + " '" + path + "' is a part of another file (" + place +
+                             "): results are files of their own",
+                         "Write a file, then pack it with zip, gzip or tar.");
+    Entry entry{role, path, sides, true};
+    entry.files.insert(entry.files.begin(), path);
+    const auto known = std::find_if(m_entries.begin(), m_entries.end(), [&](const Entry& e) {
+        return e.written && e.role == role && e.path == path;
+    });
+    if (known != m_entries.end()) m_entries.erase(known);
+    m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it
+    for (size_t i = 0; i + 1 < m_entries.size(); ++i)
+        check(m_entries.back(), m_entries[i]);
+}
+
+void RunFiles::add(std::unique_ptr<AtomicFile> file) { m_pending.push_back(std::move(file)); }
+
+void RunFiles::add_stream(const std::string& path, std::string text) {
+    m_streams.emplace_back(path, std::move(text));
+}
+
+std::string RunFiles::pending_path(const std::string& destination) const {
+    for (const auto& file : m_pending)
+        if (same_file(file->destination(), destination)) return file->path();
+    return destination;
+}
+
+void RunFiles::tell_through(Tell warn, Tell note) {
+    m_warn = std::move(warn);
+    m_note = std::move(note);
+}
+
+void RunFiles::warn(const std::string& text) const {
+    if (m_warn) m_warn(text);
+}
+
+void RunFiles::note(const std::string& text) const {
+    if (m_note) m_note(text);
+}
+
+bool RunFiles::is_read(const std::string& file) const {
+    return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
+        return !entry.written && std::any_of(entry.files.begin(), entry.files.end(),
+                                             [&](const std::string& read) { return same_file(file, read); });
+    });
+}
+
+bool RunFiles::lies_on_read(const std::string& target) const {
+    return std::any_of(m_entries.begin(), m_entries.end(), [&](const Entry& entry) {
+        return !entry.written &&
+               std::any_of(entry.files.begin(), entry.files.end(),
+                           [&](const std::string& read) { return falls_into(target, read); });
+    });
+}
+
+/// The names that really come, which a driver may have made up, against all that was read and all that comes.
+void RunFiles::check_targets(const Pending& pending) const {
+    std::vector<std::string> all;
+    for (const auto& file : pending)
+        for (const std::string& target : file->targets()) {
+            if (!same_file(target, file->destination())) check_side_is_free(target, file->destination());
+            if (is_read(target) || lies_on_read(target))
+                throw Error("'" + target + "' would overwrite a file that this run reads",
+                            "Name another file: what a run reads is never replaced.");
+            for (const std::string& other : all)
+                if (same_file(target, other))
+                    throw Error("two outputs would share the file '" + target + "'",
+                                "Give them names that differ before the extension.");
+            all.push_back(target);
+        }
+}
+
+void RunFiles::commit(const CancelFlag* cancel) {
+    // Taken out of the register: whatever fails, they are gone afterwards.
+    const Pending pending = std::exchange(m_pending, {});
+    const auto streams = std::exchange(m_streams, {});
+    if (cancel && cancel->requested()) throw Cancelled();
+    check_unchanged();
+    check_targets(pending);
+    for (const auto& file : pending) {
+        auto stale = file->stale();
+        stale.erase(std::remove_if(stale.begin(), stale.end(), [&](const auto& old) { return is_read(old); }),
+                    stale.end());
+        file->set_stale(std::move(stale));
+    }
+    const FolderLocks locks(pending);
+    size_t published = 0;
+    try {
+        for (const auto& [path, text] : streams)
+            write_stream(path, text, cancel);
+        for (; published < pending.size(); ++published)
+            pending[published]->publish();
+    } catch (...) {
+        while (published > 0)
+            pending[--published]->withdraw();
+        throw;
+    }
+    for (const auto& file : pending)
+        file->conclude();
+    for (const auto& file : pending) {
+        const auto own = file->targets();
+        for (const std::string& other : foreign_side_files(file->destination(), own))
+            warn("'" + other + "' is no part of '" + file->destination() +
+                 "', but GDAL reads both together: delete it, or choose another name");
+    }
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// All files of one run in one register: what it reads, so that no output can fall on it, however it is
+// spelled; and what it writes, so that its outputs appear together or not at all.
+#pragma once
+
+#include "core/cancel.h"
+#include "raster/files/atomic_file.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Not thread-safe: the tool's own thread uses it.
+class RunFiles {
+  public:
+    RunFiles();
+    RunFiles(const RunFiles&) = delete;
+    RunFiles& operator=(const RunFiles&) = delete;
+    ~RunFiles(); ///< what is pending is removed
+
+    /// The run reads `path`, the value of `role` ("src", "-original"), with `files`, all that reading it
+    /// touches (files_read_with()). Throws UsageError when one of them is to be written.
+    void reads(const std::string& role, const std::string& path, const std::vector<std::string>& files);
+    /// The run writes `path`, the value of `role`, and beside it perhaps `sides`. Saying it again for the
+    /// same role and path changes nothing. Throws UsageError when the run reads one of them, or writes one
+    /// for another role.
+    void writes(const std::string& role, const std::string& path, const std::vector<std::string>& sides);
+
+    /// True when a file of any other role is `path`: also after reads() or writes() has thrown for it.
+    bool clashes(const std::string& role, const std::string& path) const;
+
+    /// An output that is complete and verified, and waits for commit().
+    void add(std::unique_ptr<AtomicFile> file);
+    /// Text for a device, a pipe or a FIFO, which have no temporary name: written by commit(), before any
+    /// other output takes its place.
+    void add_stream(const std::string& path, std::string text);
+    /// Where a pending output lies until commit(); the path itself when it is none.
+    std::string pending_path(const std::string& destination) const;
+
+    /// What the user should know of a file that is read or made all the same goes to these.
+    using Tell = std::function<void(const std::string&)>;
+    void tell_through(Tell warn, Tell note);
+    void warn(const std::string& text) const;
+    void note(const std::string& text) const;
+
+    /// Gives all pending outputs their names. Throws Error, also when a file that was read has been changed
+    /// or replaced since, or Cancelled when `cancel` was requested before; then every file is as it was.
+    void commit(const CancelFlag* cancel);
+
+  private:
+    /// A file that is read, as it was when the run began: its contents must be one state of it.
+    struct Seen {
+        std::string path;
+        uint64_t device, inode;
+        int64_t size, seconds, nanoseconds;
+        bool operator==(const Seen&) const = default;
+    };
+    static std::optional<Seen> look_at(const std::string& path);
+    void check_unchanged() const;
+
+    struct Entry {
+        std::string role, path;         ///< as the user wrote it
+        std::vector<std::string> files; ///< all its files, `path` among them
+        bool written = false;
+    };
+    using Pending = std::vector<std::unique_ptr<AtomicFile>>;
+    static void check(const Entry& a, const Entry& b);
+    bool is_read(const std::string& file) const;
+    bool lies_on_read(const std::string& target) const; ///< in a folder that is read, or is such a folder
+    void check_targets(const Pending& pending) const;
+
+    std::vector<Entry> m_entries;
+    std::vector<Seen> m_seen;
+    Pending m_pending;
+    Tell m_warn, m_note;
+    std::vector<std::pair<std::string, std::string>> m_streams;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <gdal_priv.h>
+
+#include <memory>
+
+namespace hsi::raster {
+
+/// Closes whichever way it was opened; a shared one is given back.
+struct DatasetCloser {
+    void operator()(GDALDataset* dataset) const { GDALClose(GDALDataset::ToHandle(dataset)); }
+};
+using DatasetHandle = std::unique_ptr<GDALDataset, DatasetCloser>;
+
+} // namespace hsi::raster

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "raster/gdal/drivers.h"
+
+#include "core/error.h"
+#include "core/names.h"
+#include "raster/gdal/gdal_errors.h"
+
+#include <cpl_string.h>
+#include <gdal_priv.h>
+
+#include <vector>
+
+namespace hsi::raster {
+
+bool has_capability(GDALDriver* driver, const char* capability) {
+    const char* value = driver->GetMetadataItem(capability);
+    return value != nullptr && CPLTestBool(value);
+}
+
+std::string extension_of(const std::string& path) {
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos || dot == 0 ? std::string() : name.substr(dot + 1);
+}
+
+GDALDriver* driver_by_name(const std::string& name, const DriverTest& qualifies, const std::string& what,
+                           const std::string& advice) {
+    register_drivers();
+    GDALDriver* driver = GetGDALDriverManager()->GetDriverByName(name.c_str());
+    if (driver == nullptr) {
+        std::vector<std::string> names;
+        for (int i = 0; i < GetGDALDriverManager()->GetDriverCount(); ++i)
+            if (GDALDriver* const one = GetGDALDriverManager()->GetDriver(i); qualifies(one))
+                names.emplace_back(one->GetDescription());
+        const std::string near = did_you_mean(name, names);
+        throw UsageError("-of " + name + ": GDAL has no such driver",
+                         near + (near.empty() ? "" : " ") + "--formats lists the drivers.");
+    }
+    if (!qualifies(driver)) throw UsageError("-of " + name + ": this driver cannot " + what, advice);
+    return driver;
+}
+
+GDALDriver* driver_by_extension(const std::string& extension, const DriverTest& qualifies) {
+    register_drivers();
+    GDALDriverManager* manager = GetGDALDriverManager();
+    for (int i = 0; i < manager->GetDriverCount(); ++i) {
+        GDALDriver* driver = manager->GetDriver(i);
+        if (!qualifies(driver)) continue;
+        const char* list = driver->GetMetadataItem(GDAL_DMD_EXTENSIONS);
+        if (list == nullptr) list = driver->GetMetadataItem(GDAL_DMD_EXTENSION);
+        const CPLStringList extensions(CSLTokenizeString2(list ? list : "", " ", 0));
+        if (extensions.FindString(extension.c_str()) >= 0) return driver;
+    }
+    return nullptr;
+}
+
+bool keeps_files(GDALDriver* driver) {
+    if (driver->GetMetadataItem(GDAL_DMD_CONNECTION_PREFIX) == nullptr) return true;
+    return driver->GetMetadataItem(GDAL_DMD_EXTENSION) != nullptr ||
+           driver->GetMetadataItem(GDAL_DMD_EXTENSIONS) != nullptr;
+}
+
+void check_is_file(const std::string& path) {
+    const size_t colon = path.find(':');
+    // One letter would be a disk elsewhere; behind a slash a colon belongs to a file's name.
+    if (colon == std::string::npos || colon < 2 || path.find('/') < colon) return;
+    const std::string prefix = path.substr(0, colon);
+    // What drivers say of their prefixes is not all, and a driver that is not installed says nothing.
+    static const char* const known[] = {"PG",        "PGeo",      "MySQL",    "MSSQL",      "OCI",
+                                        "ODBC",      "HANA",      "IDB",      "DB2",        "ES",
+                                        "MongoDB",   "MongoDBv3", "SQLite",   "MEM",        "GEORASTER",
+                                        "GTIFF_DIR", "HDF4_SDS",  "HDF4_EOS", "RASTERLITE", "DIMAP"};
+    std::string owner;
+    for (const char* name : known)
+        if (EQUAL(prefix.c_str(), name)) owner = name;
+    register_drivers();
+    GDALDriverManager* manager = GetGDALDriverManager();
+    for (int i = 0; owner.empty() && i < manager->GetDriverCount(); ++i) {
+        GDALDriver* driver = manager->GetDriver(i);
+        const char* own = driver->GetMetadataItem(GDAL_DMD_CONNECTION_PREFIX);
+        const std::string said = own ? own : "";
+        if (EQUAL(prefix.c_str(), driver->GetDescription()) ||
+            (!said.empty() && EQUAL((prefix + ":").c_str(), said.c_str())))
+            owner = driver->GetDescription();
+    }
+    if (owner.empty()) return;
+    throw UsageError("'" + path + "' is no file: names that begin with " + prefix +
+                         ": are databases, services or parts of files",
+                     "Write a file, then load it with ogr2ogr or gdal_translate; ./" + path +
+                         " would be a file of this name.");
+}
+
+} // namespace hsi::raster

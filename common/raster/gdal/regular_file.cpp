@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#include "raster/gdal/regular_file.h"
+
+#include "raster/gdal/gdal_errors.h"
+
+#include <cpl_vsi.h>
+
+namespace hsi::raster {
+
+namespace {
+
+/// The mode of what there is; 0 for nothing.
+decltype(VSIStatBufL::st_mode) mode_of(const std::string& path) {
+    VSIStatBufL status;
+    return VSIStatExL(path.c_str(), &status, VSI_STAT_EXISTS_FLAG | VSI_STAT_NATURE_FLAG) == 0
+               ? status.st_mode
+               : 0;
+}
+
+} // namespace
+
+bool is_regular_file(const std::string& path) { return VSI_ISREG(mode_of(path)); }
+
+bool is_pipe_or_device(const std::string& path) {
+    const auto mode = mode_of(path);
+    return mode != 0 && !VSI_ISREG(mode) && !VSI_ISDIR(mode);
+}
+
+std::string beginning_of_file(const std::string& path, size_t bytes) {
+    const GdalErrors quiet;
+    if (!is_regular_file(path)) return {};
+    VSILFILE* const file = VSIFOpenL(path.c_str(), "rb");
+    if (file == nullptr) return {};
+    std::string text(bytes, '\0');
+    text.resize(VSIFReadL(text.data(), 1, text.size(), file));
+    VSIFCloseL(file);
+    return text;
+}
+
+} // namespace hsi::raster

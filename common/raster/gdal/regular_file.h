@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+/// What GDAL's file systems know of a path before it is opened.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace hsi::raster {
+
+/// Whether there is a file with a length. Pipes, devices and folders are none: what only looks whether it
+/// knows a format must not open them, for a pipe can be read but once, and opening one waits for the other
+/// end.
+bool is_regular_file(const std::string& path);
+
+/// Whether there is something with that name that is neither a regular file nor a folder.
+bool is_pipe_or_device(const std::string& path);
+
+/// The first bytes of a regular file, as many as there are of those asked for; empty for anything else.
+std::string beginning_of_file(const std::string& path, size_t bytes);
+
+} // namespace hsi::raster

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+#include "raster/gdal/sample_convert.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+namespace hsi::raster {
+namespace {
+
+/// Calls f with a value of the C++ type behind a GDAL type; false for types that are none of ours.
+template <class F>
+bool with_type(GDALDataType type, F&& f) {
+    switch (type) {
+    case GDT_Byte:
+        f(uint8_t{});
+        return true;
+    case GDT_UInt16:
+        f(uint16_t{});
+        return true;
+    case GDT_Int16:
+        f(int16_t{});
+        return true;
+    case GDT_UInt32:
+        f(uint32_t{});
+        return true;
+    case GDT_Int32:
+        f(int32_t{});
+        return true;
+    case GDT_UInt64:
+        f(uint64_t{});
+        return true;
+    case GDT_Int64:
+        f(int64_t{});
+        return true;
+    case GDT_Float32:
+        f(float{});
+        return true;
+    case GDT_Float64:
+        f(double{});
+        return true;
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    case GDT_Int8:
+        f(int8_t{});
+        return true;
+#endif
+    default:
+        return false;
+    }
+}
+
+template <class T>
+using Bits = std::conditional_t<
+    sizeof(T) == 1, uint8_t,
+    std::conditional_t<sizeof(T) == 2, uint16_t, std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>>>;
+
+template <class U>
+U reversed(U v) {
+    if constexpr (sizeof(U) == 2)
+        return static_cast<U>((v >> 8) | (v << 8));
+    else if constexpr (sizeof(U) == 4)
+        return __builtin_bswap32(v);
+    else if constexpr (sizeof(U) == 8)
+        return __builtin_bswap64(v);
+    else
+        return v;
+}
+
+template <class T, bool Swapped>
+T load(const unsigned char* p) {
+    Bits<T> bits;
+    std::memcpy(&bits, p, sizeof bits);
+    if constexpr (Swapped) bits = reversed(bits);
+    return std::bit_cast<T>(bits);
+}
+
+template <class T>
+float as_float(T v) {
+    if constexpr (std::is_same_v<T, double>) {
+        // GDAL lets everything past the largest float become infinite; a cast would round some of it down.
+        constexpr double top = std::numeric_limits<float>::max();
+        constexpr float infinity = std::numeric_limits<float>::infinity();
+        return v > top ? infinity : v < -top ? -infinity : static_cast<float>(v);
+    } else {
+        return static_cast<float>(v);
+    }
+}
+
+template <class T, bool Swapped, bool Match>
+void convert(const unsigned char* src, ptrdiff_t stride, T nodata, float* dst, size_t count) {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    const auto one = [&](const unsigned char* p) {
+        const T v = load<T, Swapped>(p);
+        if constexpr (Match)
+            return v == nodata ? nan : as_float(v);
+        else
+            return as_float(v);
+    };
+    if (stride == static_cast<ptrdiff_t>(sizeof(T))) {
+        for (size_t i = 0; i < count; ++i)
+            dst[i] = one(src + i * sizeof(T));
+    } else {
+        for (size_t i = 0; i < count; ++i)
+            dst[i] = one(src + static_cast<ptrdiff_t>(i) * stride);
+    }
+}
+
+/// A whole number of so many bits is a float, and no NaN.
+constexpr int part_bits = 22;
+
+template <class T>
+float left_over(T v, SamplePart part) {
+    // Differences of a number and its float are exact here.
+    using Wide = std::conditional_t<std::is_integral_v<T>, long double, double>;
+    static_assert(std::numeric_limits<long double>::digits >= 64);
+    const float nearest = as_float(v);
+    if (!std::isfinite(nearest)) return 0;
+    const Wide remainder = static_cast<Wide>(v) - static_cast<Wide>(nearest);
+    const auto second = static_cast<float>(remainder);
+    return part == SamplePart::remainder ? second : static_cast<float>(remainder - static_cast<Wide>(second));
+}
+
+/// real: as bits of a double.
+template <class T>
+float bits_of(T v, bool real, SamplePart part) {
+    uint64_t pattern = std::bit_cast<uint64_t>(static_cast<double>(v));
+    if constexpr (std::is_integral_v<T>)
+        if (!real) pattern = static_cast<uint64_t>(v);
+    const int shift = part_bits * (static_cast<int>(part) - static_cast<int>(SamplePart::low_bits));
+    return static_cast<float>(pattern >> shift & ((uint64_t{1} << part_bits) - 1));
+}
+
+/// Four floats in a register: SSE and NEON alike have what turning four by four takes.
+typedef float Quad __attribute__((vector_size(16)));
+
+Quad load_quad(const float* p) {
+    Quad v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+
+void store_quad(float* p, Quad v) { std::memcpy(p, &v, sizeof v); }
+
+/// Four rows of four floats become four columns.
+void turn(Quad& a, Quad& b, Quad& c, Quad& d) {
+    const Quad ab_low = __builtin_shufflevector(a, b, 0, 4, 1, 5),
+               ab_high = __builtin_shufflevector(a, b, 2, 6, 3, 7);
+    const Quad cd_low = __builtin_shufflevector(c, d, 0, 4, 1, 5),
+               cd_high = __builtin_shufflevector(c, d, 2, 6, 3, 7);
+    a = __builtin_shufflevector(ab_low, cd_low, 0, 1, 4, 5);
+    b = __builtin_shufflevector(ab_low, cd_low, 2, 3, 6, 7);
+    c = __builtin_shufflevector(ab_high, cd_high, 0, 1, 4, 5);
+    d = __builtin_shufflevector(ab_high, cd_high, 2, 3, 6, 7);
+}
+
+/// Bands a pass: 16 floats are one cache line of a pixel, and 16 write streams suit the address translation.
+constexpr size_t pass_bands = 16;
+
+} // namespace
+
+bool operator==(const NodataMatch& a, const NodataMatch& b) {
+    return a.active == b.active && std::memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;
+}
+
+NodataMatch match_in_type(const NodataValue& nodata, GDALDataType type) {
+    NodataMatch match;
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        T value{};
+        if constexpr (std::is_floating_point_v<T>) {
+            const double v = nodata.as_double();
+            if (std::isnan(v)) return;
+            // Files carry the lowest float with few digits: what rounds to a finite float still is one.
+            value = static_cast<T>(v);
+            if (std::isinf(value) && !std::isinf(v)) return;
+        } else if (nodata.kind == GDT_Int64) {
+            if constexpr (std::is_unsigned_v<T>) {
+                if (nodata.whole < 0) return;
+            }
+            value = static_cast<T>(nodata.whole);
+            if (static_cast<int64_t>(value) != nodata.whole) return;
+        } else if (nodata.kind == GDT_UInt64) {
+            value = static_cast<T>(nodata.natural);
+            if (value < T{0} || static_cast<uint64_t>(value) != nodata.natural) return;
+        } else {
+            const double v = nodata.real;
+            // 2^digits is the first value past the type, and exact in double.
+            const double end = std::ldexp(1.0, std::numeric_limits<T>::digits);
+            const double low = std::is_signed_v<T> ? -end : 0.0;
+            if (!(v >= low && v < end) || v != std::floor(v)) return;
+            value = static_cast<T>(v);
+        }
+        match.active = true;
+        std::memcpy(match.bytes, &value, sizeof value);
+    });
+    return match;
+}
+
+bool exact_in_float(GDALDataType type) {
+    return type == GDT_Float32 || (convertible(type) && GDALGetDataTypeSizeBytes(type) <= 2);
+}
+
+bool convertible(GDALDataType type) {
+    return with_type(type, [](auto) {});
+}
+
+bool is_half(GDALDataType type) {
+    const char* const name = GDALGetDataTypeName(type);
+    return name != nullptr && std::strcmp(name, "Float16") == 0;
+}
+
+void to_floats(const void* src, ptrdiff_t stride, GDALDataType type, bool swapped, const NodataMatch& nodata,
+               float* dst, size_t count) {
+    const auto* bytes = static_cast<const unsigned char*>(src);
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        T value{};
+        std::memcpy(&value, nodata.bytes, sizeof value);
+        if (swapped && sizeof(T) > 1) {
+            if (nodata.active)
+                convert<T, true, true>(bytes, stride, value, dst, count);
+            else
+                convert<T, true, false>(bytes, stride, value, dst, count);
+        } else {
+            if (nodata.active)
+                convert<T, false, true>(bytes, stride, value, dst, count);
+            else
+                convert<T, false, false>(bytes, stride, value, dst, count);
+        }
+    });
+}
+
+int bit_parts(GDALDataType type) {
+    const int bits = 8 * GDALGetDataTypeSizeBytes(type);
+    return (bits + part_bits - 1) / part_bits;
+}
+
+std::vector<SamplePart> all_bits(GDALDataType type) {
+    const SamplePart bits[] = {SamplePart::low_bits, SamplePart::middle_bits, SamplePart::high_bits};
+    return {bits, bits + bit_parts(type)};
+}
+
+void to_part(SamplePart part, const void* src, ptrdiff_t stride, GDALDataType type, bool swapped,
+             const NodataMatch& nodata, GDALDataType as, float* dst, size_t count) {
+    if (part == SamplePart::value) return to_floats(src, stride, type, swapped, nodata, dst, count);
+    const auto* bytes = static_cast<const unsigned char*>(src);
+    const bool real = as == GDT_Float64;
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        T nothing{};
+        std::memcpy(&nothing, nodata.bytes, sizeof nothing);
+        for (size_t i = 0; i < count; ++i) {
+            const unsigned char* const p = bytes + static_cast<ptrdiff_t>(i) * stride;
+            const T v = swapped ? load<T, true>(p) : load<T, false>(p);
+            dst[i] = v != v || (nodata.active && v == nothing) ? std::numeric_limits<float>::quiet_NaN()
+                     : part < SamplePart::low_bits             ? left_over(v, part)
+                                                               : bits_of(v, real, part);
+        }
+    });
+}
+
+void from_bit_parts(const float* parts, ptrdiff_t step, GDALDataType type, void* sample) {
+    uint64_t pattern = 0;
+    for (int k = bit_parts(type) - 1; k >= 0; --k)
+        pattern = pattern << part_bits | static_cast<uint64_t>(parts[k * step]);
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        const auto bits = static_cast<Bits<T>>(pattern);
+        std::memcpy(sample, &bits, sizeof bits);
+    });
+}
+
+void blank(float* values, size_t count, float nodata) {
+    constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+    for (size_t i = 0; i < count; ++i)
+        values[i] = values[i] == nodata ? nan : values[i];
+}
+
+void pixels_to_rows(const float* src, size_t pixel_stride, size_t bands, size_t pixels, float* const* rows) {
+    const size_t whole = pixels / 4 * 4;
+    for (size_t k0 = 0; k0 < bands; k0 += pass_bands) {
+        const size_t k1 = std::min(bands, k0 + pass_bands);
+        const size_t quads_end = k0 + (k1 - k0) / 4 * 4;
+        for (size_t i = 0; i < whole; i += 4) {
+            const float* p = src + i * pixel_stride;
+            for (size_t k = k0; k < quads_end; k += 4) {
+                auto a = load_quad(p + k), b = load_quad(p + pixel_stride + k);
+                auto c = load_quad(p + 2 * pixel_stride + k), e = load_quad(p + 3 * pixel_stride + k);
+                turn(a, b, c, e);
+                store_quad(rows[k] + i, a);
+                store_quad(rows[k + 1] + i, b);
+                store_quad(rows[k + 2] + i, c);
+                store_quad(rows[k + 3] + i, e);
+            }
+            for (size_t k = quads_end; k < k1; ++k)
+                for (size_t n = 0; n < 4; ++n)
+                    rows[k][i + n] = p[n * pixel_stride + k];
+        }
+        for (size_t i = whole; i < pixels; ++i)
+            for (size_t k = k0; k < k1; ++k)
+                rows[k][i] = src[i * pixel_stride + k];
+    }
+}
+
+void rows_to_pixels(const float* const* rows, size_t bands, size_t pixels, float* dst, size_t pixel_stride) {
+    const size_t whole = pixels / 4 * 4;
+    for (size_t k0 = 0; k0 < bands; k0 += pass_bands) {
+        const size_t k1 = std::min(bands, k0 + pass_bands);
+        const size_t quads_end = k0 + (k1 - k0) / 4 * 4;
+        for (size_t i = 0; i < whole; i += 4) {
+            float* p = dst + i * pixel_stride;
+            for (size_t k = k0; k < quads_end; k += 4) {
+                auto a = load_quad(rows[k] + i), b = load_quad(rows[k + 1] + i);
+                auto c = load_quad(rows[k + 2] + i), e = load_quad(rows[k + 3] + i);
+                turn(a, b, c, e);
+                store_quad(p + k, a);
+                store_quad(p + pixel_stride + k, b);
+                store_quad(p + 2 * pixel_stride + k, c);
+                store_quad(p + 3 * pixel_stride + k, e);
+            }
+            for (size_t k = quads_end; k < k1; ++k)
+                for (size_t n = 0; n < 4; ++n)
+                    p[n * pixel_stride + k] = rows[k][i + n];
+        }
+        for (size_t i = whole; i < pixels; ++i)
+            for (size_t k = k0; k < k1; ++k)
+                dst[i * pixel_stride + k] = rows[k][i];
+    }
+}
+
+void swap_bytes(void* samples, GDALDataType type, size_t count) {
+    auto* bytes = static_cast<unsigned char*>(samples);
+    with_type(type, [&](auto tag) {
+        using T = decltype(tag);
+        if constexpr (sizeof(T) > 1) {
+            for (size_t i = 0; i < count; ++i) {
+                Bits<T> bits;
+                std::memcpy(&bits, bytes + i * sizeof(T), sizeof bits);
+                bits = reversed(bits);
+                std::memcpy(bytes + i * sizeof(T), &bits, sizeof bits);
+            }
+        }
+    });
+}
+
+} // namespace hsi::raster

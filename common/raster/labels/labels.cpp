@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+#include "raster/labels/labels.h"
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/labels/labels_impl.h"
+#include "raster/labels/point_table.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/products/hdf5_trial.h"
+#include "raster/products/matlab_scene.h"
+
+#include <cpl_string.h>
+#include <gdal_priv.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <iterator>
+#include <map>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+OGRSpatialReference srs_from(const std::string& wkt) {
+    OGRSpatialReference srs;
+    if (!wkt.empty()) srs.importFromWkt(wkt.c_str());
+    srs.SetAxisMappingStrategy(OAMS_TRADITIONAL_GIS_ORDER);
+    return srs;
+}
+
+/// What GeoPackage calls the SRS of a layer for which nobody has named one.
+bool stands_for_none(const OGRSpatialReference& srs) {
+    const char* const name = srs.GetName();
+    return name != nullptr && (STARTS_WITH_CI(name, "Undefined geographic SRS") ||
+                               STARTS_WITH_CI(name, "Undefined Cartesian SRS"));
+}
+
+} // namespace
+
+std::string wkt_of(const OGRSpatialReference* srs) {
+    if (!srs || srs->IsEmpty() || stands_for_none(*srs)) return {};
+    char* text = nullptr;
+    const char* const options[] = {"FORMAT=WKT2_2019", nullptr};
+    srs->exportToWkt(&text, options);
+    std::string wkt = text ? text : "";
+    CPLFree(text);
+    return wkt;
+}
+
+bool same_srs(const std::string& a, const std::string& b) {
+    if (a.empty() || b.empty() || a == b) return true;
+    const OGRSpatialReference first = srs_from(a), second = srs_from(b);
+    const char* const options[] = {"IGNORE_DATA_AXIS_TO_SRS_AXIS_MAPPING=YES", "CRITERION=EQUIVALENT",
+                                   nullptr};
+    return first.IsSame(&second, options);
+}
+
+bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines) {
+    const double pixel = std::max(std::hypot(a[1], a[4]), std::hypot(a[2], a[5]));
+    for (const double x : {0.0, static_cast<double>(samples)})
+        for (const double y : {0.0, static_cast<double>(lines)})
+            for (const size_t k : {size_t{0}, size_t{3}})
+                if (!(std::fabs((a[k] - b[k]) + (a[k + 1] - b[k + 1]) * x + (a[k + 2] - b[k + 2]) * y) <=
+                      1e-3 * pixel))
+                    return false;
+    return true;
+}
+
+Transformation transformation(const std::string& from, const std::string& to, const std::string& path) {
+    OGRSpatialReference source = srs_from(from), target = srs_from(to);
+    const GdalErrors errors;
+    Transformation t(OGRCreateCoordinateTransformation(&source, &target));
+    if (!t)
+        throw Error("'" + path + "': its coordinates cannot be turned into the scene's: " + errors.text(),
+                    "Check the SRS of both files with gdalinfo and ogrinfo.");
+    return t;
+}
+
+uint16_t class_of(double v, uint16_t none, const std::string& path) {
+    if (!(v >= 0)) return none; // NaN too
+    if (v > max_class || v != std::floor(v) || (v == none && v != 0))
+        throw Error("'" + path + "': " + CPLSPrintf("%.9g", v) + " is no class number (" +
+                        (none == 0 ? "1 to 65535; 0: no label)" : "0 to 65534, where 0 is a class)"),
+                    "Is this a raster of class labels? gdal_calc.py can turn other codes into class numbers, "
+                    "and gdal_edit.py -a_nodata tells which number is none.");
+    return static_cast<uint16_t>(v);
+}
+
+bool names_a_class(const std::string& name) {
+    std::string letters; // "No Data", "no_data" and "NoData" are one
+    for (const char c : name)
+        if ((static_cast<unsigned char>(c) & 0x80) != 0 || std::isalnum(static_cast<unsigned char>(c)) != 0)
+            letters += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (letters.find_first_not_of("0123456789") == std::string::npos) return false;
+    static const char* const nothing[] = {
+        "unclassified", "notclassified", "unlabeled",   "unlabelled", "notlabeled",   "notlabelled",
+        "nolabel",      "nolabels",      "background",  "nodata",     "nodatavalue",  "none",
+        "noclass",      "null",          "na",          "nan",        "notavailable", "undefined",
+        "notdefined",   "unassigned",    "notassigned", "unknown",    "masked",       "maskedpixels",
+        "mask",         "maskedout",     "fill",        "fillvalue",  "empty",        "void",
+        "novalue",      "missing",       "ignore",      "ignored",    "invalid",      "outside",
+        "nothing",      "noinformation"};
+    return std::none_of(std::begin(nothing), std::end(nothing),
+                        [&](const char* word) { return letters == word; });
+}
+
+std::string clean_name(const char* name) {
+    std::string text = utf8_text(name);
+    text.erase(0, text.find_first_not_of(" \t\r\n"));
+    text.erase(text.find_last_not_of(" \t\r\n") + 1);
+    return text;
+}
+
+std::string negative_note(const std::string& path, const std::string& things, double least) {
+    return "'" + path + "': " + things + " negative numbers (the least is " + CPLSPrintf("%.9g", least) +
+           "), which are taken for no label";
+}
+
+Grid grid_of(const RasterSource& source) {
+    Grid grid;
+    grid.samples = source.shape().samples;
+    grid.lines = source.shape().lines;
+    double gt[6];
+    if (source.geotransform(gt)) {
+        grid.geotransform.emplace();
+        std::copy_n(gt, 6, grid.geotransform->begin());
+    }
+    grid.srs_wkt = source.srs_wkt();
+    const auto& scene = source.metadata();
+    grid.placed_otherwise =
+        !grid.geotransform && (source.located() || !scene.gcps.empty() || scene.domains.count("RPC") > 0 ||
+                               scene.domains.count("GEOLOCATION") > 0);
+    return grid;
+}
+
+bool same_grid(const Grid& a, const Grid& b) {
+    if (a.samples != b.samples || a.lines != b.lines) return false;
+    if (!a.geotransform || !b.geotransform) return true;
+    return same_srs(a.srs_wkt, b.srs_wkt) &&
+           same_geotransform(*a.geotransform, *b.geotransform, a.samples, a.lines);
+}
+
+std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
+    register_drivers();
+    try_hdf5(options.path);
+    // GDAL takes many a table of points for a raster.
+    if (auto points = open_point_table(options, grid)) return points;
+    GdalErrors errors;
+    DatasetHandle dataset =
+        open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0);
+    if (!dataset)
+        dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
+    if (!dataset)
+        throw Error("cannot open '" + options.path + "': " + errors.text(),
+                    "Labels are any raster or vector file that GDAL opens.");
+    const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
+                               !options.name_field.empty() || options.all_touched || options.inside_only ||
+                               options.pixel_coordinates;
+    if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
+        if (vector_wanted)
+            throw Error("'" + options.path + "' is a raster: it has no features",
+                        "Leave out -field, -name-field, -layer, -all-touched, -inside-only and "
+                        "-pixel-coordinates.");
+        return make_raster_labels(std::move(dataset), options, grid);
+    }
+    if (dataset->GetLayerCount() == 0)
+        throw Error("'" + options.path + "' has neither a band nor a layer",
+                    "Labels are any raster or vector file that GDAL opens.");
+    return make_vector_labels(std::move(dataset), options, grid);
+}
+
+Error no_labels(const LabelSource& source) {
+    const std::string name = "'" + source.path() + "'", &owner = source.grid().owner;
+    const std::string what = name + ": no labelled pixel" + (owner == name ? "" : " inside " + owner);
+    if (!source.seen())
+        return Error(what, "Do both lie in the same place? Compare their extents with gdalinfo and ogrinfo.");
+    return Error(what + ": all are 0, nodata or negative" +
+                     (source.least() < 0 ? CPLSPrintf(" (the least is %.9g)", source.least()) : ""),
+                 "Classes are whole numbers from 1 to 65535, and 0 with -zero class; gdal_calc.py can turn "
+                 "other codes into them.");
+}
+
+std::string shared_name(const std::vector<LabelClass>& classes) {
+    std::map<std::string, int> known;
+    for (const auto& c : classes) {
+        if (c.name.empty()) continue;
+        const auto [first, is_new] = known.emplace(c.name, c.value);
+        if (!is_new)
+            return "classes " + std::to_string(first->second) + " and " + std::to_string(c.value) +
+                   " are both called '" + c.name + "'";
+    }
+    return {};
+}
+
+LabelledPixels collect_labels(LabelSource& source) {
+    LabelledPixels all;
+    all.grid = source.grid();
+    const int64_t samples = all.grid.samples;
+    std::vector<int64_t> count(static_cast<size_t>(max_class) + 1);
+    std::vector<uint16_t> strip(static_cast<size_t>(strip_lines * samples));
+    for (int64_t y = 0; y < all.grid.lines; y += strip_lines) {
+        const int64_t n = std::min(strip_lines, all.grid.lines - y);
+        source.read(y, n, strip.data());
+        for (int64_t i = 0; i < n * samples; ++i)
+            if (const uint16_t v = strip[static_cast<size_t>(i)]; v != source.none()) {
+                all.index.push_back(y * samples + i);
+                all.value.push_back(v);
+                ++count[v];
+            }
+    }
+    if (all.index.empty()) throw no_labels(source);
+    for (int v = 0; v <= max_class; ++v) {
+        if (count[static_cast<size_t>(v)] == 0) continue;
+        LabelClass one;
+        for (const auto& known : source.legend())
+            if (known.value == v) one = known;
+        one.value = v;
+        one.pixels = count[static_cast<size_t>(v)];
+        all.classes.push_back(std::move(one));
+    }
+    all.notes = source.reading_notes();
+    if (const std::string pair = shared_name(all.classes); !pair.empty())
+        all.notes.push_back("'" + source.path() + "': " + pair);
+    return all;
+}
+
+} // namespace hsi::raster

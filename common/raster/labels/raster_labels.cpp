@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// Labels from a raster: its values, resampled where it has another grid, and a legend from category names,
+// colour table and attribute table.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/utf8.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/labels/labels_impl.h"
+#include "raster/metadata/scene_metadata.h"
+
+#include <cpl_string.h>
+#include <gdal_priv.h>
+#include <gdal_rat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+using Legend = std::map<int, LabelClass>;
+
+void read_categories(GDALRasterBand& band, Legend& legend) {
+    const CPLStringList names(band.GetCategoryNames(), FALSE);
+    for (int i = 0; i < names.Count() && i <= max_class; ++i)
+        if (std::string name = clean_name(names[i]); !name.empty()) legend[i].name = std::move(name);
+}
+
+void read_colour_table(GDALRasterBand& band, Legend& legend) {
+    const GDALColorTable* table = band.GetColorTable();
+    if (!table || table->GetPaletteInterpretation() != GPI_RGB) return;
+    const int count = table->GetColorEntryCount();
+    // Tables of TIFF files are filled up to 256 entries with opaque black: entries of classes that have no
+    // name are taken as long as they say something.
+    for (int i = 0; i < count && i <= max_class; ++i) {
+        const GDALColorEntry* e = table->GetColorEntry(i);
+        const bool black = e->c1 == 0 && e->c2 == 0 && e->c3 == 0;
+        if (black && legend.find(i) == legend.end()) continue;
+        legend[i].colour = {static_cast<uint8_t>(e->c1), static_cast<uint8_t>(e->c2),
+                            static_cast<uint8_t>(e->c3), static_cast<uint8_t>(e->c4)};
+    }
+}
+
+void read_attribute_table(GDALRasterBand& band, Legend& legend) {
+    const GDALRasterAttributeTable* table = band.GetDefaultRAT();
+    if (!table) return;
+    const auto find = [&](std::initializer_list<GDALRATFieldUsage> usages,
+                          std::initializer_list<const char*> names) {
+        for (const auto usage : usages)
+            if (const int c = table->GetColOfUsage(usage); c >= 0) return c;
+        for (const char* name : names)
+            for (int c = 0; c < table->GetColumnCount(); ++c)
+                if (EQUAL(table->GetNameOfCol(c), name)) return c;
+        return -1;
+    };
+    const int value = find({GFU_MinMax, GFU_Min}, {"value", "class", "id", "code"});
+    const int name = find({GFU_Name}, {"class_name", "classname", "name", "label"});
+    const int red = find({GFU_Red}, {"red", "r"}), green = find({GFU_Green}, {"green", "g"}),
+              blue = find({GFU_Blue}, {"blue", "b"}), alpha = find({GFU_Alpha}, {"alpha", "a", "opacity"});
+    if (value < 0) return;
+    for (int row = 0; row < table->GetRowCount(); ++row) {
+        const int v = table->GetValueAsInt(row, value);
+        if (v < 0 || v > max_class) continue;
+        LabelClass& one = legend[v];
+        if (name >= 0 && name != value && one.name.empty())
+            one.name = clean_name(table->GetValueAsString(row, name));
+        if (red >= 0 && green >= 0 && blue >= 0 && !one.colour) {
+            const auto part = [&](int column) {
+                const double x = table->GetValueAsDouble(row, column);
+                const double scaled = table->GetTypeOfCol(column) == GFT_Real && x <= 1 ? 255 * x : x;
+                return static_cast<uint8_t>(std::clamp(scaled, 0.0, 255.0));
+            };
+            one.colour = Colour{part(red), part(green), part(blue), alpha >= 0 ? part(alpha) : uint8_t{255}};
+        }
+    }
+}
+
+class RasterLabels final : public LabelSource {
+  public:
+    RasterLabels(DatasetHandle dataset, const LabelOptions& options, const Grid* grid)
+        : m_dataset(std::move(dataset)) {
+        m_path = options.path;
+        m_mask = options.mask;
+        check_bands();
+        m_band = m_dataset->GetRasterBand(1);
+        if (GDALDataTypeIsComplex(m_band->GetRasterDataType()))
+            throw Error("'" + m_path + "' holds complex numbers (" +
+                        GDALGetDataTypeName(m_band->GetRasterDataType()) + "), not labels");
+        m_own.samples = m_dataset->GetRasterXSize();
+        m_own.lines = m_dataset->GetRasterYSize();
+        if (GeoTransform gt{}; m_dataset->GetGeoTransform(gt.data()) == CE_None) m_own.geotransform = gt;
+        m_own.srs_wkt = wkt_of(m_dataset->GetSpatialRef());
+        // By way of nodata_of(): 64-bit types have a function of their own.
+        if (const auto nodata = nodata_of(*m_band)) m_nodata = nodata->as_double();
+        m_masked = (m_band->GetMaskFlags() & (GMF_ALL_VALID | GMF_NODATA)) == 0;
+        if (!m_mask) read_legend(options.zero);
+        place(grid);
+    }
+
+    void read(int64_t line, int64_t count, uint16_t* out) override {
+        for (int64_t y = line; y < line + count; y += strip_lines) {
+            const int64_t n = std::min(strip_lines, line + count - y);
+            uint16_t* const to = out + (y - line) * m_grid.samples;
+            if (!m_same) {
+                resample(y, n, to);
+                continue;
+            }
+            read_own(Rect{0, y, m_grid.samples, n}, m_values);
+            std::transform(m_values.begin(), m_values.end(), to, [&](double v) { return label_of(v); });
+        }
+    }
+
+    std::vector<std::string> reading_notes() const override {
+        std::vector<std::string> notes;
+        if (m_negative > 0)
+            notes.push_back(
+                negative_note(m_path, counted(m_negative, "pixel holds", "pixels hold"), m_least));
+        if (m_zeros > 0 && m_zero_is_open && m_nodata)
+            notes.push_back(
+                "'" + m_path + "': " + counted(m_zeros, "pixel is", "pixels are") +
+                " 0, which is taken for no label, although the file has another number for that (" +
+                CPLSPrintf("nodata %.9g", *m_nodata) + "); if 0 is a class, give -zero class");
+        return notes;
+    }
+
+  private:
+    void check_bands() const {
+        const int bands = m_dataset->GetRasterCount();
+        if (bands == 1) return;
+        // Transparency beside the numbers is a mask.
+        if (bands == 2 && m_dataset->GetRasterBand(2)->GetColorInterpretation() == GCI_AlphaBand) return;
+        const std::string has = "'" + m_path + "' has " + std::to_string(bands) + " bands";
+        if (m_dataset->GetRasterBand(1)->GetColorInterpretation() == GCI_RedBand)
+            throw Error(has + " of colours (red, green, blue): a picture of " +
+                            (m_mask ? "a mask" : "labels") + ", not their numbers",
+                        "Take the file that the picture was made from, or turn each colour into a number "
+                        "(rgb2pct.py, gdal_calc.py).");
+        throw Error(has + "; a raster of " + (m_mask ? "a mask" : "labels") + " has one",
+                    "Is it the scene? If one of its bands holds them, extract it with gdal_translate -b.");
+    }
+
+    void read_legend(ZeroMeans zero) {
+        Legend legend;
+        read_categories(*m_band, legend);
+        read_attribute_table(*m_band, legend);
+        decide_zero(zero, legend.count(0) > 0 ? legend[0].name : std::string());
+        read_colour_table(*m_band, legend);
+        if (!zero_is_class()) legend.erase(0);
+        for (auto& [value, one] : legend) {
+            one.value = value;
+            if (one.name == std::to_string(value)) one.name.clear(); // what we write where there is no name
+            m_legend.push_back(one);
+        }
+    }
+
+    /// name: that of 0 in the file.
+    void decide_zero(ZeroMeans means, const std::string& name) {
+        constexpr uint16_t beyond = max_class;
+        const bool nodata = m_nodata && *m_nodata == 0, named = names_a_class(name);
+        if (means == ZeroMeans::no_label) return;
+        if (means == ZeroMeans::a_class) {
+            if (nodata) m_nodata.reset();
+            m_none = beyond;
+        } else if (nodata) {
+            if (named)
+                m_notes.push_back("'" + m_path +
+                                  "': 0 is its nodata value and no label, although it is called '" + name +
+                                  "'; if it is a class, give -zero class");
+        } else if (named ||
+                   (name == "0" && m_nodata)) { // "0": our own class maps have that where there is no name
+            m_none = beyond;
+            if (!m_nodata)
+                m_notes.push_back("'" + m_path + "': 0 is a class, as it is called '" + name +
+                                  "'; if it means no label, give -zero none");
+        } else {
+            m_zero_is_open = name.find_first_not_of("0123456789") == std::string::npos;
+        }
+    }
+
+    void place(const Grid* grid) {
+        m_own.owner = "'" + m_path + "'";
+        m_grid = grid ? *grid : m_own;
+        m_description = "raster";
+        const bool same_size = m_grid.samples == m_own.samples && m_grid.lines == m_own.lines;
+        if (!m_grid.geotransform || !m_own.geotransform) {
+            if (!same_size)
+                throw Error(
+                    "'" + m_path + "' has " + size_text(m_own.samples, m_own.lines) + " pixels, " +
+                        m_grid.owner + " " + size_text(m_grid.samples, m_grid.lines) + ", and " +
+                        (m_own.geotransform    ? m_grid.owner + " has"
+                         : m_grid.geotransform ? "the file has"
+                                               : "both have") +
+                        " no georeference",
+                    "Give one of the same size, or georeference both (gdal_translate -a_srs -a_ullr).");
+            m_same = true;
+            return;
+        }
+        const bool srs = same_srs(m_grid.srs_wkt, m_own.srs_wkt);
+        if (m_grid.srs_wkt.empty() != m_own.srs_wkt.empty())
+            m_notes.push_back((m_own.srs_wkt.empty() ? "'" + m_path + "'" : m_grid.owner) +
+                              " has no SRS: taken to be that of the other file");
+        m_same = same_size && srs &&
+                 same_geotransform(*m_grid.geotransform, *m_own.geotransform, m_own.samples, m_own.lines);
+        if (m_same) return;
+        m_description = "raster, resampled";
+        if (!srs) {
+            m_description = "raster, reprojected";
+            m_transformation = transformation(m_grid.srs_wkt, m_own.srs_wkt, m_path);
+        }
+        GeoTransform gt = *m_own.geotransform;
+        if (!GDALInvGeoTransform(gt.data(), m_inverse.data()))
+            throw Error("'" + m_path + "': its geotransform cannot be inverted");
+    }
+
+    /// A window of the file; NaN where nothing is.
+    void read_own(const Rect& window, std::vector<double>& values) {
+        const auto n = static_cast<size_t>(window.area());
+        values.resize(n);
+        const GdalErrors errors;
+        const auto x = static_cast<int>(window.x), y = static_cast<int>(window.y),
+                   w = static_cast<int>(window.w), h = static_cast<int>(window.h);
+        CPLErr status =
+            m_band->RasterIO(GF_Read, x, y, w, h, values.data(), w, h, GDT_Float64, 0, 0, nullptr);
+        if (status == CE_None && m_masked) {
+            m_valid.resize(n);
+            status = m_band->GetMaskBand()->RasterIO(GF_Read, x, y, w, h, m_valid.data(), w, h, GDT_Byte, 0,
+                                                     0, nullptr);
+        }
+        if (status != CE_None) throw Error("'" + m_path + "' cannot be read: " + errors.text());
+        m_seen = true;
+        for (size_t i = 0; i < n; ++i)
+            if ((m_nodata && values[i] == *m_nodata) || (m_masked && m_valid[i] == 0))
+                values[i] = std::numeric_limits<double>::quiet_NaN();
+    }
+
+    uint16_t label_of(double v) {
+        if (m_mask) return v != 0 && !std::isnan(v);
+        if (v < 0) {
+            ++m_negative;
+            m_least = std::min(m_least, v);
+        }
+        const uint16_t value = class_of(v, m_none, m_path);
+        if (v == 0)
+            ++m_zeros;
+        else if (value != m_none && value != m_only_class)
+            m_only_class = m_only_class == 0 ? value : -1;
+        return value;
+    }
+
+    void resample(int64_t line, int64_t count, uint16_t* out) {
+        const auto n = static_cast<size_t>(count * m_grid.samples);
+        m_x.resize(n);
+        m_y.resize(n);
+        m_ok.assign(n, TRUE);
+        const GeoTransform& gt = *m_grid.geotransform;
+        for (int64_t l = 0; l < count; ++l)
+            for (int64_t s = 0; s < m_grid.samples; ++s) {
+                const double px = static_cast<double>(s) + 0.5, py = static_cast<double>(line + l) + 0.5;
+                const auto i = static_cast<size_t>(l * m_grid.samples + s);
+                m_x[i] = gt[0] + gt[1] * px + gt[2] * py;
+                m_y[i] = gt[3] + gt[4] * px + gt[5] * py;
+            }
+        if (m_transformation) {
+            const GdalErrors errors; // single points outside the projection's area are simply not labelled
+            m_transformation->Transform(static_cast<int>(n), m_x.data(), m_y.data(), nullptr, m_ok.data());
+        }
+        Rect box{m_own.samples, m_own.lines, 0, 0};
+        int64_t right = 0, bottom = 0;
+        for (size_t i = 0; i < n; ++i) {
+            const double px = m_inverse[0] + m_inverse[1] * m_x[i] + m_inverse[2] * m_y[i];
+            const double py = m_inverse[3] + m_inverse[4] * m_x[i] + m_inverse[5] * m_y[i];
+            if (!m_ok[i] || !(px >= 0 && py >= 0 && px < static_cast<double>(m_own.samples) &&
+                              py < static_cast<double>(m_own.lines))) {
+                m_ok[i] = FALSE;
+                continue;
+            }
+            m_x[i] = std::floor(px);
+            m_y[i] = std::floor(py);
+            box.x = std::min(box.x, static_cast<int64_t>(px));
+            box.y = std::min(box.y, static_cast<int64_t>(py));
+            right = std::max(right, static_cast<int64_t>(px) + 1);
+            bottom = std::max(bottom, static_cast<int64_t>(py) + 1);
+        }
+        box.w = right - box.x;
+        box.h = bottom - box.y;
+        std::fill_n(out, n, m_none);
+        if (box.empty()) return;
+        // The file's window in strips too: a coarse scene over a fine raster must not take it into memory
+        // whole.
+        for (int64_t y = box.y; y < box.bottom(); y += strip_lines) {
+            const Rect part{box.x, y, box.w, std::min(strip_lines, box.bottom() - y)};
+            read_own(part, m_values);
+            for (size_t i = 0; i < n; ++i) {
+                if (!m_ok[i]) continue;
+                const auto py = static_cast<int64_t>(m_y[i]);
+                if (py < part.y || py >= part.bottom()) continue;
+                out[i] = label_of(m_values[static_cast<size_t>((py - part.y) * part.w +
+                                                               static_cast<int64_t>(m_x[i]) - part.x)]);
+            }
+        }
+    }
+
+    DatasetHandle m_dataset;
+    GDALRasterBand* m_band = nullptr;
+    Grid m_own;
+    Transformation m_transformation; ///< scene to file; null when they share an SRS
+    GeoTransform m_inverse{};        ///< of the file
+    std::optional<double> m_nodata;
+    int64_t m_negative = 0;
+    bool m_masked = false, m_mask = false, m_same = false;
+    std::vector<double> m_values, m_x, m_y;
+    std::vector<int> m_ok;
+    std::vector<uint8_t> m_valid;
+};
+
+} // namespace
+
+std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,
+                                                const Grid* grid) {
+    return std::make_unique<RasterLabels>(std::move(dataset), options, grid);
+}
+
+} // namespace hsi::raster

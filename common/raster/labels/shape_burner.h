@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Shapes with numbers, burned into the pixels of a grid strip by strip.
+#pragma once
+
+#include "raster/labels/labels_impl.h"
+
+#include <ogr_geometry.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct Shape {
+    std::unique_ptr<OGRGeometry>
+        geometry; ///< points, lines and polygons without curves, and collections of them
+    OGREnvelope envelope;
+    uint16_t value = 0;
+};
+
+/// Which pixels a shape labels. A point labels the pixel that it lies in, and a line those that it passes,
+/// but nothing lies inside of them.
+enum class Cover {
+    centres, ///< those whose centre a polygon covers
+    touched, ///< all that a polygon or a line touches
+    inside   ///< those that lie in one polygon as a whole: no side of it passes through them
+};
+
+/// In pixels a position counts as a whole number, a border of pixels, that lies within a millionth of one.
+/// Pixels that the same shape labels are the same however the lines are read.
+class ShapeBurner {
+  public:
+    /// `place`: geotransform of the grid, `samples` wide. Later shapes win. `none`: the value of pixels that
+    /// no shape labels; shapes may have it. `path`: for messages.
+    ShapeBurner(std::vector<Shape> shapes, int64_t samples, const GeoTransform& place, Cover cover,
+                uint16_t none, std::string path);
+
+    /// Whole lines into out (count x samples values). Throws Error when GDAL cannot burn.
+    void read(int64_t line, int64_t count, uint16_t* out);
+    /// Of the lines read so far: pixels that shapes of several values label, at least. Shapes are burned
+    /// first to last and last to first: three of them in one pixel may hide the one in the middle.
+    int64_t disputed() const { return m_disputed; }
+    /// Shapes that reach into `lines` lines of the grid and label none of its pixels, because they are too
+    /// small or narrow.
+    int64_t without_pixel(int64_t lines) const;
+
+  private:
+    using Strip = std::vector<uint16_t>;
+    void burn(int64_t first);
+    void burn_in_gdal(const std::vector<const Shape*>& shapes, int64_t first, Strip& strip) const;
+    void burn_inside(const Shape& shape, int64_t first, Strip& strip) const;
+
+    std::vector<Shape> m_shapes;
+    int64_t m_samples;
+    GeoTransform m_place, m_inverse{};
+    Cover m_cover;
+    uint16_t m_none;
+    std::string m_path;
+    bool m_several = false; ///< shapes have more than one value
+    Strip m_strip;
+    int64_t m_burned = -1, m_disputed = 0;
+    std::vector<bool> m_compared; ///< strips whose disputed pixels are counted
+};
+
+} // namespace hsi::raster

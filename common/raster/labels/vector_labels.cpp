@@ -1,0 +1,550 @@
+// SPDX-License-Identifier: MIT
+// Labels from a vector file: its layer, its class field and names, and where its features lie on the grid.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/utf8.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/labels/labels_impl.h"
+#include "raster/labels/point_table.h"
+#include "raster/labels/shape_burner.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+#include <gdal_priv.h>
+#include <ogr_api.h>
+#include <ogrsf_frmts.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+namespace {
+
+bool equal_nocase(const std::string& a, const std::string& b) { return EQUAL(a.c_str(), b.c_str()); }
+
+std::string field_list(const OGRFeatureDefn& definition) {
+    std::string text;
+    for (int i = 0; i < definition.GetFieldCount(); ++i)
+        text += (i ? ", " : "") + std::string(definition.GetFieldDefn(i)->GetNameRef());
+    return text.empty() ? "none" : text;
+}
+
+int find_field(const OGRFeatureDefn& definition, const std::string& name) {
+    for (int i = 0; i < definition.GetFieldCount(); ++i)
+        if (equal_nocase(definition.GetFieldDefn(i)->GetNameRef(), name)) return i;
+    return -1;
+}
+
+bool is_text(const OGRFieldDefn& f) { return f.GetType() == OFTString; }
+bool is_number(const OGRFieldDefn& f) {
+    return f.GetType() == OFTInteger || f.GetType() == OFTInteger64 || f.GetType() == OFTReal;
+}
+
+/// The field of class names that goes with a field of class numbers, by its name: Level_1_ID and Level_1,
+/// class and class_name. -1: none.
+int companion(const OGRFeatureDefn& definition, int numbers) {
+    const std::string name = definition.GetFieldDefn(numbers)->GetNameRef();
+    std::vector<std::string> wanted{name + "_name", name + "name"};
+    for (const char* suffix : {"_id", "_code", "_nr", "_no", "_value", "id", "code"}) {
+        const size_t n = std::string(suffix).size();
+        if (name.size() > n && equal_nocase(name.substr(name.size() - n), suffix)) {
+            wanted.push_back(name.substr(0, name.size() - n));
+            wanted.push_back(name.substr(0, name.size() - n) + "_name");
+        }
+    }
+    for (const auto& w : wanted)
+        if (const int i = find_field(definition, w); i >= 0 && is_text(*definition.GetFieldDefn(i))) return i;
+    return -1;
+}
+
+int number_field(const OGRFeatureDefn& definition, const char* name) {
+    const int i = find_field(definition, name);
+    return i >= 0 && is_number(*definition.GetFieldDefn(i)) ? i : -1;
+}
+
+/// The fields that our points have: their pixels.
+bool has_pixel_fields(const OGRFeatureDefn& definition) {
+    return number_field(definition, "sample") >= 0 && number_field(definition, "line") >= 0;
+}
+
+/// What GDAL burns: it passes over curves and surfaces without a word.
+std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
+    if (geometry->hasCurveGeometry()) geometry.reset(geometry->getLinearGeometry());
+    const auto type = wkbFlatten(geometry->getGeometryType());
+    if (OGR_GT_IsSubClassOf(type, wkbPolyhedralSurface) || type == wkbTriangle)
+        geometry.reset(OGRGeometryFactory::forceToMultiPolygon(geometry.release()));
+    return geometry;
+}
+
+/// A feature before it is known what its numbers mean.
+struct Found {
+    std::unique_ptr<OGRGeometry> geometry;
+    bool by_fields = false; ///< placed by sample and line, which have no geometry yet
+    double sample = 0, line = 0;
+    double number = 0;      ///< of its class
+    std::string text, name; ///< of its class
+};
+
+/// How features come onto the grid.
+enum class Placing {
+    map,    ///< by coordinates in an SRS
+    pixels, ///< by coordinates that are samples and lines
+    fields  ///< points by their fields sample and line
+};
+
+/// Readers of GeoJSON take every position for degrees on WGS 84; only some files say so.
+bool srs_is_a_guess(GDALDataset& dataset, const std::string& path) {
+    const char* const driver = dataset.GetDriverName();
+    if (!STARTS_WITH_CI(driver, "GeoJSON") && !EQUAL(driver, "TopoJSON")) return false;
+    std::string text = path; // GDAL also takes the document itself for a name
+    if (is_regular_file(path)) text = beginning_of_file(path, size_t{1} << 16);
+    return text.find("\"crs\"") == std::string::npos;
+}
+
+bool is_point(const OGRGeometry& geometry) { return wkbFlatten(geometry.getGeometryType()) == wkbPoint; }
+
+bool has_area(const OGRGeometry& geometry) {
+    return OGR_G_GetDimension(OGRGeometry::ToHandle(const_cast<OGRGeometry*>(&geometry))) == 2;
+}
+
+/// "12", "+7" and "3.0" are whole numbers; more than five digits are a code that has no other meaning.
+std::optional<double> whole_number(std::string text) {
+    if (const size_t point = text.find('.');
+        point != std::string::npos && text.find_first_not_of('0', point + 1) == std::string::npos)
+        text.erase(point);
+    const size_t digits = text.find_first_of("+-") == 0 ? 1 : 0;
+    if (text.size() <= digits || text.size() > digits + 5 ||
+        text.find_first_not_of("0123456789", digits) != std::string::npos)
+        return {};
+    return CPLAtof(text.c_str());
+}
+
+class VectorLabels final : public LabelSource {
+  public:
+    VectorLabels(DatasetHandle dataset, const LabelOptions& options, const Grid* grid,
+                 std::vector<std::string> notes) {
+        m_path = options.path;
+        m_notes = std::move(notes);
+        if (!grid)
+            throw Error("'" + m_path + "' is a vector file and has no pixels of its own",
+                        "Name the raster whose pixels are meant (-like).");
+        m_grid = *grid;
+        OGRLayer& layer = choose_layer(*dataset, options);
+        if (layer.GetLayerDefn()->GetGeomFieldCount() > 1)
+            m_notes.push_back("'" + m_path + "': of several geometries a feature the first, " +
+                              layer.GetLayerDefn()->GetGeomFieldDefn(0)->GetNameRef() + ", is taken");
+        choose_fields(*layer.GetLayerDefn(), options);
+        choose_placing(layer, options, srs_is_a_guess(*dataset, m_path));
+        std::vector<Found> found = read_features(layer, options);
+        m_description += ", " + counted(found.size(), "feature");
+        place(found, options.pixel_coordinates);
+        if (m_text_classes) read_texts(found);
+        decide_zero(options.zero, found);
+        burn_into(found, options);
+    }
+
+    void read(int64_t line, int64_t count, uint16_t* out) override { m_burner->read(line, count, out); }
+
+    std::vector<std::string> reading_notes() const override {
+        if (m_burner->disputed() == 0) return {};
+        return {"'" + m_path + "': at least " + counted(m_burner->disputed(), "pixel has", "pixels have") +
+                " features of several classes; the later ones win"};
+    }
+
+  private:
+    OGRLayer& choose_layer(GDALDataset& dataset, const LabelOptions& options) {
+        if (!options.layer.empty()) {
+            OGRLayer* layer = dataset.GetLayerByName(options.layer.c_str());
+            if (layer) return *layer;
+            std::string names;
+            for (int i = 0; i < dataset.GetLayerCount(); ++i)
+                names += (i ? ", " : "") + std::string(dataset.GetLayer(i)->GetName());
+            throw Error("'" + m_path + "' has no layer '" + options.layer + "'",
+                        "Its layers: " + names + ".");
+        }
+        OGRLayer *first = nullptr, *chosen = nullptr;
+        std::string others;
+        for (int i = 0; i < dataset.GetLayerCount(); ++i) {
+            OGRLayer* layer = dataset.GetLayer(i);
+            if (layer->GetGeomType() == wkbNone && !has_pixel_fields(*layer->GetLayerDefn())) continue;
+            if (!first) first = layer;
+            if (!options.mask && !options.field.empty() &&
+                find_field(*layer->GetLayerDefn(), options.field) < 0)
+                continue;
+            if (!chosen)
+                chosen = layer;
+            else
+                others += (others.empty() ? "" : ", ") + std::string(layer->GetName());
+        }
+        if (!first) throw Error("'" + m_path + "' has no layer with geometries");
+        if (!others.empty())
+            m_notes.push_back("'" + m_path + "': the layer " + chosen->GetName() + " is taken; there are " +
+                              "others: " + others);
+        return chosen ? *chosen : *first; // class_field() tells what is missing
+    }
+
+    int class_field(const OGRFeatureDefn& definition, const LabelOptions& options) const {
+        const std::string advice =
+            "Name the class field with -field. Fields: " + field_list(definition) + ".";
+        if (!options.field.empty()) {
+            const int i = find_field(definition, options.field);
+            if (i < 0) throw Error("'" + m_path + "' has no field '" + options.field + "'", advice);
+            const auto& f = *definition.GetFieldDefn(i);
+            if (!is_text(f) && !is_number(f))
+                throw Error("'" + m_path + "': field '" + options.field + "' holds neither numbers nor names",
+                            advice);
+            return i;
+        }
+        for (const char* name : {"class", "classid", "class_id", "class_name", "classname", "label"})
+            if (const int i = find_field(definition, name); i >= 0) return i;
+        for (int i = 0; i < definition.GetFieldCount(); ++i)
+            if (names_class_column(definition.GetFieldDefn(i)->GetNameRef())) return i;
+        std::vector<int> fitting;
+        for (int i = 0; i < definition.GetFieldCount(); ++i) {
+            const auto& f = *definition.GetFieldDefn(i);
+            if (i == m_sample_field || i == m_line_field) continue;
+            if (is_text(f) || f.GetType() == OFTInteger || f.GetType() == OFTInteger64) fitting.push_back(i);
+        }
+        if (fitting.size() == 1) return fitting.front();
+        throw Error("'" + m_path + "': which field holds the classes?", advice);
+    }
+
+    /// The fields of classes, their names and the place.
+    void choose_fields(const OGRFeatureDefn& definition, const LabelOptions& options) {
+        if (has_pixel_fields(definition)) {
+            m_sample_field = number_field(definition, "sample");
+            m_line_field = number_field(definition, "line");
+        }
+        if (options.mask) return;
+        m_field = class_field(definition, options);
+        m_text_classes = is_text(*definition.GetFieldDefn(m_field));
+        if (!options.name_field.empty()) {
+            m_name_field = find_field(definition, options.name_field);
+            if (m_name_field < 0)
+                throw Error("'" + m_path + "' has no field '" + options.name_field + "'",
+                            "Fields: " + field_list(definition) + ".");
+        } else if (!m_text_classes) {
+            m_name_field = companion(definition, m_field);
+        }
+    }
+
+    void choose_placing(OGRLayer& layer, const LabelOptions& options, bool guessed) {
+        m_description = "vector";
+        const std::string own = wkt_of(layer.GetSpatialRef());
+        if (options.pixel_coordinates) {
+            m_placing = Placing::pixels;
+        } else if (!m_grid.geotransform) {
+            // What has a place on Earth is not drawn over pixels that have none; a point may have both.
+            if (!own.empty() || m_grid.placed_otherwise)
+                m_placing = m_line_field >= 0 ? Placing::fields : Placing::map;
+            if (m_placing == Placing::map && !m_grid.placed_otherwise && (own.empty() || guessed))
+                m_placing = Placing::pixels;
+            if (m_placing == Placing::map) throw no_place();
+        } else if (own.empty() || m_grid.srs_wkt.empty()) {
+            if (own.empty() != m_grid.srs_wkt.empty())
+                m_srs_note = (own.empty() ? "'" + m_path + "'" : m_grid.owner) +
+                             " has no SRS: taken to be that of the other file";
+        } else if (!same_srs(own, m_grid.srs_wkt)) {
+            m_description = "vector, reprojected";
+            m_transformation = transformation(own, m_grid.srs_wkt, m_path);
+        }
+    }
+
+    Error no_place() const {
+        return Error(m_grid.owner + " has no " + (m_grid.placed_otherwise ? "geotransform" : "georeference") +
+                         ": the features of '" + m_path + "' cannot be placed on it",
+                     std::string(m_grid.placed_otherwise
+                                     ? "Put it onto a grid (gdalwarp, gdal_hsi_orthorectify)"
+                                     : "Georeference it (gdal_translate -a_srs -a_ullr)") +
+                         ", give labels as a raster, or give -pixel-coordinates if those of the features are "
+                         "samples and lines.");
+    }
+
+    std::vector<Found> read_features(OGRLayer& layer, const LabelOptions& options) {
+        std::vector<Found> all;
+        int64_t without_class = 0, without_geometry = 0, without_area = 0, not_placed = 0;
+        GdalErrors errors;
+        layer.ResetReading();
+        while (const std::unique_ptr<OGRFeature> feature{layer.GetNextFeature()}) {
+            Found one;
+            if (!read_class(*feature, one)) {
+                ++without_class;
+                continue;
+            }
+            one.geometry.reset(feature->StealGeometry());
+            if (one.geometry && one.geometry->IsEmpty()) one.geometry.reset();
+            if (one.geometry && m_placing == Placing::fields && !is_point(*one.geometry)) throw no_place();
+            if (!one.geometry || m_placing == Placing::fields) read_pixel(*feature, one);
+            if (!one.geometry && !one.by_fields) {
+                ++without_geometry;
+                continue;
+            }
+            if (one.geometry) one.geometry = burnable(std::move(one.geometry));
+            if (options.inside_only && (one.by_fields || !has_area(*one.geometry))) {
+                ++without_area;
+                continue;
+            }
+            OGREnvelope box;
+            if (one.geometry && m_transformation &&
+                one.geometry->transform(m_transformation.get()) != OGRERR_NONE) {
+                ++not_placed;
+                continue;
+            }
+            if (one.geometry) one.geometry->getEnvelope(&box);
+            if (!std::isfinite(box.MinX + box.MaxX + box.MinY + box.MaxY) && one.geometry) {
+                ++not_placed;
+                continue;
+            }
+            all.push_back(std::move(one));
+        }
+        if (errors.any() && not_placed == 0) throw Error("'" + m_path + "' cannot be read: " + errors.text());
+        const auto left_out = [&](int64_t n, const char* one, const char* many) {
+            if (n) m_notes.push_back("'" + m_path + "': " + counted(n, one, many) + " left out");
+        };
+        left_out(without_class, "feature has no class and is", "features have no class and are");
+        left_out(without_geometry, "feature has no geometry and is", "features have no geometry and are");
+        left_out(without_area, "feature has no area, so that no pixel lies inside, and is",
+                 "features have no area, so that no pixel lies inside, and are");
+        left_out(not_placed, "feature cannot be reprojected and is",
+                 "features cannot be reprojected and are");
+        if (all.empty())
+            throw Error("'" + m_path + "' has no feature that can be used",
+                        "Layer: " + std::string(layer.GetName()) +
+                            "; fields: " + field_list(*layer.GetLayerDefn()) + ".");
+        return all;
+    }
+
+    /// False when the feature has none.
+    bool read_class(OGRFeature& feature, Found& one) const {
+        if (m_field < 0) { // a mask
+            one.number = 1;
+            return true;
+        }
+        if (!feature.IsFieldSetAndNotNull(m_field)) return false;
+        if (m_text_classes) {
+            one.text = clean_name(feature.GetFieldAsString(m_field));
+            return !one.text.empty();
+        }
+        one.number = feature.GetFieldAsDouble(m_field);
+        if (m_name_field >= 0 && feature.IsFieldSetAndNotNull(m_name_field))
+            one.name = clean_name(feature.GetFieldAsString(m_name_field));
+        return !std::isnan(one.number);
+    }
+
+    /// Places a point by its fields, if it has them.
+    void read_pixel(OGRFeature& feature, Found& one) const {
+        if (m_line_field < 0 || !feature.IsFieldSetAndNotNull(m_sample_field) ||
+            !feature.IsFieldSetAndNotNull(m_line_field))
+            return;
+        one.sample = std::floor(feature.GetFieldAsDouble(m_sample_field));
+        one.line = std::floor(feature.GetFieldAsDouble(m_line_field));
+        one.by_fields = std::isfinite(one.sample) && std::isfinite(one.line);
+        if (one.by_fields) one.geometry.reset();
+    }
+
+    /// Which way lines run, and points at their pixels.
+    void place(std::vector<Found>& found, bool asked) {
+        m_place = m_grid.geotransform.value_or(GeoTransform{0, 1, 0, 0, 0, 1});
+        if (m_placing == Placing::pixels) {
+            m_place = {0, 1, 0, 0, 0, 1};
+            int64_t down = 0, up = 0;
+            for (const Found& one : found) {
+                if (!one.geometry) continue;
+                OGREnvelope box;
+                one.geometry->getEnvelope(&box);
+                const double y = (box.MinY + box.MaxY) / 2;
+                down += y >= 0 && y < static_cast<double>(m_grid.lines);
+                up += y < 0 && -y <= static_cast<double>(m_grid.lines);
+            }
+            if (up > down) m_place[5] = -1;
+            m_description += ", pixel coordinates";
+            if (!asked && (up > 0 || down > 0))
+                m_notes.push_back("'" + m_path + "': its coordinates are taken for samples and lines of " +
+                                  m_grid.owner + ", " +
+                                  (up > down ? "lines from 0 to negative numbers, as QGIS draws it"
+                                             : "lines downwards from the upper left corner"));
+        }
+        place_by_fields(found);
+        if (m_placing == Placing::map) return;
+        const OGREnvelope grid = extent();
+        const auto beside = std::count_if(found.begin(), found.end(), [&](const Found& one) {
+            OGREnvelope box;
+            one.geometry->getEnvelope(&box);
+            return !grid.Intersects(box);
+        });
+        if (beside > 0)
+            m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
+                              counted(found.size(), "feature") + worded(beside, " lies", " lie") +
+                              " outside of " + m_grid.owner + ", by their samples and lines");
+    }
+
+    /// Of the grid, in the coordinates that features have.
+    OGREnvelope extent() const {
+        OGREnvelope box;
+        for (const double x : {0.0, static_cast<double>(m_grid.samples)})
+            for (const double y : {0.0, static_cast<double>(m_grid.lines)})
+                box.Merge(m_place[0] + m_place[1] * x + m_place[2] * y,
+                          m_place[3] + m_place[4] * x + m_place[5] * y);
+        return box;
+    }
+
+    void place_by_fields(std::vector<Found>& found) {
+        int64_t by_fields = 0;
+        for (Found& one : found) {
+            if (!one.by_fields) {
+                if (!m_srs_note.empty()) m_notes.push_back(std::exchange(m_srs_note, {}));
+                continue;
+            }
+            ++by_fields;
+            const double x = one.sample + 0.5, y = one.line + 0.5;
+            // By functions: see vector_sink.cpp.
+            OGRGeometryH const point = OGR_G_CreateGeometry(wkbPoint);
+            OGR_G_SetPoint_2D(point, 0, m_place[0] + m_place[1] * x + m_place[2] * y,
+                              m_place[3] + m_place[4] * x + m_place[5] * y);
+            one.geometry.reset(OGRGeometry::FromHandle(point));
+        }
+        if (by_fields == 0) return;
+        m_description += ", placed by sample and line";
+        if (m_placing == Placing::fields)
+            m_notes.push_back("'" + m_path + "': " + counted(by_fields, "point is", "points are") +
+                              " placed by the fields sample and line, as " + m_grid.owner +
+                              " has no geotransform");
+    }
+
+    /// Classes from texts: numbers when all of them are, else 1, 2 ... in alphabetical order.
+    void read_texts(std::vector<Found>& found) {
+        std::map<std::string, int> value;
+        size_t numbers = 0;
+        for (const Found& one : found)
+            numbers += whole_number(one.text).has_value();
+        if (numbers == found.size()) {
+            for (Found& one : found)
+                one.number = *whole_number(one.text);
+            return;
+        }
+        if (numbers > 0)
+            m_notes.push_back(
+                "'" + m_path + "': " + std::to_string(numbers) + " of " +
+                counted(found.size(), "class text") +
+                " are numbers and the others are not: all are taken for names, which get numbers "
+                "in alphabetical order");
+        for (const Found& one : found)
+            value[one.text] = 0;
+        if (value.size() > static_cast<size_t>(max_class))
+            throw Error("'" + m_path + "': " + std::to_string(value.size()) +
+                        " different class names are too many");
+        int next = 0;
+        for (auto& [name, v] : value)
+            v = ++next;
+        for (Found& one : found) {
+            one.number = value[one.text];
+            one.name = one.text;
+        }
+    }
+
+    /// Features are there because somebody has drawn them: those of class 0, too, unless they are called
+    /// "Unclassified" or the like.
+    void decide_zero(ZeroMeans means, const std::vector<Found>& found) {
+        constexpr uint16_t beyond = max_class;
+        if (m_field < 0) return;
+        if (means == ZeroMeans::a_class) m_none = beyond;
+        if (means != ZeroMeans::what_is_plain) return;
+        int64_t zeros = 0, named = 0, nothing = 0;
+        std::string word;
+        for (const Found& one : found) {
+            if (one.number != 0) continue;
+            ++zeros;
+            const bool is_name = names_a_class(one.name);
+            named += is_name;
+            // Numbers tell neither this nor that.
+            if (!is_name && one.name.find_first_not_of("0123456789") != std::string::npos) {
+                ++nothing;
+                word = one.name;
+            }
+        }
+        if (zeros == 0) return;
+        if (nothing == zeros) {
+            m_notes.push_back(
+                "'" + m_path + "': " + counted(zeros, "feature of class 0 is", "features of class 0 are") +
+                " called '" + word + "' and taken for no label; if 0 is a class, give -zero class");
+            return;
+        }
+        m_none = beyond;
+        if (named == 0)
+            m_notes.push_back("'" + m_path + "': 0 is a class, as " +
+                              counted(zeros, "feature has", "features have") +
+                              " it; if it means no label, give -zero none");
+    }
+
+    void burn_into(std::vector<Found>& found, const LabelOptions& options) {
+        std::vector<Shape> shapes;
+        std::map<int, std::map<std::string, int64_t>> names;
+        int64_t negative = 0;
+        for (Found& one : found) {
+            Shape shape;
+            // "No label" is burned over what lies below, as it would be in a raster.
+            shape.value = class_of(one.number, m_none, m_path);
+            if (one.number < 0) {
+                ++negative;
+                m_least = std::min(m_least, one.number);
+            }
+            if (shape.value != m_none && !one.name.empty()) ++names[shape.value][one.name];
+            shape.geometry = std::move(one.geometry);
+            shape.geometry->getEnvelope(&shape.envelope);
+            shapes.push_back(std::move(shape));
+        }
+        if (negative > 0)
+            m_notes.push_back(
+                negative_note(m_path, counted(negative, "feature has", "features have"), m_least));
+        name_classes(names);
+        m_burner = std::make_unique<ShapeBurner>(std::move(shapes), m_grid.samples, m_place,
+                                                 options.inside_only   ? Cover::inside
+                                                 : options.all_touched ? Cover::touched
+                                                                       : Cover::centres,
+                                                 m_none, m_path);
+        if (const int64_t n = m_burner->without_pixel(m_grid.lines); n > 0)
+            m_notes.push_back(
+                "'" + m_path + "': " +
+                (options.inside_only ? counted(n, "feature holds no pixel as a whole and labels",
+                                               "features hold no pixel as a whole and label")
+                                     : counted(n, "feature covers no pixel's centre and labels",
+                                               "features cover no pixel's centre and label")) +
+                " nothing" + (options.inside_only ? "" : " (-all-touched labels what they touch)"));
+    }
+
+    void name_classes(const std::map<int, std::map<std::string, int64_t>>& names) {
+        for (const auto& [value, all] : names) {
+            LabelClass one;
+            one.value = value;
+            one.name = all.begin()->first;
+            if (all.size() > 1)
+                m_notes.push_back("'" + m_path + "': class " + std::to_string(value) + " has " +
+                                  std::to_string(all.size()) + " names; '" + one.name + "' is taken");
+            m_legend.push_back(std::move(one));
+        }
+    }
+
+    Placing m_placing = Placing::map;
+    std::string m_srs_note;          ///< for coordinates, if any feature has some
+    Transformation m_transformation; ///< null when nothing is to be reprojected
+    GeoTransform m_place{};          ///< of the coordinates that features have in the end
+    int m_field = -1, m_name_field = -1, m_sample_field = -1, m_line_field = -1;
+    bool m_text_classes = false;
+    std::unique_ptr<ShapeBurner> m_burner;
+};
+
+} // namespace
+
+std::unique_ptr<LabelSource> make_vector_labels(DatasetHandle dataset, const LabelOptions& options,
+                                                const Grid* grid, std::vector<std::string> notes) {
+    return std::make_unique<VectorLabels>(std::move(dataset), options, grid, std::move(notes));
+}
+
+} // namespace hsi::raster

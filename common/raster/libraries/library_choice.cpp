@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// Spectra of a library by name.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/metadata/metadata_items.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace hsi::raster {
+namespace {
+
+bool is_pattern(const std::string& text) { return text.find_first_of("*?") != std::string::npos; }
+
+/// Without blanks around it, in small letters.
+std::string plain(const std::string& name) {
+    const size_t begin = name.find_first_not_of(" \t");
+    if (begin == std::string::npos) return {};
+    return lower(name.substr(begin, name.find_last_not_of(" \t") + 1 - begin));
+}
+
+/// * stands for any letters, ? for one.
+bool matches(const std::string& text, const std::string& pattern) {
+    size_t t = 0, p = 0, star = std::string::npos, from = 0;
+    while (t < text.size()) {
+        if (p < pattern.size() && pattern[p] == '*') {
+            star = p++;
+            from = t;
+        } else if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t])) {
+            ++p, ++t;
+        } else if (star != std::string::npos) {
+            p = star + 1;
+            t = ++from;
+        } else {
+            return false;
+        }
+    }
+    return pattern.find_first_not_of('*', p) == std::string::npos;
+}
+
+/// "#12" -> 12; 0 for anything else.
+size_t number_in(const std::string& wanted) {
+    if (wanted.size() < 2 || wanted.size() > 10 || wanted[0] != '#' ||
+        wanted.find_first_not_of("0123456789", 1) != std::string::npos)
+        return 0;
+    return std::strtoul(wanted.c_str() + 1, nullptr, 10);
+}
+
+/// Names that hold the text, else the one that is spelled most like it.
+std::string advice(const std::vector<std::string>& names, const std::string& wanted) {
+    constexpr size_t most = 5;
+    std::vector<std::string> near;
+    std::string core = plain(wanted);
+    std::erase_if(core, [](char c) { return c == '*' || c == '?'; });
+    size_t found = 0;
+    for (const auto& name : names)
+        if (!core.empty() && plain(name).find(core) != std::string::npos && ++found <= most)
+            near.push_back("'" + name + "'");
+    if (!near.empty())
+        return "There is " + joined(near, ", ") +
+               (found > most ? " and " + counted(found - most, "other") : std::string()) +
+               "; a pattern like '*" + core + "*' takes all of them.";
+    if (const std::string one = nearest_name(wanted, names); !one.empty())
+        return "Did you mean '" + one + "'?";
+    for (const auto& name : names)
+        if (near.size() < most) near.push_back("'" + name + "'");
+    return "Its " + counted(names.size(), "spectrum", "spectra") + worded(names.size(), " is ", " are ") +
+           joined(near, ", ") + (names.size() > most ? " ..." : "") + ".";
+}
+
+/// Indices of the names that one word asks for; a name counts before what its signs mean.
+std::vector<size_t> found_by(const std::string& wanted, const std::vector<std::string>& names) {
+    std::vector<size_t> found;
+    const std::string text = plain(wanted);
+    for (size_t k = 0; k < names.size(); ++k)
+        if (plain(names[k]) == text) found.push_back(k);
+    if (!found.empty()) return found;
+    if (const size_t number = number_in(wanted); number >= 1 && number <= names.size()) return {number - 1};
+    if (is_pattern(text))
+        for (size_t k = 0; k < names.size(); ++k)
+            if (matches(plain(names[k]), text)) found.push_back(k);
+    return found;
+}
+
+} // namespace
+
+std::vector<size_t> chosen_names(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& wanted, const std::string& role) {
+    std::vector<size_t> chosen;
+    std::vector<bool> taken(names.size());
+    for (const auto& one : wanted) {
+        const auto found = found_by(one, names);
+        if (found.empty())
+            throw Error(role + ": no spectrum " +
+                            (is_pattern(one) ? "matches '" + one + "'" : "is called '" + one + "'"),
+                        advice(names, one));
+        for (const size_t k : found) {
+            if (!taken[k]) chosen.push_back(k);
+            taken[k] = true;
+        }
+    }
+    return chosen;
+}
+
+bool are_exact(const std::vector<std::string>& wanted) {
+    return std::none_of(wanted.begin(), wanted.end(), is_pattern);
+}
+
+SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices) {
+    SpectralLibrary out;
+    out.wavelengths_nm = library.wavelengths_nm;
+    out.fwhm_nm = library.fwhm_nm;
+    out.notes = library.notes;
+    for (const size_t k : indices) {
+        out.names.push_back(library.names[k]);
+        out.spectra.push_back(library.spectra[k]);
+    }
+    return out;
+}
+
+} // namespace hsi::raster

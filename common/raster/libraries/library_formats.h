@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The readers behind read_spectral_library(), one a format. Values that a file does not have are NaN; those
+// that it marks itself (data ignore value, bbl) are not counted in SpectralLibrary::missing.
+#pragma once
+
+#include "raster/libraries/spectral_library.h"
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+inline constexpr double no_library_value = std::numeric_limits<double>::quiet_NaN();
+
+/// The file `path` has beside it or is: its data and its header. Nothing when there is no header. The header
+/// may be called .hdr in any case of letters, behind the data's name or in place of its extension; a header
+/// that is named itself leads to the data beside it, `data` being empty when there is none.
+struct EnviPair {
+    std::string data, header;
+};
+std::optional<EnviPair> envi_pair(const std::string& path);
+SpectralLibrary read_envi_library(const EnviPair& files);
+
+/// Columns between commas, semicolons, tabs or blanks; a column a spectrum or a line a spectrum, with or
+/// without a line of names. A comma in a number is a decimal one.
+SpectralLibrary read_library_table(const std::string& path, const std::string& text);
+/// What the first column of such a name holds, wherever it stands: fwhm, bbl, or a spectrum like any other.
+enum class TableColumn { spectrum, widths, marks };
+TableColumn table_column(const std::string& name);
+
+/// USGS Spectral Library 7 as text: a title line with "Record=", then a value a line; the wavelengths are a
+/// file of the same kind beside it or in a folder above.
+bool is_usgs_text(const std::string& text);
+SpectralLibrary read_usgs_text(const std::string& path, const std::string& text);
+/// The file of its wavelengths; empty when there is none.
+std::string usgs_wavelength_file(const std::string& path, const std::string& text);
+
+/// ECOSTRESS (and ASTER) as text: "Name: ..." and further lines of a header, then wavelength and value a
+/// line. Percent become fractions.
+bool is_ecostress_text(const std::string& text);
+SpectralLibrary read_ecostress_text(const std::string& path, const std::string& text);
+
+/// What field spectrometers write, a spectrum a file: ASD's binary files (ASD File Format, version 8,
+/// revision B, 2017), SVC's .sig and Spectral Evolution's .sed. Reflectance as a fraction.
+bool is_asd_file(const std::string& bytes);
+SpectralLibrary read_asd_file(const std::string& path, const std::string& bytes);
+bool is_svc_text(const std::string& text);
+SpectralLibrary read_svc_text(const std::string& path, const std::string& text);
+bool is_sed_text(const std::string& text);
+SpectralLibrary read_sed_text(const std::string& path, const std::string& text);
+
+/// Profiles in the form of EnMAP-Box and QGIS: features whose field holds {"x": [...], "y": [...], "xUnit":
+/// ...}, in GeoJSON or a GeoPackage.
+bool holds_features(const std::string& text); ///< GeoJSON, by its beginning
+SpectralLibrary read_profiles(const std::string& path);
+
+/// Files of MATLAB's: an array (band, spectrum), or the other way round where the scene's bands, wavelengths
+/// or names tell so; `scene_bands`: 0 when there is no scene.
+bool is_matlab(const std::string& path);
+SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands);
+
+/// Throws Error naming the file, and what formats there are.
+[[noreturn]] void refuse_library(const std::string& path, const std::string& what);
+double library_number(const std::string& text); ///< NaN when it is none
+/// The same where a comma is the decimal sign, as well.
+double number_with_comma(const std::string& text);
+/// In nanometres; empty when none is known.
+void library_to_nm(std::vector<double>& values, const std::string& units);
+/// The file's bytes. \throws Error.
+std::string library_text(const std::string& path);
+/// "'a.csv': what" among the library's notes.
+void note(SpectralLibrary& library, const std::string& path, const std::string& what);
+
+} // namespace hsi::raster

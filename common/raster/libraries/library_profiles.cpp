@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Spectral libraries as vector layers: the profiles of EnMAP-Box.
+#include "core/counted.h"
+#include "core/json.h"
+#include "raster/gdal/dataset_handle.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/metadata/metadata_items.h"
+
+#include <ogrsf_frmts.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::raster {
+namespace {
+
+/// A field's text; of binary ones the bytes, which are JSON in newer files.
+std::string text_of(const OGRFeature& feature, int field) {
+    if (!feature.IsFieldSetAndNotNull(field)) return {};
+    if (feature.GetFieldDefnRef(field)->GetType() != OFTBinary) return feature.GetFieldAsString(field);
+    int size = 0;
+    const GByte* const bytes = const_cast<OGRFeature&>(feature).GetFieldAsBinary(field, &size);
+    return bytes ? std::string(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size))
+                 : std::string();
+}
+
+std::vector<double> numbers_of(const Json& list) {
+    std::vector<double> values;
+    for (const Json& item : list)
+        values.push_back(item.is_number() ? item.get<double>() : no_library_value);
+    return values;
+}
+
+struct Profile {
+    std::vector<double> x, y;
+    std::vector<double> good; ///< 0: the channel is bad; empty: none is
+    std::string unit;
+};
+
+/// Nothing when the text is no profile.
+std::optional<Profile> profile_in(const std::string& text) {
+    if (text.empty() || text.front() != '{') return std::nullopt;
+    const Json json = Json::parse(text, nullptr, false);
+    if (!json.is_object() || !json.contains("y") || !json["y"].is_array()) return std::nullopt;
+    Profile profile;
+    profile.y = numbers_of(json["y"]);
+    if (json.contains("x") && json["x"].is_array()) profile.x = numbers_of(json["x"]);
+    if (json.contains("bbl") && json["bbl"].is_array()) profile.good = numbers_of(json["bbl"]);
+    if (json.contains("xUnit") && json["xUnit"].is_string()) profile.unit = json["xUnit"].get<std::string>();
+    return profile;
+}
+
+/// Wavelengths that differ by no more than rounding from unit to unit; unknown ones are equal.
+bool are_same(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+        return (std::isnan(x) && std::isnan(y)) || std::fabs(x - y) <= 1e-6 * std::fabs(x);
+    });
+}
+
+/// Adds a feature's profiles; `unnamed` counts those without a name.
+void add_feature(const std::string& path, const OGRFeature& feature, SpectralLibrary& library, bool& packed) {
+    const int fields = feature.GetFieldCount();
+    std::string name;
+    for (int f = 0; f < fields; ++f)
+        if (EQUAL(feature.GetFieldDefnRef(f)->GetNameRef(), "name")) name = text_of(feature, f);
+    int found = 0;
+    for (int f = 0; f < fields; ++f) {
+        const std::string text = text_of(feature, f);
+        auto profile = profile_in(text);
+        constexpr char pickle = '\x80'; // Python's own format, which is a program: never read
+        packed |= !profile && !text.empty() && text.front() == pickle;
+        if (!profile) continue;
+        if (profile->y.empty() || (!profile->x.empty() && profile->x.size() != profile->y.size()))
+            refuse_library(path, "a profile has " + counted(profile->x.size(), "wavelength") + " for " +
+                                     counted(profile->y.size(), "value"));
+        if (!profile->good.empty() && profile->good.size() != profile->y.size())
+            refuse_library(path, "a profile has a 'bbl' of " + counted(profile->good.size(), "number") +
+                                     " for " + counted(profile->y.size(), "value"));
+        for (const double v : profile->y)
+            library.missing += std::isnan(v);
+        for (size_t b = 0; b < profile->good.size(); ++b)
+            if (profile->good[b] == 0) profile->y[b] = no_library_value;
+        auto nm = profile->x;
+        library_to_nm(nm, profile->unit);
+        if (library.spectra.empty())
+            library.wavelengths_nm = nm;
+        else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm))
+            refuse_library(path, "its profiles have different wavelengths");
+        const std::string called =
+            name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name;
+        library.names.push_back(found++ == 0 ? called
+                                             : called + " " + feature.GetFieldDefnRef(f)->GetNameRef());
+        library.spectra.push_back(std::move(profile->y));
+    }
+}
+
+} // namespace
+
+bool holds_features(const std::string& text) {
+    const size_t at = text.find_first_not_of(" \t\r\n");
+    return at != std::string::npos && text[at] == '{';
+}
+
+SpectralLibrary read_profiles(const std::string& path) {
+    register_drivers();
+    const GdalErrors errors;
+    const DatasetHandle dataset(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    if (!dataset) refuse_library(path, "is no vector layer that GDAL opens: " + errors.text());
+    SpectralLibrary library;
+    bool packed = false;
+    for (int l = 0; l < dataset->GetLayerCount(); ++l)
+        for (const auto& feature : *dataset->GetLayer(l))
+            add_feature(path, *feature, library, packed);
+    if (library.spectra.empty())
+        refuse_library(path, packed ? "holds profiles in Python's pickle format, which may run programs"
+                                    : "holds no profiles: no field with {\"x\": [...], \"y\": [...]}");
+    return library;
+}
+
+} // namespace hsi::raster

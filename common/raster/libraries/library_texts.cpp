@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// Spectra as the archives of USGS and ECOSTRESS deliver them: a text file each.
+#include "core/counted.h"
+#include "core/file_path.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/metadata/metadata_items.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace hsi::raster {
+namespace {
+
+/// The title and the numbers of a text of USGS.
+struct Record {
+    std::string title;
+    std::vector<double> values;
+};
+
+Record usgs_record(const std::string& path, const std::string& text) {
+    const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
+    Record record;
+    if (lines.Count() == 0) refuse_library(path, "is empty");
+    const std::string title = lines[0];
+    record.title = title.substr(std::min(title.find(':'), title.size() - 1) + 1);
+    record.title.erase(0, record.title.find_first_not_of(' '));
+    for (int i = 1; i < lines.Count(); ++i) {
+        const double v = library_number(CPLString(lines[i]).Trim());
+        if (!std::isfinite(v)) refuse_library(path, "line " + std::to_string(i + 1) + " is no number");
+        record.values.push_back(v);
+    }
+    if (record.values.empty()) refuse_library(path, "holds no values");
+    return record;
+}
+
+/// Names of spectrometers in titles of spectra (with a letter for the purge, "ASDFRa", "BECKb") and of
+/// wavelengths ("Wavelengths ASD ...").
+std::string spectrometer_of(const std::string& title) {
+    for (const char* name :
+         {"ASDFR", "ASDHR", "ASDNG", "ASD", "BECK", "NIC4", "AVIRIS", "CRISM", "HYPERION", "HYMAP"})
+        if (upper(title).find(name) != std::string::npos) return STARTS_WITH(name, "ASD") ? "ASD" : name;
+    return {};
+}
+
+/// "s07_AV14" of " s07_AV14 Record=5448: ...": the collection, which of convolved and resampled libraries is
+/// a sensor's.
+std::string collection_of(const std::string& text) {
+    const CPLStringList words(
+        CSLTokenizeString2(text.substr(0, text.find_first_of("\r\n")).c_str(), " \t", 0));
+    return words.Count() > 0 ? lower(words[0]) : std::string();
+}
+
+/// splib06, splib07a, splib07b: spectra at the channels of the spectrometer that measured them.
+bool is_of_spectrometers(const std::string& collection) { return starts_with(collection, "splib"); }
+
+struct Wavelengths {
+    std::string file;
+    std::vector<double> micrometres;
+};
+
+/// The wavelengths of a spectrum with so many channels, in its folder or up to two above: those of its
+/// spectrometer, or in a convolved library those of the collection (whatever spectrometer its title ends
+/// with), else the only ones of the nearest folder that have any.
+Wavelengths usgs_wavelengths(const std::string& path, const std::string& text) {
+    const Record spectrum = usgs_record(path, text);
+    const std::string instrument = spectrometer_of(spectrum.title), collection = collection_of(text);
+    std::string folder = folder_of(path);
+    for (int up = 0; up < 3; ++up, folder = join_path(folder, "..")) {
+        const CPLStringList names(VSIReadDirEx(folder.c_str(), 100000));
+        std::vector<Wavelengths> fitting;
+        for (int i = 0; i < names.Count(); ++i) {
+            if (lower(names[i]).find("wavelength") == std::string::npos) continue;
+            const std::string file = join_path(folder, names[i]);
+            const std::string other = library_text(file);
+            if (!is_usgs_text(other)) continue;
+            Record record = usgs_record(file, other);
+            if (record.values.size() != spectrum.values.size()) continue;
+            Wavelengths found{file, std::move(record.values)};
+            if (is_of_spectrometers(collection) ? spectrometer_of(record.title) == instrument
+                                                : collection_of(other) == collection)
+                return found;
+            fitting.push_back(std::move(found));
+        }
+        if (!is_of_spectrometers(collection) && fitting.size() == 1) return std::move(fitting.front());
+    }
+    return {};
+}
+
+} // namespace
+
+bool is_usgs_text(const std::string& text) {
+    const std::string title = text.substr(0, text.find_first_of("\r\n"));
+    const size_t record = title.find("Record=");
+    return record != std::string::npos && title.find(':', record) != std::string::npos;
+}
+
+std::string usgs_wavelength_file(const std::string& path, const std::string& text) {
+    return usgs_wavelengths(path, text).file;
+}
+
+SpectralLibrary read_usgs_text(const std::string& path, const std::string& text) {
+    Record record = usgs_record(path, text);
+    SpectralLibrary library;
+    library.wavelengths_nm = usgs_wavelengths(path, text).micrometres;
+    library_to_nm(library.wavelengths_nm, "um");
+    if (library.wavelengths_nm.empty())
+        library.notes.push_back(
+            path + ": no file of wavelengths with " + std::to_string(record.values.size()) +
+            " channels of its spectrometer or sensor lies beside it: its bands have none");
+    // Deleted channels, and what convolution leaves of them: these are reflectances.
+    for (double& v : record.values)
+        if (v < -1) {
+            v = no_library_value;
+            ++library.missing;
+        }
+    library.names.push_back(record.title);
+    library.spectra.push_back(std::move(record.values));
+    return library;
+}
+
+bool is_ecostress_text(const std::string& text) {
+    return text.rfind("Name:", 0) == 0 && text.find("\nX Units:") != std::string::npos;
+}
+
+SpectralLibrary read_ecostress_text(const std::string& path, const std::string& text) {
+    std::map<std::string, std::string> header;
+    std::vector<std::pair<double, double>> pairs;
+    const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
+    for (int i = 0; i < lines.Count(); ++i) {
+        const CPLStringList words(CSLTokenizeString2(lines[i], " \t,", 0));
+        if (words.Count() == 2 && std::isfinite(library_number(words[0])) &&
+            std::isfinite(library_number(words[1]))) {
+            pairs.emplace_back(library_number(words[0]), library_number(words[1]));
+            continue;
+        }
+        const std::string line = lines[i];
+        if (const size_t colon = line.find(':'); colon != std::string::npos && pairs.empty())
+            header[lower(line.substr(0, colon))] = CPLString(line.substr(colon + 1)).Trim();
+    }
+    if (pairs.empty()) refuse_library(path, "holds no pairs of a wavelength and a value");
+    if (const auto told = header.find("number of x values");
+        told != header.end() && library_number(told->second) != static_cast<double>(pairs.size()))
+        refuse_library(path,
+                       "has " + counted(pairs.size(), "value") + ", and its header tells of " + told->second);
+    SpectralLibrary library;
+    const double unit = lower(header["y units"]).find("percent") != std::string::npos ? 0.01 : 1;
+    const bool falling = pairs.back().first < pairs.front().first;
+    std::vector<double> values;
+    for (size_t k = 0; k < pairs.size(); ++k) {
+        const auto& [x, y] = pairs[falling ? pairs.size() - 1 - k : k];
+        library.wavelengths_nm.push_back(x);
+        values.push_back(y * unit);
+    }
+    library_to_nm(library.wavelengths_nm,
+                  lower(header["x units"]).find("nano") != std::string::npos ? "nm" : "um");
+    library.names.push_back(header["name"].empty() ? name_of(path) : header["name"]);
+    library.spectra.push_back(std::move(values));
+    return library;
+}
+
+} // namespace hsi::raster

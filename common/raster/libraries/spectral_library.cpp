@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "raster/libraries/spectral_library.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/utf8.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/gdal/text_input.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/scene_metadata.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::raster {
+namespace {
+
+bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
+
+bool exists(const std::string& path) {
+    VSIStatBufL status;
+    return VSIStatL(path.c_str(), &status) == 0;
+}
+
+std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
+
+/// True when the name itself says that the file is no ENVI library.
+bool has_own_extension(const std::string& path) {
+    const std::string extension = CPLGetExtension(path.c_str());
+    const auto others = {"csv",  "txt", "asc", "tsv", "json",    "geojson",
+                         "gpkg", "asd", "sig", "sed", "spectrum"};
+    return std::any_of(others.begin(), others.end(),
+                       [&](const char* other) { return EQUAL(extension.c_str(), other); });
+}
+
+SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
+    if (is_matlab(path)) return read_matlab_library(path, scene_bands);
+    const std::string extension = CPLGetExtension(path.c_str());
+    if (EQUAL(extension.c_str(), "sli") || EQUAL(extension.c_str(), "hdr")) {
+        const auto files = envi_pair(path);
+        if (!files) refuse_library(path, "there is no header " + header_of(path));
+        return read_envi_library(*files);
+    }
+    // The header of crops.sli says nothing of a crops.geojson beside it.
+    if (!has_own_extension(path))
+        if (const auto files = envi_pair(path)) return read_envi_library(*files);
+    const std::string bytes = library_text(path);
+    if (is_asd_file(bytes)) return read_asd_file(path, bytes);
+    if (bytes.rfind("SQLite format 3", 0) == 0) return read_profiles(path);
+    const std::string text = utf8_text(bytes);
+    if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
+    if (is_csv(path)) return read_library_table(path, text);
+    if (is_usgs_text(text)) return read_usgs_text(path, text);
+    if (is_ecostress_text(text)) return read_ecostress_text(path, text);
+    if (is_svc_text(text)) return read_svc_text(path, text);
+    if (is_sed_text(text)) return read_sed_text(path, text);
+    if (holds_features(text)) return read_profiles(path);
+    return read_library_table(path, text);
+}
+
+/// Numbers that stand for no value though nothing says so become NaN.
+void leave_out_fills(SpectralLibrary& library) {
+    // No spectrum of any unit reaches this; USGS writes -1.23e34 where a channel was deleted, and where its
+    // spectra are convolved, sums with a share of that remain: -4.6e32 as well as -3.
+    constexpr double beyond = 1e20;
+    bool deleted = false;
+    for (const auto& spectrum : library.spectra)
+        deleted |= std::any_of(spectrum.begin(), spectrum.end(), [](double v) { return v <= -beyond; });
+    for (auto& spectrum : library.spectra) {
+        double least = 0, largest = 1;
+        constexpr double fills[] = {-99999, -32768, -9999, -999};
+        const auto is_fill = [&](double v) {
+            return std::find(std::begin(fills), std::end(fills), v) != std::end(fills);
+        };
+        for (const double v : spectrum) {
+            if (!std::isfinite(v) || std::fabs(v) >= beyond || is_fill(v)) continue;
+            least = std::min(least, v);
+            largest = std::max(largest, v);
+        }
+        for (double& v : spectrum) {
+            const bool remains = deleted && v < -largest;
+            // Among other negative numbers of that size it is a number.
+            const bool filled = is_fill(v) && least > v / 10;
+            if (!std::isfinite(v) || !(std::fabs(v) >= beyond || remains || filled)) continue;
+            v = no_library_value;
+            ++library.missing;
+        }
+    }
+}
+
+} // namespace
+
+void refuse_library(const std::string& path, const std::string& what) {
+    throw Error("'" + path + "': " + what,
+                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
+                "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, or profiles in "
+                "GeoJSON or a GeoPackage.");
+}
+
+std::string library_text(const std::string& path) {
+    const GdalErrors quiet;
+    return read_file(path, largest_file::library, FileHolds::bytes);
+}
+
+double library_number(const std::string& text) {
+    const char* begin = text.c_str();
+    char* end = nullptr;
+    const double value = CPLStrtod(begin, &end);
+    while (end && *end == ' ')
+        ++end;
+    return end == begin || *end != '\0' ? no_library_value : value;
+}
+
+void library_to_nm(std::vector<double>& values, const std::string& units) {
+    double guess = 0;
+    for (const double v : values)
+        if (v > guess) guess = v;
+    for (double& v : values)
+        v = to_nanometres(v, units, guess);
+    if (std::none_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); })) values.clear();
+}
+
+double number_with_comma(const std::string& text) {
+    if (std::count(text.begin(), text.end(), ',') != 1 || text.find('.') != std::string::npos)
+        return library_number(text);
+    std::string point = text;
+    point[point.find(',')] = '.';
+    return library_number(point);
+}
+
+void note(SpectralLibrary& library, const std::string& path, const std::string& what) {
+    library.notes.push_back("'" + path + "': " + what);
+}
+
+SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands) {
+    SpectralLibrary library = read_some(path, scene_bands);
+    leave_out_fills(library);
+    const auto has_value = [](const std::vector<double>& spectrum) {
+        return std::any_of(spectrum.begin(), spectrum.end(), [](double v) { return !std::isnan(v); });
+    };
+    if (std::none_of(library.spectra.begin(), library.spectra.end(), has_value))
+        refuse_library(path, library.spectra.size() == 1
+                                 ? "the spectrum '" + library.names.front() + "' has no value"
+                                 : "none of its " + counted(library.spectra.size(), "spectrum", "spectra") +
+                                       " has a value");
+    if (library.missing > 0)
+        note(library, path,
+             counted(library.missing, "value") + " of " +
+                 std::to_string(library.spectra.size() * library.bands()) +
+                 worded(library.missing, " is", " are") +
+                 " missing: not there, not a number, or a fill such as -9999 or -1.23e34");
+    return library;
+}
+
+std::vector<std::string> files_of_library(const std::string& path) {
+    std::vector<std::string> files;
+    if (const auto pair = envi_pair(path); pair && !has_own_extension(path)) {
+        for (const std::string& file : {pair->data, pair->header})
+            if (file != path && exists(file)) files.push_back(file);
+        return files;
+    }
+    if (!is_usgs_text(beginning_of_file(path, 200))) return files; // the title tells
+    if (const std::string other = usgs_wavelength_file(path, library_text(path)); !other.empty())
+        files.push_back(other);
+    return files;
+}
+
+SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm) {
+    std::vector<size_t> order; // sensors' wavelengths overlap where spectrometers meet
+    for (size_t b = 0; b < library.wavelengths_nm.size(); ++b)
+        if (std::isfinite(library.wavelengths_nm[b])) order.push_back(b);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return library.wavelengths_nm[a] < library.wavelengths_nm[b];
+    });
+    SpectralLibrary out;
+    out.names = library.names;
+    out.wavelengths_nm = wavelengths_nm;
+    for (const auto& spectrum : library.spectra) {
+        std::vector<double> values;
+        for (double w : wavelengths_nm) {
+            const auto above = std::lower_bound(order.begin(), order.end(), w, [&](size_t b, double x) {
+                return library.wavelengths_nm[b] < x;
+            });
+            if (!std::isfinite(w) || above == order.end() ||
+                (above == order.begin() && library.wavelengths_nm[*above] != w)) {
+                values.push_back(no_library_value);
+                continue;
+            }
+            if (library.wavelengths_nm[*above] == w) {
+                values.push_back(spectrum[*above]);
+                continue;
+            }
+            const size_t lo = *(above - 1), hi = *above;
+            const double share =
+                (w - library.wavelengths_nm[lo]) / (library.wavelengths_nm[hi] - library.wavelengths_nm[lo]);
+            values.push_back(spectrum[lo] + share * (spectrum[hi] - spectrum[lo]));
+        }
+        out.spectra.push_back(std::move(values));
+    }
+    return out;
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+// Spectra with names and wavelengths: ENVI spectral libraries (.sli beside a .hdr) and CSV tables, and what
+// others deliver: tables of text, USGS splib07, ECOSTRESS, files of field spectrometers, the profiles of
+// EnMAP-Box (library_formats.h).
+//
+// CSV: the first line names the columns: band, wavelength (nm) and then one column a spectrum; a line a band.
+// Reading takes any order of columns; band, wavelength and the line of names may be missing.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct SpectralLibrary {
+    std::vector<std::string> names;
+    std::vector<std::vector<double>> spectra; ///< of one length; NaN: there is no value
+    std::vector<double> wavelengths_nm;       ///< one a band; NaN where unknown; empty when no band has one
+    std::vector<double> fwhm_nm;              ///< likewise
+    std::vector<std::string> notes;           ///< what a user should know of the file
+    size_t missing = 0;   ///< values that are NaN since the file has none, or a fill that it does not declare
+    bool twofold = false; ///< write it in double precision: .csv with 17 digits instead of 9, .sli as Float64
+    size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }
+};
+
+/// The content decides, and the extension .csv; a header beside the file makes it ENVI's. What stands for no
+/// value is NaN: channels that the file marks, empty cells, and fills that nobody declares (USGS's -1.23e34
+/// and what convolution leaves of it, 1e20 and beyond, -9999 and its like where no other value is near). A
+/// note counts the latter. `scene_bands` tells bands from spectra in a file of MATLAB's, which does not say;
+/// 0: not known. Throws Error naming the file and what is wrong with it, also when no spectrum has a value.
+SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
+
+/// The files beside `path` that reading it as a library touches and that are there: the header or the data of
+/// an ENVI library, the wavelengths of a text of USGS.
+std::vector<std::string> files_of_library(const std::string& path);
+
+/// Indices of the names that `wanted` asks for, in its order, none twice: a name (whatever the case), a
+/// pattern with * and ?, or #N, counted from 1. \throws Error naming `role` and what finds nothing, with
+/// names like it.
+std::vector<size_t> chosen_names(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& wanted, const std::string& role);
+/// True when every one of `wanted` means single spectra: no pattern is among them.
+bool are_exact(const std::vector<std::string>& wanted);
+
+/// The spectra at these indices, in their order, and all that belongs to the bands.
+SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
+
+/// The files beside `path` that reading it as a library touches and that are there: the header or the data of
+/// an ENVI library, the wavelengths of a text of USGS.
+std::vector<std::string> files_of_library(const std::string& path);
+
+/// Indices of the names that `wanted` asks for, in its order, none twice: a name (whatever the case), a
+/// pattern with * and ?, or #N, counted from 1. \throws Error naming `role` and what finds nothing, with
+/// names like it.
+std::vector<size_t> chosen_names(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& wanted, const std::string& role);
+/// True when every one of `wanted` means single spectra: no pattern is among them.
+bool are_exact(const std::vector<std::string>& wanted);
+
+/// The spectra at these indices, in their order, and all that belongs to the bands.
+SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
+
+/// The library's spectra at other wavelengths (nm), by linear interpolation between neighbouring bands; NaN
+/// where a wavelength lies outside the library's range or is unknown, and beside a band without a value.
+SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm);
+
+} // namespace hsi::raster

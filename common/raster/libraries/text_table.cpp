@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: MIT
+#include "raster/libraries/text_table.h"
+
+#include "core/counted.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/metadata/metadata_items.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::raster {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+struct Line {
+    size_t number; ///< from 1
+    std::string text;
+};
+
+constexpr const char* blanks = " \t";
+
+bool is_blank(const std::string& line) { return line.find_first_not_of(" \t") == std::string::npos; }
+
+/// True when a cell is open at the end: its quotation mark was the first of the cell, and none ends it.
+bool is_open(const std::string& line) {
+    if (std::count(line.begin(), line.end(), '"') % 2 == 0) return false;
+    for (size_t at = line.find('"'); at != std::string::npos; at = line.find('"', at + 1)) {
+        const size_t before = at == 0 ? std::string::npos : line.find_last_not_of(blanks, at - 1);
+        if (before == std::string::npos || std::string(",;\t").find(line[before]) != std::string::npos)
+            return true;
+    }
+    return false;
+}
+
+/// A cell between quotation marks may hold ends of lines; where none ends within a few, it was just a sign.
+std::vector<Line> lines_of(const std::string& text) {
+    std::vector<Line> lines;
+    size_t number = 0;
+    for (size_t at = 0; at < text.size();) {
+        const size_t end = std::min(text.find_first_of("\r\n", at), text.size());
+        lines.push_back({++number, text.substr(at, end - at)});
+        at = end + (text.compare(end, 2, "\r\n") == 0 ? 2 : 1);
+    }
+    std::vector<Line> joined;
+    for (size_t i = 0; i < lines.size(); ++i) {
+        Line line = lines[i];
+        constexpr size_t most = 20;
+        size_t k = i;
+        while (is_open(line.text) && k + 1 < lines.size() && k - i < most)
+            line.text += " " + lines[++k].text;
+        if (is_open(line.text))
+            line = lines[i];
+        else
+            i = k;
+        if (!is_blank(line.text)) joined.push_back(std::move(line));
+    }
+    return joined;
+}
+
+bool starts_comment(const std::string& line, bool semicolons) {
+    const size_t at = line.find_first_not_of(blanks);
+    return std::string("#%!").find(line[at]) != std::string::npos || line.compare(at, 2, "//") == 0 ||
+           (semicolons && line[at] == ';');
+}
+
+/// The cells of a line, without the blanks around them.
+Cells cells_of(const std::string& line, char separator) {
+    Cells cells;
+    const char* const around = separator == '\t' ? " " : blanks;
+    const auto skip_blanks = [&](size_t at) {
+        return std::min(line.find_first_not_of(around, at), line.size());
+    };
+    for (size_t at = 0;; ++at) {
+        std::string cell;
+        at = skip_blanks(at);
+        if (at == line.size() && separator == ' ' && !cells.empty()) return cells; // blanks at the end
+        if (at < line.size() && line[at] == '"') {
+            for (++at; at < line.size(); ++at) {
+                if (line[at] == '"') {
+                    if (line.compare(at, 2, "\"\"") != 0) break;
+                    ++at;
+                }
+                cell += line[at];
+            }
+            at = std::min(at + 1, line.size());
+            if (separator != ' ') at = skip_blanks(at);
+        }
+        const size_t end = std::min(
+            separator == ' ' ? line.find_first_of(blanks, at) : line.find(separator, at), line.size());
+        std::string rest = line.substr(at, end - at);
+        rest.erase(rest.find_last_not_of(around) + 1);
+        cells.push_back(cell + rest);
+        at = end;
+        if (at == line.size()) return cells;
+    }
+}
+
+bool is_number_or_empty(const std::string& cell) {
+    return is_empty_cell(cell) || std::isfinite(cell_number(cell));
+}
+
+bool all_numbers(const Cells& cells) { return std::all_of(cells.begin(), cells.end(), is_number_or_empty); }
+
+/// By the signs outside quotation marks; a comma where there is neither. Semicolons and tabs win a tie: the
+/// commas may be decimal ones.
+char separator_in(const std::string& line) {
+    int commas = 0, semicolons = 0, tabs = 0;
+    bool quoted = false;
+    for (const char c : line) {
+        if (c == '"') quoted = !quoted;
+        if (quoted) continue;
+        commas += c == ',';
+        semicolons += c == ';';
+        tabs += c == '\t';
+    }
+    if (semicolons > 0 && semicolons >= tabs && semicolons + 1 >= commas) return ';';
+    if (tabs > 0 && tabs + 1 >= commas) return '\t';
+    return ',';
+}
+
+/// The first and the last line are of one table: what gives them as many cells separates.
+char separator_of(const std::string& first, const std::string& last) {
+    const Cells words = cells_of(last, ' ');
+    const bool spaced = words.size() > 1 && all_numbers(words);
+    for (const char separator : {separator_in(last), separator_in(first), ',', ';', '\t', ' '}) {
+        const Cells cells = cells_of(last, separator);
+        const size_t heads = cells_of(first, separator).size();
+        if (cells.size() < 2 || (heads != cells.size() && heads + 1 != cells.size())) continue;
+        // "400,5 0,12": the commas are decimal ones, and blanks are between the numbers.
+        if (separator != ' ' && spaced && !all_numbers(cells)) continue;
+        if (separator == ' ' && !spaced && !all_numbers({words.begin() + 1, words.end()})) continue;
+        return separator;
+    }
+    return separator_in(first);
+}
+
+/// Takes the first line, or the comment before it, off as the head.
+void find_head(const std::string& comment, TextTable& table) {
+    const Cells& first = table.rows.front();
+    const bool pairs =
+        first.size() > 1 && first.front().empty() &&
+        std::any_of(first.begin(), first.end(), [](const auto& cell) { return !cell.empty(); });
+    if (!all_numbers(first) || (pairs && table.rows.size() > 1)) {
+        table.head = first;
+        table.rows.erase(table.rows.begin());
+        return;
+    }
+    const size_t at = comment.find_first_not_of("#%!/; \t");
+    if (at == std::string::npos) return;
+    for (const char separator : {separator_in(comment), ' '}) {
+        Cells cells = cells_of(comment.substr(at), separator);
+        if (cells.size() != first.size() || cells.size() < 2 || all_numbers(cells)) continue;
+        table.head = std::move(cells);
+        return;
+    }
+}
+
+/// Cells that are empty beyond the head, and columns that have neither a name nor a value.
+void drop_empty_columns(TextTable& table) {
+    for (size_t c = table.columns(); c-- > 1;) {
+        const bool named = !table.head.empty() && !table.head[c].empty();
+        if (named || !std::all_of(table.rows.begin(), table.rows.end(),
+                                  [&](const Cells& row) { return row[c].empty(); }))
+            continue;
+        const auto place = static_cast<std::ptrdiff_t>(c);
+        if (!table.head.empty()) table.head.erase(table.head.begin() + place);
+        for (Cells& row : table.rows)
+            row.erase(row.begin() + place);
+    }
+}
+
+/// All rows are as long as the first one, the head, or one longer than that (R's).
+void align(const std::string& path, const std::vector<size_t>& lines, TextTable& table) {
+    auto& rows = table.rows;
+    const size_t first = rows.front().size();
+    if (rows.size() > 1 && !all_numbers(rows.front()) &&
+        std::all_of(rows.begin() + 1, rows.end(),
+                    [&](const Cells& row) { return row.size() == first + 1; }) &&
+        !std::all_of(rows.begin() + 1, rows.end(), [](const Cells& row) { return row.back().empty(); }))
+        rows.front().insert(rows.front().begin(), std::string());
+    const size_t columns = rows.front().size();
+    for (size_t i = 0; i < rows.size(); ++i) {
+        while (rows[i].size() > columns && rows[i].back().empty())
+            rows[i].pop_back();
+        if (rows[i].size() != columns)
+            refuse_library(path, "line " + std::to_string(lines[i]) + " has " +
+                                     counted(rows[i].size(), "column") + " instead of " +
+                                     std::to_string(columns));
+    }
+}
+
+} // namespace
+
+double cell_number(const std::string& cell) { return number_with_comma(cell); }
+
+bool is_empty_cell(const std::string& cell) {
+    static const char* const words[] = {"",        "na",      "n/a",   "#n/a",    "nan",     "-nan",
+                                        "null",    "none",    "-",     "--",      "missing", "nodata",
+                                        "no data", ".",       "?",     "#div/0!", "#value!", "#num!",
+                                        "1.#qnan", "-1.#ind", "1.#ind"};
+    const std::string text = lower(cell);
+    return std::any_of(std::begin(words), std::end(words), [&](const char* word) { return text == word; });
+}
+
+TextTable read_text_table(const std::string& path, const std::string& text) {
+    const std::vector<Line> all = lines_of(text);
+    std::vector<Line> lines;
+    std::string comment; // the last one before the first line
+    for (const bool semicolons : {false, true}) {
+        lines.clear();
+        comment.clear();
+        for (const Line& line : all)
+            if (!starts_comment(line.text, semicolons))
+                lines.push_back(line);
+            else if (lines.empty())
+                comment = line.text;
+        if (lines.empty() || separator_in(lines.back().text) == ';') break;
+    }
+    if (lines.empty()) refuse_library(path, "holds no table");
+    const char separator = separator_of(lines.front().text, lines.back().text);
+    // Lines of separators alone are what spreadsheets leave below a table.
+    const auto is_hollow = [](const Cells& row) {
+        return row.size() > 1 && std::all_of(row.begin(), row.end(), [](const auto& c) { return c.empty(); });
+    };
+    TextTable table;
+    std::vector<size_t> numbers;
+    for (const Line& line : lines) {
+        Cells row = cells_of(line.text, separator);
+        if (is_hollow(row)) continue;
+        table.rows.push_back(std::move(row));
+        numbers.push_back(line.number);
+    }
+    if (table.rows.empty()) refuse_library(path, "holds no table");
+    align(path, numbers, table);
+    find_head(comment, table);
+    if (table.rows.empty()) refuse_library(path, "holds no table");
+    drop_empty_columns(table);
+    return table;
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+#include "raster/metadata/envi_file.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/raw_file.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/scene_metadata.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+// The file system
+// -----------------------------------------------------------------------------------------------------------------
+
+/// Lists whose elements GDAL takes as they are.
+bool list_for_gdal(const std::string& key) {
+    static const std::set<std::string> names = {
+        "wavelength",        "fwhm",         "bbl",           "band names",
+        "class names",       "class lookup", "default bands", "data gain values",
+        "data offset values"};
+    return names.count(key) > 0;
+}
+
+/// The fields in the manner that GDAL reads. Long ones last: it gives up at 10 MB.
+EnviHeader in_gdals_manner(const EnviHeader& header) {
+    std::vector<EnviField> fields;
+    for (const EnviField& f : header.fields()) {
+        std::vector<std::string> elements;
+        if (list_for_gdal(envi_key(f.key)))
+            for (const std::string& element : envi_list(f.value))
+                elements.push_back(envi_name(element));
+        fields.push_back({envi_key(f.key), elements.empty() ? f.value : envi_list_text(elements)});
+    }
+    std::stable_sort(fields.begin(), fields.end(),
+                     [](const EnviField& a, const EnviField& b) { return a.value.size() < b.value.size(); });
+    EnviHeader out;
+    for (const EnviField& f : fields)
+        out.set(f.key, f.value);
+    return out;
+}
+
+struct ShownFile {
+    VSILFILE* file = nullptr; ///< null: the text
+    std::string text;
+    vsi_l_offset at = 0;
+    bool past_end = false;
+};
+
+void* open_shown(void*, const char* name, const char* access) {
+    const auto parts = shown_parts(name);
+    if (!parts || std::strpbrk(access, "wa+") != nullptr) return nullptr;
+    auto shown = std::make_unique<ShownFile>();
+    if (is_header_name(parts->data)) {
+        try {
+            shown->text = in_gdals_manner(read_envi_header(parts->header)).text();
+        } catch (const Error&) { // whoever chose this header has read it, and said so
+            return nullptr;
+        }
+    } else {
+        shown->file = VSIFOpenL(parts->data.c_str(), "rb");
+        if (shown->file == nullptr) return nullptr;
+    }
+    return shown.release();
+}
+
+int stat_shown(void*, const char* name, VSIStatBufL* status, int flags) {
+    const auto parts = shown_parts(name);
+    if (!parts) return -1;
+    return VSIStatExL((is_header_name(parts->data) ? parts->header : parts->data).c_str(), status, flags);
+}
+
+vsi_l_offset tell_shown(void* handle) {
+    const auto& shown = *static_cast<ShownFile*>(handle);
+    return shown.file ? VSIFTellL(shown.file) : shown.at;
+}
+
+int seek_shown(void* handle, vsi_l_offset offset, int whence) {
+    auto& shown = *static_cast<ShownFile*>(handle);
+    if (shown.file) return VSIFSeekL(shown.file, offset, whence);
+    shown.past_end = false;
+    shown.at = offset + (whence == SEEK_END ? shown.text.size() : whence == SEEK_CUR ? shown.at : 0);
+    return 0;
+}
+
+size_t read_shown(void* handle, void* to, size_t size, size_t count) {
+    auto& shown = *static_cast<ShownFile*>(handle);
+    if (shown.file) return VSIFReadL(to, size, count, shown.file);
+    if (size == 0) return 0;
+    const size_t left = shown.at < shown.text.size() ? shown.text.size() - static_cast<size_t>(shown.at) : 0;
+    const size_t bytes = std::min(left, size * count);
+    shown.past_end = bytes < size * count;
+    std::copy_n(shown.text.data() + (left == 0 ? 0 : shown.at), bytes, static_cast<char*>(to));
+    shown.at += bytes;
+    return bytes / size;
+}
+
+int end_of_shown(void* handle) {
+    const auto& shown = *static_cast<ShownFile*>(handle);
+    return shown.file ? VSIFEofL(shown.file) : shown.past_end;
+}
+
+int close_shown(void* handle) {
+    const std::unique_ptr<ShownFile> shown(static_cast<ShownFile*>(handle));
+    return shown->file ? VSIFCloseL(shown->file) : 0;
+}
+
+void install() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        VSIFilesystemPluginCallbacksStruct* const calls = VSIAllocFilesystemPluginCallbacksStruct();
+        calls->open = open_shown;
+        calls->stat = stat_shown;
+        calls->tell = tell_shown;
+        calls->seek = seek_shown;
+        calls->read = read_shown;
+        calls->eof = end_of_shown;
+        calls->close = close_shown;
+        VSIInstallPluginHandler(shown_envi, calls);
+        VSIFreeFilesystemPluginCallbacksStruct(calls);
+    });
+}
+
+// Does GDAL read a header as we do?
+// -----------------------------------------------------------------------------------------------------------------
+
+std::string without_blanks(const std::string& text) {
+    std::string out;
+    for (const char c : text)
+        if (!std::strchr(" \t\r\n", c)) out += c;
+    return out;
+}
+
+std::string file_text(const std::string& path) {
+    GByte* bytes = nullptr;
+    vsi_l_offset size = 0;
+    if (!VSIIngestFile(nullptr, path.c_str(), &bytes, &size, -1)) return {};
+    std::string text(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+    VSIFree(bytes);
+    return text;
+}
+
+/// The fields that GDAL's driver makes of a header, for comparison: keys with underscores in lower case,
+/// values without blanks. Older versions keep a blank before a key, newer ones none: a key that has one is
+/// none that counts here.
+std::map<std::string, std::string> gdals_fields(const std::string& text) {
+    std::map<std::string, std::string> fields;
+    std::string_view rest = text;
+    const auto next = [&rest](std::string& line) {
+        if (rest.empty()) return false;
+        const size_t end = std::min(rest.find_first_of("\r\n"), rest.size());
+        if (end > longest_gdal_line) return false;
+        line = rest.substr(0, std::min(end, rest.find('\0')));
+        const bool two = rest.substr(end, 2) == "\r\n" || rest.substr(end, 2) == "\n\r";
+        rest.remove_prefix(std::min(rest.size(), end + (two ? 2 : 1)));
+        return true;
+    };
+    std::string line, more;
+    next(line); // the magic word
+    while (next(line)) {
+        if (line.find('=') == std::string::npos) continue;
+        if (line.find('{') != std::string::npos && line.find('}') == std::string::npos)
+            while (next(more)) {
+                line += more;
+                if (more.find('}') != std::string::npos) break;
+            }
+        const size_t equals = line.find('='),
+                     end = line.find_last_not_of(" \t", equals == 0 ? 0 : equals - 1);
+        if (equals == 0 || end == std::string::npos) continue;
+        std::string key = line.substr(0, end + 1);
+        for (char& c : key)
+            c = c == ' ' ? '_' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        fields[key] = without_blanks(line.substr(equals + 1));
+    }
+    return fields;
+}
+
+bool gdal_reads_alike(const std::string& path) {
+    const auto theirs = gdals_fields(file_text(path));
+    const EnviHeader ours = in_gdals_manner(read_envi_header(path));
+    return std::all_of(ours.fields().begin(), ours.fields().end(), [&](const EnviField& f) {
+        std::string key = f.key;
+        std::replace(key.begin(), key.end(), ' ', '_');
+        const auto at = theirs.find(key);
+        return at != theirs.end() && at->second == without_blanks(f.value);
+    });
+}
+
+// Data and header
+// -----------------------------------------------------------------------------------------------------------------
+
+uint64_t size_of(const std::string& path) {
+    VSIStatBufL status;
+    return VSIStatL(path.c_str(), &status) == 0 && VSI_ISREG(status.st_mode)
+               ? static_cast<uint64_t>(status.st_size)
+               : 0;
+}
+
+/// Bytes that the header tells of; 0 when it does not.
+uint64_t bytes_told(const EnviHeader& header) {
+    const auto number = [&](const char* key, double otherwise) {
+        const std::string* const text = header.find(key);
+        return text ? CPLAtof(text->c_str()) : otherwise;
+    };
+    static const std::pair<int, int> sizes[] = {{1, 1},  {2, 2},  {3, 4},  {4, 4},  {5, 8}, {6, 8},
+                                                {9, 16}, {12, 2}, {13, 4}, {14, 8}, {15, 8}};
+    const int type = static_cast<int>(number("data type", 0));
+    const auto* const size =
+        std::find_if(std::begin(sizes), std::end(sizes), [&](const auto& s) { return s.first == type; });
+    if (size == std::end(sizes)) return 0;
+    const double bytes = number("samples", 0) * number("lines", 0) * number("bands", 0) * size->second +
+                         number("header offset", 0);
+    return bytes > 0 && bytes < 1e18 ? static_cast<uint64_t>(bytes) : 0;
+}
+
+/// The one file beside the header that is called like it, whatever its extension, and has the size that it
+/// tells.
+std::string only_file_of_size(const std::string& stem, uint64_t bytes) {
+    const CPLStringList names(VSIReadDir(folder_of(stem).c_str()));
+    std::string found;
+    for (int i = 0; i < names.size(); ++i) {
+        const std::string path = join_path(folder_of(stem), names[i]);
+        if (std::string(names[i]).rfind(name_of(stem) + ".", 0) != 0 || is_header_name(path) ||
+            size_of(path) != bytes)
+            continue;
+        if (!found.empty()) return {};
+        found = path;
+    }
+    return found;
+}
+
+/// The header beside a file, of any spelling; empty when there is none.
+std::string header_beside(const std::string& data) {
+    for (const std::string& name :
+         {data + ".hdr", data + ".HDR", std::string(CPLResetExtension(data.c_str(), "hdr")),
+          std::string(CPLResetExtension(data.c_str(), "HDR"))})
+        if (name != data && is_envi_header(name)) return name;
+    return {};
+}
+
+bool has_driver(GDALDataset& dataset, const char* name) {
+    return dataset.GetDriver() != nullptr && EQUAL(dataset.GetDriver()->GetDescription(), name);
+}
+
+DatasetHandle open_plainly(const std::string& path, const Opening& how,
+                           const std::vector<std::string>& drivers) {
+    if (is_pipe_or_device(path))
+        throw Error("'" + path + "' is a pipe or a device, which can be read but once and in one order",
+                    "Write it to a file, and name that.");
+    const auto list = [](const std::vector<std::string>& items) {
+        CPLStringList out;
+        for (const std::string& item : items)
+            out.AddString(item.c_str());
+        return out;
+    };
+    const CPLStringList names = list(drivers), options = list(how.open_options);
+    return DatasetHandle(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), how.kinds | GDAL_OF_READONLY | GDAL_OF_VERBOSE_ERROR,
+                   drivers.empty() ? nullptr : names.List(), options.List(), nullptr)));
+}
+
+bool same_pixels(GDALDataset& a, GDALDataset& b, bool nodata) {
+    const auto x = raw_layout(a), y = raw_layout(b);
+    if (a.GetRasterCount() != b.GetRasterCount() || a.GetRasterXSize() != b.GetRasterXSize() ||
+        a.GetRasterYSize() != b.GetRasterYSize() || !x || !y)
+        return false;
+    if (x->type != y->type || x->swapped != y->swapped || x->origin != y->origin ||
+        x->pixel_step != y->pixel_step || x->line_step != y->line_step || x->band_step != y->band_step)
+        return false;
+    for (int k = 1; nodata && k <= a.GetRasterCount(); ++k) {
+        const auto p = nodata_of(*a.GetRasterBand(k)), q = nodata_of(*b.GetRasterBand(k));
+        if (p.has_value() != q.has_value()) return false;
+        const double v = p ? p->as_double() : 0, w = q ? q->as_double() : 0;
+        if (v != w && !(std::isnan(v) && std::isnan(w))) return false;
+    }
+    return true;
+}
+
+DatasetHandle open_shown(const EnviFile& file, const Opening& how) {
+    install();
+    return open_plainly(shown_name(file), how, {"ENVI"});
+}
+
+} // namespace
+
+std::string envi_header_of(GDALDataset& dataset) {
+    if (!has_driver(dataset, "ENVI")) return {};
+    const CPLStringList files(dataset.GetFileList());
+    for (int i = 0; i < files.size(); ++i)
+        if (is_header_name(files[i])) return file_behind(files[i]);
+    return {};
+}
+
+std::optional<EnviFile> envi_file_of_header(const std::string& path) {
+    if (!is_header_name(path) || !is_envi_header(path)) return std::nullopt;
+    const uint64_t wanted = bytes_told(read_envi_header(path));
+    const std::string stem = path.substr(0, path.size() - 4);
+    std::vector<std::string> names = {stem};
+    for (const char* extension : {"dat", "img", "bsq", "bil", "bip", "raw", "bin", "rfl"}) {
+        names.push_back(stem + "." + extension);
+        names.push_back(stem + "." + CPLString(extension).toupper());
+    }
+    std::string found;
+    for (const std::string& name : names) {
+        const uint64_t bytes = size_of(name);
+        if (bytes == 0) continue;
+        if (bytes == wanted) return EnviFile{name, path};
+        if (found.empty()) found = name;
+    }
+    if (const std::string other = only_file_of_size(stem, wanted); wanted > 0 && !other.empty())
+        found = other;
+    if (found.empty())
+        throw Error("'" + path + "' is an ENVI header, and there is no data file beside it",
+                    "Looked for '" + name_of(stem) + "', alone and with .dat, .img, .bsq, .bil, .bip, .raw.");
+    return EnviFile{found, path};
+}
+
+bool gdal_sees_pixels(const std::string& path, const std::string& header, bool nodata) {
+    const GdalErrors quiet;
+    if (header.empty() && header_beside(path).empty()) return true;
+    const DatasetHandle ours = open_in_gdal({path, header, GDAL_OF_RASTER, {}, {}});
+    if (!ours || file_behind(ours->GetDescription()) == ours->GetDescription()) return true;
+    const DatasetHandle plain = open_plainly(path, {}, {});
+    return plain && same_pixels(*plain, *ours, nodata);
+}
+
+DatasetHandle open_in_gdal(const Opening& opening) {
+    const bool envi = (opening.kinds & GDAL_OF_RASTER) != 0 &&
+                      (opening.drivers.empty() ||
+                       std::any_of(opening.drivers.begin(), opening.drivers.end(),
+                                   [](const std::string& name) { return EQUAL(name.c_str(), "ENVI"); }));
+    if (!envi) return open_plainly(opening.path, opening, opening.drivers);
+    EnviFile file{opening.path, opening.header};
+    if (file.header.empty())
+        if (auto named = envi_file_of_header(opening.path)) file = *named;
+    if (!file.header.empty()) {
+        // Whatever the data look like, they are this header's.
+        DatasetHandle dataset = open_plainly(file.data, opening, {"ENVI"});
+        if (dataset && envi_header_of(*dataset) == file.header && gdal_reads_alike(file.header))
+            return dataset;
+        return open_shown(file, opening);
+    }
+    DatasetHandle dataset = open_plainly(file.data, opening, opening.drivers);
+    if (dataset && !has_driver(*dataset, "ENVI")) return dataset;
+    file.header = dataset ? envi_header_of(*dataset) : header_beside(file.data);
+    if (file.header.empty()) return dataset;
+    if (dataset) return gdal_reads_alike(file.header) ? std::move(dataset) : open_shown(file, opening);
+    // A header that GDAL takes for none, or data that begin as another format's: then their size must tell.
+    const EnviHeader header = read_envi_header(file.header);
+    if (size_of(file.data) != bytes_told(header)) return nullptr;
+    const GdalErrors quiet; // what GDAL said first is the reason
+    return open_shown(file, opening);
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+#include "raster/metadata/envi_header.h"
+
+#include "core/error.h"
+#include "core/utf8.h"
+#include "raster/gdal/regular_file.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+constexpr int64_t longest_header = int64_t{64} << 20; ///< bytes
+constexpr size_t longest_key = 255; ///< a text before a sign of equality that is longer is no key
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n' || c == '\0'; }
+
+std::string_view trim(std::string_view s) {
+    while (!s.empty() && is_blank(s.front()))
+        s.remove_prefix(1);
+    while (!s.empty() && is_blank(s.back()))
+        s.remove_suffix(1);
+    return s;
+}
+
+/// Cuts the next line off `rest`, and trims it; lines end as on any system. A comment is an empty line.
+std::string take_line(std::string_view& rest) {
+    const size_t end = rest.find_first_of("\r\n");
+    const std::string_view line = trim(rest.substr(0, end));
+    const bool two = end != std::string_view::npos && rest.substr(end, 2) == "\r\n";
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + (two ? 2 : 1));
+    return line.empty() || line.front() == ';' ? std::string() : utf8_text(std::string(line));
+}
+
+/// "wavelength =" may have its list begin in the next line.
+bool next_opens_list(std::string_view rest) {
+    const std::string_view next = trim(rest);
+    return !next.empty() && next.front() == '{';
+}
+
+/// Takes lines up to the one that closes the list that `value` opens; what stands behind it goes.
+void complete_list(std::string& value, std::string_view& rest) {
+    while (value.find('}') == std::string::npos && !rest.empty()) {
+        value += '\n';
+        value += take_line(rest);
+    }
+    while (!value.empty() && value.back() == '\n')
+        value.pop_back();
+    if (const size_t end = value.rfind('}'); end != std::string::npos) value.resize(end + 1);
+}
+
+bool same_key(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](char x, char y) {
+        return x == y || (x == '_' && y == ' ') || (x == ' ' && y == '_');
+    });
+}
+
+bool quoted(std::string_view s) {
+    return s.size() >= 2 && (s.front() == '"' || s.front() == '\'') && s.back() == s.front();
+}
+
+std::string_view without_comment(std::string_view s) { return trim(s.substr(0, s.find(';'))); }
+
+/// Fields of one number or word: without what people put around it.
+std::string plain_value(const std::string& key, std::string value) {
+    static const std::set<std::string> whole = {"samples",          "lines",     "bands",
+                                                "header offset",    "data type", "byte order",
+                                                "file compression", "classes"};
+    static const std::set<std::string> words = {"interleave", "wavelength units", "data ignore value",
+                                                "reflectance scale factor"};
+    if (whole.count(key) == 0 && words.count(key) == 0) return value;
+    std::string_view plain = value;
+    for (bool again = true; again;) {
+        const std::string_view before = plain = without_comment(plain);
+        if (quoted(plain) || is_envi_list(plain)) plain = trim(plain.substr(1, plain.size() - 2));
+        again = plain != before;
+    }
+    if (plain.find('\n') != std::string_view::npos) return value; // a brace that was not closed in its line
+    const auto number = whole.count(key) > 0 ? envi_number(plain) : std::nullopt;
+    constexpr double most = 1e15; // a double holds every whole number up to there
+    if (number && *number == std::floor(*number) && std::abs(*number) < most)
+        return std::to_string(static_cast<int64_t>(*number));
+    value = std::string(plain); // which is a part of it
+    if (key != "interleave" && key != "wavelength units" && envi_number(value))
+        std::replace(value.begin(), value.end(), ',', '.'); // a decimal comma
+    return value;
+}
+
+bool in_utf16(std::string_view text) {
+    const std::string_view begin = text.substr(0, 2);
+    return begin == "\xff\xfe" || begin == "\xfe\xff" ||
+           (begin.size() == 2 && (begin[0] == '\0') != (begin[1] == '\0'));
+}
+
+/// "key = value" in lines that GDAL takes.
+std::string field_text(const EnviField& field) {
+    constexpr size_t longest = 8000;
+    std::string out = field.key + " = ";
+    size_t line = out.size(), most = 0;
+    for (const char c : field.value)
+        most = std::max(most, line = c == '\n' ? 0 : line + 1);
+    if (most <= longest) return out + field.value + "\n";
+    // Lines end behind a comma or a blank; a piece without any is cut where it must be.
+    const std::string value = field.value.front() == '{' ? field.value : "{" + field.value + "}";
+    line = out.size();
+    for (std::string_view rest = value; !rest.empty();) {
+        size_t size = rest.find_first_of(", \n");
+        size = std::min(size == std::string_view::npos ? rest.size() : size + 1, longest);
+        if (line + size > longest) {
+            out += '\n';
+            line = 0;
+        }
+        out += rest.substr(0, size);
+        line = rest[size - 1] == '\n' ? 0 : line + size;
+        rest.remove_prefix(size);
+    }
+    return out + "\n";
+}
+
+} // namespace
+
+std::string envi_key(std::string_view key) {
+    std::string out;
+    for (char c : trim(key)) {
+        if (c == '_' || c == '\t') c = ' ';
+        if (c == ' ' && (out.empty() || out.back() == ' ')) continue;
+        out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+    return out;
+}
+
+bool is_envi_list(std::string_view value) {
+    value = trim(value);
+    return value.size() >= 2 && value.front() == '{' && value.back() == '}';
+}
+
+std::string envi_name(std::string name) {
+    for (char& c : name)
+        if (c == ',' || c == '{' || c == '}') c = ' ';
+    if (!name.empty() && name.front() == ';') name.front() = ' ';
+    return name;
+}
+
+std::vector<std::string> envi_list(std::string_view value) {
+    std::vector<std::string> out;
+    value = trim(value);
+    if (!is_envi_list(value)) return out;
+    value = value.substr(1, value.size() - 2);
+    if (trim(value).empty()) return out;
+    for (;;) {
+        // A comment behind the last comma of a line ends with the line.
+        while (!(value = trim(value)).empty() && value.front() == ';' &&
+               value.find('\n') != std::string_view::npos)
+            value.remove_prefix(value.find('\n'));
+        size_t comma = value.find(',');
+        std::string_view element = trim(value.substr(0, comma));
+        // In quotes a comma is no end.
+        constexpr size_t longest = 1000; // of a quoted name: a sign of feet or minutes has no other
+        const std::string_view near = value.substr(0, longest);
+        if (!value.empty() && (value.front() == '"' || value.front() == '\''))
+            for (size_t end = near.find(value.front(), 1); end != std::string_view::npos;
+                 end = near.find(value.front(), end + 1)) {
+                const std::string_view behind = trim(value.substr(end + 1));
+                if (!behind.empty() && behind.front() != ',') continue;
+                element = trim(value.substr(1, end - 1));
+                comma = value.find(',', end + 1);
+                break;
+            }
+        out.emplace_back(element);
+        if (comma == std::string_view::npos) break;
+        value.remove_prefix(comma + 1);
+    }
+    if (out.back().empty()) out.pop_back(); // a trailing comma
+    return out;
+}
+
+std::optional<double> envi_number(std::string_view text) {
+    text = without_comment(text);
+    if (quoted(text)) text = trim(text.substr(1, text.size() - 2));
+    std::string plain(text);
+    constexpr size_t group = 4; // ",000": thousands or digits, nobody knows
+    if (const size_t comma = plain.find(','); comma != std::string::npos && plain.size() - comma != group &&
+                                              plain.find_first_of(",.", comma + 1) == std::string::npos)
+        plain[comma] = '.';
+    char* end = nullptr;
+    const double value = CPLStrtod(plain.c_str(), &end);
+    if (plain.empty() || end != plain.c_str() + plain.size() || !std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
+std::string envi_list_text(const std::vector<std::string>& elements) {
+    std::string out = "{";
+    size_t line = 0;
+    for (size_t i = 0; i < elements.size(); ++i) {
+        if (i > 0) {
+            out += ", ";
+            if (line > 100) {
+                out.back() = '\n';
+                line = 0;
+            }
+        }
+        out += elements[i];
+        line += elements[i].size() + 2;
+    }
+    return out + "}";
+}
+
+EnviHeader EnviHeader::parse(std::string_view text) {
+    EnviHeader header;
+    if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
+    while (!text.empty()) {
+        const std::string line = take_line(text);
+        const size_t equals = line.find('=');
+        if (equals == std::string::npos || line.front() == ';') continue;
+        std::string key;
+        for (char c : trim(std::string_view(line).substr(0, equals))) {
+            if (c == '\t') c = ' ';
+            if (c == ' ' && !key.empty() && key.back() == ' ') continue;
+            key += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+        }
+        std::string value(trim(std::string_view(line).substr(equals + 1)));
+        while (value.empty() && next_opens_list(text))
+            value = take_line(text);
+        if (!value.empty() && value.front() == '{') complete_list(value, text);
+        if (key.empty() || key.front() == '{' || key.size() > longest_key) continue;
+        value = plain_value(envi_key(key), std::move(value));
+        if (const std::string* known = header.find(key); known && *known != value)
+            header.m_repeated.push_back(key);
+        header.set(key, value);
+    }
+    return header;
+}
+
+std::string EnviHeader::text() const {
+    std::string out = "ENVI\n";
+    for (const EnviField& f : m_fields)
+        out += field_text(f);
+    return out;
+}
+
+const std::string* EnviHeader::find(std::string_view key) const {
+    for (const EnviField& f : m_fields)
+        if (same_key(f.key, key)) return &f.value;
+    return nullptr;
+}
+
+void EnviHeader::set(const std::string& key, const std::string& value) {
+    for (EnviField& f : m_fields)
+        if (same_key(f.key, key)) {
+            f.value = value;
+            return;
+        }
+    m_fields.push_back({key, value});
+}
+
+void EnviHeader::erase(std::string_view key) {
+    m_fields.erase(std::remove_if(m_fields.begin(), m_fields.end(),
+                                  [&](const EnviField& f) { return same_key(f.key, key); }),
+                   m_fields.end());
+}
+
+EnviHeader read_envi_header(const std::string& path) {
+    GByte* bytes = nullptr;
+    vsi_l_offset size = 0;
+    VSIStatBufL info;
+    if (VSIStatExL(path.c_str(), &info, VSI_STAT_SIZE_FLAG) == 0 && info.st_size > longest_header)
+        throw Error("'" + path + "' has " + std::to_string(info.st_size >> 20) +
+                    " MB, too many for an ENVI header");
+    if (!VSIIngestFile(nullptr, path.c_str(), &bytes, &size, longest_header)) return {};
+    const std::string text(reinterpret_cast<const char*>(bytes), static_cast<size_t>(size));
+    VSIFree(bytes);
+    if (in_utf16(text))
+        throw Error("the ENVI header '" + path + "' is in UTF-16",
+                    "Save it as plain text (UTF-8) in an editor.");
+    return EnviHeader::parse(text);
+}
+
+bool is_envi_header(const std::string& path) {
+    std::string word; // of UTF-16, too
+    for (const char c : beginning_of_file(path, 256))
+        if (!is_blank(c) && static_cast<unsigned char>(c) < 0x80) word += c;
+    return STARTS_WITH_CI(word.c_str(), "ENVI");
+}
+
+} // namespace hsi::raster

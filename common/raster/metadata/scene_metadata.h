@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// Everything about a scene except its pixels: read from any GDAL dataset, cut to the kept bands and the
+// window, written to any other. The forms in which band data travel differ between formats, so all are read
+// and all are written: band items (wavelength, wavelength_units, fwhm, bbl), the ENVI header or domain, the
+// IMAGERY domain, and lists of one element a band in dataset items.
+#pragma once
+
+#include "core/rect.h"
+#include "raster/gdal/nodata_value.h"
+#include "raster/metadata/envi_header.h"
+
+#include <gdal_priv.h>
+#include <ogr_spatialref.h>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Items as GDAL keeps them ("KEY=value"; a whole document for xml: domains), by domain.
+using MetadataDomains = std::map<std::string, std::vector<std::string>>;
+
+struct BandMetadata {
+    int file_band = 0; ///< 1-based
+    GDALDataType type = GDT_Unknown;
+    GDALColorInterp interpretation = GCI_Undefined;
+    std::string description;
+    std::optional<double> scale, offset;
+    std::string unit;
+    std::vector<std::string> categories;
+    std::shared_ptr<const GDALColorTable> colours;
+    std::optional<NodataValue> nodata;
+    MetadataDomains domains;
+    /// As the file has them; empty when it does not tell.
+    std::string wavelength, fwhm, wavelength_units, bbl;
+    double wavelength_nm = 0, fwhm_nm = 0; ///< NaN when unknown
+    bool bad() const;                      ///< marked by the bad-band list
+};
+
+struct GroundControlPoint {
+    std::string id, info;
+    double pixel = 0, line = 0; ///< in the file's pixels
+    double x = 0, y = 0, z = 0;
+};
+
+struct SceneMetadata {
+    std::string driver;
+    int file_bands = 0;
+    Rect window; ///< in the file's pixels; georeference is of the whole file until written
+    std::shared_ptr<const OGRSpatialReference> srs, gcp_srs;
+    std::optional<std::array<double, 6>> geotransform;
+    std::vector<GroundControlPoint> gcps;
+    MetadataDomains domains;
+    EnviHeader envi;                 ///< all fields of the ENVI header or domain
+    std::vector<BandMetadata> bands; ///< the kept ones, in order
+    bool masked = false;             ///< the source has a mask beside nodata values
+
+    /// The geotransform of the window; false when there is none.
+    bool window_geotransform(double (&gt)[6]) const;
+};
+
+/// Reads everything; all file bands are kept, the window is the whole file.
+SceneMetadata read_scene(GDALDataset& dataset);
+
+/// The band's nodata value, in 64-bit types without loss.
+std::optional<NodataValue> nodata_of(GDALRasterBand& band);
+
+/// Georeference and metadata domains of the window; with same_bands also all that belongs to single bands
+/// (the destination then has as many bands as scene.bands). An ENVI destination gets no ENVI fields here:
+/// GDAL's driver drops some and doubles others in a side file, so finish_envi_header() writes them after
+/// closing.
+void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& destination);
+
+/// All that belongs to band `index` of the scene, into a band of a destination whose other bands are new
+/// ones.
+void write_scene_band(const SceneMetadata& scene, size_t index, GDALRasterBand& destination);
+
+/// The fields of scene.envi that hold for the output: lists cut to the kept bands in the kept order (or left
+/// out when the bands are new ones), nothing that describes the file's storage or georeference.
+EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands);
+
+/// Completes the header text that GDAL wrote.
+std::string finish_envi_header(const std::string& written, const SceneMetadata& scene, bool same_bands);
+
+/// Nanometres for a number in ENVI's units ("Micrometers", "nm", "Wavenumber" ...); NaN for units that are no
+/// wavelength. `guess` (the largest wavelength of the scene) decides where units are empty.
+double to_nanometres(double value, const std::string& units, double guess);
+
+} // namespace hsi::raster

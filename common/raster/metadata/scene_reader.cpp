@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// read_scene(): what GDAL tells of a dataset and its bands, and the ENVI header's own text.
+#include "core/utf8.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_metadata.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <set>
+
+namespace hsi::raster {
+namespace {
+
+/// Domains that tell how a file is stored, not what it shows.
+bool storage_domain(const std::string& name) {
+    static const std::set<std::string> names = {
+        "IMAGE_STRUCTURE", "DERIVED_SUBDATASETS", "SUBDATASETS", "COLOR_PROFILE", "TIFF",
+        "VRT_SOURCES",     "NEW_VRT_SOURCES",     "XML:VRT",     "ENVI"};
+    const std::string n = upper(name);
+    return names.count(n) > 0 || starts_with(n, "LOCATIONINFO");
+}
+
+MetadataDomains read_domains(GDALMajorObject& object, bool with_envi) {
+    MetadataDomains out;
+    const CPLStringList names(object.GetMetadataDomainList());
+    std::vector<std::string> wanted = {""};
+    for (int i = 0; i < names.size(); ++i)
+        wanted.emplace_back(names[i]);
+    if (with_envi) wanted.emplace_back("ENVI");
+    for (const std::string& name : wanted) {
+        if (storage_domain(name) && !(with_envi && name == "ENVI")) continue;
+        if (out.count(name)) continue;
+        CSLConstList items = object.GetMetadata(name.c_str());
+        if (items == nullptr || *items == nullptr) continue;
+        auto& list = out[name];
+        for (; *items; ++items)
+            list.push_back(utf8_text(*items));
+    }
+    return out;
+}
+
+/// The header file itself where there is one: the driver turns spaces of keys into underscores and does not
+/// tell.
+EnviHeader read_envi(GDALDataset& dataset, const MetadataDomains& domains) {
+    if (const std::string path = envi_header_of(dataset); !path.empty())
+        if (EnviHeader header = read_envi_header(path); !header.fields().empty()) return header;
+    EnviHeader header;
+    const auto at = domains.find("ENVI");
+    if (at != domains.end())
+        for (const std::string& item : at->second)
+            header.set(envi_key(item_key(item)), item_value(item));
+    return header;
+}
+
+BandMetadata read_band(GDALRasterBand& band, int number) {
+    BandMetadata out;
+    out.file_band = number;
+    out.type = band.GetRasterDataType();
+    if (is_half(out.type)) out.type = GDT_Float32;
+    out.interpretation = band.GetColorInterpretation();
+    out.description = utf8_text(band.GetDescription());
+    int has = 0;
+    const double scale = band.GetScale(&has);
+    if (has) out.scale = scale;
+    const double offset = band.GetOffset(&has);
+    if (has) out.offset = offset;
+    if (const char* unit = band.GetUnitType()) out.unit = utf8_text(unit);
+    if (CSLConstList names = band.GetCategoryNames())
+        for (; *names; ++names)
+            out.categories.push_back(utf8_text(*names));
+    if (const GDALColorTable* table = band.GetColorTable()) out.colours.reset(table->Clone());
+    out.nodata = nodata_of(band);
+    out.domains = read_domains(band, true);
+    return out;
+}
+
+std::shared_ptr<const OGRSpatialReference> copy_srs(const OGRSpatialReference* srs) {
+    if (srs == nullptr || srs->IsEmpty()) return nullptr;
+    return std::shared_ptr<const OGRSpatialReference>(srs->Clone(),
+                                                      [](OGRSpatialReference* s) { s->Release(); });
+}
+
+} // namespace
+
+std::optional<NodataValue> nodata_of(GDALRasterBand& band) {
+    int has = FALSE;
+    NodataValue nodata;
+    if (band.GetRasterDataType() == GDT_Int64) {
+        nodata.kind = GDT_Int64;
+        nodata.whole = band.GetNoDataValueAsInt64(&has);
+    } else if (band.GetRasterDataType() == GDT_UInt64) {
+        nodata.kind = GDT_UInt64;
+        nodata.natural = band.GetNoDataValueAsUInt64(&has);
+    } else {
+        nodata.real = band.GetNoDataValue(&has);
+    }
+    return has ? std::optional<NodataValue>(nodata) : std::nullopt;
+}
+
+SceneMetadata read_scene(GDALDataset& dataset) {
+    SceneMetadata scene;
+    scene.driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "";
+    scene.file_bands = dataset.GetRasterCount();
+    scene.window = Rect{0, 0, dataset.GetRasterXSize(), dataset.GetRasterYSize()};
+    scene.srs = copy_srs(dataset.GetSpatialRef());
+    std::array<double, 6> gt{};
+    if (dataset.GetGeoTransform(gt.data()) == CE_None) scene.geotransform = gt;
+    const GDAL_GCP* gcps = dataset.GetGCPs();
+    for (int i = 0; i < dataset.GetGCPCount(); ++i)
+        scene.gcps.push_back({gcps[i].pszId ? gcps[i].pszId : "", gcps[i].pszInfo ? gcps[i].pszInfo : "",
+                              gcps[i].dfGCPPixel, gcps[i].dfGCPLine, gcps[i].dfGCPX, gcps[i].dfGCPY,
+                              gcps[i].dfGCPZ});
+    if (!scene.gcps.empty()) scene.gcp_srs = copy_srs(dataset.GetGCPSpatialRef());
+    scene.domains = read_domains(dataset, true);
+    scene.envi = read_envi(dataset, scene.domains);
+    scene.domains.erase("ENVI");
+    for (int b = 1; b <= scene.file_bands; ++b)
+        scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));
+    read_spectral(scene);
+    return scene;
+}
+
+} // namespace hsi::raster

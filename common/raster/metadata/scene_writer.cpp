@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+// write_scene(): georeference, domains and bands of a source into an output's dataset.
+#include "raster/metadata/envi_fields.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/metadata_items.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/metadata/spectral_texts.h"
+
+#include <cpl_string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+namespace hsi::raster {
+namespace {
+
+bool statistics_item(const std::string& key) { return starts_with(upper(key), "STATISTICS_"); }
+
+/// "Band_7", as the ENVI driver names its items.
+bool numbered_band_item(const std::string& key, int bands) {
+    if (!starts_with(key, "Band_")) return false;
+    const char* digits = key.c_str() + 5;
+    if (*digits == 0 || std::strspn(digits, "0123456789") != std::strlen(digits)) return false;
+    const long n = std::strtol(digits, nullptr, 10);
+    return n >= 1 && n <= bands;
+}
+
+bool spectral_item(const std::string& key) {
+    const std::string k = lower(key);
+    return k == "wavelength" || k == "wavelengths" || k == "wavelength_units" || k == "wavelength_unit" ||
+           k == "wavelength units" || k == "fwhm" || k == "bbl" || k == "band_names";
+}
+
+/// A dataset's items as the output may have them.
+std::vector<std::string> inherited_items(const std::vector<std::string>& items, const SceneMetadata& scene,
+                                         bool same_bands) {
+    std::vector<std::string> out;
+    for (const std::string& item : items) {
+        const std::string key = item_key(item), value = item_value(item);
+        if (numbered_band_item(key, scene.file_bands) || statistics_item(key)) continue;
+        if (!same_bands && spectral_item(key)) continue;
+        if (is_envi_list(value)) {
+            const auto list = envi_list(value);
+            const bool by_band = static_cast<int>(list.size()) == scene.file_bands &&
+                                 (scene.file_bands > 1 || spectral_item(key)) && !scene_list(envi_key(key));
+            if (by_band) {
+                if (same_bands) out.push_back(key + "=" + envi_list_text(cut_list(list, scene)));
+                continue;
+            }
+        }
+        out.push_back(item);
+    }
+    return out;
+}
+
+void shift_number(std::vector<std::string>& items, const char* key, double by) {
+    if (by == 0) return;
+    if (const std::string* item = find_item(items, key))
+        set_item(items, key, CPLSPrintf("%.15g", CPLAtof(item_value(*item).c_str()) + by));
+}
+
+void write_band(const BandMetadata& from, const SpectralTexts& spectra, size_t index, bool envi,
+                GDALRasterBand& to) {
+    if (!from.description.empty()) to.SetDescription(from.description.c_str());
+    if (from.scale) to.SetScale(*from.scale);
+    if (from.offset) to.SetOffset(*from.offset);
+    if (!from.unit.empty()) to.SetUnitType(from.unit.c_str());
+    if (!from.categories.empty()) {
+        CPLStringList names;
+        for (const std::string& name : from.categories)
+            names.AddString((envi ? envi_name(name) : name).c_str());
+        to.SetCategoryNames(names.List());
+    }
+    if (from.colours) to.SetColorTable(const_cast<GDALColorTable*>(from.colours.get()));
+    if (from.interpretation != GCI_Undefined && from.interpretation != GCI_GrayIndex &&
+        from.interpretation != GCI_PaletteIndex)
+        to.SetColorInterpretation(from.interpretation);
+
+    MetadataDomains domains = from.domains;
+    auto& items = domains[""];
+    items.erase(std::remove_if(items.begin(), items.end(),
+                               [&](const std::string& item) {
+                                   const std::string key = item_key(item);
+                                   return statistics_item(key) || (envi && spectral_item(key));
+                               }),
+                items.end());
+    if (!envi) {
+        if (!spectra.wavelength[index].empty()) {
+            set_item(items, "wavelength", spectra.wavelength[index]);
+            if (!spectra.units.empty()) set_item(items, "wavelength_units", spectra.units);
+        }
+        if (!spectra.fwhm[index].empty()) set_item(items, "fwhm", spectra.fwhm[index]);
+        if (!from.bbl.empty()) set_item(items, "bbl", from.bbl);
+        // The source's own items may be a driver's work: GDAL's ENVI reader rounds to whole nanometres
+        // from 3.10 on.
+        if (!std::isnan(from.wavelength_nm))
+            set_item(domains["IMAGERY"], "CENTRAL_WAVELENGTH_UM",
+                     micrometres(from.wavelength, from.wavelength_nm, from.wavelength_units));
+        if (!std::isnan(from.fwhm_nm))
+            set_item(domains["IMAGERY"], "FWHM_UM",
+                     micrometres(from.fwhm, from.fwhm_nm, from.wavelength_units));
+    }
+    for (const auto& [name, list] : domains)
+        if (!list.empty()) to.SetMetadata(to_csl(list).List(), name.c_str());
+}
+
+} // namespace
+
+void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& to) {
+    const bool envi = to.GetDriver() && EQUAL(to.GetDriver()->GetDescription(), "ENVI");
+    const auto x = static_cast<double>(scene.window.x), y = static_cast<double>(scene.window.y);
+    double gt[6];
+    if (scene.srs) to.SetSpatialRef(scene.srs.get());
+    if (scene.window_geotransform(gt)) to.SetGeoTransform(gt);
+    if (!scene.gcps.empty()) {
+        std::vector<GDAL_GCP> gcps;
+        for (const GroundControlPoint& p : scene.gcps)
+            gcps.push_back({const_cast<char*>(p.id.c_str()), const_cast<char*>(p.info.c_str()), p.pixel - x,
+                            p.line - y, p.x, p.y, p.z});
+        to.SetGCPs(static_cast<int>(gcps.size()), gcps.data(), scene.gcp_srs.get());
+    }
+    for (const auto& [name, items] : scene.domains) {
+        std::vector<std::string> out;
+        if (starts_with(lower(name), "xml:"))
+            out = items;
+        else
+            out = inherited_items(items, scene, same_bands);
+        if (name == "RPC") {
+            shift_number(out, "LINE_OFF", -y);
+            shift_number(out, "SAMP_OFF", -x);
+        } else if (name == "GEOLOCATION") {
+            shift_number(out, "PIXEL_OFFSET", -x);
+            shift_number(out, "LINE_OFFSET", -y);
+        } else if (name.empty() && envi) {
+            // The driver makes these from the header.
+            out.erase(std::remove_if(out.begin(), out.end(),
+                                     [](const std::string& item) { return spectral_item(item_key(item)); }),
+                      out.end());
+        }
+        if (!out.empty()) to.SetMetadata(to_csl(out).List(), name.c_str());
+    }
+    if (!envi) {
+        CPLStringList fields;
+        const EnviHeader header = inherited_envi_fields(scene, same_bands);
+        for (const EnviField& f : header.fields()) {
+            std::string key = f.key;
+            std::replace(key.begin(), key.end(), ' ', '_');
+            fields.SetNameValue(key.c_str(), f.value.c_str());
+        }
+        if (fields.size() > 0) to.SetMetadata(fields.List(), "ENVI");
+    }
+    if (same_bands) {
+        const SpectralTexts spectra = spectral_texts(scene);
+        for (size_t k = 0; k < scene.bands.size(); ++k)
+            write_band(scene.bands[k], spectra, k, envi, *to.GetRasterBand(static_cast<int>(k) + 1));
+    }
+}
+
+void write_scene_band(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
+    // Not even an ENVI header has the wavelengths: its list is of all bands or none.
+    write_band(scene.bands[index], spectral_texts(scene), index, false, to);
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+#include "raster/metadata/spectral_metadata.h"
+
+#include "core/json.h"
+#include "raster/metadata/envi_header.h"
+#include "raster/metadata/metadata_items.h"
+
+#include <cpl_string.h>
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+namespace {
+
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+
+/// NaN for texts that are no number ("N/A").
+double number_in(const std::string& text) { return envi_number(text).value_or(nan); }
+
+/// "Nanometers (nm)" and "[nm]" -> "nanometers" and "nm".
+std::string plain_unit(const std::string& units) {
+    std::string u = lower(units);
+    const size_t begin = u.find_first_not_of(" \t\"'{}[]()<>");
+    if (begin == std::string::npos) return {};
+    u.erase(0, begin);
+    return u.substr(0, u.find_first_of(" \t\"'{}[]()<>.,;"));
+}
+
+bool in_wavenumbers(const std::string& units) {
+    const std::string u = plain_unit(units);
+    return starts_with(u, "wavenumber") || starts_with(lower(units), "wave number") || u == "cm-1" ||
+           u == "cm^-1" || u == "1/cm" || u == "cm\xe2\x81\xbb\xc2\xb9";
+}
+
+bool in_frequencies(const std::string& units) {
+    const std::string u = plain_unit(units);
+    return u == "ghz" || u == "mhz" || u.find("hertz") != std::string::npos;
+}
+
+bool falls_with_length(const std::string& units) { return in_wavenumbers(units) || in_frequencies(units); }
+
+/// "450 nm", beside which no other unit stands.
+void take_unit_along(BandMetadata& b) {
+    if (envi_number(b.wavelength)) return;
+    const size_t end = b.wavelength.find_last_of("0123456789.");
+    if (end == std::string::npos) return;
+    const std::string number = b.wavelength.substr(0, end + 1), unit = b.wavelength.substr(end + 1);
+    if (!envi_number(number) || !(in_nanometres(unit) || in_micrometres(unit))) return;
+    b.wavelength = number;
+    b.wavelength_units = plain_unit(unit);
+}
+
+/// The digits of the file where they are a number and nothing else; empty for texts that are none ("N/A").
+std::string plain_number(const std::string& text) {
+    const auto number = envi_number(text);
+    if (!number) return {};
+    return text.find_first_not_of("0123456789.+-eE") == std::string::npos ? text : number_text(*number);
+}
+
+/// "400 500;600" -> "400,500,600".
+std::string comma_list(std::string text) {
+    for (char& c : text)
+        if (c == ';' || c == '\n' || c == '\t') c = ' ';
+    std::string out;
+    for (const char c : text)
+        if (c != ' ')
+            out += c;
+        else if (!out.empty() && out.back() != ',')
+            out += ',';
+    return out;
+}
+
+/// The element of `band` (1-based) in a list of one element a band.
+std::string element(const std::vector<std::string>& list, int bands, int band) {
+    return static_cast<int>(list.size()) == bands ? list[static_cast<size_t>(band - 1)] : std::string();
+}
+
+void drop_item(MetadataDomains& domains, const char* domain, const char* key) {
+    const auto at = domains.find(domain);
+    if (at == domains.end()) return;
+    std::erase_if(at->second, [&](const std::string& item) { return EQUAL(item_key(item).c_str(), key); });
+    if (at->second.empty()) domains.erase(at);
+}
+
+/// One element a band, and the unit of the wavelengths.
+struct BandLists {
+    std::vector<std::string> wavelength, fwhm, bbl;
+    std::string units;
+};
+
+/// A list in the manner of ENVI, or one without braces, which only its length shows to be one.
+std::vector<std::string> list_of(const std::string& text, int bands) {
+    if (is_envi_list(text)) return envi_list(text);
+    for (const std::string& braced : {"{" + text + "}", "{" + comma_list(text) + "}"})
+        if (auto list = envi_list(braced); static_cast<int>(list.size()) == bands) return list;
+    return {};
+}
+
+/// "Center" and "Width" of the group BandBin of an ISIS3 label; a unit stands beside the values or nowhere.
+void read_isis(const SceneMetadata& scene, BandLists& lists) {
+    const auto at = scene.domains.find("json:ISIS3");
+    if (at == scene.domains.end() || at->second.empty()) return;
+    const Json label = Json::parse(at->second.front(), nullptr, false);
+    const auto child = [](const Json& parent, const char* name) {
+        return parent.is_object() && parent.contains(name) ? parent[name] : Json();
+    };
+    const Json bins = child(child(label, "IsisCube"), "BandBin");
+    const auto values = [&](const char* name) {
+        Json field = child(bins, name);
+        std::vector<std::string> out;
+        if (const Json unit = child(field, "unit"); unit.is_string() && lists.units.empty())
+            lists.units = unit.get<std::string>();
+        if (field.is_object()) field = child(field, "value");
+        if (!field.is_array()) field = Json::array({field});
+        for (const Json& value : field)
+            out.push_back(value.is_number()   ? number_text(value.get<double>())
+                          : value.is_string() ? value.get<std::string>()
+                                              : std::string());
+        if (static_cast<int>(out.size()) != scene.file_bands) out.clear();
+        return out;
+    };
+    lists.wavelength = values("Center");
+    if (!lists.wavelength.empty()) lists.fwhm = values("Width");
+}
+
+/// Of the ENVI header; what it lacks, of the dataset's items.
+BandLists band_lists(const SceneMetadata& scene) {
+    const auto envi = [&](const char* key) {
+        const std::string* value = scene.envi.find(key);
+        return value ? list_of(*value, scene.file_bands) : std::vector<std::string>();
+    };
+    const auto item = [&](const char* key) {
+        return list_of(value_of(scene.domains, "", key), scene.file_bands);
+    };
+    BandLists lists{envi("wavelength"), envi("fwhm"), envi("bbl"), {}};
+    if (const std::string* u = scene.envi.find("wavelength units")) lists.units = *u;
+    if (lists.wavelength.empty()) lists.wavelength = envi("wavelengths");
+    if (lists.wavelength.empty()) lists.wavelength = item("wavelength");
+    if (lists.wavelength.empty()) lists.wavelength = item("wavelengths");
+    if (lists.fwhm.empty()) lists.fwhm = item("fwhm");
+    if (lists.bbl.empty()) lists.bbl = item("bbl");
+    for (const char* key : {"wavelength_units", "wavelength units", "wavelength_unit"})
+        if (lists.units.empty()) lists.units = value_of(scene.domains, "", key);
+    if (lists.wavelength.empty()) read_isis(scene, lists);
+    if (EQUAL(lists.units.c_str(), "unknown")) lists.units.clear();
+    return lists;
+}
+
+void read_band_items(BandMetadata& b) {
+    // Both EnMAP-Box and QGIS keep them in the domain ENVI, too.
+    const auto item = [&](std::initializer_list<const char*> keys) {
+        for (const char* domain : {"", "ENVI"})
+            for (const char* key : keys)
+                if (std::string value = value_of(b.domains, domain, key); !value.empty()) return value;
+        return std::string();
+    };
+    b.wavelength = item({"wavelength", "wavelengths"});
+    b.fwhm = item({"fwhm"});
+    b.bbl = item({"bbl"});
+    b.wavelength_units = item({"wavelength_units", "wavelength_unit", "wavelength units", "wavelength unit"});
+    for (const char* key :
+         {"wavelength", "wavelengths", "wavelength_units", "wavelength units", "fwhm", "bbl"})
+        drop_item(b.domains, "ENVI", key); // outputs have one form of it
+}
+
+/// The header's own texts before the band items that a driver made of them.
+void read_band_lists(const BandLists& lists, int file_bands, BandMetadata& b) {
+    const int n = b.file_band;
+    if (static_cast<int>(lists.wavelength.size()) == file_bands) {
+        b.wavelength = element(lists.wavelength, file_bands, n);
+        if (!lists.units.empty()) b.wavelength_units = lists.units;
+    }
+    if (static_cast<int>(lists.fwhm.size()) == file_bands) b.fwhm = element(lists.fwhm, file_bands, n);
+    if (const auto text = element(lists.bbl, file_bands, n); !text.empty()) b.bbl = text;
+    if (b.wavelength_units.empty()) b.wavelength_units = lists.units;
+    if (EQUAL(b.wavelength_units.c_str(), "unknown")) b.wavelength_units.clear();
+}
+
+/// GDAL's ENVI driver deals the elements of a header's list to the bands in turn even where the list has
+/// another length, and then no element can be trusted to be its band's. Other drivers' items are their own.
+void drop_items_of_wrong_lists(SceneMetadata& scene) {
+    if (scene.driver != "ENVI") return;
+    const auto wrong = [&](const char* key) { return is_wrong_band_list(scene, key); };
+    const bool wavelength = wrong("wavelength"), fwhm = wrong("fwhm"), bbl = wrong("bbl");
+    for (BandMetadata& b : scene.bands) {
+        if (wavelength) {
+            // The driver's names of bands end in the wavelength, or are nothing else.
+            b.wavelength = value_of(b.domains, "", "wavelength");
+            b.wavelength_units = value_of(b.domains, "", "wavelength_units");
+            b.description = plain_band_name(b);
+            drop_item(b.domains, "", "wavelength");
+            drop_item(b.domains, "", "wavelength_units");
+            drop_item(b.domains, "IMAGERY", "CENTRAL_WAVELENGTH_UM");
+        }
+        if (fwhm) {
+            drop_item(b.domains, "", "fwhm");
+            drop_item(b.domains, "IMAGERY", "FWHM_UM");
+        }
+        if (bbl) drop_item(b.domains, "", "bbl");
+    }
+}
+
+/// The domain IMAGERY, for what no item and no list tells.
+void read_imagery(BandMetadata& b) {
+    if (b.wavelength.empty()) {
+        b.wavelength = value_of(b.domains, "IMAGERY", "CENTRAL_WAVELENGTH_UM");
+        b.fwhm = value_of(b.domains, "IMAGERY", "FWHM_UM");
+        if (!b.wavelength.empty()) b.wavelength_units = "Micrometers";
+    } else if (b.fwhm.empty()) {
+        // A width that stands in this domain alone, in the unit of the wavelength.
+        const std::string text = value_of(b.domains, "IMAGERY", "FWHM_UM");
+        if (in_micrometres(b.wavelength_units))
+            b.fwhm = text;
+        else if (!text.empty() && in_nanometres(b.wavelength_units))
+            b.fwhm = number_text(CPLAtof(text.c_str()) * 1000);
+    }
+}
+
+/// The bands are a dimension of a netCDF variable.
+void read_netcdf_dimension(const MetadataDomains& of_dataset, BandMetadata& b) {
+    if (!b.wavelength.empty()) return;
+    b.wavelength = value_of(b.domains, "", "NETCDF_DIM_wavelength");
+    if (!b.wavelength.empty()) b.wavelength_units = value_of(of_dataset, "", "wavelength#units");
+}
+
+} // namespace
+
+bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key) {
+    const std::string* const text = scene.envi.find(key);
+    const size_t count = text ? envi_list(*text).size() : 0;
+    return count != 0 && count != static_cast<size_t>(scene.file_bands);
+}
+
+std::string plain_band_name(const BandMetadata& band) {
+    if (band.wavelength.empty()) return band.description;
+    for (const std::string& tail : {band.wavelength + " " + band.wavelength_units, band.wavelength}) {
+        if (band.description == tail) return {};
+        const std::string suffix = " (" + tail + ")";
+        if (band.description.size() > suffix.size() &&
+            band.description.compare(band.description.size() - suffix.size(), suffix.size(), suffix) == 0)
+            return band.description.substr(0, band.description.size() - suffix.size());
+    }
+    return band.description;
+}
+
+bool in_micrometres(const std::string& units) {
+    const std::string u = plain_unit(units);
+    return starts_with(u, "micr") || starts_with(u, "mikr") || u == "um" || u == "mum" || u == "\xc2\xb5m" ||
+           u == "\xce\xbcm" || u == "\xc2\xb5" || u == "\xce\xbc";
+}
+
+bool in_nanometres(const std::string& units) {
+    const std::string u = plain_unit(units);
+    return starts_with(u, "nano") || starts_with(u, "nan\xc3\xb3") || u == "nm" || u == "nms";
+}
+
+double to_nanometres(double value, const std::string& units, double guess) {
+    constexpr double light = 299792458;                    // m/s
+    if (!(value > 0) || !std::isfinite(value)) return nan; // ENVI lists have no gaps: 0 stands in them
+    const std::string u = plain_unit(units);
+    if (u.empty())
+        return guess < 100 ? value * 1000 : value; // a spectrum up to 100 nm would be extreme ultraviolet
+    if (in_nanometres(units)) return value;
+    if (in_micrometres(units)) return value * 1000;
+    if (starts_with(u, "milli") || u == "mm") return value * 1e6;
+    if (starts_with(u, "centi") || u == "cm") return value * 1e7;
+    if (starts_with(u, "meter") || starts_with(u, "metre") || u == "m") return value * 1e9;
+    if (starts_with(u, "angstrom") || starts_with(u, "\xc3\xa5") || starts_with(u, "\xc3\x85") ||
+        starts_with(u, "\xe2\x84\xab"))
+        return value * 0.1;
+    if (in_wavenumbers(units)) return 1e7 / value;
+    if (u == "ghz" || starts_with(u, "gigahertz")) return light / value;
+    if (u == "mhz" || starts_with(u, "megahertz")) return light * 1000 / value;
+    return nan;
+}
+
+void read_spectral(SceneMetadata& scene) {
+    drop_items_of_wrong_lists(scene);
+    const BandLists lists = band_lists(scene);
+    double largest = 0;
+    for (BandMetadata& b : scene.bands) {
+        read_band_items(b);
+        read_band_lists(lists, scene.file_bands, b);
+        read_imagery(b);
+        read_netcdf_dimension(scene.domains, b);
+        take_unit_along(b);
+        b.wavelength = plain_number(b.wavelength);
+        b.fwhm = plain_number(b.fwhm);
+        largest = std::max(largest, number_in(b.wavelength));
+    }
+    for (BandMetadata& b : scene.bands) {
+        b.wavelength_nm = to_nanometres(number_in(b.wavelength), b.wavelength_units, largest);
+        // A width in wavenumbers or frequencies is no width in nanometres.
+        b.fwhm_nm = falls_with_length(b.wavelength_units)
+                        ? nan
+                        : to_nanometres(number_in(b.fwhm), b.wavelength_units, largest);
+    }
+}
+
+} // namespace hsi::raster

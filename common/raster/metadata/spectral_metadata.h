@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// Wavelengths, widths and the bad-band list, found in every form in which formats carry them.
+#pragma once
+
+#include "raster/metadata/scene_metadata.h"
+
+#include <string>
+
+namespace hsi::raster {
+
+bool in_micrometres(const std::string& units);
+bool in_nanometres(const std::string& units);
+
+/// Whether the ENVI header or domain has a list `key` of another length than the file has bands: nothing of
+/// it counts, neither in the tools nor in outputs.
+bool is_wrong_band_list(const SceneMetadata& scene, const std::string& key);
+
+/// The name that a header gave a band: GDAL's ENVI driver appends the wavelength to it, or makes a name of
+/// that alone. Empty for the latter.
+std::string plain_band_name(const BandMetadata& band);
+
+/// Fills wavelength, fwhm, bbl and their numbers in all bands of `scene`, whose domains and ENVI fields have
+/// been read and whose bands are those of the file.
+void read_spectral(SceneMetadata& scene);
+
+} // namespace hsi::raster

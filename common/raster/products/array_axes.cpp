@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "raster/products/array_axes.h"
+
+#include "core/error.h"
+#include "raster/gdal/dataset_handle.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/metadata/metadata_items.h"
+#include "raster/products/product.h"
+
+#include <cpl_string.h>
+#include <gdal_priv.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+namespace {
+
+using Group = std::shared_ptr<GDALGroup>;
+
+bool has(const std::string& text, std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(),
+                       [&](const char* word) { return text.find(word) != std::string::npos; });
+}
+
+bool speaks_of_bands(const std::string& name) {
+    return has(lower(name), {"band", "wavelength", "wvl", "channel", "lambda", "spectral"});
+}
+
+/// Lists of wavelengths, in arrays and attributes: PRISMA's are List_Cw_Vnir and List_Cw_Swir.
+bool lists_wavelengths(const std::string& name) { return has(lower(name), {"wavelength", "wvl", "list_cw"}); }
+
+bool speaks_of_place(const std::string& name) {
+    const std::string n = lower(name);
+    return n == "x" || n == "y" ||
+           has(n, {"lat", "lon", "row", "col", "line", "sample", "track", "easting", "northing"});
+}
+
+/// HDF5 has no names of axes; these are what its readers make up.
+bool made_up(const std::string& name) {
+    return name.empty() || STARTS_WITH_CI(name.c_str(), "dim") || STARTS_WITH_CI(name.c_str(), "phony_dim");
+}
+
+struct Cube {
+    std::string name, full_name;
+    std::array<std::string, 3> axes;
+    std::array<int64_t, 3> sizes{};
+};
+
+/// What a file holds, as far as it matters here.
+struct Contents {
+    std::vector<Cube> cubes;
+    std::vector<int64_t> wavelengths; ///< lengths of lists
+};
+
+void look_at(const Group& group, int depth, int& left, Contents& found) {
+    for (const auto& attribute : group->GetAttributes())
+        if (lists_wavelengths(attribute->GetName()) && attribute->GetDimensionCount() == 1)
+            found.wavelengths.push_back(static_cast<int64_t>(attribute->GetTotalElementsCount()));
+    for (const std::string& name : group->GetMDArrayNames()) {
+        if (--left < 0) return;
+        const auto array = group->OpenMDArray(name);
+        if (!array) continue;
+        const auto& axes = array->GetDimensions();
+        if (axes.size() == 1 && lists_wavelengths(name))
+            found.wavelengths.push_back(static_cast<int64_t>(axes[0]->GetSize()));
+        if (axes.size() != 3) continue;
+        Cube cube{name, array->GetFullName(), {}, {}};
+        for (size_t k = 0; k < 3; ++k) {
+            cube.axes[k] = axes[k]->GetName();
+            cube.sizes[k] = static_cast<int64_t>(axes[k]->GetSize());
+        }
+        found.cubes.push_back(std::move(cube));
+    }
+    if (depth == 0) return;
+    for (const std::string& name : group->GetGroupNames())
+        if (const Group inner = group->OpenGroup(name)) look_at(inner, depth - 1, left, found);
+}
+
+Contents contents_of(const std::string& file) {
+    Contents found;
+    const char* const drivers[] = {"netCDF", "HDF5", nullptr};
+    const DatasetHandle dataset(GDALDataset::FromHandle(
+        GDALOpenEx(file.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+    const Group root = dataset ? dataset->GetRootGroup() : nullptr;
+    int left = 2000; // arrays: a product has tens
+    if (root) look_at(root, 8, left, found);
+    return found;
+}
+
+/// The array behind a dataset: of its size in its order, and of its name where several are.
+const Cube* cube_behind(const Contents& contents, GDALDataset& dataset) {
+    std::string told = dataset.GetDescription();
+    const Cube* fits = nullptr;
+    for (const Cube& cube : contents.cubes) {
+        if (cube.sizes[0] != dataset.GetRasterCount() || cube.sizes[1] != dataset.GetRasterYSize() ||
+            cube.sizes[2] != dataset.GetRasterXSize())
+            continue;
+        if (fits == nullptr) fits = &cube;
+        if (told.size() >= cube.name.size() &&
+            told.compare(told.size() - cube.name.size(), cube.name.size(), cube.name) == 0)
+            return &cube;
+    }
+    return fits;
+}
+
+/// Which axis of the cube its bands are; nothing when it is the first one, or cannot be told.
+std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_t>& wavelengths) {
+    if (speaks_of_bands(cube.axes[0])) return std::nullopt;
+    for (const size_t k : {size_t{2}, size_t{1}})
+        if (speaks_of_bands(cube.axes[k])) return k;
+    if (speaks_of_place(cube.axes[1]) && speaks_of_place(cube.axes[2])) return std::nullopt;
+    const auto is_listed = [&](size_t axis) {
+        return std::find(wavelengths.begin(), wavelengths.end(), cube.sizes[axis]) != wavelengths.end();
+    };
+    if (is_listed(0)) return std::nullopt;
+    for (const size_t k : {size_t{2}, size_t{1}})
+        if (is_listed(k)) return k;
+    const bool nameless = made_up(cube.axes[0]) && made_up(cube.axes[1]) && made_up(cube.axes[2]);
+    if (nameless && cube.sizes[0] > 4 * cube.sizes[2]) return 2;
+    return std::nullopt;
+}
+
+} // namespace
+
+void check_axes(GDALDataset& dataset, const std::string& name) {
+    GDALDriver* const driver = dataset.GetDriver();
+    const std::string kind = driver ? driver->GetDescription() : "";
+    if ((kind != "netCDF" && kind != "HDF5Image" && kind != "HDF5") || dataset.GetRasterCount() < 2) return;
+    const GdalErrors quiet;
+    const CPLStringList files(dataset.GetFileList());
+    if (files.empty()) return;
+    const std::string file = files[0];
+    const Contents contents = contents_of(file);
+    const Cube* cube = cube_behind(contents, dataset);
+    if (cube == nullptr) return;
+    const auto axis = misplaced_bands(*cube, contents.wavelengths);
+    if (!axis) return;
+    std::string shape;
+    for (size_t k = 0; k < 3; ++k)
+        shape += (k ? " x " : "") + (made_up(cube->axes[k]) ? std::string() : cube->axes[k] + " ") +
+                 std::to_string(cube->sizes[k]);
+    // The file itself may be a product whose axes are known.
+    const auto product = name == "'" + file + "'" ? nullptr : find_scene(file).product;
+    const std::string known =
+        product ? "Give '" + file + "' itself, which is read as " + product->name + ". Or turn the axes: "
+                : "Turn the axes: ";
+    throw Error(name + ": " + cube->name + " is " + shape + ", and this GDAL (" +
+                    GDALVersionInfo("RELEASE_NAME") + ") takes the " + std::to_string(cube->sizes[*axis]) +
+                    " bands for " + (*axis == 2 ? "columns" : "lines"),
+                known + "gdalmdimtranslate -array 'name=" + cube->full_name + ",dstname=" + cube->name +
+                    ",transpose=" + (*axis == 2 ? "[2,0,1]" : "[1,0,2]") + "' '" + file +
+                    "' cube.nc; then take cube.nc with --config GDAL_NETCDF_BOTTOMUP NO, or its lines come "
+                    "upside down.");
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "raster/products/array_file.h"
+
+#include "raster/gdal/gdal_errors.h"
+#include "raster/products/hdf5_trial.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+
+namespace hsi::raster {
+namespace {
+
+constexpr uint64_t longest_list = 1u << 20; // bands have some hundreds
+
+std::string digits(double value, bool single) {
+    char text[64];
+    const auto end = single ? std::to_chars(text, text + sizeof text, static_cast<float>(value))
+                            : std::to_chars(text, text + sizeof text, value);
+    return {text, end.ptr};
+}
+
+Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type) {
+    Numbers out;
+    const bool single = type.GetClass() == GEDTC_NUMERIC && type.GetNumericDataType() == GDT_Float32;
+    for (const double v : values)
+        out.texts.push_back(digits(v, single));
+    out.values = std::move(values);
+    return out;
+}
+
+DatasetHandle open_arrays(const std::string& name, const char* driver) {
+    const char* const drivers[] = {driver, nullptr};
+    return DatasetHandle(GDALDataset::FromHandle(
+        GDALOpenEx(name.c_str(), GDAL_OF_MULTIDIM_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+}
+
+} // namespace
+
+std::shared_ptr<ArrayFile> ArrayFile::open(const std::string& path) {
+    register_drivers();
+    try_hdf5(path);
+    const GdalErrors quiet;
+    // HDF5's own reader first: it keeps no cache of 16 MB for each array.
+    for (const char* driver : {"HDF5", "netCDF", "Zarr"}) {
+        DatasetHandle dataset = open_arrays(path, driver);
+        if (!dataset) continue;
+        auto root = dataset->GetRootGroup();
+        if (!root) continue;
+        auto file = std::make_shared<ArrayFile>();
+        file->m_path = path;
+        file->m_driver = driver;
+        file->m_dataset = std::move(dataset);
+        file->m_root = std::move(root);
+        return file;
+    }
+    return nullptr;
+}
+
+std::shared_ptr<GDALGroup> ArrayFile::group(const std::string& name) const {
+    const GdalErrors quiet;
+    return name == "/" ? m_root : m_root->OpenGroupFromFullname(name);
+}
+
+std::vector<GUInt64> ArrayFile::chunks(const std::string& name) const {
+    const auto ours = array(name);
+    if (!ours) return {};
+    auto sizes = ours->GetBlockSize();
+    if (m_driver == "Zarr" || std::count(sizes.begin(), sizes.end(), 0U) == 0) return sizes;
+    const GdalErrors quiet;
+    const DatasetHandle other = open_arrays("NETCDF:\"" + m_path + "\"", "netCDF");
+    const auto root = other ? other->GetRootGroup() : nullptr;
+    const auto same = root ? root->OpenMDArrayFromFullname(name) : nullptr;
+    return same && same->GetDimensionCount() == sizes.size() ? same->GetBlockSize() : sizes;
+}
+
+std::shared_ptr<GDALMDArray> ArrayFile::array(const std::string& name) const {
+    const GdalErrors quiet;
+    return m_root->OpenMDArrayFromFullname(name);
+}
+
+std::vector<std::string> ArrayFile::group_names(const std::string& of) const {
+    const auto parent = group(of);
+    const GdalErrors quiet;
+    return parent ? parent->GetGroupNames() : std::vector<std::string>();
+}
+
+Numbers ArrayFile::list(const std::string& name) const {
+    const auto found = array(name);
+    if (!found || found->GetDimensionCount() != 1) return {};
+    const uint64_t count = found->GetDimensions()[0]->GetSize();
+    if (count == 0 || count > longest_list) return {};
+    const GdalErrors quiet;
+    std::vector<double> values(count);
+    const GUInt64 start = 0;
+    const size_t all = count;
+    if (!found->Read(&start, &all, nullptr, nullptr, GDALExtendedDataType::Create(GDT_Float64),
+                     values.data()))
+        return {};
+    return with_texts(std::move(values), found->GetDataType());
+}
+
+std::string ArrayFile::text(const std::string& name) const {
+    const auto found = array(name);
+    if (!found || found->GetTotalElementsCount() != 1 || found->GetDataType().GetClass() != GEDTC_STRING)
+        return {};
+    const GdalErrors quiet;
+    const std::vector<GUInt64> start(found->GetDimensionCount(), 0);
+    const std::vector<size_t> count(found->GetDimensionCount(), 1);
+    char* text = nullptr;
+    const bool read = found->Read(start.data(), count.data(), nullptr, nullptr,
+                                  GDALExtendedDataType::CreateString(), &text);
+    std::string out = read && text ? text : "";
+    CPLFree(text);
+    return out;
+}
+
+Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute) {
+    if (!attribute || attribute->GetTotalElementsCount() > longest_list) return {};
+    const GdalErrors quiet;
+    return with_texts(attribute->ReadAsDoubleArray(), attribute->GetDataType());
+}
+
+std::string text_in(const std::shared_ptr<GDALAttribute>& attribute) {
+    if (!attribute) return {};
+    const GdalErrors quiet;
+    const char* const text = attribute->ReadAsString();
+    return text ? text : "";
+}
+
+} // namespace hsi::raster

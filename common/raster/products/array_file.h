@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// An HDF5 or netCDF-4 file, or a Zarr dataset, through GDAL's multidimensional interface: groups, arrays,
+// attributes.
+#pragma once
+
+#include "raster/gdal/dataset_handle.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Numbers with the digits that they have in the file's own type.
+struct Numbers {
+    std::vector<double> values;
+    std::vector<std::string> texts;
+    size_t size() const { return values.size(); }
+};
+
+/// Names are full ones: "/location/lon". One thread uses it at a time.
+class ArrayFile {
+  public:
+    /// Null when GDAL opens no arrays in `path`. Throws Error for a file that try_hdf5() refuses.
+    static std::shared_ptr<ArrayFile> open(const std::string& path);
+
+    const std::string& path() const { return m_path; }
+    const std::string& driver() const { return m_driver; }             ///< of GDAL
+    std::shared_ptr<GDALGroup> group(const std::string& name) const;   ///< null when there is none
+    std::shared_ptr<GDALMDArray> array(const std::string& name) const; ///< null when there is none
+    std::vector<std::string> group_names(const std::string& of) const;
+
+    /// Chunks along each axis of an array; 0 where it is stored in one piece. The driver HDF5 of GDAL 3.6
+    /// does not tell them: the driver netCDF is asked then, where it is there and reads the file.
+    std::vector<GUInt64> chunks(const std::string& name) const;
+
+    /// Numbers of an array of one axis; empty when there is none.
+    Numbers list(const std::string& array) const;
+    /// The text of an array of one element; empty when there is none.
+    std::string text(const std::string& array) const;
+
+  private:
+    std::string m_path, m_driver;
+    DatasetHandle m_dataset;
+    std::shared_ptr<GDALGroup> m_root;
+};
+
+/// Attributes of a group or an array; empty when there is no such attribute, or no `holder`.
+Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute);
+std::string text_in(const std::shared_ptr<GDALAttribute>& attribute);
+template <class Holder>
+Numbers attribute_numbers(const std::shared_ptr<Holder>& holder, const std::string& name) {
+    return holder ? numbers_in(holder->GetAttribute(name)) : Numbers();
+}
+template <class Holder>
+std::string attribute_text(const std::shared_ptr<Holder>& holder, const std::string& name) {
+    return holder ? text_in(holder->GetAttribute(name)) : std::string();
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+// The files that an HDF5 (or netCDF-4) file refers to, found where the HDF5 library looks for them.
+#pragma once
+
+#include <gdal_priv.h>
+
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// Every file that is there and that `path` refers to: values in files of their own, the sources of virtual
+/// datasets, what links lead to, and what these refer to in turn. Empty for files of other formats.
+std::vector<std::string> hdf5_files_behind(const std::string& path);
+
+/// Throws Error when values of a dataset are not there: where the source of a virtual dataset is missing,
+/// HDF5 gives fill values and says nothing. `objects`: full names of datasets, with "_" for blanks where GDAL
+/// has named them; empty: all of the file.
+void check_hdf5_sources(const std::string& path, const std::vector<std::string>& objects);
+
+/// The same for a dataset that GDAL has opened through its drivers of HDF5 or netCDF; others are left alone.
+void check_values_are_there(GDALDataset& dataset);
+
+} // namespace hsi::raster

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "raster/products/hdf5_trial.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/trial.h"
+#include "raster/gdal/dataset_handle.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/products/array_axes.h"
+#include "raster/products/product_readers.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <sys/stat.h>
+
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <tuple>
+
+namespace hsi::raster {
+namespace {
+
+/// The file of a name like HDF5:"a.h5"://cube; the name itself where it is one.
+std::string file_in(const std::string& name) {
+    if (!STARTS_WITH_CI(name.c_str(), "HDF5:") && !STARTS_WITH_CI(name.c_str(), "NETCDF:")) return name;
+    const CPLStringList parts(CSLTokenizeString2(name.c_str(), ":", CSLT_HONOURSTRINGS));
+    return parts.size() > 1 ? parts[1] : name;
+}
+
+bool begins_like_hdf5(const std::string& path) { return beginning_of_file(path, 8) == "\x89HDF\r\n\x1a\n"; }
+
+/// All that a run asks of a file before it reads values.
+void look_at(const std::string& path) {
+    if (product_in_arrays(path)) return;
+    const DatasetHandle dataset(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    if (dataset) check_axes(*dataset, path);
+}
+
+using State = std::tuple<uint64_t, uint64_t, int64_t, int64_t, int64_t>;
+
+State state_of(const std::string& path) {
+    struct stat info {};
+    if (!is_local(path) || ::stat(path.c_str(), &info) != 0) return {};
+    return {info.st_dev, info.st_ino, info.st_size, info.st_mtim.tv_sec, info.st_mtim.tv_nsec};
+}
+
+/// How children died of files, by the state of these.
+std::mutex g_mutex;
+std::map<State, std::string> g_deaths;
+
+std::optional<std::string> known_death(const State& state) {
+    const std::lock_guard lock(g_mutex);
+    const auto known = g_deaths.find(state);
+    return known == g_deaths.end() ? std::nullopt : std::optional(known->second);
+}
+
+void keep_death(const State& state, const std::string& death) {
+    const std::lock_guard lock(g_mutex);
+    g_deaths[state] = death;
+}
+
+} // namespace
+
+void try_hdf5(const std::string& name) {
+    expect_hdf5(name);
+    const std::string path = file_in(name);
+    if (!is_local(path) || !begins_like_hdf5(path)) return;
+    const State state = state_of(path);
+    auto death = known_death(state);
+    if (!death) { // not under the lock: the child comes here, too
+        death = death_in_trial([&] { look_at(path); });
+        keep_death(state, *death);
+    }
+    if (!death->empty())
+        throw Error("'" + path + "' is damaged: the HDF5 library, through which GDAL reads it, dies of it (" +
+                        *death + ")",
+                    "Fetch or copy the file again.");
+}
+
+} // namespace hsi::raster

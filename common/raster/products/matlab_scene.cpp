@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+#include "raster/products/matlab_scene.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/metadata/metadata_items.h"
+#include "raster/products/array_file.h"
+#include "raster/products/turned_file.h"
+
+#include <cpl_string.h>
+#include <gdal_priv.h>
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+using Variables = std::vector<const MatlabVariable*>;
+
+template <class Test>
+Variables those(const MatlabFile& file, const Test& test) {
+    Variables found;
+    for (const MatlabVariable& one : file.variables())
+        if (one.type != GDT_Unknown && one.count() > 0 && test(one)) found.push_back(&one);
+    return found;
+}
+
+bool is_vector(const MatlabVariable& one) {
+    return one.rank() == 2 && std::min(one.dims[0], one.dims[1]) == 1;
+}
+
+bool is_image(const MatlabVariable& one) { return one.rank() == 2 && !is_vector(one); }
+
+std::optional<int64_t> whole_number(const MatlabFile& file, std::initializer_list<const char*> names) {
+    for (const MatlabVariable& one : file.variables()) {
+        const std::string last = lower(one.name.substr(one.name.rfind('.') + 1));
+        if (one.type == GDT_Unknown || one.count() != 1 ||
+            std::none_of(names.begin(), names.end(), [&](const char* name) { return last == name; }))
+            continue;
+        const double value = file.numbers(one).front();
+        if (value >= 1 && value <= INT32_MAX && value == static_cast<double>(static_cast<int64_t>(value)))
+            return static_cast<int64_t>(value);
+    }
+    return std::nullopt;
+}
+
+/// Lines and samples of a scene whose pixels stand in one list, as the sets for unmixing have them.
+std::optional<std::pair<int64_t, int64_t>> size_beside(const MatlabFile& file) {
+    const auto lines = whole_number(file, {"nrow", "nrows", "rows", "height"}),
+               samples = whole_number(file, {"ncol", "ncols", "cols", "width"});
+    if (!lines || !samples) return std::nullopt;
+    return std::pair{*lines, *samples};
+}
+
+bool is_list_of(const MatlabVariable& one, const std::optional<std::pair<int64_t, int64_t>>& size) {
+    if (!size || one.rank() != 2) return false;
+    const int64_t pixels = size->first * size->second;
+    return pixels > 1 && (one.dims[0] == pixels || one.dims[1] == pixels);
+}
+
+MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) {
+    MatlabCube cube{file, one, {}};
+    TurnedShape& shape = cube.shape;
+    if (one.rank() > 3)
+        throw Error("'" + file->path() + "': " + one.text() + " has more than three subscripts",
+                    "Save it as an array (line, sample, band).");
+    const int64_t third = one.rank() == 3 ? one.dims[2] : 1;
+    shape = {one.dims[0], one.dims[1], third, false};
+    if (const auto size = size_beside(*file); one.rank() == 2 && is_list_of(one, size)) {
+        const bool bands_first = one.dims[1] == size->first * size->second;
+        shape = {size->first, size->second, one.dims[bands_first ? 0 : 1], bands_first};
+    } else if (one.rank() == 3 && !find_matlab_wavelengths(*file, third) &&
+               find_matlab_wavelengths(*file, one.dims[0])) {
+        shape = {one.dims[1], third, one.dims[0], true};
+    }
+    if (shape.lines > INT32_MAX || shape.samples > INT32_MAX || shape.bands > 65535)
+        throw Error("'" + file->path() + "': " + one.text() + " is too large for a scene");
+    return cube;
+}
+
+std::string shortest_digits(double value) {
+    char text[64];
+    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+/// The digits that a number has in the file's own type.
+std::vector<std::string> digits_of(const MatlabFile& file, const MatlabVariable& one) {
+    std::vector<std::string> texts;
+    for (const double v : file.numbers(one)) {
+        char text[64];
+        if (one.type == GDT_Float32)
+            texts.emplace_back(text, std::to_chars(text, text + sizeof text, static_cast<float>(v)).ptr);
+        else
+            texts.push_back(shortest_digits(v));
+    }
+    return texts;
+}
+
+const MatlabVariable* find_list(const MatlabFile& file, int64_t count,
+                                std::initializer_list<const char*> names) {
+    if (count < 2) return nullptr;
+    for (const char* name : names)
+        for (const MatlabVariable& one : file.variables())
+            if (one.type != GDT_Unknown && is_vector(one) && one.count() == count &&
+                lower(one.name.substr(one.name.rfind('.') + 1)) == name)
+                return &one;
+    return nullptr;
+}
+
+void describe_bands(const MatlabCube& cube, Product& product) {
+    const MatlabFile& file = *cube.file;
+    product.bands.resize(static_cast<size_t>(cube.shape.bands));
+    for (size_t b = 0; b < product.bands.size(); ++b)
+        product.bands[b].index = static_cast<int64_t>(b);
+    const auto count = static_cast<int64_t>(product.bands.size());
+    const MatlabVariable* const wavelengths = find_matlab_wavelengths(file, count);
+    if (!wavelengths) return;
+    const auto values = digits_of(file, *wavelengths);
+    double largest = 0;
+    for (size_t b = 0; b < values.size(); ++b) {
+        product.bands[b].wavelength = values[b];
+        largest = std::max(largest, CPLAtof(values[b].c_str()));
+    }
+    product.wavelength_units = largest < 100 ? "Micrometers" : "Nanometers";
+    if (const MatlabVariable* const widths = find_list(file, count, {"fwhm"})) {
+        const auto fwhm = digits_of(file, *widths);
+        for (size_t b = 0; b < fwhm.size(); ++b)
+            product.bands[b].fwhm = fwhm[b];
+    }
+}
+
+/// The cube's axes in HDF5, where it lies in chunks.
+void add_chunks(const MatlabCube& cube, Product& product) {
+    if (cube.file->version() != "7.3" || cube.variable.dims.size() != 3) return;
+    const auto arrays = ArrayFile::open(cube.file->path());
+    if (!arrays) return;
+    CubePart part;
+    part.array = "/" + cube.variable.name;
+    std::replace(part.array.begin(), part.array.end(), '.', '/');
+    const auto chunks = arrays->chunks(part.array);
+    if (chunks.size() != 3 || std::count(chunks.begin(), chunks.end(), 0U) > 0) return;
+    part.type = cube.variable.type;
+    part.line_axis = cube.shape.bands_first ? 1 : 2;
+    part.sample_axis = cube.shape.bands_first ? 0 : 1;
+    part.band_axis = cube.shape.bands_first ? 2 : 0;
+    for (size_t k = 0; k < 3; ++k)
+        part.chunk[k] = static_cast<int64_t>(chunks[k]);
+    product.parts.push_back(std::move(part));
+    product.samples = cube.shape.samples;
+    product.lines = cube.shape.lines;
+}
+
+std::string list_of(const Variables& variables, const MatlabVariable* but = nullptr) {
+    constexpr size_t most = 12;
+    std::string text;
+    size_t told = 0;
+    for (const MatlabVariable* one : variables) {
+        if (one == but) continue;
+        if (told++ == most) return text + " ...";
+        text += (text.empty() ? "" : ", ") + one->text();
+    }
+    return text;
+}
+
+Variables all_of(const MatlabFile& file) {
+    Variables all;
+    for (const MatlabVariable& one : file.variables())
+        all.push_back(&one);
+    return all;
+}
+
+} // namespace
+
+const MatlabVariable* find_matlab_wavelengths(const MatlabFile& file, int64_t count) {
+    return find_list(file, count,
+                     {"wavelength", "wavelengths", "wavelength_nm", "wavelengths_nm", "wavelength_um",
+                      "wavelengths_um", "wl", "wvl", "lambda", "lambdas", "bands_nm", "band_centers",
+                      "bandcenters", "center_wavelengths", "centerwavelengths", "wave"});
+}
+
+void refuse_matlab(const MatlabFile& file, const std::string& what, const Variables& candidates) {
+    const std::string path = "'" + file.path() + "'";
+    if (candidates.empty()) {
+        const std::string all = list_of(all_of(file));
+        throw Error(path + " " + what, all.empty() ? "It has no variables." : "It has " + all + ".");
+    }
+    throw Error(path + " " + what + ": " + list_of(candidates),
+                "Name one of them: " + file.path() + ":" + candidates.front()->name);
+}
+
+const MatlabVariable& named_matlab_numbers(const MatlabFile& file, const std::string& name) {
+    const MatlabVariable* const one = file.find(name);
+    if (one == nullptr) {
+        const auto fields = [&](const MatlabVariable& v) { return v.name.rfind(name + ".", 0) == 0; };
+        Variables inside;
+        for (const MatlabVariable& v : file.variables())
+            if (fields(v)) inside.push_back(&v);
+        if (!inside.empty()) refuse_matlab(file, "has a struct '" + name + "'", inside);
+        refuse_matlab(file, "has no variable '" + name + "'", {});
+    }
+    if (one->count() == 0 && !one->dims.empty())
+        throw Error("'" + file.path() + "': " + one->text() + " is empty");
+    if (one->type == GDT_Unknown)
+        throw Error("'" + file.path() + "': " + one->text() + " is no array of real numbers",
+                    one->kind == "sparse" ? "Save it with full() in MATLAB."
+                    : one->kind.rfind("complex", 0) == 0
+                        ? "Save its abs() or real() in MATLAB."
+                        : "Scenes, labels and libraries are arrays of numbers.");
+    return *one;
+}
+
+std::optional<MatlabCube> find_matlab_cube(const std::string& name) {
+    const auto found = matlab_name(name);
+    auto file = found ? MatlabFile::open(found->path) : nullptr;
+    if (!file) return std::nullopt;
+    if (!found->variable.empty()) return cube_of(file, named_matlab_numbers(*file, found->variable));
+    Variables fits = those(*file, [](const MatlabVariable& one) { return one.rank() >= 3; });
+    if (fits.empty()) {
+        const auto size = size_beside(*file);
+        fits =
+            those(*file, [&](const MatlabVariable& one) { return is_list_of(one, size) && !is_vector(one); });
+    }
+    if (fits.empty()) fits = those(*file, is_image);
+    if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the scene", fits);
+    if (fits.empty()) refuse_matlab(*file, "holds no array that is a scene", {});
+    return cube_of(file, *fits.front());
+}
+
+std::shared_ptr<const Product> matlab_product(const std::string& name) {
+    const auto cube = find_matlab_cube(name);
+    if (!cube) return nullptr;
+    auto product = std::make_shared<Product>();
+    product->name = "MATLAB " + cube->file->version() + ": " + cube->variable.text();
+    product->path = cube->file->path();
+    product->driver = "MATLAB";
+    product->files = {cube->file->path()};
+    const std::string others = list_of(all_of(*cube->file), cube->file->find(cube->variable.name));
+    if (!others.empty()) product->name += "; beside it " + others;
+    describe_bands(*cube, *product);
+    add_chunks(*cube, *product);
+    return product;
+}
+
+std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples) {
+    const auto found = matlab_name(name);
+    auto file = found ? MatlabFile::open(found->path) : nullptr;
+    if (!file) return std::nullopt;
+    const MatlabVariable* one = nullptr;
+    if (!found->variable.empty()) {
+        one = &named_matlab_numbers(*file, found->variable);
+    } else {
+        Variables fits = those(*file, is_image);
+        if (fits.empty()) refuse_matlab(*file, "holds no array with two subscripts, as labels are", {});
+        const auto only = [&](const auto& test) {
+            Variables left;
+            std::copy_if(fits.begin(), fits.end(), std::back_inserter(left), test);
+            if (!left.empty()) fits = std::move(left);
+        };
+        only([&](const MatlabVariable* v) { return v->dims[0] == lines && v->dims[1] == samples; });
+        only([](const MatlabVariable* v) { return v->type != GDT_Float32 && v->type != GDT_Float64; });
+        if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the labels", fits);
+        one = fits.front();
+    }
+    return cube_of(file, *one);
+}
+
+std::string matlab_file_of(const std::string& name) {
+    const auto found = matlab_name(name);
+    return found ? found->path : std::string();
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+#include "raster/products/product.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/metadata/spectral_metadata.h"
+#include "raster/products/hdf5_references.h"
+#include "raster/products/matlab_scene.h"
+#include "raster/products/product_readers.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace hsi::raster {
+namespace {
+
+/// A row a product in arrays.
+constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
+    read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
+
+constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
+
+bool begins(const std::string& text, const char* with, size_t length) {
+    return text.compare(0, length, with, length) == 0;
+}
+
+bool is_hdf5(const std::string& text) { return begins(text, "\x89HDF\r\n\x1a\n", 8); }
+bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(text, "MM", 2); }
+bool is_xml(const std::string& text) {
+    const size_t at = text.find_first_not_of("\xef\xbb\xbf \t\r\n");
+    return at != std::string::npos && text[at] == '<';
+}
+
+/// A folder that holds a Zarr dataset, or a text that makes one of parts of other files (Kerchunk).
+bool is_zarr(const std::string& path, const std::string& text) {
+    const auto holds = [&](const char* name) {
+        VSIStatBufL status;
+        return VSIStatExL(join_path(path, name).c_str(), &status, VSI_STAT_EXISTS_FLAG) == 0;
+    };
+    if (text.empty()) return holds(".zgroup") || holds(".zmetadata") || holds("zarr.json");
+    return text[0] == '{' &&
+           (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);
+}
+
+/// All that is read of it later.
+std::vector<std::string> arrays_of(const Product& product) {
+    std::vector<std::string> names;
+    for (const CubePart& part : product.parts)
+        names.push_back(part.array);
+    for (const std::string& name : {product.longitude, product.latitude})
+        if (!name.empty()) names.push_back(name);
+    if (product.lookup) names.insert(names.end(), {product.lookup->sample, product.lookup->line});
+    return names;
+}
+
+/// Bands of a GeoTIFF that knows no wavelengths; 0 for others.
+int bands_without_wavelengths(const std::string& path) {
+    const GdalErrors quiet;
+    const char* const drivers[] = {"GTiff", nullptr};
+    const DatasetHandle dataset(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, drivers, nullptr, nullptr)));
+    if (!dataset) return 0;
+    const int bands = dataset->GetRasterCount();
+    if (bands < 2) return 0;
+    GDALRasterBand* const band = dataset->GetRasterBand(1);
+    return band->GetMetadataItem("wavelength") || band->GetMetadataItem("CENTRAL_WAVELENGTH_UM", "IMAGERY")
+               ? 0
+               : bands;
+}
+
+std::shared_ptr<const Product> shared(std::optional<Product> product) {
+    return product ? std::make_shared<const Product>(std::move(*product)) : nullptr;
+}
+
+void fill_band(const Product& product, const ProductBand& from, double largest, BandMetadata& band) {
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    band.wavelength = from.wavelength;
+    band.fwhm = from.fwhm;
+    band.wavelength_units = product.wavelength_units;
+    if (from.good) band.bbl = *from.good ? "1" : "0";
+    if (!from.description.empty()) band.description = from.description;
+    if (from.scale) band.scale = from.scale;
+    if (from.offset) band.offset = from.offset;
+    if (!product.unit.empty()) band.unit = product.unit;
+    if (product.nodata && !band.nodata) {
+        NodataValue nodata;
+        nodata.real = *product.nodata;
+        band.nodata = nodata;
+    }
+    const auto nm = [&](const std::string& text) {
+        return text.empty() ? nan : to_nanometres(CPLAtof(text.c_str()), product.wavelength_units, largest);
+    };
+    band.wavelength_nm = nm(from.wavelength);
+    band.fwhm_nm = nm(from.fwhm);
+}
+
+/// For gdalwarp -geoloc, which asks for rasters: GDAL's drivers HDF5 and Zarr show arrays of two axes as they
+/// lie.
+void add_geolocation(const Product& product, SceneMetadata& scene) {
+    if (product.longitude.empty() || !product.srs) return;
+    const auto subdataset = [&](std::string array) {
+        if (product.driver == "HDF5") std::replace(array.begin(), array.end(), ' ', '_');
+        if (product.driver == "Zarr") array.erase(0, 1); // one slash, where HDF5 wants two
+        char* const full = is_local(product.path) ? ::realpath(product.path.c_str(), nullptr) : nullptr;
+        const std::string path = full ? full : product.path;
+        std::free(full);
+        return (product.driver == "Zarr" ? "ZARR:\"" : "HDF5:\"") + path + "\":/" + array;
+    };
+    char* wkt = nullptr;
+    product.srs->exportToWkt(&wkt);
+    scene.domains["GEOLOCATION"] = {"SRS=" + std::string(wkt ? wkt : ""),
+                                    "X_DATASET=" + subdataset(product.longitude),
+                                    "X_BAND=1",
+                                    "Y_DATASET=" + subdataset(product.latitude),
+                                    "Y_BAND=1",
+                                    "PIXEL_OFFSET=0",
+                                    "LINE_OFFSET=0",
+                                    "PIXEL_STEP=1",
+                                    "LINE_STEP=1",
+                                    "GEOREFERENCING_CONVENTION=PIXEL_CENTER"};
+    CPLFree(wkt);
+}
+
+} // namespace
+
+std::optional<Product> product_in_arrays(const std::string& path) {
+    const auto file = ArrayFile::open(path);
+    if (!file) return std::nullopt;
+    const GdalErrors quiet; // netCDF's library looks for attributes whenever an array is asked something
+    for (const auto read : array_products) {
+        auto product = read(*file);
+        if (!product) continue;
+        check_product(*product);
+        check_hdf5_sources(path, arrays_of(*product));
+        return product;
+    }
+    return std::nullopt;
+}
+
+uint64_t CubePart::chunk_bytes() const {
+    uint64_t bytes = static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    for (const int64_t n : chunk)
+        bytes *= static_cast<uint64_t>(n);
+    return bytes;
+}
+
+int64_t CubePart::chunk_samples(int64_t whole) const {
+    const int64_t n = chunk[static_cast<size_t>(sample_axis)];
+    return n > 0 ? std::min(n, whole) : whole;
+}
+
+SceneFile find_scene(const std::string& path) {
+    if (auto product = matlab_product(path)) return {path, std::move(product), {}};
+    const std::string text = beginning_of_file(path, looked_at);
+    SceneFile scene{path, nullptr, {}};
+    if (is_hdf5(text) || is_zarr(path, text)) {
+        scene.product = shared(product_in_arrays(path));
+    } else if (is_tiff(text)) {
+        if (const int bands = bands_without_wavelengths(path))
+            scene.product = shared(find_metadata_xml(path, bands));
+        if (scene.product) scene.path = scene.product->path;
+    } else if (const auto envi = envi_file_of_header(path)) {
+        scene.path = envi->data;
+        scene.header = envi->header;
+    } else if (is_xml(text) && text.find("VRTDataset") == std::string::npos) {
+        scene.product = shared(read_metadata_xml(path, ""));
+        if (scene.product) scene.path = scene.product->path;
+    }
+    return scene;
+}
+
+std::vector<std::string> product_files(const std::string& path) {
+    try {
+        const SceneFile scene = find_scene(path);
+        if (scene.product) return scene.product->files;
+        return scene.path == path ? std::vector<std::string>() : std::vector{scene.path};
+    } catch (const Error&) { // opening it says what is wrong
+        return {};
+    }
+}
+
+SceneMetadata scene_of(const Product& product) {
+    SceneMetadata scene;
+    scene.driver = product.driver;
+    scene.file_bands = static_cast<int>(product.bands.size());
+    scene.window = Rect{0, 0, product.samples, product.lines};
+    for (size_t b = 0; b < product.bands.size(); ++b) {
+        BandMetadata band;
+        band.file_band = static_cast<int>(b) + 1;
+        band.type = product.parts[static_cast<size_t>(product.bands[b].part)].type;
+        scene.bands.push_back(std::move(band));
+    }
+    complete_scene(product, scene);
+    return scene;
+}
+
+void complete_scene(const Product& product, SceneMetadata& scene) {
+    if (scene.bands.size() != product.bands.size())
+        throw Error("'" + product.path + "' (" + product.name + ") has " +
+                        counted(scene.bands.size(), "band") + ", and the product tells of " +
+                        std::to_string(product.bands.size()),
+                    "Keep the files of one product together.");
+    double largest = 0;
+    for (const ProductBand& band : product.bands)
+        largest = std::max(largest, CPLAtof(band.wavelength.c_str()));
+    for (size_t b = 0; b < scene.bands.size(); ++b)
+        fill_band(product, product.bands[b], largest, scene.bands[b]);
+    if (product.geotransform) scene.geotransform = product.geotransform;
+    // Without a geotransform the scene is not on a grid of any SRS: only its locations are.
+    if (product.srs && product.geotransform) scene.srs = product.srs;
+    if (!product.longitude.empty()) add_geolocation(product, scene);
+}
+
+std::vector<std::pair<double, double>> locations_of(const Product& product,
+                                                    const std::vector<std::pair<int64_t, int64_t>>& pixels) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    std::vector<std::pair<double, double>> places(pixels.size(), {none, none});
+    const auto file = product.longitude.empty() ? nullptr : ArrayFile::open(product.path);
+    if (!file) return places;
+    const GdalErrors quiet;
+    const auto lon = file->array(product.longitude), lat = file->array(product.latitude);
+    if (!lon || !lat) return places;
+    const auto degrees = GDALExtendedDataType::Create(GDT_Float64);
+    for (size_t k = 0; k < pixels.size(); ++k) {
+        const GUInt64 at[2] = {static_cast<GUInt64>(pixels[k].first), static_cast<GUInt64>(pixels[k].second)};
+        const size_t one[2] = {1, 1};
+        double x = none, y = none;
+        if (!lon->Read(at, one, nullptr, nullptr, degrees, &x) ||
+            !lat->Read(at, one, nullptr, nullptr, degrees, &y))
+            continue;
+        constexpr double turn = 360, pole = 90;
+        if (std::fabs(x) <= turn && std::fabs(y) <= pole) places[k] = {x, y};
+    }
+    return places;
+}
+
+} // namespace hsi::raster

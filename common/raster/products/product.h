@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+// Scenes as agencies deliver them: an HDF5 or netCDF-4 file whose arrays hold the cube and all about it, or a
+// GeoTIFF beside an XML file. Recognised by content, never by name; a table with a row a product
+// (product.cpp) leads to its reader (product_arrays.cpp, product_xml.cpp). docs/products.md tells users what
+// comes out of each.
+#pragma once
+
+#include "raster/metadata/scene_metadata.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+/// An array of three axes that holds bands of the scene.
+struct CubePart {
+    std::string array; ///< full name in the file
+    GDALDataType type = GDT_Unknown;
+    int line_axis = 0, sample_axis = 1, band_axis = 2;
+    std::array<int64_t, 3> chunk{}; ///< along the array's axes; all 0: stored in one piece
+    uint64_t chunk_bytes() const;   ///< decoded
+    /// Samples or lines of a chunk; 1 line and `whole` samples for an array in one piece.
+    int64_t chunk_lines() const { return std::max<int64_t>(1, chunk[static_cast<size_t>(line_axis)]); }
+    int64_t chunk_samples(int64_t whole) const;
+};
+
+struct ProductBand {
+    int part = 0;                 ///< of Product::parts
+    int64_t index = 0;            ///< along that part's band axis
+    std::string wavelength, fwhm; ///< digits of the file, in Product::wavelength_units; empty: unknown
+    std::optional<bool> good;     ///< what the product says of the band
+    std::optional<double> scale, offset;
+    std::string description;
+};
+
+/// A geographic lookup table inside of a product (raster/source/lookup_table.h).
+struct LookupArrays {
+    std::string sample, line; ///< full names
+    int64_t samples = 0, lines = 0;
+    std::array<double, 6> geotransform{};
+    std::shared_ptr<const OGRSpatialReference> srs;
+};
+
+struct Product {
+    std::string name;               ///< "EMIT L2A reflectance"
+    std::string driver = "HDF5";    ///< of a scene in arrays: GDAL's, by which they are read, or "MATLAB"
+    std::string path;               ///< the file that holds the pixels
+    std::vector<std::string> files; ///< all that is read, `path` among them
+    std::vector<CubePart> parts;    ///< empty: GDAL reads `path` as it is
+    std::string stack;              ///< without parts: the text of a VRT that GDAL reads in place of `path`
+    int64_t samples = 0, lines = 0; ///< with parts
+    std::vector<ProductBand> bands; ///< in the order of the scene
+    std::string wavelength_units = "Nanometers";
+    std::string unit; ///< of the values
+    std::optional<double> nodata;
+    std::optional<std::array<double, 6>> geotransform;
+    std::shared_ptr<const OGRSpatialReference> srs; ///< of the geotransform, or of the locations
+    std::string longitude, latitude;                ///< arrays of the size of the scene; empty: none
+    std::optional<LookupArrays> lookup;
+    std::vector<std::string> notes; ///< what the file tells and cannot be
+};
+
+/// What a user's name for a scene leads to.
+struct SceneFile {
+    std::string path;                       ///< what is to be opened
+    std::shared_ptr<const Product> product; ///< null: a raster like any other
+    std::string header;                     ///< the ENVI header that was named; empty: none was
+};
+
+/// The data file for an ENVI header, the image for the XML file of a product; else the path itself. Names
+/// that are no files (NETCDF:"a.nc":v) are none of products. Throws Error for a product that lacks a part,
+/// and for a header without a data file.
+SceneFile find_scene(const std::string& path);
+
+/// The files that a product at `path` is read from; empty when it is none, or damaged.
+std::vector<std::string> product_files(const std::string& path);
+
+/// A scene of arrays: all of it.
+SceneMetadata scene_of(const Product& product);
+/// What an XML file tells of the scene of an image that GDAL has read.
+void complete_scene(const Product& product, SceneMetadata& scene);
+
+/// Longitudes and latitudes (degrees) of pixels (line, sample) of the file; NaN where the arrays hold none.
+std::vector<std::pair<double, double>> locations_of(const Product& product,
+                                                    const std::vector<std::pair<int64_t, int64_t>>& pixels);
+
+} // namespace hsi::raster

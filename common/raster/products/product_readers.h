@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// The readers of single products, for the table in product.cpp.
+#pragma once
+
+#include "raster/products/array_file.h"
+#include "raster/products/product.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace hsi::raster {
+
+/// Each returns nothing for a file of another kind, and throws Error for one of its kind that is damaged.
+std::optional<Product> read_emit(const ArrayFile& file);
+std::optional<Product> read_prisma(const ArrayFile& file);
+std::optional<Product> read_neon(const ArrayFile& file);
+std::optional<Product> read_aviris(const ArrayFile& file);
+std::optional<Product> read_tanager(const ArrayFile& file);
+std::optional<Product> read_pace(const ArrayFile& file);
+std::optional<Product> read_hico(const ArrayFile& file);
+
+/// By all of these; nothing for a file of no arrays, or of other ones. Throws Error as they do, and where
+/// values are missing (check_hdf5_sources()).
+std::optional<Product> product_in_arrays(const std::string& path);
+
+/// EnMAP and DESIS: their XML file. `image`: the image beside it, or empty: the reader finds it.
+std::optional<Product> read_metadata_xml(const std::string& xml, const std::string& image);
+/// The XML file that tells of a GeoTIFF with so many bands; nothing when there is none.
+std::optional<Product> find_metadata_xml(const std::string& image, int bands);
+
+/// One without parts and bands.
+Product begin_product(const ArrayFile& file, std::string name);
+/// Adds the bands of the last part, in their order. Throws Error for lists of other lengths.
+void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good);
+/// By wavelength, after check_product(); those without one last.
+void sort_bands(Product& product);
+void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array);
+/// Arrays of places on WGS 84, when both are there. Throws Error when they are not as large as the scene.
+void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
+                    const std::string& latitude);
+
+/// Adds an array of three axes as a part. The band axis is the one as long as `bands`, axis `usual` where
+/// several are. Throws Error naming the file, the array and its axes when none is.
+void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
+/// Throws Error: the product lacks something.
+[[noreturn]] void refuse_product(const Product& product, const std::string& what);
+/// Takes what cannot be for unknown, and says so in the notes: wavelengths and widths that are no positive
+/// numbers, wavelengths that are all the same, scales of 0, a grid without extent. Wavelengths that are too
+/// small for nanometres, of a product that tells no unit, are micrometres.
+void check_product(Product& product);
+/// The SRS of a code like EPSG's, with a note when there is none of that number.
+std::shared_ptr<const OGRSpatialReference> srs_of_code(Product& product, double code);
+std::shared_ptr<const OGRSpatialReference> srs_from(const std::string& definition); ///< null when unknown
+
+} // namespace hsi::raster

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+#include "raster/sink/creation_options.h"
+
+#include "core/byte_size.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/file_path.h"
+#include "core/process_limits.h"
+#include "raster/gdal/drivers.h"
+#include "raster/gdal/sample_convert.h"
+
+#include <cpl_conv.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+
+namespace hsi::raster {
+namespace {
+
+int64_t round_up(int64_t a, int64_t b) { return (a + b - 1) / b * b; }
+
+/// Options that the user did not give, for files that hold what was computed.
+void add_defaults(Target& target, const OutputOptions& options) {
+    CPLStringList& list = target.options;
+    const auto given = [&](const char* name) { return list.FetchNameValue(name) != nullptr; };
+    if (is(target.driver, "ENVI") && !given("INTERLEAVE")) {
+        const std::string extension = extension_of(options.path);
+        if (is_any(extension, "bil bip")) list.SetNameValue("INTERLEAVE", CPLString(extension).toupper());
+    }
+    // These lose values unless they are told not to.
+    if (is(target.driver, "JP2OpenJPEG") && !given("QUALITY") && !given("REVERSIBLE")) {
+        list.SetNameValue("QUALITY", "100");
+        list.SetNameValue("REVERSIBLE", "YES");
+    }
+    if (is(target.driver, "WEBP") && !given("QUALITY") && !given("LOSSLESS"))
+        list.SetNameValue("LOSSLESS", "TRUE");
+    if (is(target.driver, "GPKG") && target.type == GDT_Byte && !given("TILE_FORMAT"))
+        list.SetNameValue("TILE_FORMAT", "PNG");
+}
+
+/// The side of a COG's blocks that an output gets when the user says nothing. GDAL keeps the bands of a pixel
+/// together, so that a block of its own default, 512x512 with 224 bands of floats, is 235 MB: to write, and
+/// for everyone who reads.
+int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
+    constexpr int64_t largest = 512, least = 128, limit = int64_t{16} << 20;
+    const int64_t pixel = shape.bands * GDALGetDataTypeSizeBytes(type);
+    int64_t side = largest;
+    while (side > least && side * side * pixel > limit)
+        side /= 2;
+    return side;
+}
+
+/// Blocks (of all bands) and their threads that making a COG may hold. Without threads: a block on its way,
+/// one being filled and one compressed; a thread has two more. Throws Error when not even that fits into
+/// -memory.
+void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
+             GDALDataType type) {
+    const auto side =
+        static_cast<uint64_t>(std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512"))));
+    const char* const interleave = list.FetchNameValue("INTERLEAVE"); // since GDAL 3.11
+    const bool together = interleave == nullptr || !EQUAL(interleave, "BAND");
+    const uint64_t block = side * side * static_cast<uint64_t>(together ? shape.bands : 1) *
+                           static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    if (options.memory == 0) return;
+    const uint64_t blocks = 4 * options.memory / block; // options.memory is a quarter of -memory
+    const std::string threads =
+        list.FetchNameValueDef("NUM_THREADS", CPLGetConfigOption("GDAL_NUM_THREADS", "1"));
+    if (blocks >= 3) {
+        const auto most = static_cast<uint64_t>(
+            EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors() : std::atoi(threads.c_str()));
+        if (most > 1 && 3 + 2 * most > blocks)
+            list.SetNameValue("NUM_THREADS", std::to_string(std::max<uint64_t>(1, (blocks - 3) / 2)).c_str());
+        return;
+    }
+    throw Error("a COG with " + counted(shape.bands, "band") + " of " + GDALGetDataTypeName(type) +
+                    " in blocks of " + std::to_string(side) + "x" + std::to_string(side) + " needs " +
+                    format_byte_size(3 * block) + ", more than -memory",
+                "Use a larger -memory, -co BLOCKSIZE=128, or -of GTiff, which keeps the bands apart.");
+}
+
+/// A GeoTIFF whose blocks hold all bands: the dataset keeps one, beside the block cache, which has a quarter
+/// of -memory. Another quarter is left for that, so that the tiles have half. Throws Error when it is not
+/// enough.
+void fit_geotiff(const OutputOptions& options, const CPLStringList& list, const stream::CubeShape& shape,
+                 GDALDataType type) {
+    const char* const interleave = list.FetchNameValue("INTERLEAVE");
+    const bool together = interleave == nullptr || EQUAL(interleave, "PIXEL"); // GDAL's default
+    if (options.memory == 0 || shape.bands == 1 || !together ||
+        !CPLTestBool(list.FetchNameValueDef("TILED", "NO")))
+        return;
+    const int w = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKXSIZE", "256")));
+    const int h = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKYSIZE", "256")));
+    const uint64_t block = static_cast<uint64_t>(w) * static_cast<uint64_t>(h) *
+                           static_cast<uint64_t>(shape.bands) *
+                           static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    if (block > options.memory) // which is a quarter of -memory
+        throw Error("a GeoTIFF with " + std::to_string(shape.bands) + " bands of " +
+                        GDALGetDataTypeName(type) + " together in blocks of " + std::to_string(w) + "x" +
+                        std::to_string(h) + " needs -memory " + format_byte_size(4 * block),
+                    "Use a larger -memory, smaller blocks (-co BLOCKXSIZE=128 -co BLOCKYSIZE=128), or "
+                    "-co INTERLEAVE=BAND.");
+}
+
+bool uncompressed(const CPLStringList& list) {
+    return EQUAL(list.FetchNameValueDef("COMPRESS", "NONE"), "NONE");
+}
+
+/// What GDAL says when it makes the file, before any work.
+void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
+    constexpr uint64_t most = uint64_t{1} << 32;
+    const auto bytes = static_cast<uint64_t>(shape.pixels()) * static_cast<uint64_t>(shape.bands) *
+                       static_cast<uint64_t>(GDALGetDataTypeSizeBytes(type));
+    if (EQUAL(list.FetchNameValueDef("BIGTIFF", ""), "NO") && uncompressed(list) &&
+        list.FetchNameValue("NBITS") == nullptr && !list.FetchBool("SPARSE_OK", false) && bytes >= most)
+        throw Error("a TIFF with -co BIGTIFF=NO holds less than 4 GiB, and these pixels are " +
+                        format_byte_size(bytes),
+                    "Leave -co BIGTIFF=NO out, or compress (-co COMPRESS=DEFLATE).");
+}
+
+} // namespace
+
+bool is_any(const std::string& word, const char* words) {
+    return CPLStringList(CSLTokenizeString2(words, " ", 0)).FindString(word.c_str()) >= 0;
+}
+
+CPLStringList creation_options(const OutputOptions& options) {
+    CPLStringList list;
+    for (const std::string& item : options.creation_options)
+        list.AddString(item.c_str());
+    return list;
+}
+
+void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type) {
+    const auto given = [&](const char* name) { return list.FetchNameValue(name) != nullptr; };
+    if (!given("TILED")) list.SetNameValue("TILED", "YES");
+    if (!given("BIGTIFF")) list.SetNameValue("BIGTIFF", "IF_SAFER");
+    const char* compress = list.FetchNameValueDef("COMPRESS", "NONE");
+    const bool wants_pixels = EQUAL(compress, "JPEG") || EQUAL(compress, "WEBP") || EQUAL(compress, "JXL");
+    // GDAL's own default keeps the bands of a pixel together: one band of a cube then costs reading all of
+    // them, and a 256x256 block of 224 floats is 59 MB.
+    if (shape.bands > 1 && !given("INTERLEAVE") && !given("PHOTOMETRIC") && !wants_pixels)
+        list.SetNameValue("INTERLEAVE", "BAND");
+    // Blocks low enough that one row of them, which is in memory while it is filled, stays small; of a width
+    // that leaves little of the last one empty, since every line of every band pays for the padding.
+    if (CPLTestBool(list.FetchNameValue("TILED")) && !given("BLOCKXSIZE") && !given("BLOCKYSIZE")) {
+        constexpr int64_t row_limit = int64_t{64} << 20, unit = 16, largest = 256;
+        const int64_t across = (shape.samples + largest - 1) / largest;
+        const int64_t width = round_up((shape.samples + across - 1) / across, unit);
+        int64_t height = std::min(largest, round_up(shape.lines, unit));
+        const int64_t line = round_up(shape.samples, width) * shape.bands * GDALGetDataTypeSizeBytes(type);
+        while (height > unit && line * height > row_limit)
+            height = round_up(height / 2, unit);
+        list.SetNameValue("BLOCKXSIZE", std::to_string(width).c_str());
+        list.SetNameValue("BLOCKYSIZE", std::to_string(height).c_str());
+    }
+}
+
+bool takes_blocks_in_place(const Target& target, const OutputOptions& options) {
+    const CPLStringList& list = target.options;
+    if (target.copies || !is(target.driver, "GTiff") || options.path == standard_output ||
+        !is_local(options.path) || !convertible(target.type))
+        return false;
+    const char* const bits = list.FetchNameValue("NBITS");
+    return uncompressed(list) &&
+           (bits == nullptr || std::atoi(bits) == GDALGetDataTypeSizeBits(target.type)) &&
+           !list.FetchBool("SPARSE_OK", false) && !list.FetchBool("STREAMABLE_OUTPUT", false) &&
+           list.FetchNameValue("DISCARD_LSB") == nullptr;
+}
+
+bool keeps_bands_apart(const Target& target, const OutputOptions& options) {
+    const char* const interleave = target.options.FetchNameValueDef("INTERLEAVE", "");
+    if (takes_blocks_in_place(target, options)) return EQUAL(interleave, "BAND");
+    return !target.copies && is(target.driver, "ENVI") && options.path != standard_output &&
+           is_local(options.path) && convertible(target.type) &&
+           (*interleave == 0 || EQUAL(interleave, "BSQ"));
+}
+
+void complete_options(Target& target, const OutputOptions& options, const stream::CubeShape& shape) {
+    if (is(target.driver, "GTiff")) {
+        check_classic_tiff(target.options, shape, target.type);
+        add_geotiff_defaults(target.options, shape, target.type);
+        if (!takes_blocks_in_place(target, options)) fit_geotiff(options, target.options, shape, target.type);
+    }
+    if (is(target.driver, "COG")) {
+        if (target.options.FetchNameValue("BLOCKSIZE") == nullptr)
+            target.options.SetNameValue("BLOCKSIZE",
+                                        std::to_string(cog_block_side(shape, target.type)).c_str());
+        fit_cog(options, target.options, shape, target.type);
+    }
+    add_defaults(target, options);
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include "raster/sink/library_output.h"
+
+#include "core/error.h"
+#include "core/file_path.h"
+#include "parallel/ranks.h"
+#include "raster/files/atomic_file.h"
+#include "raster/libraries/library_formats.h"
+#include "raster/metadata/envi_header.h"
+
+#include <cpl_conv.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <memory>
+
+namespace hsi::raster {
+namespace {
+
+bool written_as_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
+
+bool has_entry(const std::string& path) {
+    VSIStatBufL status;
+    return VSIStatL(path.c_str(), &status) == 0;
+}
+
+std::string library_header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
+
+constexpr const char* library_type = "ENVI Spectral Library"; ///< of the field "file type"
+
+bool is_library_header(const std::string& header) {
+    const EnviHeader fields = EnviHeader::parse(library_text(header));
+    const std::string* type = fields.find("file type");
+    return type != nullptr && EQUAL(type->c_str(), library_type);
+}
+
+/// The spectra one after another, as samples of type T.
+template <class T>
+std::string stored(const SpectralLibrary& library) {
+    std::string bytes;
+    for (const auto& spectrum : library.spectra)
+        for (const double v : spectrum) {
+            const auto sample = static_cast<T>(v);
+            char of_sample[sizeof sample];
+            std::memcpy(of_sample, &sample, sizeof sample);
+            if constexpr (std::endian::native == std::endian::big) // the header says byte order 0
+                std::reverse(of_sample, of_sample + sizeof sample);
+            bytes.append(of_sample, sizeof sample);
+        }
+    return bytes;
+}
+
+std::string number(double v, int digits = 9) {
+    char text[40];
+    CPLsnprintf(text, sizeof text, "%.*g", digits, v);
+    return text;
+}
+
+/// With quotes where it needs them.
+std::string csv_name(std::string name) {
+    for (char& c : name)
+        if (c == '\n' || c == '\r') c = ' ';
+    const auto blank = [](char c) { return c == ' ' || c == '\t'; };
+    const bool edged = !name.empty() && (blank(name.front()) || blank(name.back()));
+    if (!edged && name.find_first_of(",\"") == std::string::npos) return name;
+    std::string quoted = "\"";
+    for (char c : name) {
+        if (c == '"') quoted += '"';
+        quoted += c;
+    }
+    return quoted + "\"";
+}
+
+} // namespace
+
+void check_library_output(const TextOutput& output, const std::string& also) {
+    const std::string& path = output.path;
+    const std::string extension = CPLGetExtension(path.c_str());
+    if (!EQUAL(extension.c_str(), "sli") && !EQUAL(extension.c_str(), "csv"))
+        throw UsageError(output.role + " " + path + ": spectra are written as .sli (ENVI spectral library)" +
+                         (also.empty() ? std::string(" or .csv") : ", .csv or " + also));
+    check_text_output(output);
+    if (written_as_csv(path)) return;
+    const std::string header = library_header_of(is_local(path) ? follow_links(path) : path);
+    if (output.run) output.run->writes(output.role, path, {header});
+    // A library's header without a library is what a run that was killed has left. Any other belongs to
+    // something else, a scene perhaps.
+    if (has_entry(header) && !(output.overwrite && (has_entry(path) || is_library_header(header))))
+        throw Error("'" + header + "' is there already",
+                    output.overwrite
+                        ? "It is no library's: give another name for " + output.role + "."
+                        : "Give -overwrite to replace it, or another name for " + output.role + ".");
+}
+
+void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
+                            const std::string& history) {
+    const std::string& path = output.path;
+    const size_t bands = library.bands();
+    if (written_as_csv(path)) {
+        std::string text = "band,wavelength";
+        // Where a spectrum is called as a column of another kind, an empty one of that kind says which is
+        // which.
+        std::string empty;
+        for (const auto& [kind, head] :
+             {std::pair(TableColumn::widths, "fwhm"), std::pair(TableColumn::marks, "bbl")})
+            if (std::any_of(library.names.begin(), library.names.end(),
+                            [&, wanted = kind](const auto& name) { return table_column(name) == wanted; })) {
+                text += std::string(",") + head;
+                empty += ',';
+            }
+        for (const auto& name : library.names)
+            text += "," + csv_name(name);
+        text += "\n";
+        for (size_t b = 0; b < bands; ++b) {
+            text += std::to_string(b + 1) + ",";
+            if (!library.wavelengths_nm.empty() && std::isfinite(library.wavelengths_nm[b]))
+                text += number(library.wavelengths_nm[b]);
+            text += empty;
+            for (const auto& spectrum : library.spectra)
+                text += "," + number(spectrum[b], library.twofold ? 17 : 9);
+            text += "\n";
+        }
+        return write_text_output(output, text);
+    }
+    const std::string values = library.twofold ? stored<double>(library) : stored<float>(library);
+    EnviHeader header;
+    header.set("description", "{" + envi_name(history) + "}");
+    header.set("samples", std::to_string(bands));
+    header.set("lines", std::to_string(library.spectra.size()));
+    header.set("bands", "1");
+    header.set("header offset", "0");
+    header.set("file type", library_type);
+    header.set("data type", library.twofold ? "5" : "4");
+    header.set("interleave", "bsq");
+    header.set("byte order", "0");
+    const auto list = [&](const char* key, const std::vector<double>& numbers) {
+        if (numbers.size() != bands ||
+            std::none_of(numbers.begin(), numbers.end(), [](double v) { return std::isfinite(v); }))
+            return;
+        std::vector<std::string> texts;
+        for (double v : numbers) {
+            // ENVI has no word for an unknown one; IDL, as most readers, makes no number of this.
+            texts.push_back(std::isfinite(v) ? number(v) : "nan");
+        }
+        header.set(key, envi_list_text(texts));
+    };
+    if (!library.wavelengths_nm.empty()) header.set("wavelength units", "Nanometers");
+    list("wavelength", library.wavelengths_nm);
+    list("fwhm", library.fwhm_nm);
+    std::vector<std::string> names;
+    for (const auto& name : library.names)
+        names.push_back(envi_name(name));
+    header.set("spectra names", envi_list_text(names));
+    if (!parallel::ranks().root()) return; // it is the root's file
+    auto file = std::make_unique<AtomicFile>(path, output.overwrite);
+    write_file(output, library_header_of(file->path()), header.text());
+    write_file(output, file->path(), values);
+    if (output.run)
+        output.run->add(std::move(file));
+    else
+        file->commit();
+}
+
+} // namespace hsi::raster

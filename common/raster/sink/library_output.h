@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Spectral libraries as outputs.
+#pragma once
+
+#include "raster/files/text_output.h"
+#include "raster/libraries/spectral_library.h"
+
+#include <string>
+
+namespace hsi::raster {
+
+/// What can be refused before work is done: an extension other than .sli and .csv, an existing file (or
+/// header of a .sli) without overwrite, a folder that is missing. Throws Error or UsageError naming its role.
+/// `also`: a form that the caller writes itself, for the message.
+void check_library_output(const TextOutput& output, const std::string& also = "");
+
+/// Writes .sli (Float32 or Float64, with its .hdr) or .csv, at once or with all outputs of output.run.
+/// Wavelengths that are not known are "nan" in the header and empty cells of a table. Throws Error; an old
+/// file is then untouched.
+void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
+                            const std::string& history);
+
+} // namespace hsi::raster

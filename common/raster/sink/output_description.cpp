@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: MIT
+#include "raster/sink/output_description.h"
+
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/sink/output_format.h"
+
+#include <cpl_string.h>
+#include <gdal_rat.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+namespace hsi::raster {
+namespace {
+
+/// The lowest value of a signed type, 0 of an unsigned one, NaN of floats.
+NodataValue invented_nodata(GDALDataType type) {
+    NodataValue nodata;
+    switch (type) {
+    case GDT_Float32:
+    case GDT_Float64:
+        nodata.real = std::numeric_limits<double>::quiet_NaN();
+        break;
+    case GDT_Int16:
+        nodata.real = std::numeric_limits<int16_t>::min();
+        break;
+    case GDT_Int32:
+        nodata.real = std::numeric_limits<int32_t>::min();
+        break;
+    case GDT_Int64:
+        nodata.kind = GDT_Int64;
+        nodata.whole = std::numeric_limits<int64_t>::min();
+        break;
+    case GDT_UInt64:
+        nodata.kind = GDT_UInt64;
+        break;
+#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
+    case GDT_Int8:
+        nodata.real = std::numeric_limits<int8_t>::min();
+        break;
+#endif
+    default:
+        break;
+    }
+    return nodata;
+}
+
+void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType type) {
+    if (type == GDT_Int64)
+        band.SetNoDataValueAsInt64(nodata.kind == GDT_Int64 ? nodata.whole
+                                                            : static_cast<int64_t>(nodata.as_double()));
+    else if (type == GDT_UInt64)
+        band.SetNoDataValueAsUInt64(nodata.kind == GDT_UInt64 ? nodata.natural
+                                                              : static_cast<uint64_t>(nodata.as_double()));
+    else
+        band.SetNoDataValue(nodata.as_double());
+}
+
+/// The legend once more as an attribute table, which keeps names and colours of single values together:
+/// some programs read nothing else.
+void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band) {
+    GDALDefaultRasterAttributeTable table;
+    table.CreateColumn("Value", GFT_Integer, GFU_MinMax);
+    table.CreateColumn("Class_name", GFT_String, GFU_Name);
+    table.CreateColumn("Red", GFT_Integer, GFU_Red);
+    table.CreateColumn("Green", GFT_Integer, GFU_Green);
+    table.CreateColumn("Blue", GFT_Integer, GFU_Blue);
+    table.CreateColumn("Alpha", GFT_Integer, GFU_Alpha);
+    table.SetTableType(GRTT_THEMATIC);
+    int row = 0;
+    for (size_t value = 0; value < std::min(spec.categories.size(), spec.colours.size()); ++value) {
+        if (spec.categories[value].empty()) continue; // a number that no class has
+        table.SetValue(row, 0, static_cast<int>(value));
+        table.SetValue(row, 1, spec.categories[value].c_str());
+        for (int part = 0; part < 4; ++part)
+            table.SetValue(row, 2 + part, spec.colours[value][static_cast<size_t>(part)]);
+        ++row;
+    }
+    band.SetDefaultRAT(&table);
+}
+
+void describe_band(const BandSpec& spec, const SceneMetadata* scene, GDALRasterBand& band) {
+    if (scene != nullptr && spec.like_band >= 0)
+        write_scene_band(*scene, static_cast<size_t>(spec.like_band), band);
+    if (!spec.description.empty()) band.SetDescription(spec.description.c_str());
+    if (spec.scale) band.SetScale(*spec.scale);
+    if (spec.offset) band.SetOffset(*spec.offset);
+    if (!spec.unit.empty()) band.SetUnitType(spec.unit.c_str());
+    for (const auto& [key, value] : spec.metadata)
+        band.SetMetadataItem(key.c_str(), value.c_str());
+}
+
+} // namespace
+
+std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
+                                         const SceneMetadata* scene, GDALDataType type) {
+    if (options.nodata) return fitting(*options.nodata, type);
+    if (spec.nodata) return fitting(*spec.nodata, type);
+    bool holes = spec.holes;
+    if (scene != nullptr) {
+        holes |= scene->masked;
+        for (const BandMetadata& b : scene->bands) {
+            if (!b.nodata) continue;
+            holes = true;
+            if (b.nodata->kind == GDT_Float64) {
+                if (const auto nodata = fitting(b.nodata->real, type)) return nodata;
+            } else if (match_in_type(*b.nodata, type).active) {
+                return b.nodata;
+            }
+        }
+    }
+    return holes ? std::optional<NodataValue>(invented_nodata(type)) : std::nullopt;
+}
+
+void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,
+                     const std::optional<NodataValue>& nodata, GDALDataType type, GDALDataset& dataset) {
+    // What a driver has no place for goes to GDAL's .aux.xml; what even that does not take is told to
+    // nobody.
+    const GdalErrors quiet;
+    if (nodata)
+        for (int b = 1; b <= spec.shape.bands; ++b)
+            set_nodata(*dataset.GetRasterBand(b), *nodata, type);
+    if (scene) write_scene(*scene, spec.same_bands, dataset);
+    for (size_t k = 0; !spec.same_bands && k < spec.bands.size() && k < static_cast<size_t>(spec.shape.bands);
+         ++k)
+        describe_band(spec.bands[k], scene, *dataset.GetRasterBand(static_cast<int>(k) + 1));
+    for (const auto& [key, value] : spec.metadata)
+        dataset.SetMetadataItem(key.c_str(), value.c_str());
+    if (!options.history.empty()) {
+        const char* before = dataset.GetMetadataItem("HSI_HISTORY");
+        const std::string all =
+            (before && *before ? std::string(before) + "\n" : std::string()) + options.history;
+        dataset.SetMetadataItem("HSI_HISTORY", all.c_str());
+    }
+    GDALRasterBand* first = dataset.GetRasterBand(1);
+    const bool envi = is(dataset.GetDriver(), "ENVI");
+    if (!spec.categories.empty()) {
+        CPLStringList names;
+        for (const std::string& name : spec.categories)
+            names.AddString((envi ? envi_name(name) : name).c_str());
+        first->SetCategoryNames(names.List());
+    }
+    if (!spec.colours.empty()) {
+        GDALColorTable table;
+        for (size_t i = 0; i < spec.colours.size(); ++i) {
+            const auto& c = spec.colours[i];
+            const GDALColorEntry entry{c[0], c[1], c[2], c[3]};
+            table.SetColorEntry(static_cast<int>(i), &entry);
+        }
+        first->SetColorTable(&table);
+    }
+    if (!spec.categories.empty() && !spec.colours.empty()) write_attribute_table(spec, *first);
+}
+
+} // namespace hsi::raster

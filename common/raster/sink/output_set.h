@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+// The rasters that one pass writes, in the order of its operation's outputs: planned, so that everything that
+// can be refused is refused before any work, and made when the work begins.
+#pragma once
+
+#include "raster/sink/raster_sink.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+class OutputSet {
+  public:
+    /// Adds an output after those that are planned; nothing is looked at yet.
+    void plan(OutputOptions options, OutputSpec spec);
+    bool empty() const { return m_planned.empty(); }
+    size_t size() const { return m_planned.size(); }
+    /// RasterSink::check() for all that is planned. Throws Error or UsageError for the first that is refused.
+    void check() const;
+
+    /// Makes every planned output's temporary file; `like` (may be null) gives georeference and metadata.
+    /// Throws Error or UsageError; what was made before is then gone again. To be called once.
+    void create(const RasterSource* like);
+    /// GDAL block cache that tile writing wants, all together; 0 before create().
+    uint64_t cache_bytes() const;
+    /// The blocks of the first output; one that has none before create().
+    stream::BlockLayout layout() const;
+    /// For run_pass(); empty before create().
+    std::vector<stream::CubeSink*> sinks() const;
+    /// commit() of each in turn. Throws Error: outputs before the one that failed are then in place, it and
+    /// those after it as they were before.
+    void commit();
+
+  private:
+    std::vector<std::pair<OutputOptions, OutputSpec>> m_planned;
+    std::vector<std::unique_ptr<RasterSink>> m_made;
+};
+
+} // namespace hsi::raster

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+// RasterSink from create() to commit(). What writes the pixels: pixel_output.cpp; outputs that are copied
+// from a finished raster: staged_output.cpp; those without pixels: virtual_output.cpp.
+#include "raster/sink/raster_sink.h"
+
+#include "core/byte_pack.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/process_limits.h"
+#include "parallel/ranks.h"
+#include "raster/files/run_files.h"
+#include "raster/files/side_files.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/sink/close_written.h"
+#include "raster/sink/creation_options.h"
+#include "raster/sink/envi_output.h"
+#include "raster/sink/format_trial.h"
+#include "raster/sink/output_description.h"
+#include "raster/sink/output_place.h"
+#include "raster/sink/raster_sink_impl.h"
+#include "raster/sink/spec_metadata.h"
+#include "raster/sink/staged_output.h"
+
+#include <cpl_minixml.h>
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <stdio_ext.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <thread>
+#include <utility>
+
+namespace hsi::raster {
+namespace {
+
+/// scene: where the output lies; null: not known yet.
+Target check_all(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene = nullptr) {
+    Target target = choose_target(options, spec, false);
+    check_place(options, target.driver);
+    try_target(target, options, spec, scene);
+    return target;
+}
+
+} // namespace
+
+RasterSink::Impl::~Impl() {
+    const GdalErrors quiet; // an unfinished file is of no interest, nor are its errors
+    blocks.reset();
+    raw.reset();
+    dataset.reset();
+    remove_stage();
+}
+
+Error RasterSink::Impl::failure(const std::string& reason) const {
+    return Error("cannot write '" + options.path + "': " + reason);
+}
+
+void RasterSink::Impl::make() {
+    GDALDriver* maker = target.driver;
+    CPLStringList list = target.options;
+    std::string path = file->path();
+    if (target.copies || options.path == standard_output) {
+        stage = path = file->scratch_path("tif");
+        maker = GetGDALDriverManager()->GetDriverByName("GTiff");
+        list = CPLStringList();
+        list.SetNameValue("BIGTIFF", "YES");
+        add_geotiff_defaults(list, spec.shape, target.type);
+    }
+    const bool in_place = takes_blocks_in_place(target, options);
+    if (in_place) list.SetNameValue("SPARSE_OK", "TRUE");
+    const GdalErrors errors;
+    dataset.reset(maker->Create(path.c_str(), static_cast<int>(spec.shape.samples),
+                                static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
+                                list.List()));
+    if (!dataset) throw failure(errors.text());
+    describe();
+    if (copies()) prepare_stage(target, *dataset);
+    if (in_place)
+        open_tiff_writer(path);
+    else
+        open_writer();
+}
+
+void RasterSink::Impl::make_together() {
+    parallel::Ranks& ranks = parallel::ranks();
+    if (!ranks.several()) {
+        file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+        return make();
+    }
+    BytePacker out;
+    if (ranks.root()) {
+        file = std::make_unique<AtomicFile>(options.path, options.overwrite);
+        make();
+        const stream::BlockLayout tiles = raw ? stream::BlockLayout{} : blocks->layout();
+        out.put(raw ? uint64_t{0} : blocks->wanted_bytes()).put(tiles).put(raw_place.has_value());
+        if (const auto& r = raw_place)
+            out.put(std::filesystem::absolute(r->path).string())
+                .put(r->type)
+                .put(r->swapped)
+                .put(r->origin)
+                .put(r->pixel_step)
+                .put(r->line_step)
+                .put(r->band_step)
+                .put(r->sample_bytes)
+                .put(r->blocks)
+                .put(r->bytes);
+    }
+    const std::string bytes = ranks.broadcast("output " + options.role, out.take());
+    if (!ranks.root()) {
+        ByteUnpacker in(bytes);
+        elsewhere.emplace();
+        in.get(elsewhere->cache_bytes);
+        in.get(elsewhere->layout);
+        if (in.one<bool>()) {
+            WriteLayout& r = raw_place.emplace();
+            in.get(r.path);
+            in.get(r.type);
+            in.get(r.swapped);
+            in.get(r.origin);
+            in.get(r.pixel_step);
+            in.get(r.line_step);
+            in.get(r.band_step);
+            in.get(r.sample_bytes);
+            in.get(r.blocks);
+            in.get(r.bytes);
+            open_elsewhere();
+        }
+    }
+    ranks.any("output " + options.role + " is open", false); // nobody works before all have it
+}
+
+void RasterSink::Impl::describe() {
+    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *dataset);
+}
+
+/// What the standard output does not take is nothing to the image: its error mark stays for who looks after
+/// it.
+void RasterSink::Impl::discard_unwritable_stdout() const {
+    if (std::fflush(stdout) != 0) __fpurge(stdout);
+}
+
+void RasterSink::Impl::check(const GdalErrors& errors) const {
+    if (errors.any()) throw failure(errors.text());
+    if (errors.side_file_lost()) throw failure(errors.warnings());
+}
+
+/// GDAL closes without a return value: what was written must open again as it was made.
+void RasterSink::Impl::check_written(const std::string& path) const {
+    const WrittenRaster written(path);
+    std::string fault = written.fault(spec.shape, target.type);
+    // Blocks that were left out on demand aside.
+    if (fault.empty() && !target.options.FetchBool("SPARSE_OK", false) && written.lacks_blocks())
+        fault = "blocks are missing";
+    if (!fault.empty()) throw failure("read again, " + fault);
+}
+
+/// GDAL writes its side file without looking whether it got to the disk.
+void RasterSink::Impl::check_xml(const std::string& path) const {
+    VSIStatBufL info;
+    if (VSIStatL(path.c_str(), &info) != 0) return;
+    const GdalErrors errors;
+    const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
+    if (!tree)
+        throw failure("'" + name_of(path) + "' is incomplete after writing: " + errors.text("it is empty"));
+}
+
+void RasterSink::Impl::check_side_files() const {
+    for (const std::string& path : file->made())
+        if (EQUAL(CPLGetExtension(path.c_str()), "xml")) check_xml(path);
+}
+
+void RasterSink::Impl::tell_moved(int64_t moved) const {
+    if (moved == 0 || !options.run) return;
+    options.run->warn("'" + options.path + "': " + counted(moved, "value is", "values are") + " stored as " +
+                      CPLSPrintf("%.17g", rule.beside()) + " instead of " +
+                      CPLSPrintf("%.17g", nodata->as_double()) +
+                      ", which means no data; another -dstnodata or -ot keeps them");
+}
+
+void RasterSink::Impl::tell_lost_nodata(const WrittenRaster& written) const {
+    // NaN says it itself, and 0 is no class of any map.
+    if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
+        (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
+        return;
+    options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                      " does not keep that " + CPLSPrintf("%.17g", nodata->as_double()) +
+                      " means no data: pixels without a value may be numbers in it");
+}
+
+void RasterSink::Impl::tell_lost_place(const WrittenRaster& written) const {
+    if (!scene || !options.run) return;
+    const std::string lost = written.lost_place(*scene);
+    if (!lost.empty())
+        options.run->warn("'" + options.path + "': the format " + target.driver->GetDescription() +
+                          " does not keep " + lost);
+}
+
+void RasterSink::Impl::hand_over() {
+    if (options.path != standard_output) {
+        auto stale = old_side_files(file->destination());
+        VSIStatBufL info;
+        for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
+            if (const std::string side = file->destination() + suffix;
+                std::find(stale.begin(), stale.end(), side) == stale.end() &&
+                VSIStatL(side.c_str(), &info) == 0)
+                stale.push_back(side);
+        file->set_stale(std::move(stale));
+    }
+    if (options.run) {
+        options.run->add(std::move(file));
+        return;
+    }
+    file->publish();
+    file->conclude();
+}
+
+RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
+RasterSink::~RasterSink() = default;
+
+void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) { check_all(options, spec); }
+
+bool RasterSink::will_take_bands(const OutputOptions& options, const OutputSpec& spec) {
+    return spec.shape.bands > 1 && keeps_bands_apart(choose_target(options, spec, false), options);
+}
+
+std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
+                                               const RasterSource* like) {
+    auto impl = std::make_unique<Impl>();
+    const auto scene = like != nullptr ? std::optional<SceneMetadata>(like->metadata()) : metadata_of(spec);
+    const SceneMetadata nowhere;
+    impl->target = check_all(options, spec, scene ? &*scene : &nowhere);
+    impl->options = options;
+    impl->spec = spec;
+    if (like != nullptr) {
+        if (same_file(like->path(), options.path))
+            throw UsageError("the destination '" + options.path + "' is the source");
+        impl->scene = scene;
+        double gt[6];
+        if (is(impl->target.driver, "ENVI") && like->geotransform(gt))
+            check_envi_geotransform(gt, "'" + like->path() + "'");
+        if (spec.same_bands && impl->scene->bands.size() != static_cast<size_t>(spec.shape.bands))
+            throw Error("internal: an output with the bands of its source has another number of them");
+    }
+    impl->spec.same_bands = spec.same_bands && like != nullptr;
+    if (like == nullptr) {
+        impl->scene = scene;
+        impl->spec.same_bands = impl->scene.has_value(); // the bands are those that the spec describes
+    }
+    impl->nodata = choose_nodata(options, spec, impl->scene ? &*impl->scene : nullptr, impl->target.type);
+    impl->rule = StoreRule(impl->target.type, spec.keep_nan ? std::nullopt : impl->nodata);
+    if (!spec.sample_type.empty()) impl->rule.take_parts(GDALGetDataTypeByName(spec.sample_type.c_str()));
+    impl->make_together();
+    return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
+}
+
+stream::CubeShape RasterSink::shape() const {
+    stream::CubeShape shape = m->spec.shape;
+    shape.bands *= m->rule.parts();
+    return shape;
+}
+bool RasterSink::concurrent() const { return m->raw != nullptr; }
+
+void RasterSink::write(const Rect& core, const CubeView<float>& src) {
+    try {
+        if (m->raw)
+            m->raw->write(core, src);
+        else if (!m->elsewhere) // the root has the same tile
+            m->blocks->write(core, src);
+    } catch (const Error& e) {
+        throw m->failure(e.what());
+    }
+}
+
+bool RasterSink::takes_bands() const { return m->raw && m->raw->bands_apart() && m->rule.parts() == 1; }
+
+void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
+    try {
+        m->raw->write_band(band, core, src);
+    } catch (const Error& e) {
+        throw m->failure(e.what());
+    }
+}
+
+uint64_t RasterSink::stored_bytes_per_pixel() const {
+    return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
+}
+
+bool RasterSink::raw_access() const { return m->raw != nullptr; }
+
+uint64_t RasterSink::cache_bytes() const {
+    if (m->elsewhere) return m->elsewhere->cache_bytes;
+    return m->raw ? 0 : m->blocks->wanted_bytes();
+}
+
+stream::BlockLayout RasterSink::layout() const {
+    if (m->elsewhere) return m->elsewhere->layout;
+    return m->raw ? stream::BlockLayout{} : m->blocks->layout();
+}
+
+std::string RasterSink::driver() const { return m->target.driver->GetDescription(); }
+
+std::optional<double> RasterSink::nodata() const {
+    return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
+}
+
+void RasterSink::commit() {
+    Impl& s = *m;
+    const GdalErrors errors;
+    const bool to_stdout = s.options.path == standard_output;
+    try {
+        if (s.blocks) s.blocks->finish();
+        // The ranks of one host share its page cache, as the threads of one process do.
+        if (s.raw) s.raw->close(parallel::ranks().several_hosts());
+    } catch (const Error& e) {
+        throw s.failure(e.what());
+    }
+    // Waits for all ranks, too: the file is complete behind it.
+    const int64_t moved = parallel::ranks().sum("output " + s.options.role + " is written", s.rule.moved());
+    if (s.elsewhere) return;
+    s.blocks.reset();
+    s.discard_unwritable_stdout();
+    // Into an archive GDAL writes from front to back: there is no reading.
+    const bool closed =
+        !s.dataset || close_written(std::move(s.dataset), !s.raw && (s.copies() || is_local(s.options.path)));
+    s.check(errors);
+    if (!closed) throw s.failure("not all of it got to the disk");
+    if (s.copies()) {
+        s.check_written(s.stage);
+        s.check_xml(s.stage + ".aux.xml");
+        s.copy_stage(errors);
+        s.check(errors);
+        s.remove_stage();
+    }
+    if (is(s.target.driver, "ENVI")) {
+        finish_envi_output(*s.file, s.options, s.scene ? &*s.scene : nullptr, s.spec.same_bands);
+        s.check(errors);
+    }
+    if (!to_stdout) {
+        s.check_written(s.file->path());
+        s.check_side_files();
+        const WrittenRaster written(s.file->path());
+        s.tell_lost_nodata(written);
+        s.tell_lost_place(written);
+    }
+    try {
+        s.hand_over();
+        s.tell_moved(moved);
+    } catch (const Error& e) {
+        throw s.failure(e.what());
+    }
+}
+
+} // namespace hsi::raster

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// A georeferenced output raster as a stream::CubeSink. The file is written under a temporary name beside its
+// destination and renamed by commit(): the destination appears complete or not at all, and an old one stays
+// as it was until then. Without commit() the destructor removes every file it made. Signals are safe: the
+// tool unwinds.
+#pragma once
+
+#include "core/cancel.h"
+#include "raster/source/raster_source.h"
+#include "stream/band_writer.h"
+#include "stream/shared.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::raster {
+
+class RunFiles;
+
+struct OutputOptions {
+    std::string path;
+    std::string format;                        ///< -of; empty: from the extension, GTiff when there is none
+    std::vector<std::string> creation_options; ///< -co; GTiff adds TILED=YES, BIGTIFF=IF_SAFER when not given
+    std::string type;                          ///< -ot; empty: OutputSpec::type
+    std::optional<double> nodata;              ///< -dstnodata
+    bool overwrite = false;
+    /// Bytes the sink may hold for blocks in the making; commit() may take four times as much, when the lanes
+    /// are gone. 0: a quarter of the machine's.
+    uint64_t memory = 0;
+    std::string history;      ///< the command line, for the metadata item HSI_HISTORY
+    std::string role = "dst"; ///< the option that names it, for messages
+    /// With it: registered there, and renamed by its commit(), not by the sink's.
+    std::shared_ptr<RunFiles> run;
+    const CancelFlag* cancel =
+        nullptr; ///< ends commit(), which may have to copy all pixels; must outlive the sink
+};
+
+struct BandSpec {
+    std::string description;                     ///< "PC1", "Alunite"
+    std::map<std::string, std::string> metadata; ///< band metadata items
+    /// The band (0-based) of the like source that this one is, value for value: its metadata travel, before
+    /// what is said here. -1: none.
+    int like_band = -1;
+    /// number * scale + offset is what the number means; empty: nothing is said.
+    std::optional<double> scale = {}, offset = {};
+    std::string unit = {};
+};
+
+struct OutputSpec {
+    stream::CubeShape shape;
+    std::string type = "Float32";
+    bool same_bands = false;     ///< the bands are those of the like source: all their metadata travel
+    std::vector<BandSpec> bands; ///< for derived bands (same_bands = false); may be empty
+    bool holes = false; ///< some pixels have no value: a nodata tag is set even when the source has none
+    std::map<std::string, std::string> metadata; ///< further dataset metadata items
+    std::vector<std::string> categories;         ///< class names of band 1
+    std::vector<std::array<uint8_t, 4>> colours; ///< colour table of band 1 (red, green, blue, alpha)
+
+    std::optional<double> nodata; ///< the nodata tag when -dstnodata does not say it
+    /// Tiles hold the bits of samples of this type instead of values (RasterSource::in_samples()), so that
+    /// copies are exact: two or three bands for each of the output. Empty: values.
+    std::string sample_type;
+    bool keep_nan = false; ///< the tiles hold nodata values themselves, and NaN stays NaN beside them
+
+    // For an output without a like source; left out of account when there is one. `bands` may then hold the
+    // items wavelength, wavelength_units, fwhm and bbl, which reach every format in its own form.
+    std::string srs; ///< "EPSG:32633", WKT, PROJ: what GDAL's tools take for -a_srs
+    std::optional<std::array<double, 6>> geotransform; ///< GDAL's order
+    std::map<std::string, std::string>
+        envi; ///< further ENVI header fields: {"default bands", "{30, 20, 10}"}
+};
+
+/// A band whose values GDAL computes when they are read, by a pixel function of the plugin gdal_HSI.
+struct VirtualBand {
+    std::string function; ///< "hsi_project"
+    /// Its own arguments. Those about values that do not count (nodata, masks, dst_nodata) are added.
+    std::vector<std::pair<std::string, std::string>> arguments;
+    std::vector<int> bands; ///< of the like source (0-based) that it computes from; empty: all
+    std::string further;    ///< a raster of the output's size whose only band is the last source; empty: none
+};
+
+/// True when positions in this SRS are angles. Throws UsageError when PROJ does not know it.
+bool is_geographic(const std::string& srs);
+
+/// With several ranks (parallel/ranks.h) the root makes the file, all write their tiles into it where its
+/// layout is known, and the root commits it.
+class RasterSink final : public stream::SharedSink, public stream::BandTaker {
+  public:
+    /// Everything that can be refused before work is done: an existing destination without overwrite, an
+    /// unknown extension or driver, a driver that cannot hold the bands, the type or the creation options, a
+    /// folder that does not exist or cannot be written, a destination that is the source. Throws Error or
+    /// UsageError.
+    static void check(const OutputOptions& options, const OutputSpec& spec);
+    /// What takes_bands() of such a sink will say, for plans, as far as that can be told before it is made.
+    static bool will_take_bands(const OutputOptions& options, const OutputSpec& spec);
+
+    /// check(), then creates the temporary file. `like` (may be null) gives georeference and metadata.
+    static std::unique_ptr<RasterSink> create(const OutputOptions& options, const OutputSpec& spec,
+                                              const RasterSource* like);
+    ~RasterSink() override;
+
+    /// True when -of or the extension asks for a VRT. Such an output has no pixels: write_virtual() makes it,
+    /// check() and create() refuse it.
+    static bool is_virtual(const OutputOptions& options);
+    /// As check(), for a VRT. Refuses creation options too, and what a VRT cannot say about its source (-if).
+    static void check_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like);
+    /// Writes the VRT, complete or not at all, at once or with all outputs of OutputOptions::run:
+    /// georeference, names, legend and nodata as create() has them, and a derived band for each of `bands`.
+    /// Sources on the local file system are named relative to the VRT. Throws Error.
+    static void write_virtual(const OutputOptions& options, const OutputSpec& spec, const RasterSource& like,
+                              const std::vector<VirtualBand>& bands);
+
+    stream::CubeShape shape() const override; ///< of the tiles that it takes
+    bool concurrent() const override;
+    stream::BlockLayout layout() const override;
+    void write(const Rect& core, const CubeView<float>& src) override;
+    /// ENVI with the bands one after another, and an uncompressed GeoTIFF with separate bands.
+    bool takes_bands() const override;
+    void write_band(int band, const Rect& core, const CubeView<float>& src) override;
+    uint64_t stored_bytes_per_pixel() const override;
+
+    bool raw_access() const;      ///< pwrite instead of RasterIO
+    uint64_t cache_bytes() const; ///< GDAL block cache that tile writing wants
+    std::string driver() const;
+    /// What NaN becomes: -dstnodata, the source's value, or one chosen for an output with holes (NaN for
+    /// floats, the lowest value of signed integers, 0 of unsigned ones). Empty: integer types store 0, floats
+    /// NaN.
+    std::optional<double> nodata() const;
+
+    /// Flushes, closes, checks for errors and renames, or leaves the name to OutputOptions::run. Formats that
+    /// GDAL makes of a finished raster only (COG, PNG) are made here. Throws Error, and Cancelled when
+    /// options.cancel was set; the destination is then untouched.
+    void commit();
+
+  private:
+    struct Impl;
+    explicit RasterSink(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> m;
+};
+
+} // namespace hsi::raster

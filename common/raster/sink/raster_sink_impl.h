@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// What the parts of RasterSink share: an output in the making.
+#pragma once
+
+#include "core/error.h"
+#include "raster/files/atomic_file.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/store_convert.h"
+#include "raster/metadata/scene_metadata.h"
+#include "raster/sink/block_writer.h"
+#include "raster/sink/output_format.h"
+#include "raster/sink/raster_sink.h"
+#include "raster/sink/raw_writer.h"
+#include "raster/sink/written_raster.h"
+#include "raster/source/source_impl.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+/// What a rank that is not the root knows of the root's file; it has neither file nor dataset itself.
+struct OutputElsewhere {
+    uint64_t cache_bytes = 0;
+    stream::BlockLayout layout;
+};
+
+struct RasterSink::Impl {
+    OutputOptions options;
+    OutputSpec spec;
+    Target target;
+    std::optional<SceneMetadata> scene; ///< of the like source
+    StoreRule rule;
+    std::optional<NodataValue> nodata;
+    std::unique_ptr<AtomicFile> file;
+    std::string stage;    ///< the GTiff that a driver without Create copies from
+    std::string streamed; ///< the file that goes to standard output byte by byte
+    DatasetHandle dataset;
+    std::unique_ptr<RawWriter> raw;
+    std::optional<WriteLayout> raw_place; ///< of `raw`
+    std::unique_ptr<BlockWriter> blocks;
+
+    std::optional<OutputElsewhere> elsewhere; ///< on a rank that is not the root
+
+    ~Impl();
+
+    bool copies() const { return !stage.empty(); }
+    bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
+    Error failure(const std::string& reason) const;
+
+    /// The file with all that describes it, and what writes its pixels.
+    void make();
+    /// make() on the root; on the other ranks what they need to write into its file. All together.
+    void make_together();
+    /// Nodata, metadata and legend of the dataset.
+    void describe();
+    void discard_unwritable_stdout() const;
+    void check(const GdalErrors& errors) const;
+    void check_written(const std::string& path) const;
+    void check_xml(const std::string& path) const;
+    void check_side_files() const;
+    /// Tells of values that were nodata by chance.
+    void tell_moved(int64_t moved) const;
+    /// Warns when the file, opened again, does not say which value means no data.
+    void tell_lost_nodata(const WrittenRaster& written) const;
+    /// Warns when the file, opened again, does not say where it lies.
+    void tell_lost_place(const WrittenRaster& written) const;
+    /// What is complete and verified goes to the run, which gives all its outputs their names together;
+    /// alone, it gets its own at once.
+    void hand_over();
+
+    // In staged_output.cpp.
+    /// The stage's pixels into the destination's format. Throws Error and Cancelled.
+    void copy_stage(const GdalErrors& errors);
+    void remove_stage();
+
+    // In virtual_output.cpp.
+    void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
+
+  private:
+    // In pixel_output.cpp.
+    void open_tiff_writer(const std::string& path);
+    void open_writer();
+    void open_elsewhere();
+    void add_overviews(const CPLStringList& list);
+    void stream(const std::string& path) const;
+    static int CPL_STDCALL go_on(double, const char*, void* sink);
+};
+
+} // namespace hsi::raster

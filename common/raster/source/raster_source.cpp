@@ -1,0 +1,565 @@
+// SPDX-License-Identifier: MIT
+#include "raster/source/raster_source.h"
+
+#include "core/byte_size.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/host_memory.h"
+#include "core/names.h"
+#include "core/process_limits.h"
+#include "raster/files/side_files.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/metadata/envi_file.h"
+#include "raster/metadata/spectral_metadata.h"
+#include "raster/products/array_axes.h"
+#include "raster/products/hdf5_references.h"
+#include "raster/products/hdf5_trial.h"
+#include "raster/products/matlab_scene.h"
+#include "raster/products/product.h"
+#include "raster/source/locations.h"
+#include "raster/source/source_checks.h"
+#include "raster/source/source_impl.h"
+#include "stream/value_parts.h"
+
+#include <cpl_string.h>
+#include <cpl_vsi.h>
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <stdexcept>
+
+namespace hsi::raster {
+namespace {
+
+/// "'a.nc' has no raster bands", with the subdatasets that may be meant.
+[[noreturn]] void refuse_empty(GDALDataset& dataset, const std::string& name) {
+    std::string advice;
+    const CPLStringList items(CSLDuplicate(dataset.GetMetadata("SUBDATASETS")));
+    // Advice must not lead to a cube that cannot be read.
+    for (int i = 1; i <= 8; ++i) {
+        const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
+        if (sub == nullptr) break;
+        const std::string part = sub;
+        const DatasetHandle inner(GDALDataset::FromHandle(
+            GDALOpenEx(part.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+        if (inner) check_axes(*inner, name);
+    }
+    for (int i = 1; i <= 8; ++i) {
+        const char* sub = items.FetchNameValue(CPLSPrintf("SUBDATASET_%d_NAME", i));
+        if (sub == nullptr) break;
+        advice += (advice.empty() ? "Name one of its subdatasets: " : ", ") + std::string(sub);
+    }
+    throw Error(name + " has no raster bands", advice);
+}
+
+void choose_bands(SourceState& s) {
+    const int count = s.scene.file_bands;
+    if (!s.options.bands.empty()) {
+        for (const int b : s.options.bands)
+            if (b < 1 || b > count)
+                throw UsageError("-b " + std::to_string(b) + ": " + s.name() + " has bands 1 to " +
+                                 std::to_string(count));
+        s.bands = s.options.bands;
+        return;
+    }
+    if (!s.options.choices.empty()) {
+        std::vector<BandAt> all;
+        for (const BandMetadata& b : s.scene.bands)
+            all.push_back({b.file_band, b.wavelength_nm,
+                           !(s.options.use_bbl && b.bad()) && b.interpretation != GCI_AlphaBand});
+        s.bands = bands_of(s.options.choices, all, s.name());
+        return;
+    }
+    for (const BandMetadata& b : s.scene.bands) {
+        // An alpha band says where the others are valid; it is no part of the spectrum.
+        if (count > 1 && b.interpretation == GCI_AlphaBand) {
+            // GDAL gives any four bands of bytes these meanings when nobody says otherwise.
+            if (count == 4)
+                s.notes.push_back(
+                    "band " + std::to_string(b.file_band) + " of " + s.name() +
+                    " is called alpha: it tells where the others are valid and is no band of the "
+                    "scene (-b 1-4 takes it for one)");
+            continue;
+        }
+        if (s.options.use_bbl && b.bad())
+            s.bad.push_back(b.file_band);
+        else
+            s.bands.push_back(b.file_band);
+    }
+    if (s.bands.empty())
+        throw Error("the bad-band list of " + s.name() + " marks every band as bad",
+                    "Use -bbl ignore, or -b.");
+}
+
+/// Leaves out what -exclude-range names; bands without a wavelength stay.
+void exclude_bands(SourceState& s) {
+    if (s.options.excluded.empty()) return;
+    const auto nm = [&](int band) { return s.scene.bands[static_cast<size_t>(band - 1)].wavelength_nm; };
+    if (std::all_of(s.scene.bands.begin(), s.scene.bands.end(),
+                    [](const BandMetadata& b) { return std::isnan(b.wavelength_nm); }))
+        throw Error("-exclude-range " + s.options.excluded.front().text + ": " + s.name() +
+                        " has no wavelengths",
+                    "Choose bands by number with -b.");
+    for (const BandChoice& range : s.options.excluded)
+        if (std::none_of(s.bands.begin(), s.bands.end(),
+                         [&](int b) { return range_around({range}, nm(b)) != nullptr; }))
+            s.notes.push_back("-exclude-range " + range.text + ": no band of " + s.name() + " lies there");
+    s.bands.erase(std::remove_if(s.bands.begin(), s.bands.end(),
+                                 [&](int b) { return range_around(s.options.excluded, nm(b)) != nullptr; }),
+                  s.bands.end());
+    if (s.bands.empty()) throw Error("-exclude-range leaves no band of " + s.name());
+}
+
+void keep_bands(SourceState& s) {
+    const int count = s.scene.file_bands;
+    for (const BandMetadata& b : s.scene.bands)
+        if (count > 1 && b.interpretation == GCI_AlphaBand &&
+            std::find(s.bands.begin(), s.bands.end(), b.file_band) == s.bands.end())
+            s.alpha = b.file_band;
+    std::vector<BandMetadata> kept;
+    for (const int b : s.bands)
+        kept.push_back(s.scene.bands[static_cast<size_t>(b - 1)]);
+    s.scene.bands = std::move(kept);
+}
+
+void choose_window(SourceState& s) {
+    if (!s.options.window) return;
+    const Rect w = *s.options.window, file = s.scene.window;
+    if (w.empty() || !file.contains(w))
+        throw UsageError("-srcwin " + std::to_string(w.x) + " " + std::to_string(w.y) + " " +
+                         std::to_string(w.w) + " " + std::to_string(w.h) + " does not lie inside " +
+                         s.name() + ", which has " + size_text(file.w, file.h) + " pixels");
+    s.scene.window = w;
+}
+
+void find_mask(SourceState& s, GDALDataset& dataset) {
+    bool same = true;
+    int first = 0;
+    // Named with -b, it is a band like any other and no mask.
+    const bool alpha_is_a_band =
+        std::any_of(s.scene.bands.begin(), s.scene.bands.end(),
+                    [](const BandMetadata& b) { return b.interpretation == GCI_AlphaBand; });
+    for (size_t k = 0; k < s.bands.size(); ++k) {
+        const int flags = dataset.GetRasterBand(s.bands[k])->GetMaskFlags();
+        // Nodata values of single bands are compared by the readers; a tuple of them for all bands is a mask.
+        int kind = flags & (GMF_ALL_VALID | GMF_PER_DATASET | GMF_ALPHA | GMF_NODATA);
+        if ((kind & GMF_ALPHA) && alpha_is_a_band) kind = GMF_ALL_VALID;
+        const bool nodata_alone = kind == GMF_NODATA, overridden = (kind & GMF_NODATA) && s.options.nodata;
+        if ((kind & GMF_ALL_VALID) || nodata_alone || overridden)
+            kind = 0;
+        else
+            kind = (flags & GMF_PER_DATASET) ? 2 : 1;
+        if (k == 0) first = kind;
+        same &= kind == first;
+        if (kind != 0) s.mask = MaskKind::band;
+    }
+    if (s.mask == MaskKind::band && same && first == 2) s.mask = MaskKind::dataset;
+    // GDAL takes an alpha band for a mask in files of two or four bands alone.
+    if (s.mask == MaskKind::none && s.alpha > 0)
+        s.mask = MaskKind::dataset;
+    else
+        s.alpha = 0;
+    s.scene.masked = s.mask != MaskKind::none;
+}
+
+void match_nodata(SourceState& s) {
+    s.nodata.clear();
+    for (BandMetadata& b : s.scene.bands) {
+        if (s.options.nodata) {
+            NodataValue v;
+            v.real = *s.options.nodata;
+            b.nodata = v;
+        }
+        s.nodata.push_back(b.nodata ? match_in_type(*b.nodata, b.type) : NodataMatch{});
+    }
+}
+
+/// Scene, window, bands and types; the rest hangs on how pixels are read.
+void choose_scene(SourceState& s, SceneMetadata scene) {
+    s.scene = std::move(scene);
+    s.file_samples = s.scene.window.w;
+    s.file_lines = s.scene.window.h;
+    if (s.file_samples <= 0 || s.file_lines <= 0)
+        throw Error(s.name() + " has no pixels: its size is " + size_text(s.file_samples, s.file_lines));
+}
+
+void choose_parts(SourceState& s, GDALDataset* dataset) {
+    choose_window(s);
+    choose_bands(s);
+    exclude_bands(s);
+    keep_bands(s);
+    check_types(s, dataset);
+    match_nodata(s);
+}
+
+/// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
+void choose_arrays(SourceState& s) {
+    const CubePart& part = s.product->parts.front();
+    s.block_samples = part.chunk_samples(s.file_samples);
+    s.block_lines = part.chunk_lines();
+    if (s.block_samples >= s.file_samples) s.block_samples = 0;
+    uint64_t largest = 0;
+    for (const CubePart& each : s.product->parts)
+        largest = std::max(largest, each.chunk_bytes());
+    if (largest > 0) keep_buffers_of(largest);
+    constexpr uint64_t small_chunk = 64 << 10;
+    if (s.product->driver == "HDF5" && largest > 0 && largest < small_chunk) share_one_heap();
+}
+
+void choose_access(SourceState& s, GDALDataset& dataset) {
+    GDALRasterBand* band = dataset.GetRasterBand(s.bands.front());
+    s.half = std::any_of(s.bands.begin(), s.bands.end(),
+                         [&](int b) { return is_half(dataset.GetRasterBand(b)->GetRasterDataType()); });
+    int bx = 0, by = 0;
+    band->GetBlockSize(&bx, &by);
+    s.block_samples = bx;
+    s.block_lines = std::max(1, by);
+    const char* interleave = dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
+    s.band_interleaved_blocks = interleave == nullptr || !EQUAL(interleave, "PIXEL");
+    // Only of a GTiff is it known that blocks which are not compressed are read in place.
+    s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") ||
+                   dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") != nullptr;
+    if (s.mask != MaskKind::none) return;
+    s.raw = raw_layout(dataset);
+    if (!s.raw) return;
+    FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) throw Error("cannot open '" + s.raw->path + "': " + std::strerror(errno));
+    s.file = std::make_shared<const FileHandle>(std::move(file));
+    if (!lies_as_told(s, dataset)) {
+        s.raw.reset();
+        s.file.reset();
+        return;
+    }
+    s.block_samples = 0;
+    s.block_lines = 1;
+    check_raw_span(s);
+    if (s.scene.driver == "ENVI") check_raw_end(s);
+}
+
+} // namespace
+
+DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack) {
+    register_drivers();
+    for (const std::string& name : options.drivers)
+        if (GetGDALDriverManager()->GetDriverByName(name.c_str()) == nullptr)
+            throw UsageError("-if " + name + ": GDAL has no such driver",
+                             "gdalinfo --formats lists the drivers.");
+    if (options.drivers.empty() && stack.empty())
+        if (DatasetHandle matlab = open_matlab(options.path)) {
+            if (!options.open_options.empty())
+                throw UsageError("-oo " + options.open_options.front() +
+                                 ": files of MATLAB's have no options");
+            return matlab;
+        }
+    try_hdf5(options.path);
+    const GdalErrors errors;
+    DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header,
+                                          GDAL_OF_RASTER, options.drivers, options.open_options});
+    if (!dataset)
+        throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
+    return dataset;
+}
+
+DatasetHandle DatasetPool::take() {
+    {
+        const std::lock_guard lock(m_mutex);
+        if (!m_idle.empty()) {
+            DatasetHandle dataset = std::move(m_idle.back());
+            m_idle.pop_back();
+            return dataset;
+        }
+    }
+    return open_dataset(m_options, m_stack);
+}
+
+void DatasetPool::give(DatasetHandle dataset) {
+    const std::lock_guard lock(m_mutex);
+    m_idle.push_back(std::move(dataset));
+}
+
+uint64_t SourceState::block_bytes() const {
+    const auto block = static_cast<uint64_t>(block_samples * block_lines);
+    int largest = 0; // of one sample; of all bands of the file where they share blocks
+    for (const BandMetadata& b : scene.bands)
+        largest = std::max(largest, GDALGetDataTypeSizeBytes(b.type));
+    return block * static_cast<uint64_t>(band_interleaved_blocks ? largest : largest * scene.file_bands);
+}
+
+bool SourceState::wide() const {
+    if (!parts.empty()) return true;
+    for (size_t k = 0; k < bands.size(); ++k)
+        if (nodata[k].active && !exact_in_float(scene.bands[k].type)) return true;
+    return false;
+}
+
+uint64_t SourceState::reader_bytes() const {
+    const uint64_t block = block_bytes();
+    uint64_t bytes = compressed ? 2 * block : block;
+    if (wide())
+        bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));
+    else if (band_interleaved_blocks && block_samples * block_lines <= largest_block)
+        bytes += block;
+    return bytes;
+}
+
+struct RasterSource::Impl : SourceState {
+    Impl() = default;
+    explicit Impl(SourceState state) : SourceState(std::move(state)) {}
+};
+
+const SourceState& SourceAccess::state(const RasterSource& source) { return *source.m; }
+std::shared_ptr<RasterSource> SourceAccess::make(SourceState state) {
+    auto impl = std::make_shared<const RasterSource::Impl>(std::move(state));
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(impl)));
+}
+
+RasterSource::RasterSource(std::shared_ptr<const Impl> impl) : m(std::move(impl)) {}
+RasterSource::~RasterSource() = default;
+
+std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
+    auto s = std::make_shared<Impl>();
+    s->options = options;
+    // A driver or an open option that is asked for says how the file is to be seen.
+    if (options.drivers.empty() && options.open_options.empty()) {
+        SceneFile scene = find_scene(options.path);
+        s->options.path = std::move(scene.path);
+        s->options.header = std::move(scene.header);
+        s->product = std::move(scene.product);
+        if (s->product) s->notes = s->product->notes;
+    } else if (const auto envi = envi_file_of_header(options.path)) {
+        s->options.path = envi->data;
+        s->options.header = envi->header;
+    }
+    if (s->product && !s->product->parts.empty()) {
+        s->in_arrays = true;
+        choose_scene(*s, scene_of(*s->product));
+        choose_parts(*s, nullptr);
+        choose_arrays(*s);
+        return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+    }
+    const std::string stack = s->product ? s->product->stack : std::string();
+    DatasetHandle dataset = open_dataset(s->options, stack);
+    const GdalErrors errors;
+    if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
+    choose_scene(*s, read_scene(*dataset));
+    if (s->product) complete_scene(*s->product, s->scene);
+    check_envi_header(*s);
+    check_sources_of_vrt(*s, *dataset);
+    check_axes(*dataset, s->name());
+    check_values_are_there(*dataset);
+    if (s->scene.driver == "VRT" && stack.empty()) check_virtual_sources(s->options.path);
+    note_lost_locations(*s);
+    choose_parts(*s, dataset.get());
+    check_band_lists(*s);
+    find_mask(*s, *dataset);
+    choose_access(*s, *dataset);
+    s->pool = std::make_shared<DatasetPool>(s->options, stack);
+    // A raw file is read past GDAL, and without_bands() may still need a handle: opening again is cheap then.
+    if (!s->raw) s->pool->give(std::move(dataset));
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+std::shared_ptr<RasterSource> RasterSource::without_bands(const std::vector<int>& indices) const {
+    if (m->pixels || !m->parts.empty())
+        throw std::logic_error(
+            "bands of pixels that come from elsewhere, or in parts, are not to be left out");
+    auto s = std::make_shared<Impl>(*m);
+    s->bands.clear();
+    s->scene.bands.clear();
+    s->nodata.clear();
+    for (size_t k = 0; k < m->bands.size(); ++k) {
+        if (std::find(indices.begin(), indices.end(), static_cast<int>(k)) != indices.end()) continue;
+        s->bands.push_back(m->bands[k]);
+        s->scene.bands.push_back(m->scene.bands[k]);
+        s->nodata.push_back(m->nodata[k]);
+    }
+    if (s->bands.empty())
+        throw Error("no band of " + m->name() + " is left", "Every band has been found empty.");
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+std::shared_ptr<RasterSource> SourceAccess::divided(const RasterSource& source,
+                                                    const std::vector<SamplePart>& parts, GDALDataType as) {
+    const SourceState& from = state(source);
+    if (from.pixels || from.scaled)
+        throw std::logic_error("pixels that come from elsewhere, or are scaled, are not to be divided");
+    SourceState s = from;
+    s.type = as;
+    s.bands.clear();
+    s.scene.bands.clear();
+    s.nodata.clear();
+    for (size_t k = 0; k < from.bands.size(); ++k)
+        for (const SamplePart part : parts) {
+            s.bands.push_back(from.bands[k]);
+            s.scene.bands.push_back(from.scene.bands[k]);
+            s.nodata.push_back(from.nodata[k]);
+            s.parts.push_back(part);
+        }
+    return make(std::move(s));
+}
+
+bool RasterSource::exact_in_float() const {
+    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
+                       [](const BandMetadata& b) { return raster::exact_in_float(b.type); });
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_sums() const {
+    static_assert(stream::value_parts == 3);
+    return SourceAccess::divided(*this, {SamplePart::value, SamplePart::remainder, SamplePart::rest},
+                                 m->type);
+}
+
+std::shared_ptr<RasterSource> RasterSource::in_samples() const {
+    for (const BandMetadata& b : m->scene.bands)
+        if (m->type == GDT_Float64 && (b.type == GDT_Int64 || b.type == GDT_UInt64))
+            throw Error(m->name() + " has bands of " + GDALGetDataTypeName(b.type) +
+                            " beside others, and no type holds the values of all",
+                        "Choose bands of one type with -b.");
+    return SourceAccess::divided(*this, all_bits(m->type), m->type);
+}
+
+stream::CubeShape RasterSource::shape() const {
+    return {m->scene.window.w, m->scene.window.h, static_cast<int>(m->bands.size())};
+}
+
+stream::BlockLayout RasterSource::layout() const {
+    if (m->pixels) return m->pixels->layout();
+    stream::BlockLayout layout{m->block_samples, m->block_lines};
+    if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
+    layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
+    return layout;
+}
+
+std::shared_ptr<RasterSource> RasterSource::with_mask(std::shared_ptr<const stream::PixelMask> mask) const {
+    auto s = std::make_shared<Impl>(*m);
+    s->counted = std::move(mask);
+    return std::shared_ptr<RasterSource>(new RasterSource(std::move(s)));
+}
+
+bool RasterSource::has_mask() const { return m->counted != nullptr; }
+
+std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
+    auto reader = m->pixels ? m->pixels->open_reader()
+                            : scaled_reader(watched(m->in_arrays ? make_product_reader(m)
+                                                    : m->raw     ? make_raw_reader(m)
+                                                                 : make_gdal_reader(m),
+                                                    m),
+                                            m);
+    return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
+}
+
+uint64_t RasterSource::stored_bytes_per_pixel() const {
+    uint64_t bytes = 0;
+    for (size_t k = 0; k < m->scene.bands.size(); ++k) // parts of one band are read together
+        if (m->parts.empty() || m->parts[k] == m->parts[0])
+            bytes += static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->scene.bands[k].type));
+    return bytes;
+}
+
+uint64_t RasterSource::reader_bytes() const {
+    const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
+    if (m->pixels) return m->pixels->reader_bytes() + masking;
+    if (m->in_arrays) return product_reader_bytes(*m->product) + masking;
+    return (m->raw ? 0 : m->reader_bytes()) + masking;
+}
+
+const std::string& RasterSource::path() const { return m->options.path; }
+std::string RasterSource::product() const { return m->product ? m->product->name : std::string(); }
+const std::string& RasterSource::driver() const { return m->scene.driver; }
+std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
+bool RasterSource::raw_access() const { return m->raw.has_value(); }
+
+bool RasterSource::held_by_system() const {
+    constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
+    return m->raw && m->file->held_by_system(probes);
+}
+
+uint64_t RasterSource::shared_block_bytes() const {
+    return m->raw || m->in_arrays || m->pixels || m->band_interleaved_blocks ? 0 : m->block_bytes();
+}
+
+uint64_t RasterSource::cache_bytes() const {
+    constexpr uint64_t least = uint64_t{8} << 20;
+    if (m->raw || m->in_arrays || m->pixels) return least;
+    // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
+    // file.
+    const Rect w = m->scene.window;
+    const auto blocks_across =
+        static_cast<uint64_t>((w.right() - 1) / m->block_samples - w.x / m->block_samples + 1);
+    const auto block_pixels = static_cast<uint64_t>(m->block_samples * m->block_lines);
+    const uint64_t size =
+        m->band_interleaved_blocks
+            ? stored_bytes_per_pixel()
+            : static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->type) * m->scene.file_bands);
+    const uint64_t wanted = 2 * blocks_across * block_pixels * size;
+    return std::clamp(wanted, least, std::max(least, usable_ram() / 8));
+}
+
+const std::vector<int>& RasterSource::bands() const { return m->bands; }
+std::vector<int> RasterSource::bad_bands() const { return m->bad; }
+
+std::vector<std::string> RasterSource::band_names() const {
+    std::vector<std::string> names;
+    for (const BandMetadata& b : m->scene.bands)
+        names.push_back(b.description.empty() ? "Band " + std::to_string(b.file_band) : b.description);
+    return names;
+}
+
+std::vector<double> RasterSource::wavelengths_nm() const {
+    std::vector<double> out;
+    bool any = false;
+    for (const BandMetadata& b : m->scene.bands) {
+        out.push_back(b.wavelength_nm);
+        any |= !std::isnan(b.wavelength_nm);
+    }
+    return any ? out : std::vector<double>();
+}
+
+std::vector<double> RasterSource::fwhm_nm() const {
+    std::vector<double> out;
+    bool any = false;
+    for (const BandMetadata& b : m->scene.bands) {
+        out.push_back(b.fwhm_nm);
+        any |= !std::isnan(b.fwhm_nm);
+    }
+    return any ? out : std::vector<double>();
+}
+
+std::vector<std::string> RasterSource::notes() const {
+    std::vector<std::string> out = m->notes;
+    for (const char* key : {"wavelength", "fwhm", "bbl", "data gain values", "data offset values",
+                            "data reflectance gain values", "data reflectance offset values"}) {
+        if (!is_wrong_band_list(m->scene, key)) continue;
+        out.push_back(m->name() + ": the list '" + key + "' has " +
+                      counted(envi_list(*m->scene.envi.find(key)).size(), "value") + " for " +
+                      counted(m->scene.file_bands, "band") + ", and is left out");
+    }
+    return out;
+}
+
+std::optional<double> RasterSource::nodata() const {
+    const auto& nodata = m->scene.bands.front().nodata;
+    return nodata ? std::optional<double>(nodata->as_double()) : std::nullopt;
+}
+
+bool RasterSource::has_srs() const { return m->scene.srs != nullptr; }
+
+std::string RasterSource::srs_wkt() const {
+    if (!m->scene.srs) return {};
+    char* wkt = nullptr;
+    const char* const options[] = {"FORMAT=WKT2_2019", nullptr};
+    m->scene.srs->exportToWkt(&wkt, options);
+    std::string out = wkt ? wkt : "";
+    CPLFree(wkt);
+    return out;
+}
+
+bool RasterSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }
+
+bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }
+const SceneMetadata& RasterSource::metadata() const { return m->scene; }
+
+} // namespace hsi::raster

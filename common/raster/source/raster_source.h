@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// A georeferenced cube that GDAL opens, as a stream::CubeSource.
+//
+// Bands: those asked for, or all that the file's bad-band list does not mark. Values are the stored numbers
+// (scale and offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked
+// pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout,
+// where some samples show that it tells the truth) are read with pread past GDAL's block cache; everything
+// else through RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
+#pragma once
+
+#include "core/rect.h"
+#include "raster/source/band_choice.h"
+#include "stream/cube_source.h"
+#include "stream/pixel_mask.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster {
+
+struct OpenOptions {
+    std::string path;
+    std::vector<std::string> open_options; ///< -oo NAME=VALUE
+    std::vector<std::string> drivers;      ///< -if FORMAT
+    std::vector<int> bands;                ///< -b, 1-based, in this order; empty: all good ones
+    std::vector<BandChoice> choices;       ///< -b with wavelengths among it; `bands` is empty then
+    std::vector<BandChoice> excluded;      ///< -exclude-range, all by wavelength
+    bool use_bbl = true;                   ///< -bbl: leave out bands that the ENVI bad-band list marks
+    std::optional<Rect> window;            ///< -srcwin
+    std::optional<double> nodata;          ///< -srcnodata
+    std::string header; ///< the ENVI header of `path` that counts, where open() was given its name
+};
+
+/// What the numbers of the bands mean: number * scale + offset, in `unit`.
+struct BandValues {
+    std::vector<double> scale, offset; ///< one a band; empty when the file says nothing, or 1 and 0 alone
+    std::string unit;                  ///< empty: unknown, or not the same for all bands
+    /// True when one factor that all bands share, or nothing, leads from numbers to what they mean: such
+    /// numbers have the same angles, mixtures and whitened scores.
+    bool one_factor() const;
+};
+
+struct SceneMetadata; ///< everything an output inherits (private to this room)
+
+class RasterSource final : public stream::CubeSource {
+  public:
+    /// Throws Error naming the file and what was found (does not open, no bands, complex type, zero size),
+    /// and UsageError naming -b or -srcwin when these do not fit the file.
+    static std::shared_ptr<RasterSource> open(const OpenOptions& options);
+    ~RasterSource() override;
+
+    stream::CubeShape shape() const override; ///< of the window and the kept bands
+    stream::BlockLayout layout() const override;
+    std::unique_ptr<stream::CubeReader> open_reader() const override;
+    uint64_t stored_bytes_per_pixel() const override;
+    /// GDAL's buffers of a handle, one block decoded and one as stored, and this reader's own scratch.
+    uint64_t reader_bytes() const override;
+
+    const std::string& path() const;
+    const std::string& driver() const; ///< "ENVI", "GTiff" ...
+    /// The agency's product that the file was recognised as by its content: "EMIT L2A"; empty: none.
+    std::string product() const;
+    std::string type_name() const; ///< "Float32", "Int16" ...
+    bool raw_access() const;       ///< pread instead of RasterIO
+    /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
+    /// the file in its memory now, by some thousand of its pages.
+    bool held_by_system() const;
+    uint64_t shared_block_bytes() const;   ///< of a block of all bands together; 0: each band has its own
+    uint64_t cache_bytes() const;          ///< GDAL block cache that tile reading wants (small when raw)
+    const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands
+    std::vector<int> bad_bands() const;    ///< file bands left out because the bad-band list marks them
+    std::vector<std::string> band_names() const; ///< descriptions, "Band N" where there is none
+    std::vector<double> wavelengths_nm() const; ///< one a band; NaN where unknown; empty when no band has one
+    std::vector<double> fwhm_nm() const;        ///< likewise
+    /// GDAL's scale, offset and unit of the bands; where there is no scale, the ENVI header's reflectance
+    /// scale factor or data reflectance gain and offset values, and its data units.
+    BandValues band_values() const;
+    /// What a user should know of the file: lists of its ENVI header that are left out because their length
+    /// is not the number of bands, a range of -exclude-range without a band.
+    std::vector<std::string> notes() const;
+    /// True when a reader has met an infinite value in a band of doubles: it may be a number that is too
+    /// large for single precision, in which all computing is done.
+    bool met_infinity() const;
+    /// Reads the window once more for such numbers: how many there are, and in how many pixels. Nodata and
+    /// masked pixels do not count.
+    struct Beyond {
+        int64_t values = 0, pixels = 0;
+    };
+    Beyond count_beyond_float() const;
+    std::optional<double> nodata() const; ///< of the first kept band, or -srcnodata
+    bool has_srs() const;
+    std::string srs_wkt() const;              ///< empty when there is none
+    bool geotransform(double (&gt)[6]) const; ///< of the window; false when there is none
+    /// True when every pixel has a place: a geotransform, or arrays of longitude and latitude of the
+    /// product that it is or was made from. Opens the latter.
+    bool located() const;
+
+    /// The same scene without some bands (indices into bands(), 0-based).
+    std::shared_ptr<RasterSource> without_bands(const std::vector<int>& indices) const;
+
+    /// The same scene in which the pixels that are not in the mask, of shape()'s size, have no value.
+    std::shared_ptr<RasterSource> with_mask(std::shared_ptr<const stream::PixelMask> mask) const;
+    bool has_mask() const; ///< it was made by with_mask()
+
+    /// The same scene as what its numbers mean, number * scale + offset in single precision; band_values()
+    /// then tells the unit alone. Pixels whose numbers are all 0 stay invalid: NaN.
+    std::shared_ptr<RasterSource> scaled() const;
+    bool is_scaled() const;
+
+    /// True when single precision holds every value of the kept bands' types: Float32, and integers of 8 and
+    /// 16 bits.
+    bool exact_in_float() const;
+    /// The same pixels for those who compute in double precision: three bands for each, one after another,
+    /// whose sum is the value without loss (stream/value_parts.h). Beyond single precision's range it is
+    /// infinite.
+    std::shared_ptr<RasterSource> in_sums() const;
+    /// The same pixels for those who copy them: for each band two or three, the bits of its samples in the
+    /// type of all bands (type_name()) as RasterSink takes them again (OutputSpec::sample_type); NaN where
+    /// there is no value. For sources that are not exact_in_float(). Throws Error where no type holds all
+    /// values.
+    std::shared_ptr<RasterSource> in_samples() const;
+
+    /// A band whose values lie so close together, far from 0, that single precision tells few of them apart.
+    struct CoarseBand {
+        int band = 0;      ///< of the file, 1-based
+        double level = 0;  ///< about where the values lie
+        double spread = 0; ///< their standard deviation, by the middle half of them
+        double step = 0;   ///< of single precision there
+    };
+    /// Such bands, by a sample of the pixels in bands whose type says more than single precision; nothing is
+    /// read where there is no such band.
+    std::vector<CoarseBand> coarse_bands() const;
+
+    const SceneMetadata& metadata() const;
+
+  private:
+    friend struct SourceAccess; ///< of this room
+    struct Impl;
+    explicit RasterSource(std::shared_ptr<const Impl> impl);
+    std::shared_ptr<const Impl> m;
+};
+
+} // namespace hsi::raster
