@@ -46,9 +46,10 @@ struct ValueScale {
     std::string unit;
 };
 
-/// What leads from the scene's numbers to the model's. Empty when they agree to a millionth, and when one of
-/// the two says nothing. Throws Error naming the model's `file` and both scales when no positive factor leads
-/// from one to the other.
+/// What leads from the scene's numbers to the model's. Empty when they agree to a millionth, when the scene
+/// says nothing, and when the model says nothing and the scene has one factor for all bands; bands with
+/// factors of their own are led to a model that says nothing as to one with scale 1. Throws Error naming the
+/// model's `file` and both scales when no positive factor leads from one to the other.
 Rescaling rescaling(const std::string& file, const ModelBands& model, const ValueScale& scene);
 
 /// Makes the model's range and scale those of the scene's numbers.

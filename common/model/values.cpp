@@ -24,6 +24,12 @@ std::string range_text(const char* what, const std::vector<double>& values) {
 /// Texts of scales are rounded, and some formats keep them in single precision.
 bool same(double a, double b) { return std::fabs(a - b) <= 1e-6 * std::max(std::fabs(a), std::fabs(b)); }
 
+bool one_factor(const ValueScale& values) {
+    return std::all_of(values.scale.begin(), values.scale.end(),
+                       [&](double v) { return same(v, values.scale.front()); }) &&
+           std::all_of(values.offset.begin(), values.offset.end(), [](double v) { return v == 0; });
+}
+
 } // namespace
 
 std::string scale_text(const ValueScale& values) {
@@ -36,12 +42,20 @@ std::string scale_text(const ValueScale& values) {
 
 Rescaling rescaling(const std::string& file, const ModelBands& model, const ValueScale& scene) {
     Rescaling by;
-    if (model.value_scale.empty() || scene.scale.empty()) return by;
+    if (scene.scale.empty()) return by;
+    std::vector<double> scale = model.value_scale, offset = model.value_offset;
+    if (scale.empty()) {
+        // Nothing tells whether one factor for all bands is meant. Bands that differ in theirs cannot be
+        // compared with any model as they are.
+        if (one_factor(scene)) return by;
+        scale.assign(scene.scale.size(), 1);
+        offset.assign(scene.scale.size(), 0);
+    }
     bool equal = true;
-    for (size_t b = 0; b < model.value_scale.size(); ++b) {
-        by.factor.push_back(scene.scale[b] / model.value_scale[b]);
-        by.shift.push_back((scene.offset[b] - model.value_offset[b]) / model.value_scale[b]);
-        equal &= same(scene.scale[b], model.value_scale[b]) && same(scene.offset[b], model.value_offset[b]);
+    for (size_t b = 0; b < scale.size(); ++b) {
+        by.factor.push_back(scene.scale[b] / scale[b]);
+        by.shift.push_back((scene.offset[b] - offset[b]) / scale[b]);
+        equal &= same(scene.scale[b], scale[b]) && same(scene.offset[b], offset[b]);
     }
     if (equal) return {};
     const auto refuse = [&](const std::string& why) {

@@ -185,3 +185,19 @@ def test_prisma_with_a_scale_for_each_of_its_cubes(tmp_path):
     cosine = (x * x[:, 3, 3][:, None, None]).sum(0) / np.sqrt((x**2).sum(0)) / np.linalg.norm(x[:, 3, 3])
     np.testing.assert_allclose(angles, np.arccos(np.clip(cosine, -1, 1)), atol=5e-4)
     assert angles[3, 3] < 1e-4
+
+
+@pytest.mark.parametrize("scales", SCALES)
+def test_a_model_of_values_meets_what_the_numbers_mean(tmp_path, scales):
+    """A model of a scene without scales is one of what values mean, for bands that have scales of their own."""
+    values, _ = reflectance()
+    plain = write(tmp_path / "plain.tif", values, [1] * BANDS, [0] * BANDS)
+    scaled = write(tmp_path / "scaled.tif", values, *SCALES[scales])
+    for tool in ("pca", "mnf"):
+        succeed(run(f"gdal_hsi_{tool}", "-q", "-overwrite", "-nc", 3, "-model", tmp_path / "m.json", plain, tmp_path / "o.tif"))
+        wanted = read(tmp_path / "o.tif")
+        result = succeed(run(f"gdal_hsi_{tool}", "-overwrite", "-nc", 3, "-apply", tmp_path / "m.json", scaled, tmp_path / "o.tif"))
+        assert "Warning" not in result.err and "they are converted" in result.out
+        np.testing.assert_allclose(read(tmp_path / "o.tif"), wanted, rtol=2e-3, atol=2e-4 * np.abs(wanted).max())
+        numbers = run(f"gdal_hsi_{tool}", "-overwrite", "-any-scale", "-apply", tmp_path / "m.json", scaled, tmp_path / "o.tif")
+        assert "far outside" in succeed(numbers).err
