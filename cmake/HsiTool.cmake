@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-# hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define, and for each of
-# them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in bash.
+# hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define with what shared/ has
+# for them, and for each of them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in
+# bash.
 function(hsi_tools)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi_*.cpp)
-  file(GLOB more CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  list(REMOVE_ITEM more ${sources} ${CMAKE_CURRENT_SOURCE_DIR}/gdal_hsi.cpp)
+  file(GLOB shared CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/shared/*.cpp)
   set(links "")
   foreach(source ${sources})
     get_filename_component(link ${source} NAME_WE)
@@ -17,7 +17,7 @@ function(hsi_tools)
   configure_file(catalogue.cpp.in catalogue.cpp @ONLY)
   # The catalogue is an object library: other hosts take it, too.
   # What no tool is comes first: where sources are compiled together it does not see the names of the catalogue, which it may use.
-  add_library(hsi_catalogue STATIC ${more} ${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp ${sources})
+  add_library(hsi_catalogue STATIC ${shared} ${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp ${sources})
   target_include_directories(hsi_catalogue PUBLIC ${CMAKE_CURRENT_SOURCE_DIR})
   # All rooms: what no tool uses the linker leaves out.
   get_property(rooms GLOBAL PROPERTY HSI_ROOMS)

@@ -2,21 +2,27 @@
 // gdal_hsi_atdca: finds targets in a scene and writes them as points. The search reads the scene once when it
 // fits into memory; further passes only for -t auto (covariance), -map and -scores.
 #include "atdca/atdca.h"
-#include "atdca_outputs.h"
-#include "atdca_report.h"
-#include "atdca_search.h"
 #include "core/error.h"
-#include "fitted_library.h"
+#include "raster/labels/labels.h"
+#include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"
-#include "scaled_spectra.h"
+#include "raster/sink/output_set.h"
+#include "raster/sink/vector_sink.h"
+#include "shared/scene_and_library.h"
+#include "shared/second_scene.h"
+#include "shared/target_search.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -24,7 +30,208 @@ namespace {
 namespace atdca_tool {
 
 using tool::Content;
-using Settings = tools::AtdcaSettings;
+using tools::AtdcaComputing;
+
+struct Settings : tools::TargetCount {
+    raster::VectorOptions targets;
+    std::string count = "auto", method = "osp", score = "abs", score_kind = "abundance";
+    std::string original, spectra, map, scores, reference;
+    std::vector<std::string> reference_spectra; ///< of -reference; empty: all
+    std::vector<std::string> creation_options;
+    double max_angle = 180;
+};
+
+// The cube that src was made from
+// ----------------------------------------------------------------------------------------------------------
+
+std::string scene_size(const stream::CubeShape& s) {
+    return std::to_string(s.samples) + "x" + std::to_string(s.lines);
+}
+
+/// The cube that src was made from, of the same size; null when `path` is empty.
+std::shared_ptr<raster::RasterSource> open_original(tool::Run& run, const std::string& path,
+                                                    const raster::RasterSource& source) {
+    if (path.empty()) return nullptr;
+    raster::OpenOptions options;
+    options.path = path;
+    options.use_bbl = run.options().source.use_bbl;
+    options.window = run.options().source.window;
+    auto original = raster::RasterSource::open(options);
+    run.watch_source(original);
+    run.reserve_cache(original->cache_bytes());
+    const auto a = source.shape(), b = original->shape();
+    if (a.samples != b.samples || a.lines != b.lines)
+        throw Error("-original " + path + " is " + scene_size(b) + ", " + source.path() + " is " +
+                        scene_size(a),
+                    "Give the cube that src was made from.");
+    tools::check_same_place(run, "-original", *original, source);
+    // A target lies in the mask, and -map and -scores end there, too.
+    return source.has_mask() ? original->with_mask(run.mask()) : original;
+}
+
+// Every pixel beside the targets: -map and -scores
+// ----------------------------------------------------------------------------------------------------------
+
+/// The rasters that classify: a label map, scores by target.
+class TargetRasters {
+  public:
+    /// A map whose name ends in .vrt has no pixels: `like`, the cube that it classifies, is named in it.
+    TargetRasters(const tool::Run& run, const Settings& s, const stream::CubeShape& shape, int targets,
+                  const raster::RasterSource& like) {
+        const auto options = [&](const std::string& role, const std::string& path) {
+            raster::OutputOptions o;
+            o.role = role;
+            o.run = run.files();
+            o.cancel = &run.cancel();
+            o.path = path;
+            o.creation_options = s.creation_options;
+            o.overwrite = s.targets.overwrite;
+            o.history = run.options().destination.history;
+            return o;
+        };
+        if (!s.map.empty()) {
+            raster::OutputSpec spec;
+            spec.shape = {shape.samples, shape.lines, 1};
+            spec.type = targets <= 255 ? "Byte" : "UInt16";
+            spec.bands = {{"Nearest target", {}}};
+            spec.nodata = 0;
+            spec.keep_nan = true; // 0 is no target: a pixel without a value, or one too far from all
+            spec.categories = {"Unclassified"};
+            spec.colours = {{0, 0, 0, 0}};
+            for (int k = 0; k < targets; ++k) {
+                spec.categories.push_back("Target " + std::to_string(k + 1));
+                spec.colours.push_back(raster::default_colour(k + 1));
+            }
+            m_virtual = raster::RasterSink::is_virtual(options("-map", s.map));
+            if (m_virtual && run.options().mask.outputs)
+                throw UsageError("-mask-output does not go with -map " + s.map +
+                                     ": a VRT is computed from the scene, "
+                                     "which knows no mask",
+                                 "Write another format, or leave out -mask-output.");
+            if (m_virtual) {
+                m_map = {options("-map", s.map), spec};
+                raster::RasterSink::check_virtual(m_map.first, spec, like);
+            } else {
+                m_outputs.plan(options("-map", s.map), spec);
+            }
+        }
+        if (!s.scores.empty()) {
+            raster::OutputSpec spec;
+            spec.shape = {shape.samples, shape.lines, targets};
+            spec.holes = true;
+            for (int k = 0; k < targets; ++k)
+                spec.bands.push_back({"Target " + std::to_string(k + 1) + " " + s.score_kind,
+                                      {{"unit", s.score_kind == "angle" ? "degree" : "1"}}});
+            m_outputs.plan(options("-scores", s.scores), std::move(spec));
+        }
+        m_outputs.check();
+    }
+
+    /// Those that hold pixels: the map, then the scores.
+    raster::OutputSet& outputs() { return m_outputs; }
+    bool virtual_map() const { return m_virtual; }
+
+    void write_virtual_map(const std::vector<std::vector<float>>& spectra, double max_angle,
+                           const raster::RasterSource& like) const {
+        std::string text;
+        char one[32];
+        for (const auto& x : spectra) {
+            if (!text.empty()) text += "; ";
+            for (size_t b = 0; b < x.size(); ++b) {
+                std::snprintf(one, sizeof one, "%.9g", static_cast<double>(x[b]));
+                text += (b ? " " : "") + std::string(one);
+            }
+        }
+        raster::VirtualBand band;
+        band.function = "hsi_sad";
+        std::snprintf(one, sizeof one, "%.17g", max_angle);
+        band.arguments = {{"spectra", text}, {"output", "class"}, {"max_angle", one}};
+        raster::RasterSink::write_virtual(m_map.first, m_map.second, like, {band});
+    }
+
+  private:
+    raster::OutputSet m_outputs;
+    bool m_virtual = false;
+    std::pair<raster::OutputOptions, raster::OutputSpec> m_map; ///< when it is virtual
+};
+
+/// -map and -scores: every pixel of the cube beside the targets' spectra, in one pass.
+void classify_pixels(tool::Run& run, AtdcaComputing& computing, const Settings& s,
+                     const stream::CubeShape& shape, const std::vector<std::vector<float>>& spectra,
+                     const std::shared_ptr<raster::RasterSource>& cube) {
+    TargetRasters rasters(run, s, shape, static_cast<int>(spectra.size()), *cube);
+    atdca::ClassifyOptions classify;
+    classify.map = !s.map.empty() && !rasters.virtual_map();
+    classify.max_angle = s.max_angle;
+    if (!s.scores.empty())
+        classify.scores = s.score_kind == "angle" ? atdca::ClassifyOptions::Scores::angle
+                                                  : atdca::ClassifyOptions::Scores::abundance;
+    if (auto& outputs = rasters.outputs(); !outputs.empty()) {
+        const auto operation = computing->make_classification(spectra, classify);
+        outputs.create(cube.get());
+        run.reserve_cache(outputs.cache_bytes());
+        run.add_pass(stream::run_pass(*cube, *operation, outputs.sinks(), computing.pass("classify", 0.4)));
+        outputs.commit();
+    }
+    if (rasters.virtual_map()) rasters.write_virtual_map(spectra, s.max_angle, *cube);
+}
+
+// The targets beside known spectra: -reference
+// ----------------------------------------------------------------------------------------------------------
+
+/// Table I of the paper: for every reference (of the spectra of -reference, `references`) the target that is
+/// most similar.
+void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
+                             const raster::SpectralLibrary& targets, const Settings& s) {
+    const std::string& path = s.reference;
+    auto fit = tools::fit_library(references, "-reference", path, targets.bands(), targets.wavelengths_nm);
+    const auto overlap =
+        tools::overlap_of(fit, "-reference", path, tools::names_single_spectra(s.reference_spectra));
+    tools::report_overlap(run, overlap, fit, "-reference", path, "Compared");
+    fit = raster::selected(fit, overlap.spectra);
+    const auto& common = overlap.bands;
+    const auto cut = [&](const std::vector<double>& x) {
+        std::vector<double> y;
+        for (size_t b : common)
+            y.push_back(x[b]);
+        return y;
+    };
+    size_t width = 9;
+    for (const auto& name : fit.names)
+        width = std::max(width, name.size());
+    const auto row = [&](const std::string& name, const std::string& target, double angle) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%12.4f", angle);
+        run.print(name + std::string(width - name.size(), ' ') +
+                  std::string(8 - std::min<size_t>(8, target.size()), ' ') + target + text);
+    };
+    run.print("Reference" + std::string(width - 9, ' ') + "  Target SAD/degree");
+    Json table = Json::array();
+    double sum = 0;
+    for (size_t r = 0; r < fit.names.size(); ++r) {
+        const auto reference = cut(fit.spectra[r]);
+        double best = std::numeric_limits<double>::infinity();
+        size_t at = 0;
+        for (size_t k = 0; k < targets.spectra.size(); ++k) {
+            const double angle =
+                atdca::spectral_angle(reference.data(), cut(targets.spectra[k]).data(), reference.size());
+            if (angle < best) {
+                best = angle;
+                at = k;
+            }
+        }
+        if (!std::isfinite(best))
+            throw Error("-reference " + path + ": the spectrum " + fit.names[r] + " is all zero");
+        row(fit.names[r], std::to_string(at + 1), best);
+        table.push_back({{"reference", fit.names[r]}, {"target", at + 1}, {"sad_degrees", best}});
+        sum += best;
+    }
+    row("Average", "", sum / static_cast<double>(fit.names.size()));
+    run.report()["reference"] = {{"library", path}, {"bands", common.size()}, {"best", table}};
+}
+
+// The run
+// ----------------------------------------------------------------------------------------------------------
 
 /// Most of the search is looking at the scene a few times; the targets hardly count.
 tool::Work work_of(const stream::CubeShape& scene) {
@@ -42,7 +249,7 @@ void run_atdca(tool::Run& run, Settings s) {
     s.targets.run = run.files();
     tool::Scene scene(run, "ATDCA");
     const auto& source = scene.raster();
-    const auto original = tools::open_original(run, s.original, *source);
+    const auto original = open_original(run, s.original, *source);
     raster::check_vector_output(s.targets);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.targets.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
@@ -50,11 +257,9 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.reference.empty())
         references = tools::chosen_library(run, "-reference", s.reference, s.reference_spectra,
                                            static_cast<size_t>(source->shape().bands));
-    tools::TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255,
-                         original ? *original : *source);
-    tools::AtdcaComputing computing(run, "atdca",
-                                    tool::choose_devices(run, "atdca", work_of(source->shape()), 1),
-                                    atdca::simd_target(), atdca::make_cpu_backend);
+    TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255, original ? *original : *source);
+    AtdcaComputing computing(run, "atdca", tool::choose_devices(run, "atdca", work_of(source->shape()), 1),
+                             atdca::simd_target(), atdca::make_cpu_backend);
 
     atdca::Options options;
     options.method = s.method == "osp" ? atdca::Method::osp : atdca::Method::gs;
@@ -66,7 +271,7 @@ void run_atdca(tool::Run& run, Settings s) {
     const bool further = !s.map.empty() || !s.scores.empty();
     if (run.options().dry_run) {
         options.targets = s.number > 0 ? s.number : std::min(source->shape().bands, 50);
-        return tools::print_search(run, *source, options);
+        return tools::print_search_plan(run, *source, options);
     }
 
     const double share = further ? 0.6 : 1.0; // of the progress, for the search and what it needs
@@ -76,26 +281,29 @@ void run_atdca(tool::Run& run, Settings s) {
     auto cube = original ? original : source;
     std::vector<std::vector<float>> spectra;
     if (original)
-        spectra = tools::spectra_at(cube, run, targets);
+        spectra = tools::spectra_of_targets(cube, run, targets);
     else
         for (const auto& t : targets)
             spectra.push_back(t.spectrum);
-    const auto library = tools::library_of(spectra, targets, *cube);
+    const auto library = tools::library_of_targets(spectra, targets, *cube);
 
-    if (further) tools::classify_pixels(run, computing, s, source->shape(), spectra, cube);
+    if (further) classify_pixels(run, computing, s, source->shape(), spectra, cube);
     if (!s.spectra.empty()) {
-        tools::BandScales(*cube).tell(run);
+        tools::BandScales(*cube).note(run);
         raster::write_spectral_library(spectra_output, library, s.targets.history);
     }
-    raster::write_points(s.targets, tools::layer_of(run, targets, *source, s.targets.path));
+    raster::write_points(s.targets, tools::points_of_targets(run, targets, *source, s.targets.path));
 
-    tools::tell_cost(run, found, options.targets, !options.keep_scene);
-    tools::tell_targets(run, targets);
-    if (!s.reference.empty()) tools::compare_with_references(run, references, library, s);
+    tools::report_search_cost(run, found, options.targets, !options.keep_scene);
+    tools::report_targets(run, targets);
+    if (!s.reference.empty()) compare_with_references(run, references, library, s);
 }
 
+// The options
+// ----------------------------------------------------------------------------------------------------------
+
 /// Options of an output, or of a way to the number of targets, that is not taken.
-void check_company(const tool::Call& call, const Settings& s) {
+void check_dependent_options(const tool::Call& call, const Settings& s) {
     const auto needs = [&](bool there, const char* name, const std::string& other) {
         if (call.given(name) && !there)
             throw UsageError("-" + std::string(name) + " means nothing without " + other,
@@ -178,7 +386,7 @@ void declare(tool::Call& call) {
     call.overwrite(s.targets.overwrite, "Replace outputs that are there; without this that is an error");
     call.check([&s, &call](const tool::CommonOptions&) {
         check_settings(s);
-        check_company(call, s);
+        check_dependent_options(call, s);
     });
     call.body([&s](tool::Run& run) { run_atdca(run, s); });
 }

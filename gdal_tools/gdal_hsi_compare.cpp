@@ -2,14 +2,25 @@
 // gdal_hsi_compare: how far two scenes of one size are apart. One pass over both for the spectral metrics and
 // ssim, up to three more before it for ranges, thresholds and flat zones when ssim or sr are asked for.
 #include "compare/measurement.h"
-#include "compare_findings.h"
-#include "compare_settings.h"
-#include "compared_scenes.h"
+#include "core/counted.h"
 #include "core/error.h"
+#include "core/json.h"
+#include "model/band_match.h"
+#include "raster/sink/raster_sink.h"
+#include "raster/source/raster_source.h"
+#include "stream/band_statistics.h"
+#include "stream/stacked_source.h"
+#include "stream/value_parts.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
@@ -22,33 +33,98 @@ namespace compare_tool {
 
 using compare::Metric;
 using tool::Content;
-using Settings = tools::CompareSettings;
-using Opened = tools::ComparedScene;
 
-/// The two scenes that are named; bands of -band, else all.
-std::pair<Opened, Opened> open_both(tool::Run& run, const Settings& s) {
-    const auto& options = run.options();
-    Opened a;
-    if (s.first_bands.empty()) {
-        const auto file = run.open_source(tool::Precision::full);
-        a = {file, file, file->bands(), {}};
-    } else {
-        a = tools::open_one(options.source, s.first_bands);
-        run.watch_source(a.file, tool::Precision::full);
-        run.reserve_cache(a.file->cache_bytes());
+// What is asked for
+// ----------------------------------------------------------------------------------------------------------
+
+constexpr std::array<Metric, 5> spectral_metrics{Metric::nrmse, Metric::maxsde, Metric::sad, Metric::rmse,
+                                                 Metric::maxabs};
+
+struct Limits {
+    double mean = -1, maximum = -1; ///< negative: none
+};
+
+struct Settings {
+    std::string other, map, map_format;
+    std::vector<std::string> map_creation;
+    bool overwrite = false, json = false;
+    bool any_wavelengths = false; ///< bands in their order, whatever the wavelengths
+    std::vector<std::string> metric_texts, pair_texts;
+    std::vector<Metric> metrics;                ///< empty: those that suit the number of bands
+    std::vector<int> first_bands, second_bands; ///< of -band
+    std::array<Limits, 5> limits;               ///< of spectral_metrics
+    double min_ssim = -2;
+    int64_t max_unmatched = -1;
+};
+
+std::vector<std::string> split(const std::string& text, char at) {
+    std::vector<std::string> parts;
+    for (size_t begin = 0;;) {
+        const size_t end = text.find(at, begin);
+        parts.push_back(text.substr(begin, end - begin));
+        if (end == std::string::npos) return parts;
+        begin = end + 1;
     }
-    raster::OpenOptions other = options.source;
-    other.path = s.other;
-    other.open_options.clear(); // -oo and -if are about the first scene's driver
-    other.drivers.clear();
-    Opened b = tools::open_one(other, s.second_bands);
-    run.watch_source(b.file, tool::Precision::full);
-    run.reserve_cache(b.file->cache_bytes());
-    // Bands that are named by number are compared as they are named.
-    if (s.first_bands.empty() && options.source.bands.empty() && !s.any_wavelengths)
-        tools::match_by_wavelength(run, a, b);
-    tools::check_alike(run, a, b);
-    return {std::move(a), std::move(b)};
+}
+
+/// "3" or "5-8" to 1-based numbers.
+std::vector<int> band_range(const std::string& text, const std::string& whole) {
+    const auto refuse = [&] {
+        throw UsageError("-band: '" + whole + "' is not a list of band pairs",
+                         "Write -band 1:4, -band 1-10:21-30 or -band 1:2,1:3.");
+    };
+    std::vector<int> ends;
+    for (const auto& part : split(text, '-')) {
+        if (part.empty() || part.size() > 6 || part.find_first_not_of("0123456789") != std::string::npos)
+            refuse();
+        ends.push_back(std::stoi(part));
+    }
+    if (ends.size() > 2 || ends.front() < 1 || ends.back() < ends.front()) refuse();
+    std::vector<int> bands;
+    for (int b = ends.front(); b <= ends.back(); ++b)
+        bands.push_back(b);
+    return bands;
+}
+
+void parse_pairs(Settings& s) {
+    for (const auto& text : s.pair_texts)
+        for (const auto& pair : split(text, ',')) {
+            const auto sides = split(pair, ':');
+            if (sides.size() > 2) band_range("", text);
+            const auto first = band_range(sides[0], text), second = band_range(sides.back(), text);
+            if (first.size() != second.size())
+                throw UsageError("-band: '" + pair + "' pairs " + counted(first.size(), "band") + " with " +
+                                 std::to_string(second.size()));
+            s.first_bands.insert(s.first_bands.end(), first.begin(), first.end());
+            s.second_bands.insert(s.second_bands.end(), second.begin(), second.end());
+        }
+}
+
+/// -metric, each once.
+void parse_metrics(Settings& s) {
+    for (const auto& text : s.metric_texts)
+        for (const auto& name : split(text, ',')) {
+            const Metric m = compare::parse_metric(name);
+            if (std::find(s.metrics.begin(), s.metrics.end(), m) == s.metrics.end()) s.metrics.push_back(m);
+        }
+}
+
+/// Those that suit the number of bands where none were asked for, and those that thresholds need.
+void complete_metrics(Settings& s, int bands) {
+    if (s.metrics.empty()) {
+        if (bands == 1)
+            s.metrics = {Metric::rmse, Metric::maxabs};
+        else
+            s.metrics.assign(spectral_metrics.begin(), spectral_metrics.end());
+    }
+    for (size_t k = 0; k < spectral_metrics.size(); ++k) {
+        const bool wanted =
+            std::find(s.metrics.begin(), s.metrics.end(), spectral_metrics[k]) != s.metrics.end();
+        if ((s.limits[k].mean >= 0 || s.limits[k].maximum >= 0) && !wanted)
+            s.metrics.push_back(spectral_metrics[k]);
+    }
+    if (s.min_ssim >= -1 && std::find(s.metrics.begin(), s.metrics.end(), Metric::ssim) == s.metrics.end())
+        s.metrics.push_back(Metric::ssim);
 }
 
 /// One band is no spectrum.
@@ -61,13 +137,403 @@ void check_bands(const std::vector<Metric>& metrics, int bands) {
                              "For single bands there are maxsde, rmse, maxabs, ssim and sr.");
 }
 
+// The two scenes
+// ----------------------------------------------------------------------------------------------------------
+
+struct ComparedScene {
+    std::shared_ptr<raster::RasterSource> file;
+    std::shared_ptr<const stream::CubeSource> cube;
+    std::vector<int> bands; ///< file bands behind the cube's
+    std::vector<int> picks; ///< bands of `file` (0-based) behind the cube's; empty: all
+};
+
+/// A source whose bands are chosen, some perhaps more than once, from those of another one.
+class PickedSource final : public stream::CubeSource {
+  public:
+    PickedSource(std::shared_ptr<const stream::CubeSource> from, std::vector<int> picks)
+        : m_from(std::move(from)), m_picks(std::move(picks)) {}
+    stream::CubeShape shape() const override {
+        auto shape = m_from->shape();
+        shape.bands = static_cast<int>(m_picks.size());
+        return shape;
+    }
+    stream::BlockLayout layout() const override { return m_from->layout(); }
+    uint64_t stored_bytes_per_pixel() const override { return m_from->stored_bytes_per_pixel(); }
+    uint64_t reader_bytes() const override { return m_from->reader_bytes(); }
+    std::unique_ptr<stream::CubeReader> open_reader() const override {
+        struct Reader final : stream::CubeReader {
+            Reader(std::unique_ptr<stream::CubeReader> r, const std::vector<int>& p, int b)
+                : reader(std::move(r)), picks(p), bands(b) {}
+            void read(const Rect& window, const CubeView<float>& dst) override {
+                const auto line = static_cast<size_t>(window.w), band = line * static_cast<size_t>(window.h);
+                buffer.resize(band * static_cast<size_t>(bands));
+                const auto view = CubeView<float>::packed(buffer.data(), bands, window.h, window.w);
+                reader->read(window, view);
+                for (size_t k = 0; k < picks.size(); ++k)
+                    for (int64_t y = 0; y < window.h; ++y)
+                        std::copy_n(view.row(picks[k], y), window.w, dst.row(static_cast<int>(k), y));
+            }
+            void prefetch(const Rect& window) override { reader->prefetch(window); }
+            uint64_t look_ahead(uint64_t bytes) override { return reader->look_ahead(bytes); }
+            std::unique_ptr<stream::CubeReader> reader;
+            const std::vector<int>& picks;
+            int bands;
+            std::vector<float> buffer;
+        };
+        return std::make_unique<Reader>(m_from->open_reader(), m_picks, m_from->shape().bands);
+    }
+
+  private:
+    std::shared_ptr<const stream::CubeSource> m_from;
+    std::vector<int> m_picks;
+};
+
+/// All bands of the file.
+ComparedScene all_bands(std::shared_ptr<raster::RasterSource> file) {
+    return {file, file, file->bands(), {}};
+}
+
+/// Some of them (indices).
+ComparedScene some_bands(std::shared_ptr<raster::RasterSource> file, std::vector<int> picks) {
+    ComparedScene out{file, nullptr, {}, picks};
+    for (const int k : picks)
+        out.bands.push_back(file->bands()[static_cast<size_t>(k)]);
+    out.cube = std::make_shared<PickedSource>(file, std::move(picks));
+    return out;
+}
+
+/// wanted: 1-based bands of -band, some perhaps twice; empty: all that the source has.
+ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wanted) {
+    if (wanted.empty()) {
+        return all_bands(raster::RasterSource::open(options));
+    }
+    options.bands = wanted;
+    std::sort(options.bands.begin(), options.bands.end());
+    options.bands.erase(std::unique(options.bands.begin(), options.bands.end()), options.bands.end());
+    auto file = raster::RasterSource::open(options);
+    if (options.bands == wanted) return all_bands(file);
+    std::vector<int> picks;
+    for (int b : wanted)
+        picks.push_back(static_cast<int>(std::lower_bound(options.bands.begin(), options.bands.end(), b) -
+                                         options.bands.begin()));
+    return some_bands(file, std::move(picks));
+}
+
+/// Where both know the wavelengths of all their bands: keeps those that lie at common wavelengths
+/// (model::common_bands()), the second's in the order of the first's, and tells which others there were.
+/// \throws Error when there is no such band.
+void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b) {
+    const auto matched = model::common_bands(a.file->wavelengths_nm(), b.file->wavelengths_nm());
+    if (matched.empty()) return;
+    std::vector<int> alone, picks, others;
+    for (int k = 0; k < static_cast<int>(matched.size()); ++k) {
+        const int in_other = matched[static_cast<size_t>(k)];
+        if (in_other < 0)
+            alone.push_back(k);
+        else
+            picks.push_back(in_other);
+    }
+    for (int k = 0; k < b.file->shape().bands; ++k)
+        if (std::find(picks.begin(), picks.end(), k) == picks.end()) others.push_back(k);
+    const bool in_order = std::is_sorted(picks.begin(), picks.end());
+    if (alone.empty() && others.empty() && in_order) return;
+    if (picks.empty())
+        throw Error("no band of " + a.file->path() + " lies at the wavelength of one of " + b.file->path(),
+                    "-any-wavelengths compares them in their order, -band pair by pair.");
+    run.note("Bands are compared by wavelength: " + std::to_string(picks.size()) + " are common; " +
+             std::to_string(alone.size()) + " of " + a.file->path() + " and " +
+             std::to_string(others.size()) + " of " + b.file->path() + " have no counterpart");
+    a = all_bands(alone.empty() ? a.file : a.file->without_bands(alone));
+    b = in_order ? all_bands(b.file->without_bands(others)) : some_bands(b.file, std::move(picks));
+}
+
+std::string size_text(const ComparedScene& o) {
+    const auto s = o.cube->shape();
+    return o.file->path() + " is " + std::to_string(s.samples) + "x" + std::to_string(s.lines) + "x" +
+           std::to_string(s.bands);
+}
+
+void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScene& b) {
+    const auto sa = a.cube->shape(), sb = b.cube->shape();
+    if (sa.samples != sb.samples || sa.lines != sb.lines)
+        throw Error(size_text(a) + ", " + size_text(b) + ": only scenes of one size can be compared",
+                    "Cut the larger one, for example with gdal_translate -srcwin.");
+    if (sa.bands != sb.bands)
+        throw Error(size_text(a) + ", " + size_text(b) + " bands: their numbers differ",
+                    "Choose bands with -b or pairs of bands with -band; -bbl ignore takes bands that are "
+                    "marked bad.");
+    double ga[6], gb[6];
+    const bool ha = a.file->geotransform(ga), hb = b.file->geotransform(gb);
+    if (!ha || !hb) return;
+    const double pixel = std::hypot(ga[1], ga[4]);
+    double apart = 0; // largest distance of a corner from its counterpart
+    for (int corner = 0; corner < 4; ++corner) {
+        const double x = corner & 1 ? static_cast<double>(sa.samples) : 0,
+                     y = corner & 2 ? static_cast<double>(sa.lines) : 0;
+        apart = std::max(apart, std::hypot(ga[0] - gb[0] + x * (ga[1] - gb[1]) + y * (ga[2] - gb[2]),
+                                           ga[3] - gb[3] + x * (ga[4] - gb[4]) + y * (ga[5] - gb[5])));
+    }
+    if (apart > 0.01 * pixel)
+        run.warn("the georeferences of " + a.file->path() + " and " + b.file->path() +
+                 " differ; pixels are compared by line and sample");
+}
+
+/// The two scenes that are named; bands of -band, else all.
+std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings& s) {
+    const auto& options = run.options();
+    ComparedScene a;
+    if (s.first_bands.empty()) {
+        const auto file = run.open_source(tool::Precision::full);
+        a = {file, file, file->bands(), {}};
+    } else {
+        a = open_scene(options.source, s.first_bands);
+        run.watch_source(a.file, tool::Precision::full);
+        run.reserve_cache(a.file->cache_bytes());
+    }
+    raster::OpenOptions other = options.source;
+    other.path = s.other;
+    other.open_options.clear(); // -oo and -if are about the first scene's driver
+    other.drivers.clear();
+    ComparedScene b = open_scene(other, s.second_bands);
+    run.watch_source(b.file, tool::Precision::full);
+    run.reserve_cache(b.file->cache_bytes());
+    // Bands that are named by number are compared as they are named.
+    if (s.first_bands.empty() && options.source.bands.empty() && !s.any_wavelengths)
+        match_by_wavelength(run, a, b);
+    check_comparable(run, a, b);
+    return {std::move(a), std::move(b)};
+}
+
+/// Parts of every value when the two are read together: 1, or stream::value_parts where a type of one of them
+/// holds values that single precision does not.
+int parts_of_values(const ComparedScene& a, const ComparedScene& b) {
+    return a.file->exact_in_float() && b.file->exact_in_float() ? 1 : stream::value_parts;
+}
+
+/// Both cubes as one, in that many parts.
+stream::StackedSource side_by_side(const ComparedScene& a, const ComparedScene& b) {
+    if (parts_of_values(a, b) == 1) return stream::StackedSource({a.cube, b.cube});
+    std::vector<std::shared_ptr<const stream::CubeSource>> cubes;
+    for (const ComparedScene* scene : {&a, &b}) {
+        cubes.push_back(scene->file->in_sums());
+        if (scene->picks.empty()) continue;
+        std::vector<int> parts;
+        for (const int k : scene->picks)
+            for (int part = 0; part < stream::value_parts; ++part)
+                parts.push_back(k * stream::value_parts + part);
+        cubes.back() = std::make_shared<PickedSource>(cubes.back(), std::move(parts));
+    }
+    return stream::StackedSource(std::move(cubes));
+}
+
+/// The same without some of its bands (indices, ascending).
+ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empty) {
+    if (o.picks.empty()) return all_bands(o.file->without_bands(empty));
+    std::vector<int> kept;
+    for (int k = 0; k < static_cast<int>(o.picks.size()); ++k)
+        if (!std::binary_search(empty.begin(), empty.end(), k))
+            kept.push_back(o.picks[static_cast<size_t>(k)]);
+    return some_bands(o.file, std::move(kept));
+}
+
+/// For scenes without a common valid pixel: leaves bands without a single value in either out of both, as
+/// Run::leave_out_empty_bands() does for one scene. False when there is none, or no other.
+bool leave_out_empty_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
+    std::vector<int> empty;
+    for (const ComparedScene* scene : {&a, &b}) {
+        stream::BandStatisticsScan scan(scene->cube->shape().bands);
+        run.add_pass(stream::run_pass(*scene->cube, scan, {}, run.pass("statistics", 0)));
+        const auto found = scan.result().empty_bands();
+        empty.insert(empty.end(), found.begin(), found.end());
+    }
+    std::sort(empty.begin(), empty.end());
+    empty.erase(std::unique(empty.begin(), empty.end()), empty.end());
+    if (empty.empty() || empty.size() == a.bands.size()) return false;
+    std::vector<int> numbers, of_other;
+    for (int k : empty) {
+        numbers.push_back(a.bands[static_cast<size_t>(k)]);
+        of_other.push_back(b.bands[static_cast<size_t>(k)]);
+    }
+    run.warn(
+        "no valid value in band " + tool::list_text(numbers) +
+        (of_other == numbers ? std::string() : " or in band " + tool::list_text(of_other) + " of the other") +
+        ": left out");
+    run.report()["bands_without_values"] = numbers;
+    a = without_bands(a, empty);
+    b = without_bands(b, empty);
+    return true;
+}
+
+// What was found, for people and for programs
+// ----------------------------------------------------------------------------------------------------------
+
+/// "%.9g"
+std::string metric_text(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", v);
+    return text;
+}
+
+double mean(const std::vector<double>& v) {
+    double sum = 0;
+    for (double x : v)
+        sum += x;
+    return sum / static_cast<double>(v.size());
+}
+
+Json json_number(double v) {
+    if (std::isnan(v)) return nullptr;
+    if (std::isinf(v)) return v > 0 ? "inf" : "-inf";
+    return v;
+}
+
+Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
+    Json metrics = Json::object();
+    for (size_t k = 0; k < f.spectral.size(); ++k) {
+        const auto& s = f.summaries[k];
+        metrics[compare::metric_name(f.spectral[k])] = {{"mean", json_number(s.mean)},
+                                                        {"maximum", json_number(s.maximum)},
+                                                        {"line", s.line},
+                                                        {"sample", s.sample}};
+    }
+    const auto by_band = [&](const std::vector<double>& v) {
+        Json list = Json::array();
+        for (double x : v)
+            list.push_back(json_number(x));
+        return Json{{"mean", json_number(mean(v))}, {"bands", list}};
+    };
+    if (f.has_ssim) metrics["ssim"] = by_band(f.ssim);
+    if (f.has_sr) {
+        metrics["sr"] = by_band(f.sr);
+        metrics["sr"]["zones_a"] = f.zones.first;
+        metrics["sr"]["zones_b"] = f.zones.second;
+    }
+    const auto shape = a.cube->shape();
+    return {{"a", a.file->path()},
+            {"b", b.file->path()},
+            {"size", {shape.samples, shape.lines, shape.bands}},
+            {"bands_a", a.bands},
+            {"bands_b", b.bands},
+            {"pixels",
+             {{"compared", f.counts.compared},
+              {"valid_only_in_a", f.counts.only_first},
+              {"valid_only_in_b", f.counts.only_second},
+              {"valid_in_neither", f.counts.neither}}},
+            {"metrics", metrics}};
+}
+
+void print_text(tool::Run& run, const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
+    char line[160];
+    run.print("Pixels compared: " + std::to_string(f.counts.compared) + ", valid only in " + a.file->path() +
+              ": " + std::to_string(f.counts.only_first) + ", only in " + b.file->path() + ": " +
+              std::to_string(f.counts.only_second) + ", in neither: " + std::to_string(f.counts.neither));
+    if (!f.spectral.empty()) {
+        std::snprintf(line, sizeof line, "%-8s %18s %18s   %s", "metric", "mean", "maximum",
+                      "at line, sample");
+        run.print(line);
+    }
+    for (size_t k = 0; k < f.spectral.size(); ++k) {
+        const auto& s = f.summaries[k];
+        std::snprintf(line, sizeof line, "%-8s %18s %18s   %lld, %lld", compare::metric_name(f.spectral[k]),
+                      metric_text(s.mean).c_str(), metric_text(s.maximum).c_str(),
+                      static_cast<long long>(s.line), static_cast<long long>(s.sample));
+        run.print(line);
+    }
+    if (!f.has_ssim && !f.has_sr) return;
+    std::string head = "  band a   band b";
+    if (f.has_ssim) head += "               ssim";
+    if (f.has_sr) head += "                 sr      zones a      zones b";
+    run.print(head);
+    const auto row = [&](const std::string& first, const std::string& second, double ssim, double sr,
+                         size_t band) {
+        std::snprintf(line, sizeof line, "%8s %8s", first.c_str(), second.c_str());
+        std::string text = line;
+        if (f.has_ssim) {
+            std::snprintf(line, sizeof line, " %18s", metric_text(ssim).c_str());
+            text += line;
+        }
+        if (f.has_sr) {
+            std::snprintf(line, sizeof line, " %18s", metric_text(sr).c_str());
+            text += line;
+            if (band < f.sr.size()) {
+                std::snprintf(line, sizeof line, " %12lld %12lld",
+                              static_cast<long long>(f.zones.first[band]),
+                              static_cast<long long>(f.zones.second[band]));
+                text += line;
+            }
+        }
+        run.print(text);
+    };
+    for (size_t k = 0; k < a.bands.size(); ++k)
+        row(std::to_string(a.bands[k]), std::to_string(b.bands[k]), f.has_ssim ? f.ssim[k] : 0,
+            f.has_sr ? f.sr[k] : 0, k);
+    row("mean", "", f.has_ssim ? mean(f.ssim) : 0, f.has_sr ? mean(f.sr) : 0, SIZE_MAX);
+}
+
+/// The first threshold that is exceeded ends the run with exit code 1.
+void apply_limits(const Settings& s, const compare::Findings& f) {
+    const auto exceeded = [](double value, double limit) { return limit >= 0 && !(value <= limit); };
+    for (size_t k = 0; k < f.spectral.size(); ++k) {
+        const auto at =
+            static_cast<size_t>(std::find(spectral_metrics.begin(), spectral_metrics.end(), f.spectral[k]) -
+                                spectral_metrics.begin());
+        const std::string name = compare::metric_name(f.spectral[k]);
+        if (exceeded(f.summaries[k].maximum, s.limits[at].maximum))
+            throw Error("the maximum of " + name + " is " + metric_text(f.summaries[k].maximum) +
+                        ", more than -max-" + name + " " + metric_text(s.limits[at].maximum));
+        if (exceeded(f.summaries[k].mean, s.limits[at].mean))
+            throw Error("the mean of " + name + " is " + metric_text(f.summaries[k].mean) +
+                        ", more than -mean-" + name + " " + metric_text(s.limits[at].mean));
+    }
+    if (f.has_ssim && s.min_ssim >= -1)
+        for (double v : f.ssim)
+            if (!(v >= s.min_ssim))
+                throw Error("ssim of a band is " + metric_text(v) + ", less than -min-ssim " +
+                            metric_text(s.min_ssim));
+    const int64_t unmatched = f.counts.only_first + f.counts.only_second;
+    if (s.max_unmatched >= 0 && unmatched > s.max_unmatched)
+        throw Error(counted(unmatched, "pixel is", "pixels are") +
+                    " valid in only one of the two, more than -max-unmatched " +
+                    std::to_string(s.max_unmatched));
+}
+
+// The passes
+// ----------------------------------------------------------------------------------------------------------
+
+raster::OutputOptions map_output(const tool::Run& run, const Settings& s) {
+    raster::OutputOptions options;
+    options.path = s.map;
+    options.role = "-map";
+    options.run = run.files();
+    options.cancel = &run.cancel();
+    options.format = s.map_format;
+    options.creation_options = s.map_creation;
+    options.overwrite = s.overwrite;
+    options.history = run.options().destination.history;
+    return options;
+}
+
+/// A band a metric.
+raster::OutputSpec map_of(const stream::CubeShape& shape, const std::vector<Metric>& metrics) {
+    raster::OutputSpec spec;
+    spec.shape = {shape.samples, shape.lines, static_cast<int>(metrics.size())};
+    spec.holes = true;
+    for (Metric m : metrics) {
+        raster::BandSpec band;
+        band.description = compare::metric_name(m);
+        if (m == Metric::sad) band.metadata["unit"] = "degree";
+        spec.bands.push_back(std::move(band));
+    }
+    return spec;
+}
+
 void compare_scenes(tool::Run& run, Settings s) {
     if (s.json) run.only_print();
     auto scenes = open_both(run, s);
-    Opened &a = scenes.first, &b = scenes.second;
-    tools::complete_metrics(s, a.cube->shape().bands);
+    ComparedScene &a = scenes.first, &b = scenes.second;
+    complete_metrics(s, a.cube->shape().bands);
     check_bands(s.metrics, a.cube->shape().bands);
-    const compare::Measurement measurement(s.metrics, tools::value_parts(a, b));
+    const compare::Measurement measurement(s.metrics, parts_of_values(a, b));
 
     const bool mapped = !s.map.empty();
     raster::OutputOptions map_options;
@@ -75,13 +541,13 @@ void compare_scenes(tool::Run& run, Settings s) {
     if (mapped) {
         if (measurement.local().empty())
             throw UsageError("-map: sr has one value a band and no map", "Add another -metric.");
-        map_options = tools::map_output(run, s);
-        map_spec = tools::map_of(a.cube->shape(), measurement.local());
+        map_options = map_output(run, s);
+        map_spec = map_of(a.cube->shape(), measurement.local());
         raster::RasterSink::check(map_options, map_spec);
     }
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     if (run.options().dry_run) {
-        const auto both = tools::side_by_side(a, b);
+        const auto both = side_by_side(a, b);
         return measurement.show(both, mapped, [&](const std::string& name, const auto& operation) {
             tool::print_plan(run, both, operation, run.pass(name, 1));
         });
@@ -97,7 +563,7 @@ void compare_scenes(tool::Run& run, Settings s) {
         };
     compare::Findings f;
     for (;;) {
-        const auto both = tools::side_by_side(a, b);
+        const auto both = side_by_side(a, b);
         f = measurement.run(both, open_map,
                             [&](const std::string& name, double share, stream::Operation& operation,
                                 const std::vector<stream::CubeSink*>& sinks) {
@@ -105,7 +571,7 @@ void compare_scenes(tool::Run& run, Settings s) {
                             });
         if (f.counts.compared > 0) break;
         map.reset();
-        if (!tools::leave_out_empty_bands(run, a, b)) break;
+        if (!leave_out_empty_bands(run, a, b)) break;
         check_bands(s.metrics, a.cube->shape().bands);
     }
     if (f.counts.compared == 0)
@@ -115,14 +581,36 @@ void compare_scenes(tool::Run& run, Settings s) {
                     "Check nodata values (-srcnodata) and leave out bad bands (-b).");
     if (map) map->commit();
 
-    const auto result = tools::to_json(f, a, b);
+    const auto result = to_json(f, a, b);
     run.report()["result"] = result;
     if (s.json)
         run.print(result.dump(1, ' ', false, Json::error_handler_t::replace));
     else
-        tools::print_text(run, f, a, b);
+        print_text(run, f, a, b);
     run.keep_outputs(); // the map is wanted all the more when a limit is exceeded
-    tools::apply_limits(s, f);
+    apply_limits(s, f);
+}
+
+// The options
+// ----------------------------------------------------------------------------------------------------------
+
+void declare_thresholds(tool::Call& call, Settings& s) {
+    const auto limit = [&](const std::string& name, auto& value, const std::string& text) -> tool::Argument& {
+        return call.option(name, value, text).defaults_to("").under("Thresholds");
+    };
+    for (size_t k = 0; k < spectral_metrics.size(); ++k) {
+        const std::string name = compare::metric_name(spectral_metrics[k]);
+        limit("max-" + name, s.limits[k].maximum,
+              "Fail when the maximum of " + name + " over the pixels is greater")
+            .from(0);
+        limit("mean-" + name, s.limits[k].mean,
+              "Fail when the mean of " + name + " over the pixels is greater")
+            .from(0);
+    }
+    limit("min-ssim", s.min_ssim, "Fail when ssim of a band is less").between(-1, 1);
+    limit("max-unmatched", s.max_unmatched,
+          "Fail when more pixels than this are valid in only one of the two")
+        .from(0);
 }
 
 void declare(tool::Call& call) {
@@ -139,7 +627,7 @@ void declare(tool::Call& call) {
     call.flag("any-wavelengths", s.any_wavelengths,
               "Compare bands in their order even where both scenes tell their wavelengths");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
-    tools::declare_thresholds(call, s);
+    declare_thresholds(call, s);
     call.output(
             "map", s.map, Content::raster,
             "Also write the metrics of every pixel, a band each, to FILE; ssim is averaged over the bands")
@@ -154,8 +642,8 @@ void declare(tool::Call& call) {
         .under("Map");
     call.add_compute(false);
     call.check([&s, &call](const tool::CommonOptions& common) {
-        tools::parse_metrics(s);
-        tools::parse_pairs(s);
+        parse_metrics(s);
+        parse_pairs(s);
         const bool chosen = !common.source.bands.empty() || !common.source.choices.empty();
         if (!s.pair_texts.empty() && (chosen || !common.source.excluded.empty()))
             throw UsageError(std::string(chosen ? "-b" : "-exclude-range") +

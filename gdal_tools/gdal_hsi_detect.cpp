@@ -1,19 +1,31 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_detect: scores of targets or anomalies. One pass for the moments of the background where the
 // method wants them, and one for the scores; local RX takes its background from a halo in a single pass.
+#include "core/counted.h"
 #include "core/error.h"
-#include "detect_computing.h"
-#include "detect_inputs.h"
-#include "detect_outputs.h"
-#include "scaled_spectra.h"
+#include "detect/detect.h"
+#include "raster/labels/labels.h"
+#include "raster/sink/output_set.h"
+#include "raster/sink/raster_sink.h"
+#include "raster/source/raster_source.h"
+#include "shared/number_lists.h"
+#include "shared/scene_and_library.h"
 #include "stream/band_statistics.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/mask.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace hsi {
 namespace {
@@ -21,8 +33,283 @@ namespace detect_tool {
 
 using detect::Method;
 using tool::Content;
-using tools::DetectComputing;
-using Settings = tools::DetectSettings;
+using DetectComputing = tool::Computing<detect::Backend>;
+
+struct Settings {
+    Method method = Method::ace;
+    std::string library, background, map;
+    std::vector<std::string> spectra;           ///< of the library; empty: all
+    std::vector<std::array<int64_t, 2>> pixels; ///< line, sample
+    std::array<int, 2> window{0, 0};            ///< inner, outer; 0: none
+    std::optional<double> threshold;
+    double library_scale = 1;
+    bool any_scale = false;
+    bool local() const { return window[1] > 0; }
+};
+
+// What is looked for, and against what
+// ----------------------------------------------------------------------------------------------------------
+
+/// The targets of a run, at the bands of a scene that may lose some on the way.
+class DetectTargets {
+  public:
+    /// Reads the library, and leaves bands that it does not know out of the scene. \throws as
+    /// spectra_for_scene(), and UsageError for a pixel outside of the scene.
+    DetectTargets(tool::Run& run, const Settings& settings, std::shared_ptr<raster::RasterSource>& scene)
+        : m_pixels(settings.pixels) {
+        if (!settings.library.empty()) {
+            m_library = tools::spectra_for_scene(run, "-target", settings.library, settings.spectra,
+                                                 settings.library_scale, "Detection", scene);
+            m_bands = scene->bands();
+            return;
+        }
+        const auto shape = scene->shape();
+        for (const auto& [line, sample] : m_pixels) {
+            if (line >= shape.lines || sample >= shape.samples)
+                throw UsageError("-target-pixel " + std::to_string(line) + " " + std::to_string(sample) +
+                                     ": the scene has lines 0 to " + std::to_string(shape.lines - 1) +
+                                     " and samples 0 to " + std::to_string(shape.samples - 1),
+                                 "Line and sample count from 0, within -srcwin.");
+            m_library.names.push_back(std::to_string(line) + "," + std::to_string(sample));
+        }
+    }
+
+    const std::vector<std::string>& names() const { return m_library.names; } ///< "LINE,SAMPLE" of pixels
+
+    /// The spectra at the bands of `scene`, which is that of the constructor or one without some of its
+    /// bands. Empty when the pixel `missing()` has no valid spectrum there.
+    std::optional<detect::Targets> at(const raster::RasterSource& scene) {
+        if (m_pixels.empty()) {
+            auto library = tools::without_lost_bands(m_library, m_bands, scene);
+            return detect::Targets{std::move(library.names), std::move(library.spectra)};
+        }
+        detect::Targets targets{m_library.names, {}};
+        const auto bands = static_cast<size_t>(scene.shape().bands);
+        const auto reader = scene.open_reader();
+        for (size_t k = 0; k < m_pixels.size(); ++k) {
+            std::vector<float> x(bands);
+            reader->read({m_pixels[k][1], m_pixels[k][0], 1, 1},
+                         CubeView<float>::packed(x.data(), static_cast<int>(bands), 1, 1));
+            if (!std::all_of(x.begin(), x.end(), [](float v) { return std::isfinite(v); }) ||
+                std::all_of(x.begin(), x.end(), [](float v) { return v == 0; })) {
+                m_missing = std::to_string(m_pixels[k][0]) + " " + std::to_string(m_pixels[k][1]);
+                return {};
+            }
+            targets.spectra.emplace_back(x.begin(), x.end());
+        }
+        return targets;
+    }
+
+    /// To throw when there are none.
+    Error missing() const {
+        return Error("-target-pixel " + m_missing +
+                         ": the pixel is invalid (nodata, masked, NaN or all zero)",
+                     "Name a pixel that has a value in all bands, or leave bands out with -b.");
+    }
+
+    /// warn_of_other_units(), for a library.
+    void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene) const {
+        if (!m_library.spectra.empty()) tools::warn_of_other_units(run, scene, m_library);
+    }
+
+  private:
+    const std::vector<std::array<int64_t, 2>> m_pixels;
+    tools::SceneSpectra m_library; ///< of pixels: their names alone
+    std::vector<int> m_bands;      ///< file bands behind the library's
+    std::string m_missing;
+};
+
+/// The pixels of -background that are in the run's mask, too; null where all that have values are the
+/// background. Its bytes count against the memory of passes (without_mask()). \throws Error as
+/// tool::read_mask().
+std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const Settings& settings,
+                                                         const raster::RasterSource& scene) {
+    const std::string& path = settings.background;
+    // Rings are taken from pixels that have scores, too; the other methods' statistics have a pass of their
+    // own.
+    if (path.empty()) return settings.local() && run.masks_statistics() ? run.mask() : nullptr;
+    std::string how;
+    const auto mask = tool::read_mask(run, "-background", path, scene, how);
+    run.report()["background_mask"] = {{"path", path}, {"how", how}, {"pixels", mask->count()}};
+    if (!run.mask()) return mask;
+    mask->keep_only(*run.mask());
+    if (mask->count() == 0)
+        throw Error("-background " + path + ": no pixel of it is in the mask",
+                    "The background are the pixels that both -background and the mask take.");
+    run.report()["background_mask"]["pixels"] = mask->count();
+    return mask;
+}
+
+// Where scores are computed, and what that costs
+// ----------------------------------------------------------------------------------------------------------
+
+/// Scores of `targets` (rx: 0), with the statistics of the background where the method wants them: these are
+/// the CPU's, wherever the scores are computed.
+tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t targets, int threads) {
+    const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
+    const double b = scene.bands, scores = targets > 0 ? static_cast<double>(targets) : 1;
+    tool::Work work;
+    work.cpu_reads = work.device_reads = bytes;
+    work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
+    if (s.local()) {
+        const detect::Ring ring{s.window[0], s.window[1], nullptr};
+        work.core_seconds = 6.7e-11 * pixels * detect::local_cost(scene.bands, ring);
+        work.device_seconds = 3.2e-13 * pixels * detect::local_products(scene.bands, ring);
+        return work;
+    }
+    const double values = pixels * b;
+    work.core_seconds = 2e-10 * values * scores;
+    work.device_seconds = 1.3e-12 * values * scores;
+    if (s.method == Method::sid) {
+        work.core_seconds += 2.3e-9 * values;
+        work.device_seconds += 3e-11 * values;
+    }
+    if (s.method == Method::ace || s.method == Method::rx) {
+        work.core_seconds += 1.3e-11 * values * b;
+        work.device_seconds += 3e-13 * values * b;
+    }
+    if (detect::has_background(s.method)) {
+        const double background = 2.7e-11 * values * b;
+        work.cpu_reads *= 2;
+        work.device_reads *= 2;
+        work.core_seconds += background;
+        work.device_seconds += background / threads;
+    }
+    return work;
+}
+
+/// Starts the backend, or, for a VRT, which computes nothing, that of the CPU. Tells the user where scores
+/// and statistics are computed.
+DetectComputing start_computing(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                                size_t targets) {
+    const auto& options = run.options();
+    std::vector<CudaDevice> devices;
+    if (!raster::RasterSink::is_virtual(options.destination))
+        devices = tool::choose_devices(run, "detect", work_of(s, scene, targets, options.threads));
+    const bool elsewhere = !devices.empty();
+    DetectComputing computing(run, "detect", std::move(devices), detect::simd_target(),
+                              detect::make_cpu_backend);
+    if (detect::has_background(s.method) && !s.local()) {
+        const std::string background = tool::describe_devices(run, {}, detect::simd_target());
+        run.report()["background_device"] = background;
+        if (elsewhere) run.note("Background: " + background);
+    }
+    return computing;
+}
+
+/// A pass whose memory is less by the mask, which stays there.
+stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOptions pass) {
+    if (mask != nullptr) pass.memory -= std::min(mask->bytes(), pass.memory - 1);
+    return pass;
+}
+
+// What is written
+// ----------------------------------------------------------------------------------------------------------
+
+raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
+                              const std::vector<std::string>& names) {
+    raster::OutputSpec scores;
+    scores.shape = {scene.samples, scene.lines, static_cast<int>(names.size())};
+    scores.holes = true;
+    scores.metadata["HSI_DETECT_METHOD"] = detect::name_of(s.method);
+    for (const auto& name : names)
+        scores.bands.push_back({name, {}});
+    return scores;
+}
+
+/// The scores, a band a name (none: RX), then the map where it is asked for. \throws what is refused.
+raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                               std::vector<std::string> names) {
+    if (names.empty()) names = {"RX"};
+    raster::OutputSet outputs;
+    const auto scores = score_spec(s, scene, names);
+    if (raster::RasterSink::is_virtual(run.options().destination)) {
+        if (s.method == Method::rx)
+            throw UsageError(
+                "-of VRT does not go with -method rx: a VRT would hold a number for every pair of bands",
+                "Write another format.");
+        if (!s.map.empty())
+            throw UsageError("-of VRT does not go with -map", "Write another format, or leave the map out.");
+        return outputs;
+    }
+    outputs.plan(run.options().destination, scores);
+    if (!s.map.empty()) {
+        auto options = run.side_output("-map", s.map);
+        options.nodata.reset(); // that of the scores: in a map 0 is none
+        raster::OutputSpec map;
+        map.shape = {scene.samples, scene.lines, 1};
+        map.metadata = scores.metadata;
+        map.bands = {{s.method == Method::rx ? "Anomaly" : "Best target", {}}};
+        std::vector<raster::LabelClass> classes;
+        for (const auto& name : names)
+            classes.push_back({static_cast<int>(classes.size()) + 1, name});
+        raster::describe_class_map(classes, options, map);
+        map.keep_nan = true; // 0 is no target: a pixel without a value, or one within no threshold
+        outputs.plan(options, map);
+    }
+    outputs.check();
+    return outputs;
+}
+
+/// What the pixel function needs to know.
+raster::VirtualBand virtual_score(const detect::Detector& d, const detect::Targets& targets, size_t number) {
+    raster::VirtualBand band;
+    const size_t n = d.used.size();
+    band.function = detect::has_background(d.method) ? "hsi_match" : "hsi_sam";
+    band.arguments = {{"method", detect::name_of(d.method)}, {"band", std::to_string(number)}};
+    if (!detect::has_background(d.method)) {
+        std::vector<double> all;
+        for (const auto& t : targets.spectra)
+            all.insert(all.end(), t.begin(), t.end());
+        band.arguments.emplace_back("targets", tools::number_rows(all, n));
+        return band;
+    }
+    std::vector<double> used;
+    for (const int b : d.used)
+        used.push_back(b + 1);
+    if (static_cast<int>(n) < d.bands) band.arguments.emplace_back("used", tools::number_list(used));
+    band.arguments.emplace_back("mean", tools::number_list(d.centre));
+    band.arguments.emplace_back("weights", tools::number_rows(d.rows, n));
+    if (d.method != Method::ace) return band;
+    band.arguments.emplace_back("contrast", tools::number_list(d.constants));
+    band.arguments.emplace_back("deviation", tools::number_list(d.deviation));
+    std::vector<double> lower;
+    for (size_t row = 0; row < n; ++row)
+        lower.insert(lower.end(), d.factor.begin() + static_cast<ptrdiff_t>(row * n),
+                     d.factor.begin() + static_cast<ptrdiff_t>(row * n + row + 1));
+    band.arguments.emplace_back("factor", tools::number_list(lower));
+    return band;
+}
+
+/// dst as a VRT: the detector stands in it, and a score is computed when it is read. True when that is asked
+/// for: the VRT is written then. \throws UsageError for what a VRT cannot hold.
+bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                          const std::vector<std::string>& names, const detect::Detector& detector,
+                          const detect::Targets& targets) {
+    const auto& dst = run.options().destination;
+    if (!raster::RasterSink::is_virtual(dst)) return false;
+    const auto spec = score_spec(s, scene.shape(), names);
+    raster::RasterSink::check_virtual(dst, spec, scene);
+    std::vector<raster::VirtualBand> bands;
+    for (size_t k = 1; k <= names.size(); ++k)
+        bands.push_back(virtual_score(detector, targets, k));
+    raster::RasterSink::write_virtual(dst, spec, scene, bands);
+    return true;
+}
+
+/// Pixels without a score, and why.
+void report_counts(tool::Run& run, const detect::Detection& found, const Settings& s) {
+    tool::tell_invalid(run, found.valid(), found.invalid());
+    if (!s.local()) return;
+    run.report()["pixels_without_background"] = found.without_background();
+    run.report()["pixels_without_variance"] = found.without_variance();
+    if (found.without_background() > 0)
+        run.warn(counted(found.without_background(), "pixel has", "pixels have") +
+                 " fewer than 2 pixels of background around them, and no score");
+    if (found.without_variance() > 0)
+        run.warn(counted(found.without_variance(), "pixel has", "pixels have") +
+                 " a background whose pixels are all equal: 0 where they equal it, else no score");
+}
 
 /// The last pass. False when no pixel is valid.
 bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
@@ -33,40 +320,82 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
     if (operation.valid() == 0) return false;
-    tools::tell_counts(run, operation, s);
+    report_counts(run, operation, s);
     outputs.commit();
     return true;
 }
 
+// The passes
+// ----------------------------------------------------------------------------------------------------------
+
+/// Bands that are left out and what was added to the matrix, to the user and into the report.
+void report_background(tool::Run& run, const detect::Detector& d, const raster::RasterSource& scene) {
+    std::vector<int> constant;
+    for (const int b : d.constant)
+        constant.push_back(scene.bands()[static_cast<size_t>(b)]);
+    if (!constant.empty())
+        run.note("Constant over the background, and left out: band " + tool::list_text(constant));
+    run.report()["background"] = {
+        {"pixels", d.background_pixels},        {"bands", d.used.size()},
+        {"constant_bands", constant},           {"least_eigenvalue", d.least_eigenvalue},
+        {"mean_eigenvalue", d.mean_eigenvalue}, {"regularised", d.ridge > 0},
+        {"added_to_diagonal", d.ridge}};
+    if (d.ridge > 0)
+        run.warn((d.background_pixels <= static_cast<int64_t>(d.used.size())
+                      ? "the background has " + counted(d.background_pixels, "pixel") + " for " +
+                            counted(d.used.size(), "band")
+                      : std::string("bands depend linearly on one another over the background")) +
+                 ": 1e-6 of its mean was added to the diagonal of the " +
+                 (d.method == Method::cem ? "correlation" : "covariance") + " matrix");
+}
+
+/// A detector of the right size, for a plan.
+detect::Detector detector_for_plan(Method method, int bands, size_t targets) {
+    detect::Targets any;
+    for (size_t k = 0; k < targets; ++k) {
+        any.names.emplace_back();
+        any.spectra.emplace_back(static_cast<size_t>(bands), 2.0);
+    }
+    if (!detect::has_background(method)) return detect::make_detector(method, any);
+    const auto size = static_cast<size_t>(bands);
+    stream::SceneCovariance moments;
+    moments.bands = bands;
+    moments.valid_pixels = 2;
+    moments.mean.assign(size, 0.0);
+    moments.covariance.assign(size * size, 0.0);
+    for (size_t b = 0; b < size; ++b)
+        moments.covariance[b * size + b] = 1;
+    return detect::make_detector(method, any, moments);
+}
+
 /// mf, cem, ace, rx: the background of the scene, then the scores.
 void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& computing,
-                          const std::shared_ptr<raster::RasterSource>& source, tools::DetectTargets& targets,
+                          const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                           const detect::PixelMask* mask) {
     tool::Scene scene(run, source, "detection");
-    auto outputs = tools::detect_outputs(run, s, scene.shape(), targets.names());
+    auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
     const auto make_scan = [&] {
         return std::make_unique<detect::BackgroundScan>(scene.shape().bands, mask);
     };
     const detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
-        tool::print_plan(run, *source, *make_scan(), tools::beside(mask, run.pass("background", 0.5)));
-        const auto any = tools::any_detector(s.method, scene.shape().bands, targets.names().size());
+        tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
+        const auto any = detector_for_plan(s.method, scene.shape().bands, targets.names().size());
         return tool::print_plan(run, *source, *computing->make_detection(any, decision),
-                                tools::beside(mask, computing.pass("detection", 0.5)));
+                                without_mask(mask, computing.pass("detection", 0.5)));
     }
     scene.set_fate(nullptr);
-    const auto background = scene.scan(make_scan, [&](bool again) {
-        return tools::beside(mask, run.pass("background", again ? 0.0 : 0.5));
-    });
+    const auto background = scene.scan(
+        make_scan, [&](bool again) { return without_mask(mask, run.pass("background", again ? 0.0 : 0.5)); });
     const auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();
     const auto detector = detect::make_detector(s.method, *spectra, background.moments);
-    tools::tell_background(run, detector, *scene.raster());
-    targets.compare_levels(run, *source);
-    if (tools::write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
+    report_background(run, detector, *scene.raster());
+    targets.warn_of_other_units(run, *source);
+    if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const auto operation = computing->make_detection(detector, decision);
     if (!write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
-                      tools::beside(mask, computing.pass("detection", 0.5))))
+                      without_mask(mask, computing.pass("detection", 0.5))))
         throw tool::no_valid_pixel(*scene.raster());
 }
 
@@ -79,12 +408,12 @@ bool leave_out_empty(tool::Run& run, std::shared_ptr<raster::RasterSource>& sour
 
 /// sam, sid and local RX: the scores alone.
 void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computing,
-                    std::shared_ptr<raster::RasterSource> source, tools::DetectTargets& targets,
+                    std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                     const detect::PixelMask* mask) {
     const detect::Decision decision{!s.map.empty(), s.threshold};
     if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     for (bool again = false;; again = true) {
-        auto outputs = tools::detect_outputs(run, s, source->shape(), targets.names());
+        auto outputs = plan_outputs(run, s, source->shape(), targets.names());
         auto spectra = targets.at(*source);
         if (!spectra) {
             if (again || !leave_out_empty(run, source)) throw targets.missing();
@@ -94,11 +423,11 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
             s.local() ? computing->make_local_detection(source->shape().bands,
                                                         {s.window[0], s.window[1], mask}, decision)
                       : computing->make_detection(detect::make_detector(s.method, *spectra), decision);
-        const auto pass = tools::beside(mask, computing.pass("detection", again ? 0 : 1));
+        const auto pass = without_mask(mask, computing.pass("detection", again ? 0 : 1));
         if (run.options().dry_run) return tool::print_plan(run, *source, *operation, pass);
-        if (!again) targets.compare_levels(run, *source);
-        if (!s.local() && tools::write_virtual_scores(run, s, *source, targets.names(),
-                                                      detect::make_detector(s.method, *spectra), *spectra))
+        if (!again) targets.warn_of_other_units(run, *source);
+        if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
+                                               detect::make_detector(s.method, *spectra), *spectra))
             return;
         if (write_scores(run, s, *source, *source, std::move(outputs), *operation, pass)) return;
         if (again || !leave_out_empty(run, source)) break;
@@ -111,12 +440,12 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
 
 void run_detect(tool::Run& run, const Settings& s) {
     auto source = run.open_source();
-    if (detect::has_target(s.method)) source = tools::beside_spectra(run, source, s.any_scale);
+    if (detect::has_target(s.method)) source = tools::scaled_for_library(run, source, s.any_scale);
     tool::check_spectrum(*source, "detection");
-    tools::DetectTargets targets(run, s, source);
-    const auto mask = tools::read_background(run, s, *source);
+    DetectTargets targets(run, s, source);
+    const auto mask = read_background(run, s, *source);
     run.report()["detection"] = {{"method", detect::name_of(s.method)}, {"targets", targets.names()}};
-    auto computing = tools::detect_computing(run, s, source->shape(), targets.names().size());
+    auto computing = start_computing(run, s, source->shape(), targets.names().size());
     if (detect::has_background(s.method) && !s.local())
         detect_by_background(run, s, computing, source, targets, mask.get());
     else
@@ -124,6 +453,9 @@ void run_detect(tool::Run& run, const Settings& s) {
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
 }
+
+// The options
+// ----------------------------------------------------------------------------------------------------------
 
 void check_settings(const tool::Call& call, Settings& s) {
     const bool has_target = !s.library.empty() || !s.pixels.empty();
@@ -194,7 +526,7 @@ void declare(tool::Call& call) {
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
-    tools::add_numbers_as_they_are(call, s.any_scale);
+    tools::add_any_scale_option(call, s.any_scale);
     call.add_compute();
     call.check([&s, &call](const tool::CommonOptions& options) {
         check_settings(call, s);

@@ -1,17 +1,340 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_eadp: extended anisotropic diffusion profile, scene to profile: covariance, projection on
 // components, range and histogram of their gradients, diffusion.
+#include "core/byte_size.h"
+#include "core/counted.h"
 #include "core/error.h"
-#include "eadp_profile.h"
+#include "eadp/profile.h"
+#include "parallel/ranks.h"
+#include "raster/sink/raster_sink.h"
+#include "shared/components.h"
+#include "stream/plane_store.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
 
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hsi {
 namespace {
 namespace eadp_tool {
 
-using Settings = tools::EadpSettings;
+struct Settings {
+    eadp::Options eadp;
+    int components = 7;
+    bool components_given = false, no_pca = false;
+    int copies = 8;
+    double step = 65;
+    std::string times;
+    double contrast = 0;
+};
+
+/// "65", "0.5": a number in metadata and messages.
+std::string number_text(double x) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.10g", x);
+    return text;
+}
+
+// The bands of the profile, and the schedule of the diffusion
+// ----------------------------------------------------------------------------------------------------------
+
+const char* const diffusivity_names[] = {"g1", "g2", "g3"};
+const char* const evolution_names[] = {"independent", "cascade", "incremental"};
+const char* const scheme_names[] = {"fed", "exact"};
+const char* const precision_names[] = {"single", "double"};
+
+template <class E>
+const char* name_of(const char* const* names, E value) {
+    return names[static_cast<int>(value)];
+}
+
+/// The profile's raster; `facts` are null before they are known.
+raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& settings,
+                                const std::vector<std::string>& component_names,
+                                const eadp::ProfileFacts* facts) {
+    bool holes = true; // until the scans have counted
+    if (facts) {
+        holes = false;
+        for (const auto& f : facts->components)
+            holes = holes || f.range.valid < scene.pixels();
+    }
+    const auto& o = settings.eadp;
+    raster::OutputSpec spec;
+    spec.shape = {scene.samples, scene.lines,
+                  eadp::profile_bands(o, static_cast<int>(component_names.size()))};
+    spec.holes = holes;
+    for (size_t i = 0; i < component_names.size(); ++i)
+        for (int c = 0; c <= o.copies(); ++c) {
+            raster::BandSpec band{component_names[i], {}};
+            band.metadata["component"] = std::to_string(i + 1);
+            band.metadata["copy"] = std::to_string(c);
+            if (c > 0) {
+                const std::string time = number_text(o.times[static_cast<size_t>(c - 1)]);
+                band.description += " T=" + time;
+                band.metadata["process_time"] = time;
+                if (facts)
+                    for (const auto& f : facts->components)
+                        if (f.component == static_cast<int>(i) &&
+                            f.copy == (o.evolution == eadp::Evolution::cascade ? c - 1 : 0))
+                            band.metadata["contrast"] = number_text(f.k);
+            }
+            spec.bands.push_back(std::move(band));
+        }
+    std::string times;
+    for (double t : o.times)
+        times += (times.empty() ? "" : ",") + number_text(t);
+    auto& m = spec.metadata;
+    m["HSI_EADP_COMPONENTS"] = std::to_string(component_names.size());
+    m["HSI_EADP_PCA"] = settings.no_pca ? "NO" : "YES";
+    m["HSI_EADP_TIMES"] = times;
+    m["HSI_EADP_SIGMA"] = number_text(o.sigma);
+    m["HSI_EADP_DIFFUSIVITY"] = name_of(diffusivity_names, o.diffusivity);
+    if (o.contrast)
+        m["HSI_EADP_K"] = number_text(*o.contrast);
+    else
+        m["HSI_EADP_PERCENTILE"] = number_text(o.percentile);
+    m["HSI_EADP_EVOLUTION"] = name_of(evolution_names, o.evolution);
+    m["HSI_EADP_SCHEME"] = name_of(scheme_names, o.scheme);
+    if (o.scheme == eadp::Scheme::fed)
+        m["HSI_EADP_CYCLES"] = std::to_string(o.cycles);
+    else
+        m["HSI_EADP_TOLERANCE"] = number_text(o.tolerance);
+    m["HSI_EADP_PRECISION"] = name_of(precision_names, o.precision);
+    return spec;
+}
+
+/// Steps and sweeps into the report, and with -dry-run to the user.
+void print_schedule(tool::Run& run, const Settings& settings, int components) {
+    const auto& o = settings.eadp;
+    const auto stages = eadp::make_stages(o);
+    auto& report = run.report()["schedule"];
+    const auto say = [&](const std::string& text) {
+        if (run.options().dry_run) run.print(text);
+    };
+    int sweeps = 0;
+    for (const auto& s : stages)
+        sweeps += s.degree;
+    if (o.scheme == eadp::Scheme::fed) {
+        int steps = 0;
+        std::vector<int> counts;
+        for (size_t c = 0; c < o.times.size(); ++c) {
+            const bool delta = o.evolution == eadp::Evolution::incremental && c > 0;
+            const int n = eadp::fed_steps(o.times[c] - (delta ? o.times[c - 1] : 0), o.cycles) * o.cycles;
+            say("T=" + number_text(o.times[c]) + ": " + counted(n, "FED step"));
+            counts.push_back(n);
+            steps += n;
+        }
+        say("In all " + counted(steps, "FED step") + " a component, " + std::to_string(steps * components) +
+            " for " + counted(components, "component") + "; done as " + counted(sweeps, "sweep") +
+            " a component");
+        report["fed_steps"] = counts;
+    } else {
+        say("Exact to " + number_text(o.tolerance) + " of the range in " + counted(sweeps, "sweep") +
+            " a component");
+    }
+    report["sweeps"] = sweeps;
+}
+
+// The passes
+// ----------------------------------------------------------------------------------------------------------
+
+/// One run: the scene, where it is computed, and what becomes of it.
+class Profiling {
+  public:
+    Profiling(tool::Run& run, Settings settings)
+        : m_run(run), m_settings(std::move(settings)), m_scene(run, m_settings.no_pca ? "" : "PCA"),
+          m_components(count_components()), m_devices(choose_devices()),
+          m_computing(run, "eadp", m_devices, eadp::simd_target(), eadp::make_cpu_backend),
+          // PCA runs where the diffusion does.
+          m_pca_computing(run, "pca", m_settings.no_pca ? std::vector<CudaDevice>() : m_devices,
+                          pca::simd_target(), pca::make_cpu_backend, false),
+          m_memory(run.buffer_memory()) {
+        print_schedule(run, m_settings, m_components);
+        const double share = 1 - pca_share();
+        m_profile.threads = run.options().threads;
+        m_profile.sink_takes_bands = m_takes_bands;
+        m_profile.pass = [this, share](const std::string& name, double part) {
+            auto options = m_run.pass(name, part * share);
+            options.device_memory = m_computing.device_memory();
+            return options;
+        };
+        m_profile.finished = [&run](const stream::PassReport& report) { run.add_pass(report); };
+        m_profile.warn = [&run](const std::string& text) { run.warn(text); };
+        m_profile.folder = stream::folder_beside(run.options().destination.path);
+        if (run.masks_statistics()) m_profile.mask = run.mask();
+    }
+
+    void show_plan() {
+        const auto& source = *m_scene.raster();
+        const auto planes = planes_of(source);
+        m_profile.memory = m_memory;
+        if (!m_settings.no_pca) {
+            tool::print_plan(
+                m_run, source,
+                *m_pca_computing->make_covariance(source.shape(),
+                                                  tools::memory_to_keep(m_run, m_pca_computing)),
+                tools::without_held_memory(m_pca_computing, m_pca_computing.pass("covariance", 0.2)));
+            m_run.print("Component planes: " + format_byte_size(planes.float_bytes()) +
+                        (in_memory(planes) ? " in memory" : " in a temporary file in " + m_profile.folder));
+            if (in_memory(planes)) m_profile.memory -= planes.float_bytes();
+        }
+        const auto plan = eadp::plan_profile(planes, m_settings.eadp, m_computing.backend(), m_profile);
+        m_run.print("Pass diffusion: " + plan.plan.describe() + ", " + counted(plan.team, "thread") +
+                    " a tile, " + format_byte_size(plan.bytes) + " of buffers" +
+                    (plan.written ? "; bands are written while others are made" : ""));
+        m_run.report()["plan"]["diffusion"] = {{"tiles", plan.plan.size()},
+                                               {"tile_samples", plan.plan.max_core_samples()},
+                                               {"tile_lines", plan.plan.max_core_lines()},
+                                               {"halo", plan.plan.halo()},
+                                               {"lanes", plan.plan.lanes()},
+                                               {"threads_per_tile", plan.team},
+                                               {"writes_beside", plan.written},
+                                               {"buffer_bytes", plan.bytes}};
+    }
+
+    void write() {
+        std::optional<pca::Model> model;
+        const auto facts = m_settings.no_pca ? profile_bands() : profile_components(model);
+        auto& list = m_run.report()["contrast"];
+        for (const auto& f : facts.components)
+            list.push_back({{"component", f.component + 1},
+                            {"copy", f.copy},
+                            {"k", f.k},
+                            {"steepest", f.range.steepest}});
+        m_sink->commit();
+        if (model) tools::print_components(m_run, *model);
+    }
+
+  private:
+    tool::Run& m_run;
+    Settings m_settings;
+    tool::Scene m_scene;
+    int m_components;
+    bool m_takes_bands = false; ///< the output; set with m_devices
+    std::vector<CudaDevice> m_devices;
+    tool::Computing<eadp::Backend> m_computing;
+    tools::PcaComputing m_pca_computing;
+    uint64_t m_memory; ///< for buffers and component planes
+    eadp::ProfileRun m_profile;
+    std::unique_ptr<raster::RasterSink> m_sink;
+
+    double pca_share() const { return m_settings.no_pca ? 0.0 : 0.3; }
+
+    int count_components() const {
+        const int bands = m_scene.raster()->shape().bands;
+        return m_settings.no_pca
+                   ? bands
+                   : tools::component_count(m_settings.components, m_settings.components_given, bands);
+    }
+
+    /// Refuses what cannot be written, before a device is looked for.
+    std::vector<CudaDevice> choose_devices() {
+        const auto& source = *m_scene.raster();
+        const auto& destination = m_run.options().destination;
+        const auto spec = profile_spec(
+            source.shape(), m_settings,
+            m_settings.no_pca ? source.band_names() : tools::component_names(m_components), nullptr);
+        raster::RasterSink::check(destination, spec);
+        m_takes_bands = raster::RasterSink::will_take_bands(destination, spec);
+        auto work = m_settings.no_pca ? tool::Work() : tools::pca_work(source.shape(), m_components, true);
+        const double values = static_cast<double>(source.shape().pixels()) * m_components;
+        double sweeps = 0;
+        for (const auto& stage : eadp::make_stages(m_settings.eadp))
+            sweeps += stage.degree;
+        work.writes_after = values * (1 + m_settings.eadp.copies()) * 4;
+        const double diffusion = values * (5e-8 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
+        work.core_seconds += diffusion;
+        if (writes_beside()) work.seconds_beside = diffusion;
+        work.device_seconds += values * (3e-10 + 2e-12 * sweeps);
+        return tool::choose_devices(m_run, "eadp", work, 1);
+    }
+
+    /// On a CPU with enough memory: see eadp::DiffusionPlan::written.
+    bool writes_beside() const {
+        const auto& o = m_run.options();
+        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !parallel::ranks().several() &&
+               o.tile_samples <= 0 && m_settings.eadp.evolution != eadp::Evolution::cascade;
+    }
+
+    stream::CubeShape planes_of(const stream::CubeSource& cube) const {
+        return {cube.shape().samples, cube.shape().lines, m_components};
+    }
+    /// Component planes stay in memory when they take no more than half of it.
+    bool in_memory(const stream::CubeShape& planes) const { return planes.float_bytes() <= m_memory / 2; }
+
+    eadp::ProfileFacts profile_of(const stream::CubeSource& planes, const raster::RasterSource& like,
+                                  const std::vector<std::string>& names, uint64_t memory) {
+        m_profile.memory = memory;
+        const auto open_sink = [&](const eadp::ProfileFacts& facts) -> stream::CubeSink& {
+            m_sink = raster::RasterSink::create(m_run.options().destination,
+                                                profile_spec(like.shape(), m_settings, names, &facts), &like);
+            return *m_sink;
+        };
+        return eadp::make_profile(planes, m_settings.eadp, m_computing.backend(), open_sink, m_profile);
+    }
+
+    /// -no-pca: the bands themselves.
+    eadp::ProfileFacts profile_bands() {
+        const auto source = m_scene.raster();
+        const auto facts = profile_of(*source, *source, source->band_names(), m_memory);
+        if (std::none_of(facts.components.begin(), facts.components.end(),
+                         [](const auto& f) { return f.range.valid > 0; }))
+            throw tool::no_valid_pixel(*source, m_run.mask() != nullptr);
+        if (m_run.mask())
+            for (const auto& f : facts.components)
+                if (f.copy == 0) m_run.report()["mask"]["valid_pixels"] = f.range.valid;
+        return facts;
+    }
+
+    eadp::ProfileFacts profile_components(std::optional<pca::Model>& model) {
+        const auto made = tools::project_into_planes(m_scene, m_pca_computing,
+                                                     {m_settings.components, m_settings.components_given,
+                                                      m_memory / 2, m_profile.folder, pca_share()});
+        m_components = made.components(); // bands without values are out
+        model = made.model;
+        std::vector<int> every(static_cast<size_t>(m_components));
+        std::iota(every.begin(), every.end(), 0);
+        return profile_of(*made.planes->source(every), *m_scene.raster(),
+                          tools::component_names(m_components), m_memory - made.held_bytes());
+    }
+};
+
+/// Scene to profile, or with -dry-run its plan: covariance and projection, unless the bands themselves are
+/// profiled; ranges, histograms and diffusion of the component planes.
+void run_profile(tool::Run& run, const Settings& settings) {
+    Profiling profiling(run, settings);
+    if (run.options().dry_run)
+        profiling.show_plan();
+    else
+        profiling.write();
+}
+
+// The options
+// ----------------------------------------------------------------------------------------------------------
+
+std::vector<double> parse_times(const std::string& text) {
+    std::vector<double> times;
+    std::stringstream list(text);
+    for (std::string part; std::getline(list, part, ',');) {
+        char* end = nullptr;
+        const double value = std::strtod(part.c_str(), &end);
+        if (part.empty() || *end != 0)
+            throw UsageError("-times: '" + part + "' is no number",
+                             "Give process times as in -times 65,130,195.");
+        times.push_back(value);
+    }
+    return times;
+}
 
 /// What options mean together, and the process times.
 void check_settings(const tool::Call& call, Settings& s) {
@@ -25,14 +348,13 @@ void check_settings(const tool::Call& call, Settings& s) {
         throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
                          "Use a number from 1 to the number of bands.");
     if (call.given("times")) {
-        s.eadp.times = tools::parse_times(s.times);
+        s.eadp.times = parse_times(s.times);
     } else {
         if (s.copies < 1 || s.copies > 1000)
             throw UsageError("-c: " + std::to_string(s.copies) + " is no number of copies",
                              "Use a number from 1 to 1000.");
         if (!(s.step > 0))
-            throw UsageError("-ts: " + tools::eadp_number(s.step) + " is no process time",
-                             "Use a positive number.");
+            throw UsageError("-ts: " + number_text(s.step) + " is no process time", "Use a positive number.");
         s.eadp.times.clear();
         for (int c = 1; c <= s.copies; ++c)
             s.eadp.times.push_back(s.step * c);
@@ -89,7 +411,7 @@ void declare(tool::Call& call) {
         tool::check_mask_use(options.mask, !(s.no_pca && call.given("k")), "-no-pca and -k");
         check_settings(call, s);
     });
-    call.body([&s](tool::Run& run) { tools::run_profile(run, s); });
+    call.body([&s](tool::Run& run) { run_profile(run, s); });
 }
 
 } // namespace eadp_tool

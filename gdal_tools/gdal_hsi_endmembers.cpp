@@ -2,15 +2,14 @@
 // gdal_hsi_endmembers: the pixels that span a scene, as points. Two passes: the scene's moments, then the
 // components that the search decides on, which are kept where memory allows.
 #include "atdca/atdca.h"
-#include "atdca_outputs.h"
-#include "atdca_report.h"
-#include "atdca_search.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/endmembers.h"
 #include "pca/pca.h"
 #include "raster/sink/library_output.h"
-#include "scaled_spectra.h"
+#include "raster/sink/vector_sink.h"
+#include "shared/scene_and_library.h"
+#include "shared/target_search.h"
 #include "stream/moment_scan.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
@@ -43,22 +42,22 @@ endmembers::Options search_options(const Settings& s) {
 /// ATDCA by orthogonal subspace projection, as gdal_hsi_atdca does it.
 std::vector<atdca::Target> find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     tools::AtdcaComputing computing(run, "atdca", {}, atdca::simd_target(), atdca::make_cpu_backend);
-    tools::AtdcaSettings settings;
-    settings.number = s.count;
+    tools::TargetCount count;
+    count.number = s.count;
     atdca::Options options;
     options.targets = s.count;
     options.keep_scene = !scene.raster()->held_by_system();
     if (run.options().dry_run) {
-        tools::print_search(run, *scene.raster(), options);
+        tools::print_search_plan(run, *scene.raster(), options);
         return {};
     }
-    auto found = tools::find_targets(run, computing, settings, scene, options, 1.0);
+    auto found = tools::find_targets(run, computing, count, scene, options, 1.0);
     endmembers::check_count(search_options(s), scene.shape().bands, found.valid_pixels);
-    tools::tell_cost(run, found, options.targets, !options.keep_scene);
+    tools::report_search_cost(run, found, options.targets, !options.keep_scene);
     return std::move(found.targets);
 }
 
-void tell_search(tool::Run& run, const Settings& s, const endmembers::Extraction& found) {
+void report_search(tool::Run& run, const Settings& s, const endmembers::Extraction& found) {
     for (const auto& warning : found.warnings)
         run.warn(warning);
     char text[160];
@@ -95,7 +94,7 @@ std::vector<atdca::Target> find_by_projection(tool::Run& run, const Settings& s,
     });
     for (const auto& pass : found.passes)
         run.add_pass(pass);
-    tell_search(run, s, found);
+    report_search(run, s, found);
     std::vector<atdca::Target> targets;
     for (const auto& m : found.members)
         targets.push_back({m.line, m.sample, m.score, {}});
@@ -115,13 +114,14 @@ void run_endmembers(tool::Run& run, Settings s) {
     if (run.options().dry_run) return;
     if (!s.spectra.empty()) {
         auto cube = scene.raster();
-        const auto spectra = tools::spectra_at(cube, run, targets);
-        tools::BandScales(*cube).tell(run);
-        raster::write_spectral_library(
-            spectra_output, tools::library_of(spectra, targets, *cube, "Endmember"), s.members.history);
+        const auto spectra = tools::spectra_of_targets(cube, run, targets);
+        tools::BandScales(*cube).note(run);
+        raster::write_spectral_library(spectra_output,
+                                       tools::library_of_targets(spectra, targets, *cube, "Endmember"),
+                                       s.members.history);
     }
-    raster::write_points(s.members, tools::layer_of(run, targets, *scene.raster(), s.members.path));
-    tools::tell_targets(run, targets);
+    raster::write_points(s.members, tools::points_of_targets(run, targets, *scene.raster(), s.members.path));
+    tools::report_targets(run, targets);
 }
 
 void declare(tool::Call& call) {

@@ -4,11 +4,13 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "mnf/mnf.h"
-#include "pca_outputs.h"
-#include "pca_stage.h"
-#include "projection_stage.h"
+#include "pca/pca.h"
+#include "raster/sink/raster_sink.h"
+#include "shared/components.h"
 #include "stream/moment_scan.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -76,7 +78,7 @@ mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneMoments& momen
 }
 
 /// The signal-to-noise ratios, once the progress bar is complete.
-void tell_components(tool::Run& run, const mnf::Model& model, int components) {
+void print_ratios(tool::Run& run, const mnf::Model& model, int components) {
     for (int k = 0; k < components; ++k) {
         char text[128];
         std::snprintf(text, sizeof text, "MNF%d: eigenvalue %.8g, snr %.8g", k + 1,
@@ -109,12 +111,12 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         return computing->make_moments(scene.shape(), tools::memory_to_keep(run, computing));
     };
     const auto pass = [&](bool again) {
-        return tools::held_apart(computing, computing.pass("covariances", again ? 0.0 : 0.5));
+        return tools::without_held_memory(computing, computing.pass("covariances", again ? 0.0 : 0.5));
     };
     if (run.options().dry_run) {
         const auto operation = scan();
-        tools::plan_scan(run, computing, *source, *operation, pass(false));
-        return tools::plan_projection(run, computing, *source, most);
+        tools::print_scan_plan(run, computing, *source, *operation, pass(false));
+        return tools::print_projection_plan(run, computing, *source, most);
     }
     const auto moments = scene.scan(scan, pass);
     std::vector<int> kept;
@@ -125,7 +127,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     tools::project_scene(scene, computing, mnf::projection(model, nc, kept, scene.shape().bands),
                          component_spec(scene.shape(), nc, moments.invalid_pixels > 0, &model));
     if (!settings.model_file.empty()) raster::write_text_output(model_output, mnf::to_json(model));
-    tell_components(run, model, nc);
+    print_ratios(run, model, nc);
 }
 
 void run_mnf(tool::Run& run, const Settings& settings) {
@@ -152,7 +154,7 @@ void declare(tool::Call& call) {
     call.add_mask("the statistics", true);
     call.add_destination();
     call.add_compute();
-    tools::add_component_count(call, s);
+    tools::add_component_count_option(call, s);
     tools::add_model_options(call, s);
     call.body([&s](tool::Run& run) { run_mnf(run, s); });
 }

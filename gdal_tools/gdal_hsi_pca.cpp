@@ -2,11 +2,14 @@
 // gdal_hsi_pca: principal components, scene to scene. Two passes: mean and covariance of the valid pixels,
 // then the projection; one pass with a saved model, forward or back.
 #include "core/error.h"
-#include "pca_outputs.h"
-#include "pca_stage.h"
-#include "projection_stage.h"
+#include "pca/pca.h"
+#include "raster/sink/raster_sink.h"
+#include "shared/components.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
 
+#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -20,20 +23,43 @@ struct Settings : tools::ProjectionSettings {
     bool scale = false, whiten = false;
 };
 
+raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
+                                  const pca::Model* model) {
+    raster::OutputSpec spec;
+    spec.shape = {scene.samples, scene.lines, components};
+    spec.holes = holes;
+    for (int k = 0; k < components; ++k) {
+        raster::BandSpec band{"PC" + std::to_string(k + 1), {}};
+        if (model) {
+            char text[32];
+            std::snprintf(text, sizeof text, "%.17g", model->eigenvalues[static_cast<size_t>(k)]);
+            band.metadata["explained_variance"] = text;
+            std::snprintf(text, sizeof text, "%.9g", model->explained(k));
+            band.metadata["explained_variance_ratio"] = text;
+        }
+        spec.bands.push_back(band);
+    }
+    if (model) {
+        spec.metadata["HSI_PCA_SCALE"] = model->scale.empty() ? "NO" : "YES";
+        spec.metadata["HSI_PCA_WHITEN"] = model->whiten ? "YES" : "NO";
+    }
+    return spec;
+}
+
 void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& computing,
              const std::shared_ptr<raster::RasterSource>& source) {
     tool::Scene scene(run, source, "PCA");
     int nc = tools::component_count(settings.components, settings.components_given, scene.shape().bands);
-    tools::check_output(run, tools::component_spec(scene.shape(), nc, true, nullptr), *source);
+    tools::check_output(run, component_spec(scene.shape(), nc, true, nullptr), *source);
     const auto model_output =
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     if (run.options().dry_run) {
         const auto operation =
             computing->make_covariance(scene.shape(), tools::memory_to_keep(run, computing));
-        tools::plan_scan(run, computing, *source, *operation,
-                         tools::held_apart(computing, computing.pass("covariance", 0.5)));
-        return tools::plan_projection(run, computing, *source, nc);
+        tools::print_scan_plan(run, computing, *source, *operation,
+                               tools::without_held_memory(computing, computing.pass("covariance", 0.5)));
+        return tools::print_projection_plan(run, computing, *source, nc);
     }
     const auto statistics = tools::scan_scene(scene, computing, 0.5);
     const int bands = scene.shape().bands;
@@ -42,7 +68,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     std::vector<int> all(static_cast<size_t>(bands));
     std::iota(all.begin(), all.end(), 0);
     tools::project_scene(scene, computing, pca::projection(model, nc, all, bands),
-                         tools::component_spec(scene.shape(), nc, statistics.invalid_pixels > 0, &model));
+                         component_spec(scene.shape(), nc, statistics.invalid_pixels > 0, &model));
     raster::write_text_output(model_output, pca::to_json(model));
     tools::print_components(run, model);
 }
@@ -60,10 +86,9 @@ void run_pca(tool::Run& run, const Settings& settings) {
     else if (settings.inverse)
         tools::invert_model(run, settings, computing, source, model, "PC");
     else
-        tools::apply_model(run, settings, computing, source, model,
-                           [&](const stream::CubeShape& shape, int nc) {
-                               return tools::component_spec(shape, nc, true, &model);
-                           });
+        tools::apply_model(
+            run, settings, computing, source, model,
+            [&](const stream::CubeShape& shape, int nc) { return component_spec(shape, nc, true, &model); });
 }
 
 void declare(tool::Call& call) {
@@ -72,7 +97,7 @@ void declare(tool::Call& call) {
     call.add_mask("the statistics", true);
     call.add_destination();
     call.add_compute();
-    tools::add_component_count(call, s);
+    tools::add_component_count_option(call, s);
     call.flag("scale", s.scale,
               "Divide every band by its standard deviation first: eigenvectors of the correlation matrix");
     call.flag("whiten", s.whiten, "Divide every component by its standard deviation");

@@ -3,23 +3,33 @@
 // components, or the bands themselves; then whole planes of components, a side of one of them a thread, whose
 // bands go into dst as they are made, or where dst wants all bands of a tile at once, tile by tile in the
 // end.
-#include "component_planes.h"
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "parallel/ranks.h"
 #include "profile/profile.h"
-#include "profile_bands.h"
-#include "profile_settings.h"
+#include "raster/sink/raster_sink.h"
 #include "raster/source/pixel_size.h"
+#include "shared/components.h"
+#include "shared/profile_plan.h"
+#include "stream/band_writer.h"
 #include "stream/copy_operation.h"
+#include "stream/plane_store.h"
+#include "stream/rank_report.h"
+#include "tool/argument.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,7 +38,257 @@ namespace hsi {
 namespace {
 namespace profile_tool {
 
-using Settings = tools::ProfileSettings;
+using profile::Attribute;
+using profile::AttributeSet;
+using profile::Kind;
+
+// What is asked for
+// ----------------------------------------------------------------------------------------------------------
+
+struct Settings {
+    Kind kind = Kind::eap;
+    std::string attributes;              ///< -attribute, as given
+    std::vector<std::string> thresholds; ///< -thresholds, as given
+    bool eight = false, no_pca = false, components_given = false;
+    int components = 7;
+    /// The attributes that were chosen, with their thresholds; none: the default's.
+    std::vector<AttributeSet> sets;
+};
+
+std::vector<std::string> parts_of(const std::string& text) {
+    std::vector<std::string> parts;
+    std::stringstream list(text);
+    for (std::string part; std::getline(list, part, ',');)
+        parts.push_back(part);
+    if (parts.empty() || text.back() == ',') parts.emplace_back();
+    return parts;
+}
+
+std::string known(Kind kind) {
+    std::string text;
+    for (const auto a : profile::attributes_of(kind))
+        text.append(text.empty() ? "" : ", ").append(profile::name_of(a));
+    return text;
+}
+
+Attribute attribute_named(const std::string& option, const std::string& name, Kind kind) {
+    for (const auto a : profile::attributes_of(kind))
+        if (name == profile::name_of(a)) return a;
+    throw UsageError(option + ": -kind " + profile::name_of(kind) + " has no attribute '" + name + "'",
+                     "It has " + known(kind) + ".");
+}
+
+std::vector<double> threshold_list(const std::string& text, Attribute attribute, Kind kind) {
+    std::vector<double> values;
+    for (const auto& part : parts_of(text)) {
+        const auto value = tool::parse_number(part);
+        if (!value)
+            throw UsageError("-thresholds: '" + part + "' is no number",
+                             "Give them as in -thresholds 10,25,50.");
+        const bool counted = profile::of_extinction(kind), whole = std::floor(*value) == *value;
+        if (counted && !(*value >= 1 && whole && std::isfinite(*value)))
+            throw UsageError("-thresholds: " + part + " is no number of extrema",
+                             "Use a whole number from 1 on.");
+        if (attribute == Attribute::radius && !(*value >= 1 && whole && *value <= 32767))
+            throw UsageError("-thresholds: " + part + " is no radius", "Use a whole number from 1 to 32767.");
+        if (!(*value >= 0) || !std::isfinite(*value))
+            throw UsageError("-thresholds: " + part + " is no threshold", "Use a number from 0 on.");
+        if (std::find(values.begin(), values.end(), *value) != values.end())
+            throw UsageError("-thresholds: " + part + " stands twice in the list", "Leave one of them out.");
+        values.push_back(*value);
+    }
+    return values;
+}
+
+bool several(Kind kind) { return kind == Kind::emap || kind == Kind::emep; }
+
+/// Fills `sets`. \throws UsageError when the options contradict one another.
+void resolve_attributes(Settings& s) {
+    s.sets.clear();
+    const std::string kind = std::string("-kind ") + profile::name_of(s.kind);
+    if (!s.attributes.empty()) {
+        for (const auto& name : parts_of(s.attributes)) {
+            const auto a = attribute_named("-attribute", name, s.kind);
+            for (const auto& set : s.sets)
+                if (set.attribute == a)
+                    throw UsageError("-attribute: " + name + " stands twice in the list",
+                                     "Leave one of them out.");
+            s.sets.push_back({a, {}});
+        }
+        if (s.sets.size() > 1 && !several(s.kind))
+            throw UsageError("-attribute " + s.attributes + ": " + kind + " takes one attribute",
+                             s.kind == Kind::eap ? "Use -kind emap." : "Use -kind emep.");
+    } else {
+        for (const auto a : profile::attributes_of(s.kind))
+            if (s.sets.empty() || several(s.kind)) s.sets.push_back({a, {}});
+    }
+    for (const auto& text : s.thresholds) {
+        const auto equals = text.find('=');
+        AttributeSet* to = s.sets.size() == 1 ? &s.sets[0] : nullptr;
+        if (equals != std::string::npos) {
+            const auto a = attribute_named("-thresholds", text.substr(0, equals), s.kind);
+            to = nullptr;
+            for (auto& set : s.sets)
+                if (set.attribute == a) to = &set;
+            if (to == nullptr)
+                throw UsageError("-thresholds " + text + ": " + profile::name_of(a) + " was not chosen",
+                                 "Name it with -attribute, too.");
+        } else if (to == nullptr) {
+            throw UsageError("-thresholds " + text + ": whose they are is not told",
+                             "Name the attribute, as in -thresholds " +
+                                 std::string(profile::name_of(s.sets[0].attribute)) + "=" + text + ".");
+        }
+        if (!to->thresholds.empty())
+            throw UsageError(std::string("-thresholds: ") + profile::name_of(to->attribute) +
+                                 " has two lists",
+                             "Give one list with commas.");
+        to->thresholds = threshold_list(equals == std::string::npos ? text : text.substr(equals + 1),
+                                        to->attribute, s.kind);
+    }
+}
+
+/// True when a default threshold is one of area.
+bool needs_pixel_size(const Settings& s) {
+    return !profile::of_extinction(s.kind) &&
+           std::any_of(s.sets.begin(), s.sets.end(), [](const AttributeSet& set) {
+               return set.attribute == Attribute::area && set.thresholds.empty();
+           });
+}
+
+/// The default thresholds filled in, which depend on the pixel's size.
+profile::Options profile_options(const Settings& s, double pixel_metres) {
+    profile::Options options{s.kind, s.sets, s.eight};
+    for (auto& set : options.sets)
+        if (set.thresholds.empty())
+            set.thresholds = profile::default_thresholds(s.kind, set.attribute, pixel_metres);
+    return options;
+}
+
+// The bands, on their way into dst
+// ----------------------------------------------------------------------------------------------------------
+
+raster::OutputSpec profile_spec(const stream::CubeShape& scene, const Settings& s,
+                                const profile::Options& options, const std::vector<std::string>& components) {
+    raster::OutputSpec spec;
+    spec.shape = {scene.samples, scene.lines, options.bands() * static_cast<int>(components.size())};
+    spec.holes = true;
+    const auto names = profile::band_names(options);
+    for (size_t i = 0; i < components.size(); ++i)
+        for (const auto& name : names) {
+            raster::BandSpec band{components[i], {{"component", std::to_string(i + 1)}}};
+            if (!name.empty())
+                band.description += " " + name;
+            else if (s.no_pca)
+                band.like_band = static_cast<int>(i);
+            spec.bands.push_back(std::move(band));
+        }
+    auto& m = spec.metadata;
+    m["HSI_PROFILE_KIND"] = profile::name_of(s.kind);
+    m["HSI_PROFILE_COMPONENTS"] = std::to_string(components.size());
+    m["HSI_PROFILE_PCA"] = s.no_pca ? "NO" : "YES";
+    m["HSI_PROFILE_CONNECTIVITY"] = s.eight ? "8" : "4";
+    for (const auto& set : options.sets) {
+        std::string list;
+        for (const double t : set.thresholds)
+            list += (list.empty() ? "" : ",") + tool::number_text(t);
+        std::string name = profile::name_of(set.attribute);
+        for (char& c : name)
+            c = static_cast<char>(c - 'a' + 'A');
+        m["HSI_PROFILE_" + name] = list;
+    }
+    return spec;
+}
+
+/// The bands of a profile as they are made.
+class ProfileBands {
+  public:
+    ProfileBands(tool::Run& run, bool whole, const profile::Options& options, const tools::ProfilePlan& plan,
+                 raster::RasterSink& sink)
+        : m_run(run), m_whole(whole), m_options(options), m_plan(plan), m_sink(sink), m_shape(sink.shape()) {}
+
+    void write_bands(stream::PlaneStore& components) {
+        make(components, 0.7, [&](int band, std::vector<float>& values) {
+            stream::write_plane(m_sink, band, {0, 0, m_shape.samples, m_shape.lines}, plane_of(values),
+                                &m_run.cancel());
+        });
+    }
+
+    /// Where dst wants all bands of a tile at once.
+    void write_tiles(std::unique_ptr<stream::PlaneStore> components) {
+        auto& ranks = parallel::ranks();
+        const auto profile = m_plan.profile_held
+                                 ? stream::PlaneStore::in_memory_of(ranks, m_shape)
+                                 : std::make_unique<stream::PlaneStore>(
+                                       m_shape, stream::folder_beside(m_run.options().destination.path));
+        const Rect all{0, 0, m_shape.samples, m_shape.lines};
+        std::mutex mutex;
+        std::vector<stream::PlaneStore::Part> made;
+        make(*components, 0.6, [&](int band, std::vector<float>& values) {
+            profile->sink({band})->write(all, plane_of(values));
+            const std::lock_guard lock(mutex);
+            made.push_back({{band}, all});
+        });
+        components.reset();
+        m_run.reserve_cache(m_sink.cache_bytes());
+        std::vector<int> every(static_cast<size_t>(m_shape.bands));
+        std::iota(every.begin(), every.end(), 0);
+        stream::CopyOperation copy(m_shape.bands, false);
+        auto pass = m_run.pass("writing", 0.1);
+        pass.memory = std::min(pass.memory, m_plan.pass_bytes);
+        pass.output_layout = m_sink.layout();
+        // What has been made plane by plane is written tile by tile: each rank gets the lines that it writes.
+        const auto source = profile->source(every);
+        const auto tiles = stream::plan_pass(*source, copy, pass);
+        const int64_t rows = tiles.tile_lines();
+        profile->share(ranks, made, rows);
+        pass.owner = [&](const Tile& tile) {
+            return stream::PlaneStore::owner(tile.core.y, rows, ranks.size());
+        };
+        m_run.add_pass(stream::run_pass(*source, copy, {&m_sink}, tiles, pass));
+    }
+
+  private:
+    CubeView<float> plane_of(std::vector<float>& values) const {
+        return CubeView<float>::packed(values.data(), 1, m_shape.lines, m_shape.samples);
+    }
+
+    void make(stream::PlaneStore& components, double share, const profile::TakeBand& take) {
+        const auto begin = std::chrono::steady_clock::now();
+        const auto pass = m_run.pass("profile", share);
+        profile::make_profile(components, m_whole, m_options, take,
+                              {m_plan.workers, pass.cancel, pass.progress});
+        stream::PassReport report;
+        report.name = pass.name;
+        report.lanes = m_plan.workers;
+        report.buffer_bytes = m_plan.side_bytes * static_cast<uint64_t>(m_plan.workers);
+        report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        stream::add_up(parallel::ranks(), report, 0);
+        m_run.add_pass(report);
+    }
+
+    tool::Run& m_run;
+    const bool m_whole;
+    const profile::Options& m_options;
+    const tools::ProfilePlan& m_plan;
+    raster::RasterSink& m_sink;
+    const stream::CubeShape m_shape;
+};
+
+/// Makes the profile of `components` (profile::make_profile()) and writes it: each band when it is made where
+/// the plan says so and the sink takes bands, else tile by tile when all are there. The passes are reported.
+/// \throws Cancelled, and Error from reading and writing.
+void write_profile(tool::Run& run, std::unique_ptr<stream::PlaneStore> components, bool whole,
+                   const profile::Options& options, const tools::ProfilePlan& plan,
+                   raster::RasterSink& sink) {
+    ProfileBands bands(run, whole, options, plan, sink);
+    if (plan.written && sink.takes_bands())
+        bands.write_bands(*components);
+    else
+        bands.write_tiles(std::move(components));
+}
+
+// The passes
+// ----------------------------------------------------------------------------------------------------------
 
 constexpr double no_size = 20; ///< metres of a pixel of which nothing is known
 
@@ -48,17 +308,17 @@ class Profiling {
                       pca::simd_target(), pca::make_cpu_backend, !settings.no_pca) {
         const auto& source = *m_scene.raster();
         const auto metres = raster::pixel_metres(source);
-        if (!metres && tools::needs_pixel_size(settings))
+        if (!metres && needs_pixel_size(settings))
             run.note("The size of a pixel is not known: thresholds of area are those of " +
                      tool::number_text(no_size) + " m");
-        m_options = tools::profile_options(settings, metres.value_or(no_size));
+        m_options = profile_options(settings, metres.value_or(no_size));
         const int n = components();
         const auto& destination = run.options().destination;
-        const auto written = tools::profile_raster(source.shape(), settings, m_options, names(n));
+        const auto written = profile_spec(source.shape(), settings, m_options, names(n));
         raster::RasterSink::check(destination, written);
         m_plan = tools::plan_profile_planes(run, {source.shape().samples, source.shape().lines, n}, m_options,
                                             raster::RasterSink::will_take_bands(destination, written));
-        tell_where();
+        report_devices();
     }
 
     void show_plan() {
@@ -67,7 +327,7 @@ class Profiling {
             tool::print_plan(
                 m_run, source,
                 *m_computing->make_covariance(source.shape(), tools::memory_to_keep(m_run, m_computing)),
-                tools::held_apart(m_computing, m_computing.pass("covariance", 0.2)));
+                tools::without_held_memory(m_computing, m_computing.pass("covariance", 0.2)));
         const int n = components();
         m_run.print("Profiles: " + counted(n, "component") + ", " + counted(m_options.bands(), "band") +
                     " each, " + std::to_string(m_plan.workers) + " at a time with " +
@@ -88,10 +348,10 @@ class Profiling {
         const auto shape = planes->shape();
         const stream::CubeShape all{shape.samples, shape.lines, shape.bands * m_options.bands()};
         const auto sink = raster::RasterSink::create(
-            m_run.options().destination,
-            tools::profile_raster(all, m_settings, m_options, names(shape.bands)), m_scene.raster().get());
-        tools::write_profile(m_run, std::move(planes), m_settings.no_pca && whole_numbers(*m_scene.raster()),
-                             m_options, m_plan, *sink);
+            m_run.options().destination, profile_spec(all, m_settings, m_options, names(shape.bands)),
+            m_scene.raster().get());
+        write_profile(m_run, std::move(planes), m_settings.no_pca && whole_numbers(*m_scene.raster()),
+                      m_options, m_plan, *sink);
         sink->commit();
         if (model) tools::print_components(m_run, *model);
     }
@@ -121,7 +381,7 @@ class Profiling {
     std::string folder() const { return stream::folder_beside(m_run.options().destination.path); }
 
     /// What runs where: PCA may be a device's, trees and reconstructions are the CPU's.
-    void tell_where() {
+    void report_devices() {
         const std::string trees = tool::describe_devices(m_run, {}, nullptr);
         if (m_settings.no_pca)
             m_run.report()["device"] = trees;
@@ -136,7 +396,7 @@ class Profiling {
 
     std::unique_ptr<stream::PlaneStore> project(std::optional<pca::Model>& model) {
         const uint64_t most = m_plan.components_held ? m_run.buffer_memory() : 0;
-        auto made = tools::project_scene(
+        auto made = tools::project_into_planes(
             m_scene, m_computing, {m_settings.components, m_settings.components_given, most, folder(), 0.3});
         model = std::move(made.model);
         return std::move(made.planes);
@@ -160,8 +420,10 @@ class Profiling {
     }
 };
 
+// The options
+// ----------------------------------------------------------------------------------------------------------
+
 void declare(tool::Call& call) {
-    using profile::Kind;
     auto& s = call.settings<Settings>();
     call.add_source();
     call.add_mask("the statistics of the components", true);
@@ -195,7 +457,7 @@ void declare(tool::Call& call) {
         if (s.components < 1)
             throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
                              "Use a number from 1 to the number of bands.");
-        tools::resolve_profile(s);
+        resolve_attributes(s);
     });
     call.body([&s](tool::Run& run) {
         Profiling profiling(run, s);

@@ -4,17 +4,17 @@
 // the field over the whole scene or over tiles with a halo.
 #include "core/counted.h"
 #include "core/error.h"
-#include "field_stage.h"
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "sahic/probabilities.h"
 #include "sahic/scene_scan.h"
-#include "second_scene.h"
+#include "shared/random_field.h"
+#include "shared/second_scene.h"
+#include "shared/training_pixels.h"
 #include "stream/stacked_source.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
-#include "training_pixels.h"
 
 #include <algorithm>
 #include <memory>
@@ -162,7 +162,7 @@ void run_regularize(tool::Run& run, const Settings& s) {
     const auto plan = sahic::plan_field(field);
     if (run.options().dry_run) return run.print(tools::describe_field_plan(run, plan));
 
-    const auto planes = tools::field_planes(run, computing, plan, source->shape(), k);
+    const auto planes = tools::make_field_planes(run, computing, plan, source->shape(), k);
     {
         std::optional<tool::Scene> scene;
         if (scene_file) scene.emplace(run, scene_file, "");
@@ -180,7 +180,7 @@ void run_regularize(tool::Run& run, const Settings& s) {
     const auto result = sahic::smooth_field(field, plan, solver, *planes, {labels.index, labels.value},
                                             classes, to, run.pass("mrf", 0.8));
     run.add_pass(result.report);
-    tools::tell_field(run, s, plan, result.residuals);
+    tools::report_field(run, s, plan, result.residuals);
     for (size_t c = 0; c < classes.size(); ++c)
         run.report()["classes"].push_back(
             {{"value", classes[c].value}, {"name", classes[c].name}, {"pixels", result.pixels_by_class[c]}});

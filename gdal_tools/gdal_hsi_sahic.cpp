@@ -2,20 +2,34 @@
 // gdal_hsi_sahic: a scene and labelled pixels to a class map. Scan (scale and training spectra), training,
 // one pass for class probabilities and spatial weights, then the Markov random field over the whole scene or
 // over tiles with a halo.
+#include "core/counted.h"
 #include "core/error.h"
+#include "core/host_memory.h"
 #include "parallel/ranks.h"
-#include "sahic_report.h"
-#include "sahic_stages.h"
+#include "raster/labels/labels.h"
+#include "raster/metadata/packed_text.h"
+#include "raster/sink/output_set.h"
+#include "sahic/field.h"
+#include "sahic/lorsal.h"
+#include "sahic/scene_scan.h"
+#include "shared/random_field.h"
+#include "shared/training_pixels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/devices.h"
 #include "tool/model_values.h"
-#include "training_pixels.h"
+#include "tool/scene.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
 #include <functional>
+#include <future>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -27,14 +41,26 @@ namespace sahic_tool {
 
 using tool::Content;
 using tools::SahicComputing;
-using Settings = tools::SahicSettings;
-/// Class map, probabilities, confidence: planned when the classes are known, made before the first pass that
-/// writes.
-raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
-                               const std::vector<raster::LabelClass>& classes) {
-    std::map<std::string, std::string> metadata;
-    if (!s.apply.empty()) metadata["HSI_SAHIC_MODEL"] = s.apply;
-    return tool::plan_classification(run, source, classes, s.probabilities, s.confidence, metadata);
+
+struct Settings : tools::FieldSettings {
+    raster::LabelOptions labels;
+    sahic::LorsalOptions lorsal;
+    std::string model_file, apply, probabilities, confidence;
+    bool no_spatial = false, any_wavelengths = false, any_scale = false;
+    bool no_labels() const { return !apply.empty() && labels.path == "none"; }
+};
+
+// Model, labels, outputs
+// ----------------------------------------------------------------------------------------------------------
+
+/// The model that -apply names, for this scene's numbers.
+std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings& s,
+                                                  std::shared_ptr<raster::RasterSource>& source) {
+    auto model = sahic::read_model(s.apply);
+    source = tool::matching_source(run, s.apply, model, s.any_wavelengths);
+    const auto values = tool::value_scale(*source);
+    sahic::rescale(model, s.apply, tool::compare_scales(run, s.apply, model, values, s.any_scale), values);
+    return std::make_shared<const sahic::MlrModel>(std::move(model));
 }
 
 /// Labels that go with a model: none of another class.
@@ -50,24 +76,32 @@ void check_labels(const Settings& s, const raster::LabelledPixels& labels, const
                         "Use the labels that the model was trained with, or none.");
 }
 
-/// The model that -apply names, for this scene's numbers.
-std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings& s,
-                                                  std::shared_ptr<raster::RasterSource>& source) {
-    auto model = sahic::read_model(s.apply);
-    source = tool::matching_source(run, s.apply, model, s.any_wavelengths);
-    const auto values = tool::value_scale(*source);
-    sahic::rescale(model, s.apply, tool::compare_scales(run, s.apply, model, values, s.any_scale), values);
-    return std::make_shared<const sahic::MlrModel>(std::move(model));
+/// Class map, probabilities, confidence: planned when the classes are known, made before the first pass that
+/// writes.
+raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const raster::RasterSource& source,
+                               const std::vector<raster::LabelClass>& classes) {
+    std::map<std::string, std::string> metadata;
+    if (!s.apply.empty()) metadata["HSI_SAHIC_MODEL"] = s.apply;
+    return tool::plan_classification(run, source, classes, s.probabilities, s.confidence, metadata);
 }
 
-/// One rank trains for all: a BLAS may have other last digits on another processor.
-sahic::MlrModel by_root(const std::function<sahic::MlrModel()>& train) {
-    parallel::Ranks& ranks = parallel::ranks();
-    if (!ranks.several()) return train();
-    std::optional<sahic::MlrModel> mine;
-    if (ranks.root()) mine = train();
-    const std::string text = ranks.broadcast("model", mine ? sahic::to_json(*mine) : std::string());
-    return mine ? std::move(*mine) : sahic::from_json(text, "the model of rank 0");
+/// The map as a VRT, the model in it: a class is computed when a pixel is read, from its spectrum alone.
+void write_virtual_map(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
+                       const sahic::MlrModel* model) {
+    if (model == nullptr || !s.no_spatial || !s.probabilities.empty() || !s.confidence.empty())
+        throw UsageError(
+            "-of VRT: only the map of a saved model without the random field is computed pixel by pixel",
+            "Train with -model, then use -apply with -no-spatial, without -probabilities and -confidence.");
+    raster::OutputOptions map = run.options().destination;
+    raster::OutputSpec spec;
+    spec.shape = {scene.shape().samples, scene.shape().lines, 1};
+    raster::describe_class_map(model->classes, map, spec);
+    spec.bands = {{"class", {}}};
+    spec.metadata["HSI_SAHIC_MODEL"] = s.apply;
+    raster::RasterSink::check_virtual(map, spec, scene);
+    if (run.options().dry_run) return run.print("A VRT: nothing is computed before it is read");
+    raster::RasterSink::write_virtual(
+        map, spec, scene, {{"hsi_mlr", {{"model_data", raster::pack_text(sahic::to_json(*model))}}, {}, {}}});
 }
 
 tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t classes, bool trained) {
@@ -82,6 +116,256 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t cla
     return work;
 }
 
+/// -dry-run.
+void print_field_plan(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
+                      const sahic::FieldPlan& plan) {
+    std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) +
+                       "x" + std::to_string(shape.lines) + " pixels";
+    if (!s.no_spatial) text += "\n" + tools::describe_field_plan(run, plan);
+    run.print(text);
+}
+
+// Training
+// ----------------------------------------------------------------------------------------------------------
+
+/// What training has to know of the scene.
+std::shared_ptr<const sahic::SceneScan> scan_for_training(tool::Scene& scene,
+                                                          const raster::LabelledPixels& labels, bool border) {
+    std::shared_ptr<sahic::SceneScan> found;
+    scene.set_fate(nullptr); // the map counts them, too
+    const auto pass_of_scan = [&](bool again) {
+        auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
+        pass.memory -=
+            std::min(pass.memory / 2, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
+        return pass;
+    };
+    scene.scan(
+        [&] { return found = std::make_shared<sahic::SceneScan>(scene.shape(), labels.index, border); },
+        pass_of_scan);
+    return found;
+}
+
+/// seconds: what training took.
+void report_training(tool::Run& run, const sahic::LorsalOptions& options, const sahic::LorsalResult& result,
+                     int64_t pixels, double seconds) {
+    const sahic::MlrModel& model = result.model;
+    Json classes = Json::array();
+    for (const auto& c : model.classes)
+        classes.push_back({{"value", c.value}, {"name", c.name}, {"samples", c.pixels}});
+    Json record = {{"classes", classes},
+                   {"pixels", pixels},
+                   {"solver", model.solver},
+                   {"iterations", result.iterations},
+                   {"objective", result.objective},
+                   {"active_features", result.active_features},
+                   {"active_weights", model.active_weights()},
+                   {"scale", model.scale},
+                   {"spread", model.spread},
+                   {"seconds", seconds}};
+    if (options.optimum) {
+        const double share = result.gap / result.objective;
+        record["gap"] = result.gap;
+        record["relative_gap"] = share;
+        if (share > options.gap) {
+            char text[160];
+            std::snprintf(text, sizeof text,
+                          "the optimum is proven to %.1e of the objective only, not to %.0e", share,
+                          options.gap);
+            run.warn(text);
+        }
+    }
+    run.report()["training"] = std::move(record);
+    char text[200];
+    std::snprintf(text, sizeof text, "%s: %d classes, %lld training pixels, objective %.6g, %s",
+                  options.optimum ? "Optimum" : "LORSAL", model.class_count(), static_cast<long long>(pixels),
+                  result.objective, counted(result.active_features, "active feature").c_str());
+    run.note(text);
+}
+
+/// The model of the labelled pixels; what came out goes into the report.
+sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings& s,
+                      const raster::RasterSource& scene, const sahic::SceneScan& found,
+                      const raster::LabelledPixels& labels) {
+    auto set = tools::training_set(run, labels, scene.shape().bands, found.spectra(),
+                                   [&](size_t i) { return found.valid(i); });
+    set.scale = static_cast<double>(found.largest());
+    for (const auto& c : set.classes)
+        if (c.pixels == 1) run.warn("class " + tool::class_text(c.value, c.name) + " has one training pixel");
+    sahic::LorsalOptions options = s.lorsal;
+    options.threads = parallel::ranks().threads_of_host(run.options().threads);
+    options.memory = run.buffer_memory();
+    const auto rest = run.pass("training", 0.2);
+    options.cancel = rest.cancel;
+    options.progress = rest.progress;
+    const auto begin = std::chrono::steady_clock::now();
+    auto result = computing->train(set, options);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    sahic::MlrModel& model = result.model;
+    tool::describe_bands(scene, model);
+    tools::describe_values(set, model);
+    model.trained_on = scene.path();
+    model.labels = s.labels.path;
+    model.origin = tool::origin_of(run);
+    report_training(run, options, result, set.samples(), took.count());
+    return std::move(result.model);
+}
+
+/// One rank trains for all: a BLAS may have other last digits on another processor.
+sahic::MlrModel train_on_root(const std::function<sahic::MlrModel()>& train_here) {
+    parallel::Ranks& ranks = parallel::ranks();
+    if (!ranks.several()) return train_here();
+    std::optional<sahic::MlrModel> mine;
+    if (ranks.root()) mine = train_here();
+    const std::string text = ranks.broadcast("model", mine ? sahic::to_json(*mine) : std::string());
+    return mine ? std::move(*mine) : sahic::from_json(text, "the model of rank 0");
+}
+
+// Class probabilities and the random field
+// ----------------------------------------------------------------------------------------------------------
+
+/// First line and sample of the scene, which a wrapping border needs, without training's scan.
+void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral) {
+    sahic::SceneScan operation(scene.shape(), {}, true);
+    auto pass = run.pass("border", 0.3);
+    const auto plan = stream::plan_pass(scene, operation, pass);
+    const auto tiles = operation.tiles(plan);
+    pass.only = &tiles;
+    run.add_pass(stream::run_pass(scene, operation, {}, plan, pass));
+    spectral.first_line = operation.first_line();
+    spectral.first_sample = operation.first_sample();
+}
+
+/// First line and sample of the scene, which a wrapping border needs: those that training's scan has seen, or
+/// read again where it saw those in a mask alone.
+void set_border(const tool::Scene& scene, const sahic::SceneScan& found, sahic::SpectralOptions& spectral) {
+    if (scene.run().masks_statistics()) return read_border(scene.run(), *scene.raster(), spectral);
+    spectral.first_line = found.first_line();
+    spectral.first_sample = found.first_sample();
+}
+
+/// Options of a pass that computes there. Lanes wait for the file more than for the device: eight read 10 GB
+/// in 0.60 s, 16 in 0.455. Each holds buffers on it.
+stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
+    auto options = computing.pass(name, share);
+    if (computing.on_devices())
+        options.lanes = std::min(options.lanes, 16 * static_cast<int>(computing.devices().size()));
+    return options;
+}
+
+/// What the map came to.
+struct MapResult {
+    std::vector<int64_t> by_class;
+    int64_t invalid = 0;
+};
+
+/// Class probabilities alone, straight into the outputs.
+MapResult classify_spectra(tool::Run& run, SahicComputing& computing, const Settings& s,
+                           const std::shared_ptr<const sahic::MlrModel>& model,
+                           const stream::CubeSource& cube, const raster::OutputSet& outputs) {
+    sahic::SpectralOptions spectral;
+    spectral.map = true;
+    spectral.probabilities = !s.probabilities.empty();
+    spectral.confidence = !s.confidence.empty();
+    const auto shape = cube.shape();
+    const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
+    run.add_pass(
+        stream::run_pass(cube, *operation, outputs.sinks(), pass_of(computing, "probabilities", 0.7)));
+    return {operation->pixels_by_class(), operation->invalid()};
+}
+
+using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
+
+/// tools::make_field_planes() on a thread of its own for the time of train(), where a device copies from them
+/// and pinning takes its time. Empty elsewhere, and where -memory does not hold them beside what training
+/// takes.
+PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing, const Settings& s,
+                                const sahic::FieldPlan& plan, const stream::CubeShape& shape, size_t classes,
+                                const raster::LabelledPixels& labels) {
+    if (s.no_spatial) return {};
+    const auto features = static_cast<uint64_t>(labels.index.size()) + 1;
+    const uint64_t training =
+        sahic::training_bytes(features) + features * 4 * static_cast<uint64_t>(shape.bands);
+    const stream::CubeShape stored{shape.samples, shape.lines, static_cast<int>(classes) + 1};
+    if (!computing.on_devices() || !plan.store_in_memory ||
+        stored.float_bytes() + training > run.buffer_memory())
+        return {};
+    return std::async(std::launch::async, [stored, allocator = computing->allocator()] {
+        return std::make_unique<stream::PlaneStore>(stored, allocator);
+    });
+}
+
+/// The same of what the random field solves for, where it is a whole scene's and this process's alone.
+std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan) {
+    if (!computing.on_devices() || !plan.whole || parallel::ranks().several()) return {};
+    const auto values = static_cast<size_t>(plan.limits.samples * plan.limits.lines) *
+                        static_cast<size_t>(plan.limits.classes);
+    return std::async(std::launch::async, [values, allocator = computing->allocator()] {
+        return HostBuffer<float>(allocator, values);
+    });
+}
+
+/// Class probabilities and weights into planes, which the random field smooths; `to_come` may be empty.
+/// release() is called when the cube has been read.
+MapResult classify_with_field(tool::Run& run, SahicComputing& computing, const Settings& s,
+                              const std::shared_ptr<const sahic::MlrModel>& model,
+                              const stream::CubeSource& cube, sahic::SpectralOptions spectral,
+                              const sahic::FieldRequest& field, const sahic::FieldPlan& plan,
+                              PlanesToCome to_come, const raster::LabelledPixels& labels,
+                              const raster::OutputSet& outputs, const std::function<void()>& release) {
+    const auto shape = cube.shape();
+    const int classes = model->class_count();
+    const auto planes =
+        to_come.valid() ? to_come.get() : tools::make_field_planes(run, computing, plan, shape, classes);
+    MapResult result;
+    spectral.probabilities = spectral.weight = true;
+    std::future<HostBuffer<float>> q;
+    {
+        const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
+        auto pass = pass_of(computing, "probabilities", 0.2);
+        uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
+        if (2 * held <= pass.memory / 2) { // room for the lanes is left beside it, too
+            q = begin_field_q(computing, plan);
+            if (q.valid()) held *= 2;
+        }
+        pass.memory -= std::min(pass.memory / 2, held);
+        std::vector<int> all(static_cast<size_t>(classes));
+        std::iota(all.begin(), all.end(), 0);
+        const auto p = planes->sink(all), a = planes->sink({classes});
+        run.add_pass(stream::run_pass(cube, *operation, {p.get(), a.get()}, pass));
+        result.invalid = operation->invalid();
+    }
+    release();
+    auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    if (q.valid()) solver.q = q.get();
+    const auto smoothed = sahic::smooth_field(
+        field, plan, solver, *planes, {labels.index, labels.value}, model->classes,
+        {outputs.sinks(), !s.probabilities.empty(), !s.confidence.empty()}, run.pass("mrf", 0.5));
+    run.add_pass(smoothed.report);
+    tools::report_field(run, s, plan, smoothed.residuals);
+    result.by_class = smoothed.pixels_by_class;
+    return result;
+}
+
+/// What the map came to, for the user and for the report.
+void report_classes(tool::Run& run, SahicComputing& computing, const sahic::MlrModel& model,
+                    const MapResult& result, int64_t pixels) {
+    Json counts = Json::array();
+    for (size_t c = 0; c < model.classes.size(); ++c)
+        counts.push_back({{"value", model.classes[c].value},
+                          {"name", model.classes[c].name},
+                          {"pixels", result.by_class[c]}});
+    run.report()["classes"] = counts;
+    if (computing.on_devices()) {
+        const auto seconds = computing->kernel_seconds();
+        run.report()["kernel_seconds"] = {
+            {"training", seconds[0]}, {"probabilities", seconds[1]}, {"mrf", seconds[2]}};
+    }
+    tool::tell_invalid(run, pixels - result.invalid, result.invalid, "and have no class");
+}
+
+// The run
+// ----------------------------------------------------------------------------------------------------------
+
 void run_sahic(tool::Run& run, const Settings& s) {
     const auto model_output = run.text_output("-model", s.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
@@ -90,7 +374,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
     if (!s.apply.empty()) model = read_model(run, s, source);
     tool::Scene scene(run, model ? source : run.open_source(), "");
     if (raster::RasterSink::is_virtual(run.options().destination))
-        return tools::write_virtual_map(run, s, *scene.raster(), model.get());
+        return write_virtual_map(run, s, *scene.raster(), model.get());
     raster::LabelledPixels labels;
     if (!s.no_labels()) labels = tools::read_labels(run, s.labels, *scene.raster());
     check_labels(s, labels, model.get());
@@ -109,18 +393,18 @@ void run_sahic(tool::Run& run, const Settings& s) {
     // A device that is still starting says later what memory it has: a scan of the scene goes on meanwhile.
     const bool planned_late = trained && !dry_run && computing.starting();
     if (!planned_late) plan_field(classes);
-    if (dry_run) return tools::print_field_plan(run, s, scene.shape(), plan);
+    if (dry_run) return print_field_plan(run, s, scene.shape(), plan);
 
     sahic::SpectralOptions spectral;
-    tools::PlanesToCome planes;
+    PlanesToCome planes;
     const bool border = s.periodic && !s.no_spatial;
     if (trained) {
-        const auto found = tools::scan(scene, labels, border);
+        const auto found = scan_for_training(scene, labels, border);
         if (planned_late) plan_field(classes);
-        planes = tools::begin_planes(run, computing, s, plan, scene.shape(), classes, labels);
-        if (border) tools::take_border(scene, *found, spectral);
+        planes = begin_field_planes(run, computing, s, plan, scene.shape(), classes, labels);
+        if (border) set_border(scene, *found, spectral);
         model = std::make_shared<const sahic::MlrModel>(
-            by_root([&] { return tools::train(run, computing, s, *scene.raster(), *found, labels); }));
+            train_on_root([&] { return train(run, computing, s, *scene.raster(), *found, labels); }));
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);
@@ -128,7 +412,7 @@ void run_sahic(tool::Run& run, const Settings& s) {
             plan_field(model->classes.size());
         }
     } else if (border) {
-        tools::read_border(run, *scene.raster(), spectral);
+        read_border(run, *scene.raster(), spectral);
     }
     // A model that was just trained knows the scene.
     std::optional<tool::RangeCheck> check;
@@ -142,16 +426,19 @@ void run_sahic(tool::Run& run, const Settings& s) {
         check.reset();
         scene.release(); // what was kept in memory is not needed any more
     };
-    const auto result =
-        s.no_spatial ? tools::classify_spectra(run, computing, s, model, cube, outputs)
-                     : tools::classify_with_field(run, computing, s, model, cube, std::move(spectral), field,
+    const auto result = s.no_spatial
+                            ? classify_spectra(run, computing, s, model, cube, outputs)
+                            : classify_with_field(run, computing, s, model, cube, std::move(spectral), field,
                                                   plan, std::move(planes), labels, outputs, finished_reading);
     if (check) finished_reading();
     if (result.invalid == pixels) throw tool::no_valid_pixel(*scene.raster());
     raster::write_text_output(model_output, sahic::to_json(*model));
     outputs.commit();
-    tools::tell_classes(run, computing, *model, result, pixels);
+    report_classes(run, computing, *model, result, pixels);
 }
+
+// The options
+// ----------------------------------------------------------------------------------------------------------
 
 void declare_training(tool::Call& call, Settings& s) {
     call.option("delta", s.lorsal.delta,

@@ -4,18 +4,23 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/json.h"
 #include "core/names.h"
 #include "raster/gdal/drivers.h"
+#include "raster/libraries/spectral_library.h"
 #include "raster/sink/library_output.h"
-#include "scaled_spectra.h"
+#include "raster/sink/vector_sink.h"
+#include "raster/source/raster_source.h"
+#include "shared/scene_and_library.h"
+#include "shared/training_pixels.h"
 #include "spectra/spectra.h"
-#include "spectra_outputs.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
-#include "training_pixels.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -26,7 +31,6 @@ namespace {
 namespace spectra_tool {
 
 using tool::Content;
-using tools::SpectrumRow;
 
 enum class Kind { mean, deviation, every };
 
@@ -36,6 +40,18 @@ struct Settings {
     std::vector<std::string> spectra; ///< names of those that are written; empty: all
     Kind kind = Kind::mean;
     bool overwrite = false;
+};
+
+// The spectra of labelled pixels
+// ----------------------------------------------------------------------------------------------------------
+
+/// A spectrum with what is known of it.
+struct SpectrumRow {
+    std::string name;
+    int value = 0; ///< its class
+    int64_t pixels = 1;
+    std::vector<double> mean, deviation;
+    int64_t line = -1, sample = -1; ///< of a single pixel
 };
 
 std::string class_name(const LabelClass& c) {
@@ -132,6 +148,86 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
     return rows;
 }
 
+/// Those that the words of -spectrum ask for, in their order; all when there are none. \throws Error as
+/// raster::chosen_names().
+std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
+                                     const std::vector<std::string>& wanted) {
+    if (wanted.empty()) return rows;
+    std::vector<std::string> names;
+    for (const SpectrumRow& row : rows)
+        names.push_back(row.name);
+    std::vector<SpectrumRow> some;
+    for (const size_t k : raster::chosen_names(names, wanted, "-spectrum"))
+        some.push_back(rows[k]);
+    return some;
+}
+
+// The forms in which they are written
+// ----------------------------------------------------------------------------------------------------------
+
+OrderedJson list_of(const std::vector<double>& values) {
+    OrderedJson list = OrderedJson::array();
+    for (const double v : values)
+        list.push_back(std::isfinite(v) ? OrderedJson(v) : OrderedJson());
+    return list;
+}
+
+/// Profiles as EnMAP-Box and QGIS read them: a feature a spectrum, at its place where it is a single pixel's.
+/// Wavelengths in nm; unknown ones, and values that are none, are null.
+std::string geojson_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
+    const auto nm = scene.wavelengths_nm();
+    const auto profile = [&](const std::vector<double>& values) {
+        OrderedJson json;
+        if (!nm.empty()) json["x"] = list_of(nm);
+        json["y"] = list_of(values);
+        if (!nm.empty()) json["xUnit"] = "nm";
+        return json;
+    };
+    std::vector<std::pair<int64_t, int64_t>> pixels;
+    for (const SpectrumRow& row : rows)
+        if (row.line >= 0) pixels.emplace_back(row.line, row.sample);
+    const auto places = raster::places_of_pixels(scene, pixels);
+    OrderedJson features = OrderedJson::array();
+    size_t at = 0;
+    for (const SpectrumRow& row : rows) {
+        OrderedJson properties{{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}};
+        OrderedJson geometry;
+        if (row.line >= 0) {
+            properties["line"] = row.line;
+            properties["sample"] = row.sample;
+            const auto& place = places[at++];
+            if (std::isfinite(place.lon) && std::isfinite(place.lat))
+                geometry = {{"type", "Point"}, {"coordinates", {place.lon, place.lat}}};
+        }
+        properties["profiles"] = profile(row.mean);
+        if (!row.deviation.empty()) properties["deviation"] = profile(row.deviation);
+        features.push_back({{"type", "Feature"}, {"properties", properties}, {"geometry", geometry}});
+    }
+    return OrderedJson{{"type", "FeatureCollection"}, {"features", features}}.dump(
+               -1, ' ', false, OrderedJson::error_handler_t::replace) +
+           "\n";
+}
+
+/// Deviations are spectra of their own, behind the mean; in double precision where the scene's type tells
+/// more than single.
+raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
+    raster::SpectralLibrary library;
+    for (const SpectrumRow& row : rows) {
+        library.names.push_back(row.name);
+        library.spectra.push_back(row.mean);
+        if (row.deviation.empty()) continue;
+        library.names.push_back(row.name + " deviation");
+        library.spectra.push_back(row.deviation);
+    }
+    library.wavelengths_nm = scene.wavelengths_nm();
+    library.fwhm_nm = scene.fwhm_nm();
+    library.twofold = !scene.exact_in_float();
+    return library;
+}
+
+// The run
+// ----------------------------------------------------------------------------------------------------------
+
 void run_spectra(tool::Run& run, const Settings& s) {
     const Source source(run.open_source(tool::Precision::full));
     const auto& scene = source.scene;
@@ -149,25 +245,27 @@ void run_spectra(tool::Run& run, const Settings& s) {
     if (rows.empty())
         throw Error("no labelled pixel has a valid spectrum",
                     "Check the nodata value (-srcnodata) and bad bands (-b).");
-    rows = tools::chosen_rows(rows, s.spectra);
+    rows = chosen_rows(rows, s.spectra);
     const tools::BandScales scales(*scene);
-    scales.tell(run);
+    scales.note(run);
     for (SpectrumRow& row : rows) {
-        scales.to_meaning(row.mean);
-        scales.difference_to_meaning(row.deviation);
+        scales.apply(row.mean);
+        scales.apply_to_difference(row.deviation);
         run.report()["spectra"].push_back({{"name", row.name}, {"class", row.value}, {"pixels", row.pixels}});
         if (s.kind == Kind::mean) row.deviation.clear();
         // One pixel deviates from nothing.
         if (row.pixels == 1) row.deviation.clear();
     }
     if (geojson)
-        raster::write_text_output(output, tools::geojson_of(rows, *scene));
+        raster::write_text_output(output, geojson_of(rows, *scene));
     else
-        raster::write_spectral_library(output, tools::library_of(rows, *scene),
-                                       run.options().destination.history);
+        raster::write_spectral_library(output, library_of(rows, *scene), run.options().destination.history);
     run.note(counted(rows.size(), "spectrum", "spectra") + " of " +
              counted(pixels.index.size(), "labelled pixel"));
 }
+
+// The options
+// ----------------------------------------------------------------------------------------------------------
 
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();

@@ -4,13 +4,13 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels/labels.h"
+#include "shared/training_pixels.h"
 #include "svm/gather.h"
 #include "svm/svm_train.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/words.h"
-#include "training_pixels.h"
 
 #include <algorithm>
 #include <charconv>

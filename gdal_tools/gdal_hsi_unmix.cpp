@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_unmix: abundances of a library's spectra in every pixel, in one pass over the scene.
 #include "core/error.h"
-#include "fitted_library.h"
-#include "number_lists.h"
 #include "raster/sink/output_set.h"
-#include "scaled_spectra.h"
+#include "shared/number_lists.h"
+#include "shared/scene_and_library.h"
 #include "stream/band_statistics.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
@@ -99,7 +98,7 @@ void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource
     write(dst, abundances, bands);
 }
 
-void tell_independence(tool::Run& run, const unmix::Endmembers& endmembers, unmix::Method method) {
+void report_independence(tool::Run& run, const unmix::Endmembers& endmembers, unmix::Method method) {
     const auto least = unmix::check_endmembers(endmembers, method);
     run.report()["library"]["least_distance"] = least.distance;
     if (least.distance >= unmix::safe_distance) return;
@@ -142,14 +141,14 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
                  const std::shared_ptr<raster::RasterSource>& scene, const tools::SceneSpectra& library,
                  double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
-    tell_independence(run, endmembers, s.unmix.method);
+    report_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
     const auto operation = computing->make_unmixing(endmembers, s.unmix);
     if (run.options().dry_run) {
         tool::print_plan(run, *scene, *operation, computing.pass("unmixing", 1));
         return true;
     }
-    tools::compare_levels(run, *scene, library);
+    tools::warn_of_other_units(run, *scene, library);
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
     auto pass = computing.pass("unmixing", share);
@@ -169,13 +168,13 @@ void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     const auto all = scene->bands();
     if (tool::leave_out_unseen_bands(run, scene)) library = tools::without_lost_bands(library, all, *scene);
-    tell_independence(run, {library.names, library.spectra}, s.unmix.method);
-    tools::compare_levels(run, *scene, library);
+    report_independence(run, {library.names, library.spectra}, s.unmix.method);
+    tools::warn_of_other_units(run, *scene, library);
     write_virtual(run, s, *scene, library, name_of(s.unmix.method));
 }
 
 void run_unmix(tool::Run& run, const Settings& s) {
-    auto scene = tools::beside_spectra(run, run.open_source(), s.any_scale);
+    auto scene = tools::scaled_for_library(run, run.open_source(), s.any_scale);
     tool::check_spectrum(*scene, "unmixing");
     auto library =
         tools::spectra_for_scene(run, "library", s.library, s.spectra, s.library_scale, "Unmixing", scene);
@@ -213,7 +212,7 @@ void declare(tool::Call& call) {
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
-    tools::add_numbers_as_they_are(call, s.any_scale);
+    tools::add_any_scale_option(call, s.any_scale);
     call.add_compute();
     call.check([&s](const tool::CommonOptions&) { s.unmix.rmse = !s.rmse.empty(); });
     call.body([&s](tool::Run& run) { run_unmix(run, s); });

@@ -9,7 +9,8 @@ The rules, also told in docs/architecture.md:
   core <- cuda, parallel, math, stream <- raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
   source <- sink <- labels, of whose headers a few are for others (RASTER); an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
-  catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too.
+  catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is one file, gdal_tools/gdal_hsi_NAME.cpp;
+  gdal_tools/shared has what several of them include, and no more.
   GDAL's headers: raster, tool, host, plugins/gdal, gdal_tools/gdal_command, tests. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
@@ -115,8 +116,12 @@ def check_include(root, path, kind, name):
             return "CUDA's %s belongs to common/cuda and to .cu and .cuh files" % name
         return None
 
-    if top in {"benchmarks", "gdal_tools"} and (root / top / name).is_file():
-        return None  # benchmarks and tools have no rooms
+    if top == "benchmarks" and (root / top / name).is_file():
+        return None  # benchmarks have no rooms
+    if top == "gdal_tools" and (root / top / name).is_file():
+        if room == "shared" and not name.startswith("shared/"):
+            return '"%s" is not for gdal_tools/shared, which does not know who uses it' % name
+        return None
     if "/" not in name:
         return '"%s": headers are included with their room, "room/file.h"' % name
     target = name.split("/")[0]
@@ -150,6 +155,22 @@ def check_include(root, path, kind, name):
     if top == "gdal_tools" and not re.search(r"(_simd|_kernels|_impl)\.h$|\.cuh$", name):
         return None  # a tool strings together what a room offers; inner loops and kernels stay inside
     return '"%s" is private to plugins/%s; its door is %s/%s.h' % (name, target, target, target)
+
+
+def check_tools(root):
+    """Sources beside the tools' own, and headers of gdal_tools/shared that one file alone includes."""
+    folder, found, users = root / "gdal_tools", [], {}
+    for file in sorted(p for p in folder.rglob("*") if p.suffix in SOURCES):
+        path = file.relative_to(root)
+        if len(path.parts) == 2 and not re.fullmatch(r"gdal_hsi(_\w+)?\.cpp|catalogue\.h", path.name):
+            found.append((path, 1, "a tool is one file, gdal_hsi_NAME.cpp; what several share lies in gdal_tools/shared"))
+        for match in filter(None, map(INCLUDE.match, file.read_text(encoding="utf-8").splitlines())):
+            if match[2] != "shared/%s.h" % path.stem:
+                users.setdefault(match[2], set()).add(path)
+    for header in sorted((folder / "shared").glob("*.h")):
+        if len(users.get("shared/" + header.name, ())) < 2:
+            found.append((header.relative_to(root), 1, "shared by fewer than two files: it belongs in the one that includes it"))
+    return found
 
 
 FUNCTION_LINES, KERNEL_LINES = 100, 150
@@ -277,7 +298,7 @@ def check_documents(root):
 
 def check_tree(root):
     """All breaches as (path, line, text), and the number of files seen."""
-    found, seen = check_documents(root), 0
+    found, seen = check_documents(root) + check_tools(root), 0
     files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
     files += sorted(p for p in (root / "cmake").glob("*") if p.is_file()) + [root / "CMakeLists.txt"]
     files += sorted(p for p in (root / "scripts").glob("*") if p.is_file())
@@ -313,7 +334,7 @@ def check_tree(root):
 def self_test():
     good = {
         "CMakeLists.txt": "",
-        "README.md": "[spp](docs/gdal_hsi_spp.md)\n",
+        "README.md": "[spp](docs/gdal_hsi_spp.md) [pca](docs/gdal_hsi_pca.md)\n",
         "docs/gdal_hsi_spp.md": "see [the rest](../README.md), [below](#a-heading-with-code), [there](b.md#twice-1)\n"
                                 "## A heading, with `code`\n",
         "docs/b.md": "# Twice\n\n# Twice\n```sh\n# no heading\n[no](link.md)\n```\n| %s |\n" % ("wide " * 40),
@@ -328,14 +349,18 @@ def self_test():
         "common/host/terminal.h": '#pragma once\n#include "tool/run.h"\n',
         "plugins/spp/spp.h": '#pragma once\n#include "stream/pipeline.h"\n#include <algorithm>\n',
         "gdal_tools/catalogue.h": '#pragma once\n',
+        "gdal_tools/shared/planes.h": '#pragma once\n#include "tool/run.h"\n',
+        "gdal_tools/shared/planes.cpp": '#include "shared/planes.h"\n#include "spp/spp.h"\n',
         "gdal_tools/gdal_command/commands.cpp": '#include "catalogue.h"\n#include "host/terminal.h"\n#include <gdalalgorithm.h>\n',
         "plugins/spp/spp_simd.h": '#pragma once\n',
+        "gdal_tools/gdal_hsi_pca.cpp": '#include "shared/planes.h"\n',
+        "docs/gdal_hsi_pca.md": "\n",
         "plugins/spp/spp_cuda.cu": '#include "cuda/buffer.h"\n#include "spp/spp_simd.h"\n#include <cublas_v2.h>\n',
         "plugins/spp/a_kernel.cu": "__global__ void f(int* a) {\n%s}\n" % ("    ++*a;\n" * 149),
         "plugins/spp/table.cpp": "// Long because it is a table.\nint f() {\n%s}\n" % ("    ++a;\n" * 200),
         "plugins/spp/lambda.cpp": "int f() {\n%s}\n" % ("    const auto g = [&](int a) {\n        ++a;\n    };\n" * 30),
         "plugins/pca/pca.h": '#pragma once\n#include "spp/spp.h"\n',
-        "gdal_tools/gdal_hsi_spp.cpp": '#include "tool/run.h"\n#include "spp/spp.h"\n',
+        "gdal_tools/gdal_hsi_spp.cpp": '#include "shared/planes.h"\n#include "tool/run.h"\n#include "spp/spp.h"\n',
         "plugins/spp/spp.cpp": '#include "spp/spp.h"\n// std::max\nint a = std::min(1, 2); // std::sort\n',
         "benchmarks/published/spp.cuh": "#pragma once\n",
         "benchmarks/spp_bench.cu": '#include "published/spp.cuh"\n#include "spp/spp_simd.h"\n',
@@ -349,22 +374,27 @@ def self_test():
                                        "common/raster/source/a.cpp": '#include "raster/sink/x.h"\n'},
         "raster has no such folder": {"common/raster/x.h": "#pragma once\n",
                                       "common/raster/sink/a.cpp": '#include "raster/x.h"\n'},
-        "a tool sees a private header of raster": {"gdal_tools/a.cpp": '#include "raster/gdal/raw_file.h"\n'},
+        "a tool sees a private header of raster": {"gdal_tools/shared/a.cpp": '#include "raster/gdal/raw_file.h"\n'},
         "raster sees tool": {"common/raster/sink/a.cpp": '#include "tool/run.h"\n'},
         "tool sees host": {"common/tool/a.cpp": '#include "host/terminal.h"\n'},
-        "a tool sees host": {"gdal_tools/a.cpp": '#include "host/terminal.h"\n'},
+        "a tool sees host": {"gdal_tools/shared/a.cpp": '#include "host/terminal.h"\n'},
         "an algorithm sees raster": {"plugins/pca/a.cpp": '#include "raster/gdal/drivers.h"\n'},
         "an algorithm sees private files": {"plugins/pca/a.cpp": '#include "spp/spp_simd.h"\n'},
-        "a tool without a page": {"gdal_tools/gdal_hsi_x.cpp": "\n", "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_x.md\n"},
+        "a tool of two files": {"gdal_tools/spp_outputs.cpp": "\n"},
+        "a header of the tools beside shared/": {"gdal_tools/spp_outputs.h": "#pragma once\n"},
+        "a shared header without its folder": {"gdal_tools/shared/a.cpp": '#include "planes.h"\n'},
+        "a shared header of one tool": {"gdal_tools/gdal_hsi_pca.cpp": "\n"},
+        "a shared file sees the catalogue": {"gdal_tools/shared/a.cpp": '#include "catalogue.h"\n'},
+        "a tool without a page": {"gdal_tools/gdal_hsi_x.cpp": "\n", "README.md": "docs/gdal_hsi_spp.md docs/gdal_hsi_pca.md docs/gdal_hsi_x.md\n"},
         "a tool that the README forgets": {"gdal_tools/gdal_hsi_x.cpp": "\n", "docs/gdal_hsi_x.md": "\n"},
         "a link that leads nowhere": {"docs/a.md": "[c](c.md)\n"},
         "a link to no heading": {"docs/a.md": "[b](b.md#no-heading)\n"},
         "a link to no heading of its own page": {"docs/a.md": "[b](#twice)\n"},
         "a long line of a document": {"docs/a.md": "word " * 30 + "\n"},
-        "a tool sees private files": {"gdal_tools/a.cpp": '#include "spp/spp_simd.h"\n'},
+        "a tool sees private files": {"gdal_tools/shared/a.cpp": '#include "spp/spp_simd.h"\n'},
         "GDAL in stream": {"common/stream/a.cpp": "#include <gdal.h>\n"},
         "GDAL in an algorithm": {"plugins/spp/a.cpp": "#include <ogr_spatialref.h>\n"},
-        "GDAL in a tool": {"gdal_tools/a.cpp": '#include "gdal_priv.h"\n'},
+        "GDAL in a tool": {"gdal_tools/shared/a.cpp": '#include "gdal_priv.h"\n'},
         "MPI outside of its module": {"common/parallel/ranks.cpp": "#include <mpi.h>\n"},
         "CUDA in a .cpp": {"plugins/spp/a.cpp": "#include <cuda_runtime_api.h>\n"},
         "cuBLAS in a header": {"plugins/spp/a.h": "#pragma once\n#include <cublas_v2.h>\n"},
@@ -373,7 +403,7 @@ def self_test():
         "the pixel functions see the catalogue": {"plugins/gdal/apply.cpp": '#include "catalogue.h"\n'},
         "a bare include": {"plugins/spp/a.cpp": '#include "spp_simd.h"\n'},
         "an unknown header": {"plugins/spp/a.cpp": '#include "spp/none.h"\n'},
-        "test support in a tool": {"gdal_tools/a.cpp": '#include "support/cube.h"\n'},
+        "test support in a tool": {"gdal_tools/shared/a.cpp": '#include "support/cube.h"\n'},
         "an unknown room": {"common/misc/a.cpp": "\n"},
         "no pragma once": {"plugins/spp/a.h": "\n"},
         "a long function": {"plugins/spp/a.cpp": "/// What it does.\nint f(int a,\n      int b) {\n%s}\n" % ("    ++a;\n" * 101)},

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "field_stage.h"
+#include "shared/random_field.h"
 
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "parallel/ranks.h"
 
 #include <cmath>
-#include <future>
-#include <memory>
 
 namespace hsi::tools {
 
@@ -44,8 +42,36 @@ sahic::FieldRequest field_of(const tool::Run& run, SahicComputing& computing, co
     return field;
 }
 
-void tell_field(tool::Run& run, const FieldSettings& s, const sahic::FieldPlan& plan,
-                const sahic::MrfResiduals& sums) {
+std::string describe_field_plan(tool::Run& run, const sahic::FieldPlan& plan) {
+    run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
+                                   {"tile_samples", plan.tiles.max_core_samples()},
+                                   {"tile_lines", plan.tiles.max_core_lines()},
+                                   {"halo", plan.halo},
+                                   {"store", plan.store_in_memory ? "memory" : "file"},
+                                   {"buffer_bytes", plan.host_bytes}};
+    return "Random field: " +
+           (plan.whole
+                ? std::string("the whole scene at once")
+                : counted(plan.tiles.size(), "tile") + " of " +
+                      std::to_string(plan.tiles.max_core_samples()) + "x" +
+                      std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo)) +
+           ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
+           (plan.store_in_memory ? "memory" : "a temporary file");
+}
+
+std::unique_ptr<stream::PlaneStore> make_field_planes(const tool::Run& run, SahicComputing& computing,
+                                                      const sahic::FieldPlan& plan,
+                                                      const stream::CubeShape& shape, int classes) {
+    const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
+    if (plan.store_in_memory)
+        return computing.on_devices() ? std::make_unique<stream::PlaneStore>(stored, computing->allocator())
+                                      : stream::PlaneStore::in_memory_of(parallel::ranks(), stored);
+    return std::make_unique<stream::PlaneStore>(stored,
+                                                stream::folder_beside(run.options().destination.path));
+}
+
+void report_field(tool::Run& run, const FieldSettings& s, const sahic::FieldPlan& plan,
+                  const sahic::MrfResiduals& sums) {
     const auto entries = static_cast<double>(sums.entries);
     const auto rms = [&](double sum, double of) { return of > 0 ? std::sqrt(sum / of) : 0.0; };
     run.report()["mrf"] = {{"iterations", s.mrf.iterations},
@@ -66,54 +92,6 @@ void tell_field(tool::Run& run, const FieldSettings& s, const sahic::FieldPlan& 
                              {"smooth", rms(sums.v4, entries)},
                              {"differences", rms(sums.v5, 2 * entries)},
                              {"change", rms(sums.change, entries)}}}};
-}
-
-std::string describe_field_plan(tool::Run& run, const sahic::FieldPlan& plan) {
-    run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
-                                   {"tile_samples", plan.tiles.max_core_samples()},
-                                   {"tile_lines", plan.tiles.max_core_lines()},
-                                   {"halo", plan.halo},
-                                   {"store", plan.store_in_memory ? "memory" : "file"},
-                                   {"buffer_bytes", plan.host_bytes}};
-    return "Random field: " +
-           (plan.whole
-                ? std::string("the whole scene at once")
-                : counted(plan.tiles.size(), "tile") + " of " +
-                      std::to_string(plan.tiles.max_core_samples()) + "x" +
-                      std::to_string(plan.tiles.max_core_lines()) + ", halo " + std::to_string(plan.halo)) +
-           ", " + format_byte_size(plan.host_bytes) + " of buffers, probabilities in " +
-           (plan.store_in_memory ? "memory" : "a temporary file");
-}
-
-std::unique_ptr<stream::PlaneStore> field_planes(const tool::Run& run, SahicComputing& computing,
-                                                 const sahic::FieldPlan& plan, const stream::CubeShape& shape,
-                                                 int classes) {
-    const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
-    if (plan.store_in_memory)
-        return computing.on_devices() ? std::make_unique<stream::PlaneStore>(stored, computing->allocator())
-                                      : stream::PlaneStore::in_memory_of(parallel::ranks(), stored);
-    return std::make_unique<stream::PlaneStore>(stored,
-                                                stream::folder_beside(run.options().destination.path));
-}
-
-PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing, const sahic::FieldPlan& plan,
-                                const stream::CubeShape& shape, int classes, uint64_t others) {
-    const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
-    if (!computing.on_devices() || !plan.store_in_memory ||
-        stored.float_bytes() + others > run.buffer_memory())
-        return {};
-    return std::async(std::launch::async, [stored, allocator = computing->allocator()] {
-        return std::make_unique<stream::PlaneStore>(stored, allocator);
-    });
-}
-
-std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan) {
-    if (!computing.on_devices() || !plan.whole || parallel::ranks().several()) return {};
-    const auto values = static_cast<size_t>(plan.limits.samples * plan.limits.lines) *
-                        static_cast<size_t>(plan.limits.classes);
-    return std::async(std::launch::async, [values, allocator = computing->allocator()] {
-        return HostBuffer<float>(allocator, values);
-    });
 }
 
 } // namespace hsi::tools

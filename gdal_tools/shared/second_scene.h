@@ -1,27 +1,29 @@
 // SPDX-License-Identifier: MIT
-#include "second_scene.h"
+// A raster beside src whose pixels are taken one by one with those of src.
+#pragma once
 
 #include "core/error.h"
 #include "raster/labels/labels.h"
+#include "raster/source/raster_source.h"
+#include "tool/run.h"
 
 #include <cstdio>
 #include <string>
 
 namespace hsi::tools {
-namespace {
 
-std::string place_text(const raster::Grid& grid) {
-    const auto& gt = *grid.geotransform;
-    char text[192];
-    std::snprintf(text, sizeof text, "%.12g, %.9g, %.9g, %.12g, %.9g, %.9g", gt[0], gt[1], gt[2], gt[3],
-                  gt[4], gt[5]);
-    return text;
-}
-
-} // namespace
-
-void check_same_place(tool::Run& run, const std::string& option, const raster::RasterSource& other,
-                      const raster::RasterSource& source) {
+/// `other`, named by `option` ("-scene") and of the size of `source`, must lie where source lies, by the rule
+/// of raster::same_grid(). One that has no georeference is taken; one without an SRS, too, with a warning.
+/// Throws Error naming both.
+inline void check_same_place(tool::Run& run, const std::string& option, const raster::RasterSource& other,
+                             const raster::RasterSource& source) {
+    const auto place_text = [](const raster::Grid& grid) {
+        const auto& gt = *grid.geotransform;
+        char text[192];
+        std::snprintf(text, sizeof text, "%.12g, %.9g, %.9g, %.12g, %.9g, %.9g", gt[0], gt[1], gt[2], gt[3],
+                      gt[4], gt[5]);
+        return std::string(text);
+    };
     auto a = raster::grid_of(other);
     const auto b = raster::grid_of(source);
     if (!a.geotransform || !b.geotransform) return;

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: MIT
+#include "shared/components.h"
+
+#include "core/byte_size.h"
+#include "parallel/ranks.h"
+#include "shared/number_lists.h"
+#include "stream/empty_source.h"
+#include "stream/shared.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdio>
+
+namespace hsi::tools {
+
+tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan, const ScanCost& cost) {
+    const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
+    const double products = scan ? pixels * scene.bands * scene.bands : 0,
+                 projected = pixels * scene.bands * components;
+    tool::Work work;
+    work.cpu_reads = scan ? 2 * bytes : bytes;
+    work.device_reads = bytes;
+    work.writes = pixels * components * 4;
+    work.core_seconds = cost.core * products + 1e-10 * projected;
+    work.device_seconds = cost.device * products + 3e-13 * projected;
+    return work;
+}
+
+tool::Work pca_work(const stream::CubeShape& scene, int components, bool scan) {
+    return projection_work(scene, components, scan, covariance_cost);
+}
+
+int component_count(int asked, bool given, int bands) {
+    if (!given) return std::min(asked, bands);
+    if (asked < 1 || asked > bands)
+        throw UsageError("-nc: " + counted(asked, "component") + " cannot be made from " +
+                             counted(bands, "band"),
+                         "Use a number from 1 to " + std::to_string(bands) + ".");
+    return asked;
+}
+
+stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOptions pass) {
+    if (pass.device_memory > 0)
+        pass.device_memory -= std::min(pass.device_memory / 2, computing->held_bytes());
+    return pass;
+}
+
+uint64_t memory_to_keep(const tool::Run& run, PcaComputing& computing) {
+    return run.masks_statistics() ? 0 : computing.device_memory();
+}
+
+stream::SceneCovariance scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
+    scene.watch_values();
+    return scene.scan(
+        [&] { return computing->make_covariance(scene.shape(), memory_to_keep(scene.run(), computing)); },
+        [&](bool again) {
+            return without_held_memory(computing, computing.pass("covariance", again ? 0.0 : share));
+        });
+}
+
+pca::Model fit_scene(const tool::Scene& scene, const stream::SceneCovariance& statistics,
+                     const pca::FitOptions& options) {
+    tool::Run& run = scene.run();
+    auto model = pca::fit(statistics, options);
+    model.origin = tool::origin_of(run);
+    model.source = scene.raster()->path();
+    tool::describe_bands(*scene.raster(), model);
+    model.minimum.assign(scene.minimum().begin(), scene.minimum().end());
+    model.maximum.assign(scene.maximum().begin(), scene.maximum().end());
+    for (int k = 0; k < model.components; ++k) {
+        run.report()["explained_variance"].push_back(model.eigenvalues[static_cast<size_t>(k)]);
+        run.report()["explained_variance_ratio"].push_back(model.explained(k));
+    }
+    if (model.rank() < model.components)
+        run.warn("the scene has only " + counted(model.rank(), "component") +
+                 " with variance; what comes after them is rounding" +
+                 (model.whiten ? ", whitened to zero" : ""));
+    return model;
+}
+
+void print_components(tool::Run& run, const pca::Model& model) {
+    double sum = 0;
+    for (int k = 0; k < model.components; ++k) {
+        sum += model.explained(k);
+        char text[128];
+        std::snprintf(text, sizeof text,
+                      "PC%d: variance %.8g, %.4f %% of the whole, %.4f %% with those before it", k + 1,
+                      model.eigenvalues[static_cast<size_t>(k)], 100 * model.explained(k), 100 * sum);
+        run.note(text);
+    }
+}
+
+// Into dst
+// ----------------------------------------------------------------------------------------------------------
+
+void add_component_count_option(tool::Call& call, ProjectionSettings& s) {
+    call.option("nc", s.components,
+                "Number of components, 1 to the number of bands; with -apply at most as many as the model "
+                "has, and all of them "
+                "by default");
+}
+
+void add_model_options(tool::Call& call, ProjectionSettings& s) {
+    call.output("model", s.model_file, tool::Content::model, "Also save the model to FILE (JSON)");
+    call.input(
+        "apply", s.apply_file, tool::Content::model,
+        "Use the saved model FILE instead of the scene's own statistics; bands are matched by wavelength");
+    call.flag("inverse", s.inverse,
+              "With -apply: src holds components, dst gets the model's bands, made from -nc of them");
+    tool::add_any_wavelengths(call, s.any_wavelengths, "With -apply: ");
+    tool::add_any_scale(call, s.any_scale, "With -apply: ");
+    call.check([&s, &call](const tool::CommonOptions& options) {
+        tool::check_mask_use(options.mask, s.apply_file.empty(), "-apply");
+        s.components_given = call.given("nc");
+        if (s.components < 1)
+            throw UsageError("-nc: " + std::to_string(s.components) + " is no number of components",
+                             "Use a number from 1 to the number of bands.");
+        if (s.inverse && s.apply_file.empty())
+            throw UsageError("-inverse needs the model that the components were made with",
+                             "Name it with -apply FILE.");
+        for (const auto& [name, on] :
+             {std::pair("-any-wavelengths", s.any_wavelengths), std::pair("-any-scale", s.any_scale)})
+            if (on && (s.apply_file.empty() || s.inverse))
+                throw UsageError(std::string(name) +
+                                 " has a meaning with -apply only, and none with -inverse");
+        if (!s.apply_file.empty() && !s.model_file.empty())
+            throw UsageError("-model does not go with -apply: no new model is made",
+                             "Leave one of them out.");
+    });
+}
+
+void check_output(const tool::Run& run, const raster::OutputSpec& spec, const raster::RasterSource& like) {
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        raster::RasterSink::check_virtual(run.options().destination, spec, like);
+    else
+        raster::RasterSink::check(run.options().destination, spec);
+}
+
+namespace {
+
+/// dst as a VRT: each band is a dot product of the source's bands that is computed when it is read.
+void write_virtual_transform(tool::Run& run, const raster::RasterSource& like,
+                             const pca::Transform& transform, const raster::OutputSpec& spec) {
+    std::vector<raster::VirtualBand> bands;
+    for (int k = 0; k < transform.outputs; ++k) {
+        raster::VirtualBand band;
+        band.function = "hsi_project";
+        band.arguments = {
+            {"weights", number_list(transform.matrix.data() + static_cast<ptrdiff_t>(k) * transform.inputs,
+                                    static_cast<size_t>(transform.inputs))},
+            {"offset", number_list(transform.offset.data() + k, 1)}};
+        if (!transform.zero_is_invalid) band.arguments.emplace_back("zero", "valid");
+        bands.push_back(band);
+    }
+    if (run.options().dry_run)
+        run.print("A VRT: nothing is computed before it is read");
+    else
+        raster::RasterSink::write_virtual(run.options().destination, spec, like, bands);
+}
+
+/// Counts the pixels with a value on their way to a file.
+class ValidCount final : public stream::SharedSink {
+  public:
+    explicit ValidCount(stream::SharedSink& to) : m_to(to) {}
+    stream::CubeShape shape() const override { return m_to.shape(); }
+    bool concurrent() const override { return m_to.concurrent(); }
+    stream::BlockLayout layout() const override { return m_to.layout(); }
+    uint64_t stored_bytes_per_pixel() const override { return m_to.stored_bytes_per_pixel(); }
+    void write(const Rect& core, const CubeView<float>& src) override {
+        int64_t valid = 0;
+        for (int64_t y = 0; y < src.lines; ++y) {
+            const float* const row = src.row(0, y);
+            valid += std::count_if(row, row + src.samples, [](float v) { return !std::isnan(v); });
+        }
+        m_valid += valid;
+        m_to.write(core, src);
+    }
+    int64_t valid() const { return parallel::ranks().sum("valid pixels", m_valid); } ///< of all ranks
+
+  private:
+    stream::SharedSink& m_to;
+    std::atomic<int64_t> m_valid{0};
+};
+
+} // namespace
+
+void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSource& cube,
+                   const raster::RasterSource& like, pca::Transform transform, const raster::OutputSpec& spec,
+                   const char* name, double share) {
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        return write_virtual_transform(run, like, transform, spec);
+    const auto operation = computing->make_transform(std::move(transform));
+    const auto pass = computing.pass(name, share);
+    if (run.options().dry_run) return tool::print_plan(run, cube, *operation, pass);
+    const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
+    ValidCount counted(*sink);
+    run.add_pass(stream::run_pass(cube, *operation, {&counted}, pass));
+    const int64_t valid = counted.valid();
+    if (valid == 0) throw tool::no_valid_pixel(like);
+    tool::tell_invalid(run, valid, cube.shape().pixels() - valid);
+    sink->commit();
+}
+
+namespace {
+
+/// One pass of a transform over the scene that a scan of the backend has read, from where it is now.
+stream::PassReport transform_scene(const tool::Scene& scene, PcaComputing& computing,
+                                   pca::Transform transform, stream::CubeSink& sink,
+                                   const stream::PassOptions& pass) {
+    const auto operation = computing->make_transform(std::move(transform));
+    const auto options = without_held_memory(computing, pass);
+    if (!computing->holds_scene()) return stream::run_pass(scene.cube(), *operation, {&sink}, options);
+    const stream::EmptySource on_device(scene.shape());
+    auto report = stream::run_pass(on_device, *operation, {&sink}, options);
+    computing->release();
+    return report;
+}
+
+} // namespace
+
+void project_scene(const tool::Scene& scene, PcaComputing& computing, pca::Transform transform,
+                   const raster::OutputSpec& spec) {
+    tool::Run& run = scene.run();
+    if (raster::RasterSink::is_virtual(run.options().destination))
+        return write_virtual_transform(run, *scene.raster(), transform, spec);
+    const auto sink = raster::RasterSink::create(run.options().destination, spec, scene.raster().get());
+    run.add_pass(
+        transform_scene(scene, computing, std::move(transform), *sink, computing.pass("projection", 0.5)));
+    sink->commit();
+}
+
+void print_scan_plan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
+                     const stream::Operation& scan, const stream::PassOptions& pass) {
+    tool::print_plan(run, source, scan, pass);
+    const uint64_t held = computing->held_bytes();
+    if (held == 0) return;
+    run.print("The scene stays on the device for the projection: " + format_byte_size(held));
+    run.report()["plan"][pass.name]["held_on_device_bytes"] = held;
+}
+
+void print_projection_plan(tool::Run& run, PcaComputing& computing, const raster::RasterSource& source,
+                           int components) {
+    pca::Transform t;
+    t.inputs = source.shape().bands;
+    t.outputs = components;
+    t.matrix.resize(static_cast<size_t>(t.inputs) * static_cast<size_t>(t.outputs));
+    t.offset.resize(static_cast<size_t>(t.outputs));
+    run_transform(run, computing, source, source, std::move(t), {}, "projection", 0.5);
+}
+
+namespace {
+
+/// "MNF3" of "MNF3 (filtered)": what a component of any of the tools is called; empty: it is none.
+std::string component_name(const std::string& band) {
+    for (const char* letters : {"PC", "MNF"}) {
+        const size_t begin = std::char_traits<char>::length(letters);
+        if (band.compare(0, begin, letters) != 0) continue;
+        const size_t end = std::min(band.find_first_not_of("0123456789", begin), band.size());
+        if (end > begin) return band.substr(0, end);
+    }
+    return {};
+}
+
+} // namespace
+
+void check_component_bands(const raster::RasterSource& source, const std::string& name) {
+    const auto names = source.band_names();
+    const auto wavelengths = source.wavelengths_nm();
+    for (size_t k = 0; k < names.size(); ++k) {
+        const std::string wanted = name + std::to_string(k + 1), found = component_name(names[k]),
+                          band = source.path() + ": band " + std::to_string(source.bands()[k]) + " ";
+        if (!wavelengths.empty() && std::isfinite(wavelengths[k]))
+            throw Error(
+                band + "has a wavelength: a band of a scene, while -inverse wants component " + wanted,
+                "Give the components that were made with the model; a scene is turned into components "
+                "by the same command without -inverse.");
+        if (!found.empty() && found != wanted)
+            throw Error(band + "is called " + names[k] + ", while -inverse wants component " + wanted,
+                        "Give the components that were made with the model, from the first on (-b, -nc); "
+                        "gdal_hsi_pca makes PC1, PC2 .., gdal_hsi_mnf MNF1, MNF2 ...");
+    }
+}
+
+raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::ModelBands& model) {
+    raster::OutputSpec spec;
+    spec.shape = {scene.samples, scene.lines, static_cast<int>(model.mean.size())};
+    spec.holes = true;
+    for (size_t b = 0; b < model.mean.size(); ++b) {
+        raster::BandSpec band{"Band " + std::to_string(model.bands[b]), {}};
+        if (!model.wavelengths_nm.empty() && std::isfinite(model.wavelengths_nm[b])) {
+            char text[32];
+            std::snprintf(text, sizeof text, "%.9g", model.wavelengths_nm[b]);
+            band.metadata["wavelength"] = text;
+            band.metadata["wavelength_units"] = "Nanometers";
+        }
+        if (!model.value_scale.empty()) {
+            band.scale = model.value_scale[b];
+            band.offset = model.value_offset[b];
+        }
+        band.unit = model.value_unit;
+        spec.bands.push_back(band);
+    }
+    return spec;
+}
+
+// Into planes
+// ----------------------------------------------------------------------------------------------------------
+
+ComponentPlanes project_into_planes(tool::Scene& scene, PcaComputing& computing,
+                                    const ComponentRequest& request) {
+    const auto statistics = scan_scene(scene, computing, 0.5 * request.share);
+    const auto like = scene.raster();
+    const int bands = like->shape().bands;
+    const int components = component_count(request.components, request.given, bands);
+    ComponentPlanes made;
+    made.model = fit_scene(scene, statistics, {components, false, false});
+    const stream::CubeShape shape{like->shape().samples, like->shape().lines, components};
+    const bool held = shape.float_bytes() <= request.most;
+    made.planes = held ? std::make_unique<stream::PlaneStore>(shape)
+                       : std::make_unique<stream::PlaneStore>(shape, request.folder);
+    scene.run().report()["component_planes"] = held ? "memory" : "temporary file";
+    std::vector<int> all(static_cast<size_t>(bands)), every(static_cast<size_t>(components));
+    std::iota(all.begin(), all.end(), 0);
+    std::iota(every.begin(), every.end(), 0);
+    auto pass = computing.pass("projection", 0.5 * request.share);
+    pass.memory -= std::min(pass.memory, made.held_bytes());
+    const auto to = made.planes->sink(every);
+    scene.run().add_pass(
+        transform_scene(scene, computing, pca::projection(made.model, components, all, bands), *to, pass));
+    scene.release(); // a copy of the scene in memory is needed no more
+    return made;
+}
+
+std::vector<std::string> component_names(int components) {
+    std::vector<std::string> names;
+    for (int k = 1; k <= components; ++k)
+        names.push_back("PC" + std::to_string(k));
+    return names;
+}
+
+} // namespace hsi::tools

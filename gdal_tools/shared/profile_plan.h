@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// How gdal_hsi_profile will lay out its work, which gdal_hsi_info tells, too.
+#pragma once
+
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "profile/profile.h"
+#include "tool/run.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+namespace hsi::tools {
+
+/// Where planes lie and how many sides are worked on at once.
+struct ProfilePlan {
+    bool components_held = false;
+    bool written = false;      ///< the profile goes to dst band by band as it is made
+    bool profile_held = false; ///< else: it waits in memory, not in a file
+    int workers = 1;
+    uint64_t side_bytes = 0;
+    uint64_t pass_bytes = 0; ///< for tiles beside the planes
+};
+
+/// Whole planes or nothing: what a tree says of a pixel may hang on any other. \throws Error when -memory
+/// does not hold one side of a component. sink_takes_bands: dst does (RasterSink::will_take_bands()).
+inline ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeShape& components,
+                                       const profile::Options& options, bool sink_takes_bands) {
+    ProfilePlan plan;
+    plan.written = sink_takes_bands;
+    uint64_t left = run.buffer_memory();
+    plan.side_bytes = profile::side_bytes(options, components.pixels());
+    if (plan.side_bytes > left)
+        throw Error("a component of " + std::to_string(components.samples) + "x" +
+                        std::to_string(components.lines) + " pixels needs " +
+                        format_byte_size(plan.side_bytes) + " at once, and -memory leaves " +
+                        format_byte_size(left),
+                    "Give more -memory, or cut the scene with -srcwin.");
+    const int most = std::min(run.options().threads, 2 * components.bands);
+    const stream::CubeShape profile{components.samples, components.lines, components.bands * options.bands()};
+    if (components.float_bytes() <= (left - plan.side_bytes) / 2) {
+        plan.components_held = true;
+        left -= components.float_bytes();
+    }
+    if (!plan.written && profile.float_bytes() + plan.side_bytes * static_cast<uint64_t>(most) <= left) {
+        plan.profile_held = true;
+        left -= profile.float_bytes();
+    }
+    plan.workers = static_cast<int>(std::min<uint64_t>(left / plan.side_bytes, static_cast<uint64_t>(most)));
+    plan.pass_bytes = left;
+    return plan;
+}
+
+} // namespace hsi::tools

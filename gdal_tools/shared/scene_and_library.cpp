@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+#include "shared/scene_and_library.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/names.h"
+#include "model/classes.h"
+#include "parallel/ranks.h"
+#include "stream/band_statistics.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+namespace hsi::tools {
+
+void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, const std::string& library) {
+    call.option("spectrum", wanted,
+                "Take this spectrum of " + library +
+                    " alone: its name, a pattern such as *kaolin*, or #N, counted from 1")
+        .shown_as("NAME");
+}
+
+raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
+                                       const std::vector<std::string>& wanted, size_t scene_bands) {
+    auto library = raster::read_spectral_library(path, scene_bands);
+    for (const auto& note : library.notes)
+        run.warn(note);
+    if (wanted.empty()) return library;
+    return raster::selected(library,
+                            raster::chosen_names(library.names, wanted, "-spectrum, " + role + " " + path));
+}
+
+raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
+                                    const std::string& path, size_t bands,
+                                    const std::vector<double>& wavelengths_nm) {
+    for (size_t k = 0; k < library.spectra.size(); ++k)
+        if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
+                         [](double v) { return std::isfinite(v) || std::isnan(v); }))
+            throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
+                            "' holds values that are infinite",
+                        "Mend it, or choose others with -spectrum.");
+    const auto &a = library.wavelengths_nm, &b = wavelengths_nm;
+    const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
+    if (library.bands() == bands &&
+        (a.empty() || b.empty() || std::equal(a.begin(), a.end(), b.begin(), near)))
+        return library;
+    if (a.empty() || b.empty())
+        throw Error(role + " " + path + " has " + counted(library.bands(), "band") + ", the scene " +
+                        std::to_string(bands) + ", and there are no wavelengths to fit them by",
+                    "Give a library with the scene's bands, or choose bands with -b.");
+    return raster::resampled(library, b);
+}
+
+namespace {
+
+/// Which bands a spectrum lacks of those that any has.
+std::vector<std::vector<size_t>> holes_of(const raster::SpectralLibrary& fitted,
+                                          const std::vector<size_t>& reached) {
+    std::vector<std::vector<size_t>> holes;
+    for (const auto& spectrum : fitted.spectra) {
+        auto& of_spectrum = holes.emplace_back();
+        for (const size_t b : reached)
+            if (!std::isfinite(spectrum[b])) of_spectrum.push_back(b);
+    }
+    return holes;
+}
+
+/// How many of the spectra in `order`, which lack more and more, to keep so that most values are left.
+size_t spectra_to_keep(const std::vector<size_t>& order, const std::vector<std::vector<size_t>>& holes,
+                       size_t bands, size_t reached) {
+    std::vector<bool> lost(bands);
+    size_t left = reached, best = 0, most = 0;
+    for (size_t n = 0; n < order.size(); ++n) {
+        for (const size_t b : holes[order[n]]) {
+            left -= lost[b] ? 0 : 1;
+            lost[b] = true;
+        }
+        if ((n + 1) * left < most) continue;
+        most = (n + 1) * left;
+        best = n + 1;
+    }
+    return best;
+}
+
+} // namespace
+
+Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& role, const std::string& path,
+                   bool keep) {
+    const size_t bands = fitted.bands();
+    const auto has_value = [&](size_t b) {
+        return std::any_of(fitted.spectra.begin(), fitted.spectra.end(),
+                           [&](const auto& x) { return std::isfinite(x[b]); });
+    };
+    std::vector<size_t> reached;
+    for (size_t b = 0; b < bands; ++b)
+        if (has_value(b)) reached.push_back(b);
+    if (reached.size() < 2)
+        throw Error(role + " " + path +
+                    ": its wavelengths and the scene's have fewer than 2 bands in common");
+    const auto holes = holes_of(fitted, reached);
+    std::vector<size_t> order(holes.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return holes[a].size() < holes[b].size(); });
+    const size_t count = keep ? order.size() : spectra_to_keep(order, holes, bands, reached.size());
+    Overlap overlap;
+    overlap.spectra.assign(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
+    overlap.left_out.assign(order.begin() + static_cast<std::ptrdiff_t>(count), order.end());
+    std::sort(overlap.spectra.begin(), overlap.spectra.end());
+    std::sort(overlap.left_out.begin(), overlap.left_out.end());
+    for (const size_t b : reached)
+        if (std::all_of(overlap.spectra.begin(), overlap.spectra.end(),
+                        [&](size_t k) { return std::isfinite(fitted.spectra[k][b]); }))
+            overlap.bands.push_back(b);
+    if (overlap.bands.size() < 2) {
+        const size_t worst = order.back();
+        throw Error(role + " " + path +
+                        ": fewer than 2 bands of the scene have a value in all of its spectra",
+                    "'" + fitted.names[worst] + "' lacks " + counted(holes[worst].size(), "band") + " of " +
+                        std::to_string(reached.size()) + "; choose spectra with -spectrum.");
+    }
+    return overlap;
+}
+
+void report_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
+                    const std::string& role, const std::string& path, const std::string& what) {
+    if (const size_t count = overlap.left_out.size(); count > 0) {
+        constexpr size_t most = 5;
+        std::vector<std::string> names;
+        for (const size_t k : overlap.left_out)
+            if (names.size() < most) names.push_back("'" + fitted.names[k] + "'");
+        run.warn(role + " " + path + ": " + std::to_string(count) + " of " +
+                 counted(fitted.spectra.size(), "spectrum", "spectra") +
+                 worded(count, " lacks values in the scene's bands and is left out: ",
+                        " lack values in the scene's bands and are left out: ") +
+                 joined(names, ", ") +
+                 (count > most ? " and " + counted(count - most, "other") : std::string()));
+    }
+    const size_t bands = fitted.bands(), used = overlap.bands.size();
+    if (used < bands)
+        run.note(what + " over " + std::to_string(used) + " of " + counted(bands, "band") +
+                 worded(bands - used, ": in the other", ": in the others") +
+                 " the library's spectra do not all have a value");
+}
+
+namespace {
+
+/// Without wavelengths, a library with fewer bands than the scene may have been made from it: then the
+/// scene's bands without a single value are those that it lacks, and they are left out of both.
+void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLibrary& library,
+                                       std::shared_ptr<raster::RasterSource>& scene) {
+    const auto bands = static_cast<size_t>(scene->shape().bands);
+    if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()))
+        return;
+    stream::BandStatisticsScan scan(scene->shape().bands);
+    run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("statistics", 0)));
+    const auto empty = scan.result().empty_bands();
+    if (bands - empty.size() == library.bands()) run.leave_out_empty_bands(scene, empty);
+}
+
+} // namespace
+
+SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
+                               const std::vector<std::string>& wanted, double scale, const std::string& what,
+                               std::shared_ptr<raster::RasterSource>& scene) {
+    const auto library = chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
+    leave_out_bands_the_library_lacks(run, library, scene);
+    const auto bands = static_cast<size_t>(scene->shape().bands);
+    auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
+    const auto overlap = overlap_of(fitted, role, path, names_single_spectra(wanted));
+    report_overlap(run, overlap, fitted, role, path, what);
+    const auto& common = overlap.bands;
+    fitted = raster::selected(fitted, overlap.spectra);
+    if (common.size() < bands) scene = tool::only_bands(scene, {common.begin(), common.end()});
+    SceneSpectra spectra{fitted.names, {}};
+    for (const auto& spectrum : fitted.spectra) {
+        auto& to = spectra.spectra.emplace_back();
+        for (size_t b : common)
+            to.push_back(spectrum[b] * scale);
+    }
+    run.report()["library"] = {
+        {"path", path}, {"spectra", fitted.names}, {"bands", common.size()}, {"scale", scale}};
+    return spectra;
+}
+
+SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,
+                                const raster::RasterSource& scene) {
+    SceneSpectra left{library.names, {}};
+    // What was left out since is missing in an otherwise equal row.
+    const auto& there = scene.bands();
+    std::vector<size_t> kept;
+    for (size_t b = 0; b < bands.size(); ++b)
+        if (kept.size() < there.size() && bands[b] == there[kept.size()]) kept.push_back(b);
+    for (const auto& spectrum : library.spectra) {
+        auto& to = left.spectra.emplace_back();
+        for (const size_t b : kept)
+            to.push_back(spectrum[b]);
+    }
+    return left;
+}
+
+namespace {
+
+/// The middle one of several lengths; 0 of none.
+double median(std::vector<double> lengths) {
+    if (lengths.empty()) return 0;
+    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
+    std::nth_element(lengths.begin(), middle, lengths.end());
+    return *middle;
+}
+
+/// Lengths of the first 65,536 valid spectra in reading order.
+std::vector<double> first_lengths(const raster::RasterSource& scene) {
+    constexpr size_t wanted = 65536;
+    const auto shape = scene.shape();
+    const auto reader = scene.open_reader();
+    const int64_t lines = std::clamp<int64_t>(4194304 / (shape.samples * shape.bands), 1, shape.lines);
+    std::vector<float> values(static_cast<size_t>(shape.bands * lines * shape.samples));
+    std::vector<double> lengths, squared(static_cast<size_t>(shape.samples));
+    for (int64_t line = 0; line < shape.lines && lengths.size() < wanted; line += lines) {
+        const int64_t count = std::min(lines, shape.lines - line);
+        const auto view = CubeView<float>::packed(values.data(), shape.bands, count, shape.samples);
+        reader->read({0, line, shape.samples, count}, view);
+        for (int64_t y = 0; y < count; ++y) {
+            std::fill(squared.begin(), squared.end(), 0.0);
+            for (int b = 0; b < shape.bands; ++b)
+                for (size_t x = 0; x < squared.size(); ++x) {
+                    const double v = view.row(b, y)[x];
+                    squared[x] += v * v;
+                }
+            for (size_t x = 0; x < squared.size() && lengths.size() < wanted; ++x)
+                if (std::isfinite(squared[x]) && squared[x] > 0) lengths.push_back(std::sqrt(squared[x]));
+        }
+    }
+    return lengths;
+}
+
+} // namespace
+
+void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& spectra) {
+    if (!parallel::ranks().root()) return; // who warns reads the scene for it
+    std::vector<double> lengths;
+    for (const auto& x : spectra.spectra) {
+        double squared = 0;
+        for (double v : x)
+            squared += v * v;
+        lengths.push_back(std::sqrt(squared));
+    }
+    const double library = median(lengths), pixels = median(first_lengths(scene));
+    if (pixels == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
+    char text[200];
+    std::snprintf(
+        text, sizeof text,
+        "the library's spectra are %.3g times as long as those of the scene: are the units the same? "
+        "-library-scale multiplies the library",
+        library / pixels);
+    run.warn(text);
+}
+
+namespace {
+
+std::string scale_text(const raster::BandValues& values) {
+    return model::scale_text({values.scale, values.offset, values.unit});
+}
+
+} // namespace
+
+void add_any_scale_option(tool::Call& call, bool& any_scale) {
+    call.flag("any-scale", any_scale,
+              "Take the scene's numbers as they are where its bands have scales of their own, or offsets");
+}
+
+std::shared_ptr<raster::RasterSource>
+scaled_for_library(tool::Run& run, const std::shared_ptr<raster::RasterSource>& scene, bool any_scale) {
+    const auto values = scene->band_values();
+    const bool applied = !any_scale && !values.one_factor();
+    run.report()["scale_applied"] = applied;
+    if (!applied) return scene;
+    run.note("Values: the scene's have " + scale_text(values) +
+             ", which is applied before they are compared with spectra");
+    return scene->scaled();
+}
+
+void BandScales::apply(std::vector<double>& spectrum) const {
+    if (m_values.one_factor()) return;
+    for (size_t b = 0; b < spectrum.size(); ++b)
+        spectrum[b] = spectrum[b] * m_values.scale[b] + m_values.offset[b];
+}
+
+void BandScales::apply_to_difference(std::vector<double>& spectrum) const {
+    if (m_values.one_factor()) return;
+    for (size_t b = 0; b < spectrum.size(); ++b)
+        spectrum[b] *= std::fabs(m_values.scale[b]);
+}
+
+void BandScales::note(tool::Run& run) const {
+    if (!m_values.one_factor())
+        run.note("Values: the scene's have " + scale_text(m_values) +
+                 "; spectra are written as number * scale + offset");
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// Spectra of a library beside those of a scene: which of them are taken, at which bands, in which units.
+#pragma once
+
+#include "raster/libraries/spectral_library.h"
+#include "raster/source/raster_source.h"
+#include "tool/definition.h"
+#include "tool/run.h"
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+/// -spectrum of a tool that reads a library.
+void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, const std::string& library);
+
+/// Reads a library, passes its notes on as warnings, and takes the spectra that `wanted` (the words of
+/// -spectrum) asks for; all when it is empty. `scene_bands` as read_spectral_library() has it. \throws Error
+/// as read_spectral_library() and chosen_names().
+raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
+                                       const std::vector<std::string>& wanted, size_t scene_bands = 0);
+
+/// The library's spectra at bands of these wavelengths (nm; empty: unknown). As they are when there are as
+/// many bands and no wavelength differs by more than 0.5 nm (unknown ones do not); else interpolated between
+/// neighbouring bands, NaN at bands outside of the library's range or without a wavelength. \throws Error
+/// naming `role` and `path` when the numbers of bands differ and one side has no wavelengths, and when a
+/// spectrum holds what is infinite.
+raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
+                                    const std::string& path, size_t bands,
+                                    const std::vector<double>& wavelengths_nm);
+
+/// Where a fitted library has values. Spectra may lack some of the scene's bands (channels that were deleted,
+/// another spectrometer), and each band that is left out is one for all of them.
+struct Overlap {
+    std::vector<size_t> bands;    ///< at which all of `spectra` have a value
+    std::vector<size_t> spectra;  ///< those that are kept, in the library's order
+    std::vector<size_t> left_out; ///< the others
+};
+
+/// True when -spectrum was given and means single spectra alone: none of these is left out.
+inline bool names_single_spectra(const std::vector<std::string>& wanted) {
+    return !wanted.empty() && raster::are_exact(wanted);
+}
+
+/// keep: all spectra are kept. Else they are counted in from those that lack least to those that lack most,
+/// and the count is taken at which spectra times bands, the values that are used, are most. \throws Error
+/// naming `role` and `path` when fewer than 2 bands are left.
+Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& role, const std::string& path,
+                   bool keep);
+
+/// A warning that counts the spectra that are left out and names the first, and a note on the bands,
+/// beginning with `what` ("Unmixing").
+void report_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
+                    const std::string& role, const std::string& path, const std::string& what);
+
+/// Spectra at the bands of a scene, in its units.
+struct SceneSpectra {
+    std::vector<std::string> names;
+    std::vector<std::vector<double>> spectra; ///< of one length
+};
+
+/// The spectra of the library that `wanted` asks for at the scene's bands, times `scale`. Bands that the
+/// library does not know are left out of the scene, which a note tells, beginning with `what` ("Unmixing"),
+/// and spectra that lack bands by overlap_of(); without wavelengths also bands of the scene without a single
+/// value, where the library has exactly the others. The library goes into the report. \throws Error naming
+/// `role` and the file, and the spectrum that is infinite.
+SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
+                               const std::vector<std::string>& wanted, double scale, const std::string& what,
+                               std::shared_ptr<raster::RasterSource>& scene);
+
+/// The same at the bands of `scene`, which may have lost some since: bands are the file bands of `library`'s
+/// values.
+SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,
+                                const raster::RasterSource& scene);
+
+/// Warns when the median length of the spectra is under a tenth or over ten times that of the scene's first
+/// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake.
+void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& library);
+
+// Scenes whose bands have scales of their own (PRISMA with its two cubes, an ENVI header with gains) where
+// their spectra meet those of a library. One factor that all bands share turns no spectrum into another one:
+// such numbers are taken as they are, and -library-scale is that factor. Where scales differ, or there is an
+// offset, a spectrum is what the numbers mean, number * scale + offset: so the scene is read beside a
+// library, and so its own spectra are written into one, to come back as they went.
+
+/// -any-scale of tools that compare with spectra.
+void add_any_scale_option(tool::Call& call, bool& any_scale);
+
+/// The scene as it is compared with spectra: what its numbers mean where one factor does not lead there, with
+/// a note; else, and with any_scale, itself. The report's scale_applied says which.
+std::shared_ptr<raster::RasterSource>
+scaled_for_library(tool::Run& run, const std::shared_ptr<raster::RasterSource>& scene, bool any_scale);
+
+/// From a scene's numbers to spectra that are written; nothing to do where one factor leads there.
+class BandScales {
+  public:
+    explicit BandScales(const raster::RasterSource& scene) : m_values(scene.band_values()) {}
+    void apply(std::vector<double>& spectrum) const;
+    /// Differences between spectra (a standard deviation) know no offset.
+    void apply_to_difference(std::vector<double>& spectrum) const;
+    /// A note where spectra are written as something else than numbers.
+    void note(tool::Run& run) const;
+
+  private:
+    raster::BandValues m_values;
+};
+
+} // namespace hsi::tools

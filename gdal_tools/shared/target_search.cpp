@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: MIT
+#include "shared/target_search.h"
+
+#include "core/byte_size.h"
+#include "core/counted.h"
+#include "core/error.h"
+#include "parallel/ranks.h"
+#include "shared/scene_and_library.h"
+#include "stream/band_statistics.h"
+#include "stream/covariance_scan.h"
+#include "stream/value_parts.h"
+#include "tool/words.h"
+#include "vd/vd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace hsi::tools {
+
+void print_search_plan(tool::Run& run, const raster::RasterSource& source, const atdca::Options& options) {
+    const auto plan = atdca::plan_detection(source, options, run.pass("search", 1));
+    run.print("Search on the CPU: scene " +
+              (plan.in_memory ? "kept in memory (" + format_byte_size(plan.scene_bytes) + ")"
+                              : std::string("streamed")) +
+              ", " + plan.tiles.describe() + ", " + format_byte_size(plan.buffer_bytes) +
+              " of buffers, at most " + format_byte_size(plan.pool_bytes) + " of candidates");
+    run.report()["plan"]["search"] = {{"in_memory", plan.in_memory},
+                                      {"scene_bytes", plan.scene_bytes},
+                                      {"candidate_bytes", plan.pool_bytes},
+                                      {"tiles", plan.tiles.size()},
+                                      {"tile_samples", plan.tiles.max_core_samples()},
+                                      {"tile_lines", plan.tiles.max_core_lines()},
+                                      {"lanes", plan.tiles.lanes()},
+                                      {"buffer_bytes", plan.buffer_bytes}};
+}
+
+namespace {
+
+/// How many targets: virtual dimensionality.
+int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& whole, double share) {
+    stream::CovarianceScan scan(whole.shape().bands);
+    run.add_pass(stream::run_pass(*whole.counted(), scan, {}, run.pass("covariance", share)));
+    const auto scene = scan.result();
+    if (scene.valid_pixels == 0) return 1; // the search says what is wrong, or leaves empty bands out
+    const auto method = count.vd_method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
+    const int number = vd::estimate(scene, method, count.false_alarm).number;
+    run.note("Virtual dimensionality (" + count.vd_method + "): " + std::to_string(number));
+    run.report()["virtual_dimensionality"] = number;
+    if (number < 1)
+        throw Error(whole.raster()->path() +
+                        ": virtual dimensionality found no signal, so -t auto has no number of targets",
+                    "Give -t a number, or a larger -pf.");
+    return number;
+}
+
+atdca::Detection search(tool::Run& run, AtdcaComputing& computing, const stream::CubeSource& source,
+                        const atdca::Options& options, const stream::PassOptions& pass) {
+    // Where one rank's device has no room, all of them search on the CPU, together.
+    if (!parallel::ranks().any("the scene does not fit into device memory",
+                               !computing->fits(run.options().device_memory, source.shape(), options)))
+        return computing->detect(source, options, pass);
+    // Reading sets the pace when the scene is streamed, and the CPU keeps up with it.
+    run.note("The scene does not fit into device memory: searching on the CPU");
+    run.report()["device"] = tool::describe_devices(run, {}, atdca::simd_target());
+    return atdca::detect(source, options, pass);
+}
+
+} // namespace
+
+atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const TargetCount& count,
+                              tool::Scene& scene, atdca::Options& options, double share) {
+    const auto& source = scene.raster();
+    // A node whose system does not hold the file decides for all.
+    options.keep_scene = parallel::ranks().any("keep the scene", options.keep_scene);
+    atdca::Detection found;
+    for (bool first = true;; first = false) {
+        options.targets =
+            count.number > 0 ? count.number : dimensionality(run, count, scene, first ? share * 0.25 : 0.0);
+        found = search(run, computing, *scene.counted(), options,
+                       run.pass("search", first ? share * (count.number > 0 ? 1.0 : 0.75) : 0.0));
+        for (const auto& pass : found.passes)
+            run.add_pass(pass);
+        if (found.valid_pixels > 0 || !first) break;
+        // Perhaps a band without a single value spoils every pixel.
+        stream::BandStatisticsScan scan(source->shape().bands);
+        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, run.pass("statistics", 0.0)));
+        if (!scene.leave_out(scan.result().empty_bands())) break;
+    }
+    if (found.valid_pixels == 0) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
+    scene.set_fate("and cannot be targets");
+    scene.tell_counted(found.valid_pixels, found.invalid_pixels);
+    if (!found.warning.empty()) run.warn(found.warning);
+    return found;
+}
+
+void report_search_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system) {
+    const auto& e = found.cost;
+    char text[200];
+    std::snprintf(text, sizeof text, "Search: %s; %s looked at %.2f times the scene's pixels, %s would at %d",
+                  e.in_memory ? (e.device ? "scene on the device, read once" : "scene in memory, read once")
+                  : held_by_system ? "scene read again where the system holds it in memory"
+                                   : "scene streamed",
+                  counted(e.passes, "pass", "passes").c_str(), e.scan_equivalents,
+                  counted(wanted, "full scan").c_str(), wanted);
+    run.note(text);
+    run.report()["search"] = {{"in_memory", e.in_memory},
+                              {"on_device", e.device},
+                              {"held_by_system", held_by_system},
+                              {"passes", e.passes},
+                              {"tiles", e.tiles},
+                              {"tile_visits", e.tile_visits},
+                              {"tile_visits_of_full_scans", e.tiles * wanted},
+                              {"full_scan_equivalents", e.scan_equivalents},
+                              {"full_scans", wanted},
+                              {"candidates", e.pool}};
+}
+
+void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {
+    run.note("Rank     Line   Sample           Score");
+    Json entries = Json::array();
+    for (size_t k = 0; k < targets.size(); ++k) {
+        const auto& t = targets[k];
+        char text[100];
+        std::snprintf(text, sizeof text, "%4zu %8lld %8lld %15.8g", k + 1, static_cast<long long>(t.line),
+                      static_cast<long long>(t.sample), t.score);
+        run.note(text);
+        entries.push_back({{"rank", k + 1}, {"line", t.line}, {"sample", t.sample}, {"score", t.score}});
+    }
+    run.report()["targets"] = entries;
+}
+
+std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::RasterSource>& cube,
+                                                   tool::Run& run,
+                                                   const std::vector<atdca::Target>& targets) {
+    std::vector<std::vector<float>> spectra;
+    for (;;) {
+        const auto reader = cube->open_reader();
+        const int bands = cube->shape().bands;
+        spectra.clear();
+        for (const auto& t : targets) {
+            std::vector<float> x(static_cast<size_t>(bands));
+            reader->read({t.sample, t.line, 1, 1}, CubeView<float>::packed(x.data(), bands, 1, 1));
+            spectra.push_back(std::move(x));
+        }
+        std::vector<int> empty, numbers;
+        for (int b = 0; b < bands; ++b)
+            if (std::all_of(spectra.begin(), spectra.end(),
+                            [&](const auto& x) { return std::isnan(x[static_cast<size_t>(b)]); }))
+                empty.push_back(b);
+        if (empty.empty() || static_cast<int>(empty.size()) == bands) break;
+        for (int b : empty)
+            numbers.push_back(cube->bands()[static_cast<size_t>(b)]);
+        run.warn("-original " + cube->path() + ": no value at any target in band " +
+                 tool::list_text(numbers) + ": left out");
+        cube = cube->without_bands(empty);
+    }
+    for (size_t k = 0; k < spectra.size(); ++k)
+        if (!std::all_of(spectra[k].begin(), spectra[k].end(), [](float v) { return std::isfinite(v); }))
+            throw Error("-original " + cube->path() + " has no value at target " + std::to_string(k + 1) +
+                            " (line " + std::to_string(targets[k].line) + ", sample " +
+                            std::to_string(targets[k].sample) + ")",
+                        "Give the cube that src was made from, or leave out its bad bands.");
+    return spectra;
+}
+
+namespace {
+
+std::string target_name(const char* what, size_t rank, const atdca::Target& t) {
+    return std::string(what) + " " + std::to_string(rank) + " (line " + std::to_string(t.line) + " sample " +
+           std::to_string(t.sample) + ")";
+}
+
+} // namespace
+
+raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>& spectra,
+                                           const std::vector<atdca::Target>& targets,
+                                           const raster::RasterSource& cube, const char* what) {
+    raster::SpectralLibrary library;
+    const BandScales scales(cube);
+    // What single precision does not hold is read again.
+    const auto exact = cube.exact_in_float() ? nullptr : cube.in_sums()->open_reader();
+    for (size_t k = 0; k < spectra.size(); ++k) {
+        library.names.push_back(target_name(what, k + 1, targets[k]));
+        auto& x = library.spectra.emplace_back(spectra[k].begin(), spectra[k].end());
+        if (exact) {
+            std::vector<float> parts(x.size() * stream::value_parts);
+            exact->read({targets[k].sample, targets[k].line, 1, 1},
+                        CubeView<float>::packed(parts.data(), static_cast<int>(parts.size()), 1, 1));
+            for (size_t b = 0; b < x.size(); ++b)
+                x[b] = stream::joined(parts.data() + b * stream::value_parts, 1);
+        }
+        scales.apply(x);
+    }
+    library.wavelengths_nm = cube.wavelengths_nm();
+    library.fwhm_nm = cube.fwhm_nm();
+    library.twofold = !cube.exact_in_float();
+    return library;
+}
+
+void add_vector_options(tool::Call& call, raster::VectorOptions& options) {
+    call.option("of", options.format, "Vector format of dst")
+        .shown_as("FORMAT")
+        .defaults_to("from the extension of dst, else GPKG")
+        .speaks(tool::Vocabulary::vector_drivers)
+        .under("Output");
+    call.option("dsco", options.dataset_options, "Dataset creation option of dst")
+        .shown_as("NAME=VALUE")
+        .under("Output");
+    call.option("lco", options.layer_options, "Layer creation option of dst")
+        .shown_as("NAME=VALUE")
+        .under("Output");
+}
+
+raster::PointLayer points_of_targets(tool::Run& run, const std::vector<atdca::Target>& targets,
+                                     const raster::RasterSource& source, const std::string& path) {
+    if (const auto means = raster::unread_georeference(source); !means.empty())
+        run.warn(source.path() + " is placed by " + means +
+                 ", which points do not follow: theirs are its pixels "
+                 "(gdalwarp puts the scene onto a grid)");
+    std::vector<std::pair<int64_t, int64_t>> pixels;
+    for (const auto& t : targets)
+        pixels.emplace_back(t.line, t.sample);
+    const auto places = raster::places_of_pixels(source, pixels);
+    raster::PointLayer layer;
+    layer.name = raster::layer_name(path);
+    layer.srs_wkt = raster::srs_of_places(source);
+    layer.placed = source.located();
+    layer.fields = {{"rank", true}, {"line", true}, {"sample", true}, {"score"}, {"lon"}, {"lat"}};
+    for (size_t k = 0; k < targets.size(); ++k)
+        layer.points.push_back(
+            {places[k].x,
+             places[k].y,
+             {static_cast<double>(k + 1), static_cast<double>(targets[k].line),
+              static_cast<double>(targets[k].sample), targets[k].score, places[k].lon, places[k].lat}});
+    return layer;
+}
+
+} // namespace hsi::tools

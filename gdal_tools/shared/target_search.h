@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+// The search for targets, of gdal_hsi_atdca and of gdal_hsi_endmembers -method atdca: how many, on which
+// device, and what came of it; and pixels that were found, of whichever method, as points and as spectra.
+#pragma once
+
+#include "atdca/atdca.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/sink/vector_sink.h"
+#include "raster/source/raster_source.h"
+#include "tool/definition.h"
+#include "tool/devices.h"
+#include "tool/scene.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace hsi::tools {
+
+using AtdcaComputing = tool::Computing<atdca::Backend>;
+
+/// How many targets: a number, or the virtual dimensionality of the scene.
+struct TargetCount {
+    int number = 0;                ///< of -t; 0: auto
+    std::string vd_method = "hfc"; ///< for auto
+    double false_alarm = 1e-3;
+};
+
+/// -dry-run.
+void print_search_plan(tool::Run& run, const raster::RasterSource& source, const atdca::Options& options);
+
+/// The targets of the scene, at least one valid pixel among it; bands without values are left out of the
+/// scene where they spoil every pixel. Sets options.targets with -t auto. share: of the progress. Throws
+/// Error when the virtual dimensionality is none, and when no pixel is valid.
+atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const TargetCount& count,
+                              tool::Scene& scene, atdca::Options& options, double share);
+
+/// How much of the scene the search looked at.
+void report_search_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system);
+
+/// The list of targets, for the user and for the report.
+void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets);
+
+/// The targets' spectra in another cube of the same size.
+std::vector<std::vector<float>> spectra_of_targets(std::shared_ptr<raster::RasterSource>& cube,
+                                                   tool::Run& run, const std::vector<atdca::Target>& targets);
+
+/// The targets' spectra as a library, named by rank and place, with the wavelengths of the cube that they
+/// were read in; values are what its numbers mean where its bands have scales of their own (BandScales).
+raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>& spectra,
+                                           const std::vector<atdca::Target>& targets,
+                                           const raster::RasterSource& cube, const char* what = "Target");
+
+/// -of, -dsco, -lco of a vector layer of points, dst.
+void add_vector_options(tool::Call& call, raster::VectorOptions& options);
+
+/// One point a target, with rank, line, sample, score, longitude and latitude.
+raster::PointLayer points_of_targets(tool::Run& run, const std::vector<atdca::Target>& targets,
+                                     const raster::RasterSource& source, const std::string& path);
+
+} // namespace hsi::tools
