@@ -220,7 +220,7 @@ ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wa
 }
 
 /// Where both know the wavelengths of all their bands: keeps those that lie at common wavelengths
-/// (model::common_bands()), the second's in the order of the first's, and tells which others there were.
+/// (model::common_bands()), the second's in the order of the first's, and notes how many have no counterpart.
 /// \throws Error when there is no such band.
 void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     const auto matched = model::common_bands(a.file->wavelengths_nm(), b.file->wavelengths_nm());

@@ -46,7 +46,8 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
     return spec;
 }
 
-/// The model of a scanned scene, told to the user; `kept` are its bands among the scene's.
+/// The model of a scanned scene, with what the user should know of it; `kept` are its bands among the
+/// scene's.
 mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneMoments& moments, std::vector<int>& kept) {
     tool::Run& run = scene.run();
     auto found = mnf::fit(moments);

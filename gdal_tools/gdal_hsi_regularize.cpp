@@ -96,7 +96,7 @@ raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster
 std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) {
     if (scene == nullptr) return {};
     std::shared_ptr<sahic::SceneScan> found;
-    scene->set_fate(nullptr); // pixels without a value in either are told together
+    scene->set_fate(nullptr); // pixels without a value in either are reported together
     scene->scan("scan", 0.1, [&] {
         return found = std::make_shared<sahic::SceneScan>(scene->shape(), std::vector<int64_t>(), periodic);
     });

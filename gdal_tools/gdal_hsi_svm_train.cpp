@@ -94,7 +94,7 @@ svm::Gather read_spectra(tool::Run& run, std::shared_ptr<raster::RasterSource>& 
     return read_spectra(run, scene, labels);
 }
 
-/// The labelled pixels as a training set; pixels without a valid spectrum are left out and told.
+/// The labelled pixels as a training set; pixels without a valid spectrum are left out with a warning.
 svm::TrainingSet gather(tool::Run& run, std::shared_ptr<raster::RasterSource>& scene,
                         const raster::LabelledPixels& labels) {
     const svm::Gather operation = read_spectra(run, scene, labels);

@@ -35,8 +35,8 @@ Json document_of(const tool::Scene& scene, const Settings& settings, int number,
 }
 
 /// The result into the report and to the user: as JSON, or its table and the number.
-void tell(tool::Run& run, const Settings& settings, const Json& document,
-          const std::vector<std::string>& table) {
+void report(tool::Run& run, const Settings& settings, const Json& document,
+            const std::vector<std::string>& table) {
     run.report()["result"] = document;
     if (settings.json) return run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
     for (const auto& line : table)
@@ -44,8 +44,8 @@ void tell(tool::Run& run, const Settings& settings, const Json& document,
     run.print("Virtual dimensionality: " + document["virtual_dimensionality"].dump());
 }
 
-void tell_hysime(tool::Run& run, const Settings& settings, const tool::Scene& scene,
-                 const stream::SceneMoments& moments) {
+void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& scene,
+                   const stream::SceneMoments& moments) {
     const auto result = vd::hysime(moments);
     auto document = document_of(scene, settings, result.dimension, moments);
     std::vector<std::string> table;
@@ -65,11 +65,11 @@ void tell_hysime(tool::Run& run, const Settings& settings, const tool::Scene& sc
         table.emplace_back(line);
     }
     document["noise_standard_deviation"] = result.noise;
-    tell(run, settings, document, table);
+    report(run, settings, document, table);
 }
 
-void tell_test(tool::Run& run, const Settings& settings, const tool::Scene& scene,
-               const stream::SceneCovariance& statistics) {
+void report_test(tool::Run& run, const Settings& settings, const tool::Scene& scene,
+                 const stream::SceneCovariance& statistics) {
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const auto result = vd::estimate(statistics, method, settings.false_alarm);
     if (result.doubtful > 0)
@@ -99,15 +99,15 @@ void tell_test(tool::Run& run, const Settings& settings, const tool::Scene& scen
                       e.covariance, e.correlation - e.covariance, e.threshold, e.signal ? "yes" : "no");
         table.emplace_back(line);
     }
-    tell(run, settings, document, table);
+    report(run, settings, document, table);
 }
 
-/// One pass with the scan that make() makes for the scene, and what tell_result() makes of its result.
-template <class Make, class Tell>
-void estimate(tool::Scene& scene, const char* pass, Make make, Tell tell_result) {
+/// One pass with the scan that make() makes for the scene, and what report_result() makes of its result.
+template <class Make, class Report>
+void estimate(tool::Scene& scene, const char* pass, Make make, Report report_result) {
     tool::Run& run = scene.run();
     if (run.options().dry_run) return tool::print_plan(run, scene.cube(), *make(), run.pass(pass, 1));
-    tell_result(scene.scan(pass, 1, make));
+    report_result(scene.scan(pass, 1, make));
 }
 
 void run_vd(tool::Run& run, const Settings& settings) {
@@ -120,12 +120,12 @@ void run_vd(tool::Run& run, const Settings& settings) {
         // The matrix is inverted: its products need all the digits of double.
         estimate(
             scene, "moments", [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); },
-            [&](const stream::SceneMoments& moments) { tell_hysime(run, settings, scene, moments); });
+            [&](const stream::SceneMoments& moments) { report_hysime(run, settings, scene, moments); });
     else
         estimate(
             scene, "covariance",
             [&] { return std::make_unique<stream::CovarianceScan>(scene.shape().bands); },
-            [&](const stream::SceneCovariance& found) { tell_test(run, settings, scene, found); });
+            [&](const stream::SceneCovariance& found) { report_test(run, settings, scene, found); });
 }
 
 void declare(tool::Call& call) {

@@ -521,11 +521,11 @@ class Command final : public GDALAlgorithm {
         }
         m_printed = host.printed();
         if (outcome.code == 0) return true;
-        tell_failure(outcome, host);
+        report_failure(outcome, host);
         return false;
     }
 
-    void tell_failure(const tool::Outcome& outcome, GdalHost& host) const {
+    void report_failure(const tool::Outcome& outcome, GdalHost& host) const {
         for (const std::string& text : host.library_failures()) {
             const std::string line = tool::one_line(text);
             if (outcome.what.find(line) == std::string::npos &&

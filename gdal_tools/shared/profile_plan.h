@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How gdal_hsi_profile will lay out its work, which gdal_hsi_info tells, too.
+// How gdal_hsi_profile will lay out its work, which gdal_hsi_info shows, too.
 #pragma once
 
 #include "core/byte_size.h"

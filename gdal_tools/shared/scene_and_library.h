@@ -63,7 +63,7 @@ struct SceneSpectra {
 };
 
 /// The spectra of the library that `wanted` asks for at the scene's bands, times `scale`. Bands that the
-/// library does not know are left out of the scene, which a note tells, beginning with `what` ("Unmixing"),
+/// library does not know are left out of the scene, with a note that begins with `what` ("Unmixing"),
 /// and spectra that lack bands by overlap_of(); without wavelengths also bands of the scene without a single
 /// value, where the library has exactly the others. The library goes into the report. \throws Error naming
 /// `role` and the file, and the spectrum that is infinite.
