@@ -16,15 +16,11 @@
 // the greatest of their scores at hand.
 #pragma once
 
+#include "core/host_device.h"
+
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-
-#ifdef __CUDACC__
-#define HSI_ATDCA_BOTH __host__ __device__
-#else
-#define HSI_ATDCA_BOTH
-#endif
 
 namespace hsi::atdca::gpu {
 
@@ -37,12 +33,12 @@ struct SearchShape {
     int targets = 0;
     bool gs = false, sign = false;
 
-    HSI_ATDCA_BOTH int64_t groups() const { return (pixels + group - 1) / group; }
+    HSI_HOST_DEVICE int64_t groups() const { return (pixels + group - 1) / group; }
     /// Pixels, rounded up to whole groups.
-    HSI_ATDCA_BOTH int64_t pitch() const { return groups() * group; }
+    HSI_HOST_DEVICE int64_t pitch() const { return groups() * group; }
     /// Floats of a pixel's spectrum on the device; zeros follow the last band.
-    HSI_ATDCA_BOTH int row() const { return (bands + 15) / 16 * 16; }
-    HSI_ATDCA_BOTH uint64_t cube_bytes() const {
+    HSI_HOST_DEVICE int row() const { return (bands + 15) / 16 * 16; }
+    HSI_HOST_DEVICE uint64_t cube_bytes() const {
         return static_cast<uint64_t>(pixels) * static_cast<uint64_t>(row()) * 4;
     }
 };

@@ -3,14 +3,10 @@
 // estimates.
 #pragma once
 
+#include "core/host_device.h"
+
 #include <cmath>
 #include <cstdint>
-
-#ifdef __CUDACC__
-#define HSI_HOST_DEVICE __host__ __device__
-#else
-#define HSI_HOST_DEVICE
-#endif
 
 namespace hsi::svm {
 

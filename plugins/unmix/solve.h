@@ -4,15 +4,11 @@
 // method is told in unmix.h and mixture.h.
 #pragma once
 
+#include "core/host_device.h"
+
 #include <cmath>
 #include <cstddef>
 #include <limits>
-
-#ifdef __CUDACC__
-#define HSI_HOST_DEVICE __host__ __device__
-#else
-#define HSI_HOST_DEVICE
-#endif
 
 namespace hsi::unmix {
 
