@@ -2,6 +2,7 @@
 #include "stream/band_statistics.h"
 
 #include "core/byte_pack.h"
+#include "core/valid_pixel.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
@@ -50,10 +51,9 @@ class ScanWorker final : public Worker {
                                                 block.samples, m_magnitude.data(), statistics_block_samples);
         bool all = true;
         for (int64_t line = 0; line < block.lines; ++line)
-            for (int64_t i = 0; i < block.samples; ++i) {
-                const float m = m_magnitude[static_cast<size_t>(line * statistics_block_samples + i)];
-                all = all && m > 0 && m <= std::numeric_limits<float>::max();
-            }
+            for (int64_t i = 0; i < block.samples; ++i)
+                all = all &&
+                      is_valid_sum(m_magnitude[static_cast<size_t>(line * statistics_block_samples + i)]);
         const int64_t pixels = block.lines * block.samples;
         if (all) {
             valid += pixels;
@@ -71,13 +71,8 @@ class ScanWorker final : public Worker {
         for (int64_t line = 0; line < block.lines; ++line)
             for (int64_t i = 0; i < block.samples; ++i) {
                 const size_t at = static_cast<size_t>(line * statistics_block_samples + i);
-                m_valid[at] = m_magnitude[at] > 0; // false for NaN as well
-                if (std::isinf(m_magnitude[at])) { // an infinity, or an overflow of the sum
-                    bool ok = true;
-                    for (int b = 0; b < block.bands && ok; ++b)
-                        ok = std::isfinite(block.at(b, line, i));
-                    m_valid[at] = ok;
-                }
+                m_valid[at] =
+                    is_valid_sum(m_magnitude[at], block.row(0, line) + i, block.bands, block.band_stride);
                 ++(m_valid[at] ? valid : invalid);
             }
         for (int b = 0; b < block.bands; ++b) {

@@ -3,6 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
@@ -255,9 +256,8 @@ class ScanWorker final : public SumsWorker {
             m_chunk_sum[static_cast<size_t>(b)] = sum;
             m_chunk_centre[static_cast<size_t>(b)] = centre;
         }
-        if (!std::all_of(m_magnitude.begin(), m_magnitude.begin() + run.count, [](float m) {
-                return m > 0 && m <= std::numeric_limits<float>::max(); // false for NaN
-            }))
+        if (!std::all_of(m_magnitude.begin(), m_magnitude.begin() + run.count,
+                         [](float m) { return is_valid_sum(m); }))
             return take_valid_only(block, run);
         for (auto& f : sums.finite)
             f += run.count;
@@ -269,12 +269,9 @@ class ScanWorker final : public SumsWorker {
         int64_t count = 0;
         run.for_stretches([&](int64_t line, int64_t sample, int64_t n, int64_t at) {
             for (int64_t i = 0; i < n; ++i) {
-                const float m = m_magnitude[static_cast<size_t>(at + i)];
-                bool valid = m > 0;  // false for NaN as well
-                if (std::isinf(m)) { // an infinity, or an overflow of the sum
-                    for (int b = 0; b < block.bands && valid; ++b)
-                        valid = std::isfinite(block.at(b, line, sample + i));
-                }
+                const bool valid =
+                    is_valid_sum(m_magnitude[static_cast<size_t>(at + i)], block.row(0, line) + sample + i,
+                                 block.bands, block.band_stride);
                 m_valid[static_cast<size_t>(at + i)] = valid;
                 count += valid;
             }

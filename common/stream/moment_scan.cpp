@@ -2,6 +2,7 @@
 #include "stream/moment_scan.h"
 
 #include "core/byte_pack.h"
+#include "core/valid_pixel.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
@@ -388,13 +389,7 @@ void BorderPairs::add_border(const std::vector<float>& left, const std::vector<f
                              MomentSums& sums) {
     const int64_t lines = static_cast<int64_t>(right.size()) / m_bands;
     const auto valid = [&](const std::vector<float>& column, int64_t line) {
-        bool any = false;
-        for (int b = 0; b < m_bands; ++b) {
-            const float x = column[static_cast<size_t>(b * lines + line)];
-            if (!std::isfinite(x)) return false;
-            any = any || x != 0;
-        }
-        return any;
+        return is_valid_pixel(column.data() + line, m_bands, lines);
     };
     int64_t count = 0;
     const int64_t whole = end_rows(m_run, m_bands, lines);
@@ -472,9 +467,8 @@ class MomentScan::ScanWorker final : public Worker {
              m_magnitude.data());
             char* const row = m_valid.data() + line * block.samples;
             for (int64_t i = 0; i < block.samples; ++i) {
-                const float m = m_magnitude[static_cast<size_t>(i)];
-                row[i] = m > 0; // false for NaN as well
-                if (std::isinf(m)) row[i] = all_finite(block, line, i);
+                row[i] = is_valid_sum(m_magnitude[static_cast<size_t>(i)], block.row(0, line) + i, m_bands,
+                                      block.band_stride);
                 valid += row[i];
             }
         }
@@ -493,13 +487,6 @@ class MomentScan::ScanWorker final : public Worker {
         }
         return std::find_if(m_valid.begin(), m_valid.begin() + pixels, [](char v) { return v != 0; }) -
                m_valid.begin();
-    }
-
-    /// A sum of magnitudes that is infinite may have been too large only.
-    bool all_finite(const CubeView<float>& block, int64_t line, int64_t sample) const {
-        for (int b = 0; b < m_bands; ++b)
-            if (!std::isfinite(block.at(b, line, sample))) return false;
-        return true;
     }
 
     void add_run(const CubeView<float>& block, const PixelRun& run) {

@@ -2,6 +2,7 @@
 #include "stream/value_range.h"
 
 #include "core/byte_pack.h"
+#include "core/valid_pixel.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
@@ -94,8 +95,7 @@ class RangeWatch::Reader final : public CubeReader {
         const size_t count = m_places.size(), bands = m_minimum.size();
         const Limits& limits = *m_owner.m_limits;
         m_values.resize(count * bands);
-        m_sound.assign(count, 1);
-        m_nonzero.assign(count, 0);
+        m_pixels.start(count);
         m_faint.assign(count, 1);
         m_outside.assign(count, 0);
         for (size_t b = 0; b < bands; ++b) {
@@ -106,16 +106,14 @@ class RangeWatch::Reader final : public CubeReader {
             const float least = limits.least[b], greatest = limits.greatest[b], faint = limits.faint[b];
             for (size_t i = 0; i < count; ++i) {
                 const float v = values[i], size = std::fabs(v);
-                m_sound[i] &= static_cast<int32_t>(size < infinity); // false for NaN
-                m_nonzero[i] |= static_cast<int32_t>(size > 0);
+                m_pixels.look(i, v);
                 m_faint[i] &= static_cast<int32_t>(size < faint);
                 m_outside[i] += static_cast<int32_t>(v < least) + static_cast<int32_t>(v > greatest);
             }
         }
+        m_valid += m_pixels.judge();
         for (size_t i = 0; i < count; ++i) {
-            m_sound[i] &= m_nonzero[i];
-            if (m_sound[i] == 0) continue;
-            ++m_valid;
+            if (!m_pixels.is_valid(i)) continue;
             const bool outside = 2 * m_outside[i] > limits.varying || (limits.amounts && m_faint[i] != 0);
             m_far_outside += outside ? 1 : 0;
             m_owner.m_seen[m_indices[i]].store(outside ? seen_far_outside : seen_valid,
@@ -126,8 +124,8 @@ class RangeWatch::Reader final : public CubeReader {
             const float* const values = m_values.data() + b * count;
             for (size_t i = 0; i < count; ++i) {
                 const float v = values[i] + 0.0f; // -0 and 0 are one value, whichever comes first
-                low = m_sound[i] != 0 && v < low ? v : low;
-                high = m_sound[i] != 0 && v > high ? v : high;
+                low = m_pixels.is_valid(i) && v < low ? v : low;
+                high = m_pixels.is_valid(i) && v > high ? v : high;
             }
             m_minimum[b] = low;
             m_maximum[b] = high;
@@ -139,7 +137,8 @@ class RangeWatch::Reader final : public CubeReader {
     std::vector<int64_t> m_places;
     std::vector<size_t> m_indices; ///< of the places, in the grid
     std::vector<float> m_values;   ///< [band][place]
-    std::vector<int32_t> m_sound, m_nonzero, m_faint, m_outside;
+    PixelRow m_pixels;
+    std::vector<int32_t> m_faint, m_outside;
     int64_t m_valid = 0, m_far_outside = 0;
     std::vector<float> m_minimum, m_maximum;
 };

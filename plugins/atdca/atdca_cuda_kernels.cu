@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "atdca/atdca_cuda_kernels.cuh"
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "cuda/check.h"
 
 #include <cooperative_groups.h>
@@ -840,8 +841,7 @@ __global__ void __launch_bounds__(prepare_threads, prepare_blocks)
                 n = fma(v, v, n);
             }
     }
-    if (t < prepare_pixels && present)
-        norm[scene_pixel(first + t)] = n > 0 && n <= 1e300 ? n : minus_infinity();
+    if (t < prepare_pixels && present) norm[scene_pixel(first + t)] = is_valid_sum(n) ? n : minus_infinity();
 }
 
 } // namespace

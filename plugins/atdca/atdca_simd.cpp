@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "atdca/atdca_simd.h"
 
+#include "core/valid_pixel.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "atdca/atdca_simd.cpp"
 #include <hwy/foreach_target.h> // must come before highway.h
@@ -53,8 +55,7 @@ int64_t pack(const float* in, ptrdiff_t band_stride, int bands, int64_t count, f
                 }
         }
         for (int i = 0; i < group; ++i) {
-            // Squares of finite floats stay below 1e77 each; NaN compares false.
-            if (norm[first + i] > 0 && norm[first + i] <= 1e300) {
+            if (is_valid_sum(norm[first + i])) {
                 ++valid;
                 continue;
             }

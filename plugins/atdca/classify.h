@@ -21,8 +21,6 @@ struct Classifier {
     std::vector<int> output_bands() const;
 };
 
-/// Beyond this sum of squares a pixel holds a value that is no number.
-inline constexpr double greatest_squared = 1e300;
 inline constexpr double degrees_per_radian = 180.0 / 3.141592653589793;
 
 } // namespace hsi::atdca

@@ -5,6 +5,7 @@
 #include "atdca/classify_cuda.h"
 
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
@@ -63,7 +64,7 @@ __global__ void __launch_bounds__(threads) classify(const ClassifyWork w) {
                 w.scores[(first + k) * w.pixels + i] = static_cast<float>(degrees(product[k] * inverse));
         }
     }
-    const bool valid = squared > 0 && squared <= greatest_squared;
+    const bool valid = is_valid_sum(squared);
     if (w.map)
         w.map[i] = !valid                                                     ? nanf("")
                    : degrees(greatest * (1.0 / sqrt(squared))) <= w.max_angle ? static_cast<float>(best + 1)

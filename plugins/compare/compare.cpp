@@ -5,6 +5,7 @@
 #include "compare/valid_pixels.h"
 #include "core/byte_pack.h"
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "math/exact_sum.h"
 #include "parallel/ranks.h"
 #include "stream/shared.h"
@@ -269,9 +270,8 @@ class Lane final : public stream::Worker {
         first_sums(s, t, in.band_stride, m_plan.parts, m_plan.bands, static_cast<size_t>(n), m_sums);
         uint8_t* valid = m_valid.data() + (y - window.y) * window.w + (x - window.x);
         for (int64_t i = 0; i < n; ++i) {
-            const double a = m_sums.square_s[i], b = m_sums.square_t[i];
-            m_first[i] = std::isfinite(a) && (a > 0 || m_plan.bands == 1);
-            m_second[i] = std::isfinite(b) && (b > 0 || m_plan.bands == 1);
+            m_first[i] = is_valid_sum(m_sums.square_s[i], m_plan.bands > 1);
+            m_second[i] = is_valid_sum(m_sums.square_t[i], m_plan.bands > 1);
             valid[i] = m_first[i] & m_second[i];
         }
     }

@@ -4,11 +4,11 @@
 
 #include "compare/compare.h"
 #include "compare/kernels_simd.h"
+#include "core/valid_pixel.h"
 #include "stream/operation.h"
 #include "stream/value_parts.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <vector>
 
@@ -30,11 +30,10 @@ class ValidPixels {
                 const int64_t n = std::min(in.samples - x, static_cast<int64_t>(run_pixels));
                 first_sums(in.row(0, y) + x, in.row(bands * parts, y) + x, in.band_stride, parts, bands,
                            static_cast<size_t>(n), m_sums);
-                for (int64_t i = 0; i < n; ++i) {
-                    const double a = m_sums.square_s[i], b = m_sums.square_t[i];
+                for (int64_t i = 0; i < n; ++i)
                     m_valid[static_cast<size_t>(y * in.samples + x + i)] =
-                        std::isfinite(a) && std::isfinite(b) && (bands == 1 || (a > 0 && b > 0));
-                }
+                        is_valid_sum(m_sums.square_s[i], bands > 1) &&
+                        is_valid_sum(m_sums.square_t[i], bands > 1);
             }
         return m_valid.data();
     }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/valid_pixel.h"
 #include "detect/detect.h"
 #include "parallel/ranks.h"
 
@@ -43,8 +44,7 @@ class MaskingWorker final : public stream::Worker {
             }
         }
         valid += std::count_if(m_outside.begin(), m_outside.end(), [this](int64_t i) {
-            const double m = m_magnitude[static_cast<size_t>(i)];
-            return std::isfinite(m) && m > 0;
+            return is_valid_sum(m_magnitude[static_cast<size_t>(i)]);
         });
     }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
@@ -86,8 +87,8 @@ class DetectWorker final : public stream::Worker {
         if (!m_logs.empty())
             m_simd.multiply(m_logs.data(), m_factors.height, m_factors.log_rows, m_log_products.data());
         for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
-            const double m = m_magnitude[i];
-            const bool is_valid = std::isfinite(m) && m > 0 && (m_method != Method::sid || m_greatest[i] > 0);
+            const bool is_valid =
+                is_valid_sum(m_magnitude[i]) && (m_method != Method::sid || m_greatest[i] > 0);
             ++(is_valid ? valid : invalid);
             for (size_t k = 0; k < m_targets && is_valid; ++k)
                 m_scores[k] = score(k, i);

@@ -4,6 +4,7 @@
 // see ring_columns.h) or, where the ring is small, U U' (pixels x pixels): with delta what is added to C's
 // diagonal, and e = U d,
 //   d'(U'U/(n-1) + delta I)^-1 d = (d'd - e'(U U' + (n-1) delta I)^-1 e) / delta     (Woodbury)
+#include "core/valid_pixel.h"
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
@@ -135,7 +136,7 @@ class LocalWorker final : public stream::Worker {
             }
         }
         for (size_t i = 0; i < count; ++i) {
-            m_valid[first + i] = std::isfinite(m_magnitude[i]) && m_magnitude[i] > 0;
+            m_valid[first + i] = is_valid_sum(m_magnitude[i]);
             m_counts[first + i] =
                 m_valid[first + i] &&
                 (m_plan.ring.mask == nullptr || m_plan.ring.mask->at(line, m_from + static_cast<int64_t>(i)));

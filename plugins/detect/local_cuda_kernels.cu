@@ -5,6 +5,7 @@
 // its factor and d'M^-1 d, the matrix in shared memory where it fits there. Every spectrum ends in a 1, so
 // that the sums' last row is that of the values, and its last number their count. Rings of few pixels take U
 // U' instead, as on the CPU (local.cpp); d is then the last row of U.
+#include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "detect/detect_cuda_kernels.cuh"
 
@@ -99,13 +100,7 @@ __global__ void states_kernel(const float* __restrict__ raw, int bands, int pixe
                               const uint8_t* __restrict__ in_mask, uint8_t* __restrict__ state) {
     const int p = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (p >= pixels) return;
-    bool finite = true, nonzero = false;
-    for (int b = 0; b < bands; ++b) {
-        const float v = raw[static_cast<size_t>(b) * static_cast<size_t>(pixels) + static_cast<size_t>(p)];
-        finite = finite && isfinite(v);
-        nonzero = nonzero || v != 0;
-    }
-    const bool valid = finite && nonzero;
+    const bool valid = is_valid_pixel(raw + p, bands, pixels);
     state[p] =
         static_cast<uint8_t>((valid ? 1 : 0) | (valid && (in_mask == nullptr || in_mask[p] != 0) ? 2 : 0));
 }

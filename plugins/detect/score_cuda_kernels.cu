@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scores of pixels, most of it a thread a pixel: what the values say by themselves, the quadratic form
 // through the inverse factor, the products with the rows of targets, and the best of them.
+#include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "detect/detect_cuda_kernels.cuh"
 
@@ -22,14 +23,7 @@ __device__ double value(const ScoreWork& w, int p, int r) {
 __global__ void look_kernel(ScoreWork w) {
     const int p = thread_pixel();
     if (p >= w.pixels) return;
-    bool finite = true, nonzero = false;
-    for (int b = 0; b < w.bands; ++b) {
-        const float v =
-            w.raw[static_cast<size_t>(b) * static_cast<size_t>(w.pixels) + static_cast<size_t>(p)];
-        finite = finite && isfinite(v);
-        nonzero = nonzero || v != 0;
-    }
-    bool valid = finite && nonzero;
+    bool valid = is_valid_pixel(w.raw + p, w.bands, w.pixels);
     if (w.kind == Kind::sam) {
         double squared = 0;
         for (int r = 0; r < w.used_count; ++r) {

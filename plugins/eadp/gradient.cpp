@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "eadp/gradient.h"
 
+#include "core/valid_pixel.h"
+
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace hsi::eadp {
@@ -26,25 +27,15 @@ double filtered_constant(const std::vector<double>& weights, double value) {
 } // namespace
 
 void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask) {
-    const int64_t pixels = in.lines * in.samples;
-    std::vector<char> nonzero(zero_is_invalid ? static_cast<size_t>(in.samples) : 0);
-    std::fill_n(mask, pixels, 1.0f);
+    const auto samples = static_cast<size_t>(in.samples);
+    PixelRow row;
     for (int64_t y = 0; y < in.lines; ++y) {
-        float* const m = mask + y * in.samples;
-        for (int b = 0; b < in.bands; ++b) {
-            const float* const x = in.row(b, y);
-            for (int64_t i = 0; i < in.samples; ++i)
-                m[i] = std::fabs(x[i]) <= 3.402823466e38f ? m[i] : 0.0f;
-        }
-        if (!zero_is_invalid) continue;
-        std::fill(nonzero.begin(), nonzero.end(), char{0});
-        for (int b = 0; b < in.bands; ++b) {
-            const float* const x = in.row(b, y);
-            for (int64_t i = 0; i < in.samples; ++i)
-                nonzero[static_cast<size_t>(i)] |= x[i] != 0;
-        }
-        for (int64_t i = 0; i < in.samples; ++i)
-            if (!nonzero[static_cast<size_t>(i)]) m[i] = 0.0f;
+        row.start(samples);
+        for (int b = 0; b < in.bands; ++b)
+            row.look(in.row(b, y));
+        row.judge(zero_is_invalid);
+        for (size_t i = 0; i < samples; ++i)
+            mask[static_cast<size_t>(y) * samples + i] = row.is_valid(i) ? 1.0f : 0.0f;
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The mask, the squared gradient and the ranges of a scan.
 // Compiled with -fmad=false: operations are fused only where the source says fma.
+#include "core/valid_pixel.h"
 #include "eadp/launch.cuh"
 
 #include <algorithm>
@@ -21,13 +22,7 @@ __global__ void mask_kernel(const float* x, int components, size_t pixels, bool 
                             uint8_t* valid) {
     const size_t p = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (p >= pixels) return;
-    bool finite = true, nonzero = false;
-    for (int c = 0; c < components; ++c) {
-        const float v = x[static_cast<size_t>(c) * pixels + p];
-        finite = finite && isfinite(v);
-        nonzero = nonzero || v != 0;
-    }
-    valid[p] = finite && (nonzero || !zero_is_invalid);
+    valid[p] = is_valid_pixel(x + p, components, static_cast<ptrdiff_t>(pixels), zero_is_invalid);
 }
 
 // gridDim.z = components + 1; the last one filters the mask.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "pca/pca.h"
 #include "pca/pca_simd.h"
 #include "stream/shared.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -59,12 +59,10 @@ double* BlockTransform::apply(const CubeView<float>& in, int64_t line, int64_t s
         simd.add_products(first, stride, group, m_transform.matrix.data() + b, inputs, outputs, whole,
                           sum.data(), magnitude.data());
     }
-    for (int64_t i = 0; i < count; ++i) {
-        const double m = magnitude[static_cast<size_t>(i)];
-        if (!std::isfinite(m) || (m == 0 && m_transform.zero_is_invalid))
+    for (int64_t i = 0; i < count; ++i)
+        if (!is_valid_sum(magnitude[static_cast<size_t>(i)], m_transform.zero_is_invalid))
             for (int o = 0; o < outputs; ++o)
                 sum[static_cast<size_t>(o * block_pixels + i)] = std::numeric_limits<double>::quiet_NaN();
-    }
     return sum.data();
 }
 

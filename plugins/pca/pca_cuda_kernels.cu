@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "pca/pca_cuda_kernels.cuh"
 #include "pca/pca_cuda_panels.cuh"
@@ -19,13 +20,10 @@ __global__ void valid_kernel(TileView tile, bool zero_is_invalid, uint8_t* __res
     const int p = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (p >= tile.w * tile.h) return;
     const float* const at = tile.data + place(tile, p);
-    bool finite = true, nonzero = false;
-    for (int b = 0; b < tile.bands; ++b) {
-        const float v = __ldg(at + static_cast<size_t>(b) * tile.band_stride);
-        finite = finite && isfinite(v);
-        nonzero = nonzero || v != 0;
-    }
-    valid[p] = finite && (nonzero || !zero_is_invalid);
+    PixelLook<float> look;
+    for (int b = 0; b < tile.bands; ++b)
+        look.at(__ldg(at + static_cast<size_t>(b) * tile.band_stride));
+    valid[p] = look.is_valid(zero_is_invalid);
 }
 
 // A block of threads a band and a statistics block.

@@ -33,7 +33,7 @@ struct BlockResults {
     int* count = nullptr;    ///< one each: valid pixels
 };
 
-/// valid[p] = 1 where all bands are finite and (zero_is_invalid) not all of them zero; w x h, packed.
+/// valid[p] = 1 where the pixel is valid, else 0; w x h, packed.
 void launch_valid(const TileView& tile, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream);
 /// Products are added up over 512 pixels in single precision, these sums in double.
 void launch_covariance(const TileView& tile, const uint8_t* valid, const BlockResults& out,

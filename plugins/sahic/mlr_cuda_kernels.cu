@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sahic/mlr_cuda_kernels.cuh"
 
+#include "core/valid_pixel.h"
 #include "cuda/exp.cuh"
 
 #include <algorithm>
@@ -19,13 +20,7 @@ unsigned blocks_of(int64_t n, int64_t each = threads) { return static_cast<unsig
 __global__ void valid_kernel(const float* __restrict__ raw, int64_t pixels, int bands, unsigned char* valid) {
     const int64_t i = static_cast<int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= pixels) return;
-    bool finite = true, zero = true;
-    for (int b = 0; b < bands; ++b) {
-        const float v = raw[b * pixels + i];
-        finite = finite && isfinite(v);
-        zero = zero && v == 0.0f;
-    }
-    valid[i] = finite && !zero;
+    valid[i] = is_valid_pixel(raw + i, bands, pixels);
 }
 
 /// The window's index of a pixel of the core.

@@ -2,6 +2,7 @@
 // hsi_cuda_sahic.so: training, class probabilities and the Markov random field on GPUs.
 #include "core/byte_size.h"
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "cuda/cublas.h"
 #include "cuda/cusolver.h"
 #include "cuda/device.h"
@@ -91,14 +92,9 @@ struct DeviceModel {
     static std::vector<unsigned char> valid_of(const std::vector<float>& border, size_t bands,
                                                size_t pixels) {
         std::vector<unsigned char> valid(pixels);
-        for (size_t i = 0; i < pixels; ++i) {
-            bool finite = true, zero = true;
-            for (size_t b = 0; b < bands; ++b) {
-                finite = finite && std::isfinite(border[b * pixels + i]);
-                zero = zero && border[b * pixels + i] == 0.0f;
-            }
-            valid[i] = finite && !zero;
-        }
+        for (size_t i = 0; i < pixels; ++i)
+            valid[i] =
+                is_valid_pixel(border.data() + i, static_cast<int>(bands), static_cast<ptrdiff_t>(pixels));
         return valid;
     }
 };

@@ -2,6 +2,7 @@
 #include "sahic/scene_scan.h"
 
 #include "core/byte_pack.h"
+#include "core/valid_pixel.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
@@ -36,24 +37,17 @@ class SceneScan::ScanWorker final : public stream::Worker {
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const auto w = static_cast<size_t>(in.samples);
         for (int64_t line = 0; line < in.lines; ++line) {
-            m_rows.assign(2 * w, 0.0f);
-            float *highest = m_rows.data(), *nan = highest + w;
+            m_row.start(w);
             for (int b = 0; b < in.bands; ++b) {
                 const float* v = in.row(b, line);
-                for (size_t i = 0; i < w; ++i) {
-                    highest[i] = std::max(highest[i], std::fabs(v[i]));
-                    nan[i] += v[i] * 0.0f; // NaN and infinities leave NaN
-                }
+                m_row.look(v);
                 if (!finite[static_cast<size_t>(b)])
                     finite[static_cast<size_t>(b)] =
                         std::any_of(v, v + w, [](float x) { return std::isfinite(x); });
             }
-            for (size_t i = 0; i < w; ++i) {
-                if (nan[i] == 0.0f && highest[i] > 0)
-                    largest = std::max(largest, highest[i]);
-                else
-                    ++invalid;
-            }
+            invalid += in.samples - m_row.judge();
+            for (size_t i = 0; i < w; ++i)
+                if (m_row.is_valid(i)) largest = std::max(largest, m_row.greatest(i));
         }
         gather(tile, in);
     }
@@ -89,7 +83,7 @@ class SceneScan::ScanWorker final : public stream::Worker {
         }
     }
     SceneScan& m_owner;
-    std::vector<float> m_rows;
+    PixelRow m_row;
 };
 
 SceneScan::SceneScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border)
@@ -146,13 +140,7 @@ std::vector<int> SceneScan::empty_bands() const {
 }
 
 bool SceneScan::valid(size_t pixel) const {
-    bool zero = true;
-    for (size_t b = 0; b < static_cast<size_t>(m_shape.bands); ++b) {
-        const float v = m_spectra[pixel * static_cast<size_t>(m_shape.bands) + b];
-        if (!std::isfinite(v)) return false;
-        zero = zero && v == 0.0f;
-    }
-    return !zero;
+    return is_valid_pixel(m_spectra.data() + pixel * static_cast<size_t>(m_shape.bands), m_shape.bands, 1);
 }
 
 } // namespace hsi::sahic

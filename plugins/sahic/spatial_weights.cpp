@@ -1,33 +1,27 @@
 // SPDX-License-Identifier: MIT
 #include "sahic/spatial_weights.h"
 
-#include <algorithm>
 #include <cmath>
 
 namespace hsi::sahic {
 namespace {
 
-void valid_pixels(const CubeView<const float>& in, int64_t line, std::vector<float>& magnitude,
+void valid_pixels(const CubeView<const float>& in, int64_t line, PixelRow& row,
                   std::vector<unsigned char>& valid) {
     const auto samples = static_cast<size_t>(in.samples);
+    row.start(samples);
+    for (int b = 0; b < in.bands; ++b)
+        row.look(in.row(b, line));
+    row.judge();
     valid.resize(samples);
-    magnitude.assign(2 * samples, 0.0f);
-    float *largest = magnitude.data(), *finite = largest + samples;
-    for (int b = 0; b < in.bands; ++b) {
-        const float* v = in.row(b, line);
-        for (size_t i = 0; i < samples; ++i) {
-            largest[i] = std::max(largest[i], std::fabs(v[i]));
-            finite[i] += v[i] * 0.0f; // NaN and infinities leave NaN
-        }
-    }
     for (size_t i = 0; i < samples; ++i)
-        valid[i] = finite[i] == 0.0f && largest[i] > 0;
+        valid[i] = row.is_valid(i);
 }
 
 } // namespace
 
 void SpatialWeights::find_valid(const CubeView<const float>& in, int64_t line) {
-    valid_pixels(in, line, m_rows, m_valid);
+    valid_pixels(in, line, m_row, m_valid);
 }
 
 /// Which pixels of the core's line have a right neighbour and one below that count.
@@ -41,13 +35,10 @@ void SpatialWeights::find_neighbours(const Tile& tile, const CubeView<const floa
     if (tile.core.right() < m_samples) {
         m_right[w - 1] = m_valid[dx + w - 1] && m_valid[dx + w];
     } else if (!m_first_line.empty() && m_samples > 1) { // the line's first sample
-        bool finite = true, zero = true;
-        for (int b = 0; b < in.bands; ++b) {
-            const float v = first_sample(b, scene_line);
-            finite = finite && std::isfinite(v);
-            zero = zero && v == 0.0f;
-        }
-        m_right[w - 1] = m_valid[dx + w - 1] && finite && !zero;
+        PixelLook<float> look;
+        for (int b = 0; b < in.bands; ++b)
+            look.at(first_sample(b, scene_line));
+        m_right[w - 1] = m_valid[dx + w - 1] && look.is_valid();
     }
     m_down.assign(w, 0);
     for (size_t i = 0; below && i < w; ++i)
@@ -69,9 +60,9 @@ void SpatialWeights::weigh(const Tile& tile, const CubeView<const float>& in, in
     const CubeView<const float> first(m_first_line.data() + (wraps ? tile.window.x : 0), in.bands, 1,
                                       in.samples, m_samples, m_samples);
     if (below && !last_line)
-        valid_pixels(in, row + 1, m_rows, m_below);
+        valid_pixels(in, row + 1, m_row, m_below);
     else if (below)
-        valid_pixels(first, 0, m_rows, m_below);
+        valid_pixels(first, 0, m_row, m_below);
     find_neighbours(tile, in, line, below);
     const bool wrap_right = wraps && last_sample && m_samples > 1 && m_right[w - 1];
     const size_t inner = last_sample ? w - 1 : w;

@@ -4,6 +4,7 @@
 
 #include "core/cube_view.h"
 #include "core/tile_plan.h"
+#include "core/valid_pixel.h"
 
 #include <cstdint>
 #include <vector>
@@ -26,7 +27,7 @@ class SpatialWeights {
     void weigh(const Tile& tile, const CubeView<const float>& in, int64_t line, float* out);
     /// Looks at `line` of the window alone.
     void find_valid(const CubeView<const float>& in, int64_t line);
-    /// A flag a sample of the window: all values are finite and one of them is not zero.
+    /// A flag a sample of the window.
     const unsigned char* valid() const { return m_valid.data(); }
 
   private:
@@ -38,7 +39,8 @@ class SpatialWeights {
     const int64_t m_samples, m_lines;
     const double m_scale;
     const std::vector<float>&m_first_line, &m_first_sample;
-    std::vector<float> m_rows, m_sum;
+    PixelRow m_row;
+    std::vector<float> m_sum;
     std::vector<unsigned char> m_valid, m_below, m_right, m_down;
 };
 

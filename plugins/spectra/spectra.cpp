@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "spectra/spectra.h"
 
+#include "core/valid_pixel.h"
 #include "stream/value_parts.h"
 
 #include <algorithm>
@@ -38,15 +39,6 @@ std::vector<int64_t> labelled_tiles(const Labels& labels, const TilePlan& plan) 
     return wanted;
 }
 
-bool is_valid(const double* values, size_t bands) {
-    bool zero = true;
-    for (size_t b = 0; b < bands; ++b) {
-        if (!std::isfinite(values[b])) return false;
-        zero = zero && values[b] == 0;
-    }
-    return !zero;
-}
-
 double value_at(const CubeView<float>& in, int parts, int b, int64_t line, int64_t sample) {
     if (parts == 1) return static_cast<double>(in.at(b, line, sample));
     return stream::joined(in.row(b * parts, line) + sample, in.band_stride);
@@ -78,7 +70,7 @@ class ClassScan::ClassWorker final : public stream::Worker {
                 m_values[2 * m_bands + b] = std::fma(v, v, -v * v);
             }
             const size_t c = m_labels.class_of[label];
-            if (!is_valid(m_values.data(), m_bands)) {
+            if (!is_valid_pixel(m_values.data(), static_cast<int>(m_bands), 1)) {
                 ++invalid[c];
                 return;
             }
@@ -181,7 +173,7 @@ std::vector<double> PixelScan::spectrum(size_t pixel) const {
     std::vector<double> values;
     for (size_t b = 0; b < m_bands; ++b)
         values.push_back(m_parts == 1 ? static_cast<double>(row[b]) : stream::joined(row + b * step, 1));
-    if (!is_valid(values.data(), m_bands)) return {};
+    if (!is_valid_pixel(values.data(), static_cast<int>(m_bands), 1)) return {};
     return values;
 }
 

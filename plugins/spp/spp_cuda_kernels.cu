@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "core/valid_pixel.h"
 #include "cuda/check.h"
 #include "spp/spp.h"
 #include "spp/spp_cuda_kernels.cuh"
@@ -40,7 +41,7 @@ __global__ void __launch_bounds__(32 * norm_slices)
     if (slice != 0 || pixel >= pixels) return;
     for (int s = 1; s < norm_slices; ++s)
         sum += partial[s][lane];
-    const bool valid = sum > 0 && sum <= 1e300; // false for NaN; squares of finite floats stay below 1e82
+    const bool valid = is_valid_sum(sum);
     inverse[pixel] = valid ? 1.0 / sqrt(sum) : 0.0;
     const bool in_range = sum >= 1e-60 && sum <= 1e60;
     inverse_single[pixel] = !valid ? 0.0f : in_range ? static_cast<float>(1.0 / sqrt(sum)) : nanf("");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "spp/spp_simd.h"
 
+#include "core/valid_pixel.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -46,8 +48,7 @@ void unit_row(const float* in, ptrdiff_t in_stride, int bands, int64_t count, fl
     }
     bool all_valid = true;
     for (int64_t i = 0; i < count; ++i) {
-        const bool valid =
-            inverse[i] > 0 && inverse[i] <= 1e300; // false for NaN; finite floats stay below 1e82
+        const bool valid = is_valid_sum(inverse[i]);
         mask[i] = valid ? 1.0f : 0.0f;
         inverse[i] = valid ? 1.0 / std::sqrt(inverse[i]) : 0.0;
         all_valid = all_valid && valid;

@@ -2,10 +2,10 @@
 #include "svm/gather.h"
 
 #include "core/byte_pack.h"
+#include "core/valid_pixel.h"
 #include "parallel/ranks.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace hsi::svm {
 
@@ -66,13 +66,7 @@ void Gather::exchange(parallel::Ranks& ranks) {
 }
 
 bool Gather::valid(size_t pixel) const {
-    bool zero = true;
-    for (size_t b = 0; b < static_cast<size_t>(m_bands); ++b) {
-        const float v = m_spectra[pixel * static_cast<size_t>(m_bands) + b];
-        if (!std::isfinite(v)) return false;
-        zero = zero && v == 0.0f;
-    }
-    return !zero;
+    return is_valid_pixel(m_spectra.data() + pixel * static_cast<size_t>(m_bands), m_bands, 1);
 }
 
 } // namespace hsi::svm

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/cube_view.h"
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "math/rbf_sums.h"
 #include "parallel/ranks.h"
 #include "svm/svm.h"
@@ -50,7 +51,6 @@ class ClassifyWorker final : public stream::Worker {
           m_simd(math::rbf_kernels()), m_width(m_simd.width), m_n(m_shared->panels.features()),
           m_k(m_shared->model->class_count()), m_x(static_cast<size_t>(m_n * m_width)),
           m_x2(static_cast<size_t>(m_width)), m_sums(static_cast<size_t>(m_k * (m_k - 1) * m_width)),
-          m_magnitude(static_cast<size_t>(m_width)), m_finite(static_cast<size_t>(m_width)),
           m_decision(m_shared->coefficient_sum.size()), m_votes(static_cast<size_t>(m_k)),
           m_features(static_cast<size_t>(m_n)), m_p(static_cast<size_t>(m_k)),
           m_q(static_cast<size_t>(m_k * m_k)), m_qp(static_cast<size_t>(m_k)) {}
@@ -71,8 +71,7 @@ class ClassifyWorker final : public stream::Worker {
   private:
     void block(const CubeView<float>& in, int64_t first, int count) {
         std::fill(m_x2.begin(), m_x2.end(), 0.0);
-        std::fill(m_magnitude.begin(), m_magnitude.end(), 0.0f);
-        std::fill(m_finite.begin(), m_finite.end(), 0.0f);
+        m_pixels.start(static_cast<size_t>(count));
         const Model& model = *m_shared->model;
         for (int f = 0; f < m_n; ++f) {
             const float* v = in.data + f * in.band_stride + first;
@@ -83,18 +82,14 @@ class ClassifyWorker final : public stream::Worker {
                 const auto at = static_cast<size_t>(i);
                 x[i] = static_cast<double>(scaled(v[i], minimum, factor));
                 m_x2[at] += x[i] * x[i];
-                m_magnitude[at] = std::max(m_magnitude[at], std::fabs(v[i]));
-                m_finite[at] += v[i] * 0.0f; // NaN and infinities leave NaN
+                m_pixels.look(at, v[i]);
             }
             for (int i = count; i < m_width; ++i)
                 x[i] = 0;
         }
-        bool any = false;
-        for (int i = 0; i < count; ++i)
-            any = any || is_valid(i);
-        if (any) add_sums();
+        if (m_pixels.judge() > 0) add_sums();
         for (int i = 0; i < count; ++i) {
-            if (is_valid(i))
+            if (m_pixels.is_valid(static_cast<size_t>(i)))
                 pixel(first + i, i);
             else
                 no_class(first + i);
@@ -109,10 +104,6 @@ class ClassifyWorker final : public stream::Worker {
             m_simd.add_sums(m_shared->panels, m_shared->group_begin[static_cast<size_t>(c)],
                             m_shared->group_begin[static_cast<size_t>(c) + 1], m_x.data(), m_x2.data(),
                             m_sums.data() + c * (m_k - 1) * m_width);
-    }
-
-    bool is_valid(int i) const {
-        return m_finite[static_cast<size_t>(i)] == 0.0f && m_magnitude[static_cast<size_t>(i)] > 0;
     }
 
     void no_class(int64_t at) {
@@ -176,7 +167,7 @@ class ClassifyWorker final : public stream::Worker {
     const math::RbfKernels& m_simd;
     const int m_width, m_n, m_k;
     std::vector<double> m_x, m_x2, m_sums;
-    std::vector<float> m_magnitude, m_finite;
+    PixelRow m_pixels;
     std::vector<double> m_decision;
     std::vector<int> m_votes;
     std::vector<float> m_features;

@@ -6,6 +6,7 @@
 // one sweep over the product, then votes, then probabilities. Pixels with a decision value within the error
 // bound of zero are listed and evaluated by the processor, in LIBSVM's own order of operations.
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "cuda/cublas.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
@@ -68,11 +69,10 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
     if (i >= padded) return;
     double* to = x + i / batch * batch * padded_features + i % batch;
     double sum = 0;
-    bool finite = i < pixels, zero = true;
+    PixelLook<float> look; // at nothing beyond the last pixel: invalid
     for (int f = 0; f < features && i < pixels; ++f) {
         const float v = raw[f * pixels + i];
-        finite = finite && isfinite(v);
-        zero = zero && v == 0.0f;
+        look.at(v);
         // No fused operation: these are the processor's bits.
         const float s =
             static_cast<float>(__dmul_rn(__dsub_rn(static_cast<double>(v), minimum[f]), factor[f]));
@@ -80,7 +80,7 @@ __global__ void scale(const float* raw, int64_t pixels, int64_t padded, int feat
         to[static_cast<int64_t>(f) * batch] = d;
         sum += d * d;
     }
-    const bool ok = finite && !zero;
+    const bool ok = look.is_valid();
     valid[i] = ok;
     x2[i] = sum;
     for (int f = ok ? features : 0; f < padded_features; ++f)

@@ -2,6 +2,7 @@
 #include "unmix/unmix.h"
 
 #include "core/cube_view.h"
+#include "core/valid_pixel.h"
 #include "parallel/ranks.h"
 #include "unmix/mixture.h"
 
@@ -55,8 +56,7 @@ class UnmixWorker final : public stream::Worker {
 
     void unmix(size_t i, int64_t line, int64_t sample, const std::vector<CubeView<float>>& out) {
         const size_t p = m_mixture.size();
-        // The sum of squares of floats fits into a double: what is not finite was not so before.
-        const bool is_valid = std::isfinite(m_squared[i]) && m_squared[i] > 0;
+        const bool is_valid = is_valid_sum(m_squared[i]);
         ++(is_valid ? valid : invalid);
         double residual = 0;
         if (is_valid) {

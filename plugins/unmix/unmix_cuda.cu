@@ -5,6 +5,7 @@
 // by a thread, whose numbers lie in its own memory; of more by a warp, whose numbers lie in shared memory or,
 // where that does not hold them, in the device's.
 #include "core/error.h"
+#include "core/valid_pixel.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/pinned.h"
@@ -62,8 +63,6 @@ struct Pixels {
     double bands = 1;
 };
 
-__device__ bool is_valid(double squared) { return isfinite(squared) && squared > 0; }
-
 __device__ float rmse_of(double residual, double bands) { return static_cast<float>(sqrt(residual / bands)); }
 
 /// A pixel a thread, for at most Most endmembers. What all pixels share is read from shared memory.
@@ -81,7 +80,7 @@ __global__ void __launch_bounds__(threads) unmix_by_thread(Problem problem, cons
     const int64_t i = static_cast<int64_t>(blockIdx.x) * threads + at;
     if (i >= w.count) return;
     const double squared = w.squared[i];
-    if (!is_valid(squared)) {
+    if (!is_valid_sum(squared)) {
         for (int k = 0; k < p; ++k)
             w.abundances[k * w.count + i] = nanf("");
         if (w.rmse) w.rmse[i] = nanf("");
@@ -164,7 +163,7 @@ __global__ void __launch_bounds__(threads)
     space.state = reinterpret_cast<unsigned char*>(space.index + p);
     for (int64_t i = number; i < w.count; i += gridDim.x * teams) {
         const double squared = w.squared[i];
-        const bool valid = is_valid(squared);
+        const bool valid = is_valid_sum(squared);
         if (valid) {
             for (int k = team.lane(); k < p; k += warp)
                 products[k] = w.products[k * w.count + i];
