@@ -28,6 +28,20 @@ function(hsi_room name)
   set_property(GLOBAL APPEND PROPERTY HSI_ROOMS ${name}) # for who links all of them
 endfunction()
 
+# Where sources are compiled together (the presets' CMAKE_UNITY_BUILD), those of one folder are, so that names in anonymous
+# namespaces need be unique no further; files of one format, hdf5_* and matlab_*, are a folder of their own here.
+function(hsi_unity_by_folder target)
+  foreach(source ${ARGN})
+    get_filename_component(folder ${source} DIRECTORY)
+    get_filename_component(folder "${folder}" NAME)
+    if(source MATCHES "/(hdf5|matlab)_[^/]*$")
+      set(folder ${CMAKE_MATCH_1})
+    endif()
+    set_source_files_properties(${source} PROPERTIES UNITY_GROUP "${folder}")
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
 # hsi_cuda_module(spp SOURCES spp_cuda.cu LIBRARIES CUDA::cudart DEPENDS hsi_spp): lib/hsi/hsi_cuda_spp.so, loaded at
 # run time by the tool that wants a GPU. Nothing is built without nvcc.
 function(hsi_cuda_module name)

@@ -18,7 +18,7 @@
 namespace hsi::raster {
 namespace {
 
-Target check_all(const OutputOptions& options, const OutputSpec& spec) {
+Target checked_target(const OutputOptions& options, const OutputSpec& spec) {
     Target target = choose_target(options, spec, true);
     check_place(options, target.driver);
     return target;
@@ -85,7 +85,7 @@ bool RasterSink::is_virtual(const OutputOptions& options) { return is(choose_dri
 
 void RasterSink::check_virtual(const OutputOptions& options, const OutputSpec& spec,
                                const RasterSource& like) {
-    check_all(options, spec);
+    checked_target(options, spec);
     if (!options.creation_options.empty())
         throw UsageError("-co " + options.creation_options.front() + ": a VRT has no creation options");
     if (same_file(like.path(), options.path))
@@ -104,7 +104,7 @@ void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& s
         throw Error("internal: a virtual output needs a function a band");
     if (!parallel::ranks().root()) return; // it is the root's file
     Impl impl;
-    impl.target = check_all(options, spec);
+    impl.target = checked_target(options, spec);
     impl.options = options;
     impl.spec = spec;
     impl.scene = like.metadata();
