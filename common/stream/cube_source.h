@@ -35,8 +35,8 @@ class CubeReader {
     /// Reads `window` (scene coordinates, inside the scene) of every band of the source into `dst`
     /// (dst.bands/lines/samples equal to the shape's bands and the window's size).
     /// A value that is nodata or masked out arrives as NaN; NaN and infinities of the file stay what they
-    /// are. So "valid" needs no second buffer: a pixel is valid when all its values are finite and not all of
-    /// them are zero. Throws Error when the file cannot be read.
+    /// are. So "valid" needs no second buffer: a pixel's values say it (core/valid_pixel.h). Throws Error
+    /// when the file cannot be read.
     virtual void read(const Rect& window, const CubeView<float>& dst) = 0;
     /// `window` where it lies in memory already, as read() would give it, for readers only; it stays there as
     /// long as the source. None where it has to be read.

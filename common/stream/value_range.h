@@ -26,7 +26,7 @@ struct ValueRange {
 /// depends on the scene's size alone: every n-th pixel of every n-th line, the largest n for which it has
 /// 4096 pixels or more. So what is found is the same for every tiling and number of threads.
 ///
-/// A valid pixel (all values finite, not all 0) lies far outside of a known range when more than half of the
+/// A valid pixel (core/valid_pixel.h) lies far outside of a known range when more than half of the
 /// bands that vary lie outside of it after it was widened by its own width on both sides; or when every value
 /// is nearer to 0 than a twentieth of the band's mean, in scenes whose values are amounts (a widened range
 /// holds 0 then).

@@ -20,7 +20,7 @@ class Gather final : public stream::Operation, public stream::Divisible {
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void exchange(parallel::Ranks& ranks) override;
-    /// [pixel][band], complete after the pass; a pixel is invalid when a value is not finite or all are zero.
+    /// [pixel][band], complete after the pass; which pixels are valid, core/valid_pixel.h tells.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;
 
