@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
+#include "core/valid_pixel.h"
 #include "model/classes.h"
 #include "parallel/ranks.h"
 #include "stream/band_statistics.h"
@@ -232,7 +233,7 @@ std::vector<double> first_lengths(const raster::RasterSource& scene) {
                     squared[x] += v * v;
                 }
             for (size_t x = 0; x < squared.size() && lengths.size() < wanted; ++x)
-                if (std::isfinite(squared[x]) && squared[x] > 0) lengths.push_back(std::sqrt(squared[x]));
+                if (is_valid_sum(squared[x])) lengths.push_back(std::sqrt(squared[x]));
         }
     }
     return lengths;

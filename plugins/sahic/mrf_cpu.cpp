@@ -330,7 +330,7 @@ class CpuSolver final : public MrfSolver {
         const int64_t at = y * m_stride, in_block = y % block_lines;
         const auto turn = static_cast<size_t>(in_block % 2);
         float *const uv = s.uv[turn][part], *const sv = s.sv[turn][part];
-        PixelRow p;
+        SiteRow p;
         if (first) { // V4 = p, V5 = 0 and D5 = 0
             for (float* h : {s.uh, s.sh})
                 std::fill_n(h - margin, m_stride + margin, 0.0f);

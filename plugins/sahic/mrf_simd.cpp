@@ -82,7 +82,7 @@ void edges_anisotropic(const EdgeRow& row) {
 }
 
 template <bool all>
-void pixels_of(const PixelRow& r) {
+void pixels_of(const SiteRow& r) {
     const Tag d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const V zero = hn::Zero(d), quarter = hn::Set(d, 0.25f), rest = hn::Set(d, 1.0f - r.mu),
@@ -119,7 +119,7 @@ void pixels_of(const PixelRow& r) {
     }
 }
 
-void pixels(const PixelRow& row) { row.valid ? pixels_of<false>(row) : pixels_of<true>(row); }
+void pixels(const SiteRow& row) { row.valid ? pixels_of<false>(row) : pixels_of<true>(row); }
 
 void sums(int64_t samples, const float* sum, float inverse_classes, float* d3, float* e) {
     const Tag d;

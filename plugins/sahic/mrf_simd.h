@@ -31,7 +31,7 @@ struct EdgeRow {
 };
 
 /// One line of one class: q and what follows from it.
-struct PixelRow {
+struct SiteRow {
     int64_t samples = 0;
     const float *p = nullptr, *v4 = nullptr, *e = nullptr;
     const float* valid = nullptr; ///< 1 or 0 a sample; null: all are
@@ -49,7 +49,7 @@ struct PixelRow {
 struct MrfKernels {
     void (*edges_isotropic)(const EdgeRow& row);
     void (*edges_anisotropic)(const EdgeRow& row);
-    void (*pixels)(const PixelRow& row);
+    void (*pixels)(const SiteRow& row);
     /// b, e, D3 of one line.
     void (*sums)(int64_t samples, const float* sum, float inverse_classes, float* d3, float* e);
 };
