@@ -65,6 +65,8 @@ Model fit(const stream::SceneCovariance& statistics, const FitOptions& options) 
     }
     const auto eigen = math::eigen_symmetric(matrix, n);
     model.eigenvalues = eigen.values;
+    for (double& v : model.eigenvalues)
+        v = std::max(v, 0.0); // a variance of 0 comes out of the solver with an error of either sign
     model.loadings.assign(eigen.vectors.begin(),
                           eigen.vectors.begin() + static_cast<ptrdiff_t>(options.components) * n);
     return model;

@@ -28,20 +28,22 @@ class Counting final : public MatlabFile {
 template <class T>
 void expect_turned(GDALDataType type) {
     constexpr int64_t lines = 5, samples = 7, bands = 6;
-    for (const bool bands_first : {false, true})
+    for (const BandsStand stand : {BandsStand::last, BandsStand::first, BandsStand::second})
         for (const int64_t memory : {int64_t{1}, int64_t{17}, int64_t{64}, int64_t{300}, int64_t{1} << 20}) {
             MatlabVariable variable;
             variable.dims = {lines, samples, bands};
             variable.type = type;
-            TurnedFile turned(std::make_shared<Counting<T>>(), variable, {lines, samples, bands, bands_first},
+            TurnedFile turned(std::make_shared<Counting<T>>(), variable, {lines, samples, bands, stand},
                               memory);
             std::vector<T> values(samples);
             for (int64_t band = 0; band < bands; ++band)
                 for (int64_t line = 0; line < lines; ++line) {
                     turned.read_line(band, line, values.data());
                     for (int64_t sample = 0; sample < samples; ++sample) {
-                        const int64_t at = bands_first ? band + bands * (line + lines * sample)
-                                                       : line + lines * (sample + samples * band);
+                        const int64_t at = stand == BandsStand::first ? band + bands * (line + lines * sample)
+                                           : stand == BandsStand::second
+                                               ? line + lines * (band + bands * sample)
+                                               : line + lines * (sample + samples * band);
                         ASSERT_EQ(values[static_cast<size_t>(sample)], static_cast<T>(at))
                             << memory << " bytes, band " << band << ", line " << line << ", sample "
                             << sample;

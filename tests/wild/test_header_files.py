@@ -140,3 +140,50 @@ def test_isis_cubes(tmp_path, center, nm):
     end = label.index(b"  End_Group", begin)
     path.write_bytes(label[:begin] + f"    Center = {center}".encode().ljust(end - begin - 1) + b"\n" + label[end:])
     assert facts(path)["wavelengths_nm"] == [v if v is None else pytest.approx(v) for v in nm]
+
+
+@pytest.mark.parametrize("name", ["s.hdr", "s.img"])
+@pytest.mark.parametrize("begin", [b"II*\0", b"MM\0*", b"\x89HDF\r\n\x1a\n", b"\x89PNG\r\n\x1a\n", b"<VRTDataset>"])
+def test_a_vrt_of_data_that_begin_like_another_format(tmp_path, begin, name):
+    """GDAL would open the data alone, and as what they look like."""
+    data = np.ones((5, 7, 9), "<f4").tobytes()
+    (tmp_path / "s.img").write_bytes(begin + data[len(begin):])
+    (tmp_path / "s.hdr").write_text("ENVI\nsamples = 9\nlines = 7\nbands = 5\nheader offset = 0\ndata type = 4\n"
+                                    "interleave = bsq\nbyte order = 0\n")
+    result = run("gdal_hsi_pca", "-q", "-nc", "2", "-of", "VRT", tmp_path / name, tmp_path / "o.vrt")
+    assert result.code != 0 and first_error(result) and not (tmp_path / "o.vrt").exists(), result.err
+
+
+def places(folder, info, tie):
+    """The place of a pixel's corner (from 1), by the scene's geotransform, and by that of an output."""
+    np.ones((1, 7, 9)).tofile(folder / "s.img")
+    (folder / "s.hdr").write_text("ENVI\nsamples = 9\nlines = 7\nbands = 1\nheader offset = 0\ndata type = 5\ninterleave = bsq\n"
+                                  f"byte order = 0\nmap info = {{{info}}}\n")
+    gt = json.loads(succeed(run("gdal_hsi_info", "-json", folder / "s.img")).out)["geotransform"]
+    return gt and [gt[3 * k] + (tie[0] - 1) * gt[3 * k + 1] + (tie[1] - 1) * gt[3 * k + 2] for k in range(2)]
+
+
+@pytest.mark.parametrize("rotation", [0, -15.5, 30, 90, 180])
+@pytest.mark.parametrize("tie", [(1, 1), (4, 5), (1.5, 1.5), (9, 1), (-3, 100)])
+def test_maps_that_are_turned_around_a_pixel(tmp_path, rotation, tie):
+    found = places(tmp_path, f"UTM, {tie[0]}, {tie[1]}, 500000, 4000000, 30, 30, 33, North, WGS-84, units=Meters, "
+                             f"rotation={rotation}", tie)
+    np.testing.assert_allclose(found, (500000, 4000000), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("info", [
+    "UTM, 1, 1, 500000,5, 4000000,5, 30, 30, 33, North, WGS-84", "UTM, 1, 1, 500000,5, 4000000, 30, 30, 33, North, WGS-84",
+    "UTM, 1,0, 1,0, 500000,0, 4000000,0, 30,0, 30,0, 33, North, WGS-84", "Geographic Lat/Lon, 1, 1, 13,5, 52, 0.1, 0.1, WGS-84"])
+def test_decimal_commas_in_map_info(tmp_path, info):
+    assert places(tmp_path, info, (1, 1)) is None
+    result = run("gdal_hsi_spp", "-ws", "3", tmp_path / "s.img", tmp_path / "o.tif")
+    assert "parted by commas" in result.err, result.err
+
+
+@pytest.mark.parametrize("info", [
+    "UTM, 1, 1, 500000.5, 4000000, 30, 30, 33, North, WGS-84", "Geographic Lat/Lon, 1, 1, 13.5, 52, 0.1, 0.1, WGS-84, units=Degrees",
+    "State Plane (NAD 27), 1, 1, 500000, 4000000, 30, 30, 403, North America 1927", "Arbitrary, 1, 1, 0, 0, 1, 1, 0, North"])
+def test_right_map_info_is_not_taken_for_one_with_commas(tmp_path, info):
+    places(tmp_path, info, (1, 1))
+    result = run("gdal_hsi_spp", "-ws", "3", tmp_path / "s.img", tmp_path / "o.tif")
+    assert "parted by commas" not in result.err, result.err

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from conftest import assert_untouched, first_error, run, succeed
 from label_files import LINES, NAMES, PLACE, SAMPLES, centre, labels_on, points_of, truth, write_features, write_labels
-from osgeo import gdal, ogr
+from osgeo import gdal, ogr, osr
 
 CLASS = [("class", ogr.OFTInteger)]
 TEXT = [("class", ogr.OFTString)]
@@ -223,3 +223,38 @@ def test_names_travel_from_a_shapefile(tmp_path):
     assert np.array_equal(got, truth() + 1)
     train = gdal.Open(str(tmp_path / "train.tif"))
     assert train.GetMetadata() and train.GetRasterBand(1).GetCategoryNames()[1:] == [n + " \u00fc" for n in NAMES]
+
+
+# --- longitudes that go from -180 to 180, and from 0 to 360
+
+def degrees(folder, west, east):
+    """A grid that begins at one longitude, and labels of it that tell of the same place by another."""
+    like = gdal.GetDriverByName("GTiff").Create(str(folder / "like.tif"), SAMPLES, LINES)
+    like.SetGeoTransform((west, 0.25, 0, 40, 0, -0.25))
+    srs = osr.SpatialReference()
+    srs.ImportFromEPSG(4326)
+    like.SetProjection(srs.ExportToWkt())
+    del like
+    return (east, 0.25, 0, 40, 0, -0.25), srs
+
+
+@pytest.mark.parametrize("west, east", [(190, -170), (-170, 190), (178, -182), (100, 100), (-185, 175)])
+@pytest.mark.parametrize("driver, suffix", [("GPKG", "gpkg"), ("GeoJSON", "geojson"), ("GTiff", "tif")])
+def test_longitudes_of_either_count(tmp_path, west, east, driver, suffix):
+    place, srs = degrees(tmp_path, west, east)
+    labels = truth(4)
+    path = tmp_path / f"labels.{suffix}"
+    if driver == "GTiff":
+        made = gdal.GetDriverByName(driver).Create(str(path), SAMPLES, LINES)
+        made.SetGeoTransform(place)
+        made.SetProjection(srs.ExportToWkt())
+        made.GetRasterBand(1).WriteArray(labels.astype("u1"))
+        del made
+    else:
+        def corner(i, j):
+            return f"{place[0] + 0.25 * j} {place[3] - 0.25 * i}"
+        shapes = [(f"POLYGON (({corner(i, j)}, {corner(i, j + 1)}, {corner(i + 1, j + 1)}, {corner(i + 1, j)}, {corner(i, j)}))",
+                   (int(labels[i, j]),)) for i in range(LINES) for j in range(SAMPLES) if labels[i, j]]
+        write_features(path, shapes, CLASS, driver, "EPSG:4326")
+    got, _ = labels_on(tmp_path, path)
+    np.testing.assert_array_equal(np.nan_to_num(got), labels)

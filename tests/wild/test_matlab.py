@@ -543,3 +543,78 @@ def test_files_that_matlab_wrote(tmp_path):
     for name, words in {"corrupted_zlib_checksum": "cannot be inflated", "malformed1": "it ends early"}.items():
         result = run("gdal_hsi_info", folder / f"{name}.mat")
         assert result.code == 1 and words in first_error(result)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_bands_in_the_second_place(tmp_path, writer):
+    """Band-interleaved by line: the wavelengths are as many as the second subscript counts."""
+    data = numbers()
+    nm = np.linspace(400, 2400, BANDS)
+    WRITERS[writer](tmp_path / "a.mat", {"cube": np.swapaxes(data, 1, 2), "wavelength": nm[None, :]})
+    seen = info(tmp_path / "a.mat")
+    assert seen["size"] == [SAMPLES, LINES, BANDS] and seen["wavelengths_nm"] == pytest.approx(list(nm))
+    expect_scene(tmp_path / "a.mat", data)
+    # As many bands as samples: the usual order, in which they come last.
+    square = numbers(samples=BANDS)
+    WRITERS[writer](tmp_path / "b.mat", {"cube": square, "wavelength": nm[None, :]})
+    expect_scene(tmp_path / "b.mat", square)
+
+
+@pytest.mark.parametrize("count", [2, BANDS - 1, BANDS + 1])
+def test_wavelengths_of_another_number_are_told(tmp_path, count):
+    scipy.io.savemat(tmp_path / "a.mat", {"cube": numbers(), "wavelength": np.linspace(400, 900, count)})
+    result = succeed(run("gdal_hsi_pca", "-nc", 1, tmp_path / "a.mat", tmp_path / "p.tif"))
+    assert f"has {count} wavelengths, and the scene {BANDS} bands" in result.err, result.err
+
+
+def test_hdf5_that_is_called_mat(tmp_path):
+    """h5py's arrays are as they lie, as in any HDF5 file: what MATLAB would count otherwise is said."""
+    data = numbers()
+    with h5py.File(tmp_path / "a.mat", "w") as h:
+        h["cube"] = np.moveaxis(data, 2, 0)
+    result = succeed(run("gdal_hsi_pca", "-nc", 1, tmp_path / "a.mat", tmp_path / "p.tif"))
+    assert "not as MATLAB counts them" in result.err, result.err
+    expect_scene(tmp_path / "a.mat", data)
+
+
+LABEL_FILES = {  # what is read of it (None: nothing), and what is said
+    "a mask": (lambda la: {"gt": la.astype("f8"), "valid": la > 0}, "gt", "valid (24x30 logical) beside it"),
+    "a mask first": (lambda la: {"a": la > 0, "gt": la.astype("f4")}, "gt", "a (24x30 logical) beside it"),
+    "whole numbers": (lambda la: {"gt": la.astype("u1"), "valid": la > 0}, "gt", ""),
+    "fractions": (lambda la: {"height": la + 0.5, "valid": la > 0}, None, "height (24x30 double), valid (24x30 logical)"),
+    "one class": (lambda la: {"gt": (la > 0) * 1.0, "valid": la > 0}, None, "gt (24x30 double), valid (24x30 logical)"),
+    "two doubles": (lambda la: {"gt": la * 1.0, "test": la * 1.0, "valid": la > 0}, None, "gt (24x30 double), test"),
+    "a mask alone": (lambda la: {"valid": la > 0}, "valid", "")}
+
+
+@pytest.mark.parametrize("case", LABEL_FILES)
+def test_labels_beside_a_mask(tmp_path, case):
+    """MATLAB's usual class is double, and logical arrays are masks."""
+    make, which, said = LABEL_FILES[case]
+    _, labels = scene_with_classes(tmp_path)
+    variables = make(labels)
+    scipy.io.savemat(tmp_path / "labels.mat", variables)
+    result = run("gdal_hsi_spectra", tmp_path / "scene.img", tmp_path / "labels.mat", tmp_path / "found.csv")
+    assert said in result.err, result.err
+    if which is None:
+        assert result.code == 1 and "may be the labels" in first_error(result)
+        return
+    succeed(result)
+    assert ("WARNING" in result.err.upper() or "NOTE" in result.err.upper()) or not said
+    write_scene(tmp_path / "right.tif", np.asarray(variables[which])[None], driver="GTiff", dtype="u1", geotransform=None,
+                epsg=None)
+    succeed(run("gdal_hsi_spectra", tmp_path / "scene.img", tmp_path / "right.tif", tmp_path / "right.csv"))
+    assert (tmp_path / "found.csv").read_bytes() == (tmp_path / "right.csv").read_bytes()
+
+
+def test_a_mask_beside_labels(tmp_path):
+    """As a mask the logical array counts."""
+    _, labels = scene_with_classes(tmp_path)
+    mask = np.zeros(labels.shape, bool)
+    mask[3:9, 4:20] = True
+    scipy.io.savemat(tmp_path / "both.mat", {"gt": labels.astype("f8"), "valid": mask})
+    write_scene(tmp_path / "mask.tif", mask[None], driver="GTiff", dtype="u1", geotransform=None, epsg=None)
+    for name in ("both.mat", "mask.tif"):
+        succeed(run("gdal_hsi_pca", "-q", "-overwrite", "-nc", 2, "-mask", tmp_path / name, tmp_path / "scene.img",
+                    tmp_path / f"{name}.p.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "both.mat.p.tif"), read(tmp_path / "mask.tif.p.tif"))

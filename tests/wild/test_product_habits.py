@@ -309,3 +309,75 @@ def test_channels_that_an_image_has(tmp_path, out):
                     for name, text in (("vnir", "1,3"), ("swir", "4, 6")))
     xml.write_text(xml.read_text().replace("<specific>", "<specific>" + lists))
     same_as_plain(images[1], out, VALUES[:4], [500, 700, 950, 1100])
+
+
+# --- numbers as text
+
+
+@pytest.mark.parametrize("text", [lambda v: str(float(v)), lambda v: np.bytes_(str(float(v))), lambda v: [str(float(v))],
+                                  lambda v: f" {float(v):e} "])
+def test_numbers_that_are_written_as_text(tmp_path, out, text):
+    values = VALUES.copy()
+    values[:, 0, 0], values[2, 4, 4] = -9999, 0
+    def told():
+        found = json.loads(succeed(run("gdal_hsi_info", "-json", "-count", path)).out)
+        return found["scale"], found["nodata"], found["pixels"] if "pixels" in found else found["valid_pixels"], \
+            found["geotransform"]
+    path = files.neon(tmp_path, values)
+    right = told()
+    with h5py.File(path, "a") as h:
+        attributes = h["/SERC/Reflectance/Reflectance_Data"].attrs
+        for name, number in (("Data_Ignore_Value", -9999), ("Scale_Factor", 10000)):
+            attributes[name] = text(number)
+        h["/SERC/Reflectance"].attrs["Band_Window_1_Nanometers"] = "1340, 1445"
+    assert told() == right
+    path = files.prisma(tmp_path, VALUES)
+    right = told()
+    with h5py.File(path, "a") as h:
+        for name in ("Epsg_Code", "L2ScaleVnirMin", "L2ScaleVnirMax", "Product_ULcorner_easting"):
+            h.attrs[name] = text(h.attrs[name])
+    assert told() == right and "WGS 84 / UTM zone 32N" in succeed(run("gdal_hsi_info", path)).out
+    path = files.tanager(tmp_path, VALUES, ortho=True)
+    right = told()
+    with h5py.File(path, "a") as h:
+        h["/HDFEOS/GRIDS/HYP/Data Fields/surface_reflectance"].attrs["_FillValue"] = text(-9999)
+        h["/HDFEOS/GRIDS/HYP"].attrs["epsg_code"] = text(32611)
+    assert told() == right
+
+
+def test_texts_that_are_no_numbers_are_told(tmp_path, out):
+    path = files.neon(tmp_path, VALUES)
+    with h5py.File(path, "a") as h:
+        h["/SERC/Reflectance/Reflectance_Data"].attrs["Data_Ignore_Value"] = "none"
+    assert "Data_Ignore_Value is 'none', which is no number" in report_of(path, out)[1]
+
+
+# --- what lies beside a product
+
+
+@pytest.mark.parametrize("name", ["ENMAP01-QL_PIXELMASK.TIF", "ENMAP01-QL_QUALITY_TESTFLAGS.TIF", "ENMAP01-QL_SWIR.TIF"])
+def test_masks_of_a_product_are_not_its_scene(tmp_path, name):
+    """A mask that has as many bands."""
+    image = files.enmap(tmp_path, VALUES)
+    shutil.copy(image, tmp_path / name)
+    assert "EnMAP" in info(image) and "EnMAP" not in info(tmp_path / name)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_metadata_in_utf_16(tmp_path, encoding):
+    image = files.enmap(tmp_path, VALUES)
+    xml = tmp_path / "ENMAP01-METADATA.XML"
+    text = xml.read_text().replace("UTF-8", "UTF-16")
+    xml.write_bytes((b"" if encoding == "utf-16" else b"\xff\xfe" if encoding.endswith("le") else b"\xfe\xff") +
+                    text.encode(encoding))
+    for name in (image, xml):
+        assert "EnMAP L2A" in info(name)
+
+
+@pytest.mark.parametrize("suffix", [".aux.xml", ".ovr", ".msk"])
+def test_names_that_gdal_reads_with_a_source_are_no_results(tmp_path, suffix):
+    """Though there is no such file yet: once it is there, it is a part of the scene."""
+    scene = write_scene(tmp_path / "in.tif", VALUES, driver="GTiff")
+    result = run("gdal_hsi_pca", "-q", "-nc", "2", "-of", "GTiff", scene, scene + suffix)
+    assert result.code == 2 and "would overwrite" in first_error(result), result.err
+    assert [p.name for p in tmp_path.iterdir()] == ["in.tif"]

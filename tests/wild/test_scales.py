@@ -201,3 +201,25 @@ def test_a_model_of_values_meets_what_the_numbers_mean(tmp_path, scales):
         np.testing.assert_allclose(read(tmp_path / "o.tif"), wanted, rtol=2e-3, atol=2e-4 * np.abs(wanted).max())
         numbers = run(f"gdal_hsi_{tool}", "-overwrite", "-any-scale", "-apply", tmp_path / "m.json", scaled, tmp_path / "o.tif")
         assert "far outside" in succeed(numbers).err
+
+
+@pytest.mark.parametrize("gains, factor, said", [
+    ([1, 2, 3, 1, 5], 10000, True), ([2] * 5, 10000, True), ([1] * 5, 10000, False), ([1e-4] * 5, 10000, False),
+    ([1, 2, 3, 1, 5], 1, False)])
+@pytest.mark.parametrize("bands", [None, "1", "4,2"])
+def test_gains_beside_a_factor(tmp_path, gains, factor, said, bands):
+    """One rule for all bands, whichever are read: gains of their own count alone."""
+    np.ones((5, 3, 4), "f4").tofile(tmp_path / "s.img")
+    (tmp_path / "s.hdr").write_text(
+        f"ENVI\nsamples = 4\nlines = 3\nbands = 5\nheader offset = 0\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
+        f"reflectance scale factor = {factor}\ndata gain values = {{{', '.join(map(str, gains))}}}\n"
+        "data offset values = {0, 0, 0, 0, 0}\n")
+    right = np.array(gains, float) if any(g != 1 for g in gains) else np.full(5, 1 / factor)
+    kept = [int(b) - 1 for b in bands.split(",")] if bands else range(5)
+    options = ("-b", bands) if bands else ()
+    found = json.loads(succeed(run("gdal_hsi_info", "-json", *options, tmp_path / "s.img")).out)["scale"]
+    seen = np.ones(len(kept)) if found is None else np.broadcast_to(found, len(kept))
+    np.testing.assert_allclose(seen, right[list(kept)], rtol=1e-6)
+    err = succeed(run("gdal_hsi_spp", "-ws", "3", *options, tmp_path / "s.img", tmp_path / "o.tif")).err
+    if bands is None or not said:
+        assert ("the bands' own alone count" in err) == said, err

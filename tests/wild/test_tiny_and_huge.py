@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Values near both ends of single precision, and scenes of a single pixel: the scores of the same scene in the middle of
 the range, or an error that says what to do, never a pixel that loses its value."""
+import json
+
 import numpy as np
 import pytest
 from conftest import first_error, gdal, read, run, succeed, write_scene
@@ -67,3 +69,17 @@ def test_one_pixel_has_no_covariance(tmp_path):
             result = run(f"gdal_hsi_{name}", "-q", *options, source, *output)
             assert result.code == 1 and words in first_error(result), (tool, result.err)
             assert not (tmp_path / "o.tif").exists()
+
+
+@pytest.mark.parametrize("pixels", [2, 3, 4])
+@pytest.mark.parametrize("scale", [(), ("-scale",)])
+def test_models_of_a_few_pixels_have_no_negative_variances(tmp_path, pixels, scale):
+    """The solver gives variances of 0 an error of either sign; a model holds none below 0, and is read again."""
+    data = np.random.default_rng(pixels).random((30, 1, pixels)) * 1000 + 1
+    scene = write_scene(tmp_path / "s.tif", data, driver="GTiff")
+    model = tmp_path / "m.json"
+    succeed(run("gdal_hsi_pca", "-q", "-nc", 1, *scale, "-model", model, scene, tmp_path / "p.tif"))
+    values = json.loads(model.read_text())["eigenvalues"]
+    assert len(values) == 30 and min(values) >= 0, values
+    succeed(run("gdal_hsi_pca", "-q", "-apply", model, scene, tmp_path / "q.tif"))
+    np.testing.assert_allclose(read(tmp_path / "p.tif"), read(tmp_path / "q.tif"), rtol=1e-5)

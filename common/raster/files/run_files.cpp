@@ -172,6 +172,9 @@ void RunFiles::reads(const std::string& role, const std::string& path,
     Entry entry{role, path, files, false};
     if (std::find(entry.files.begin(), entry.files.end(), path) == entry.files.end())
         entry.files.push_back(path);
+    // What GDAL reads beside a raster as soon as it is there.
+    for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
+        entry.files.push_back(path + suffix);
     for (const std::string& file : entry.files)
         if (auto seen = look_at(file)) m_seen.push_back(std::move(*seen));
     m_entries.push_back(std::move(entry)); // known before it is judged: clashes() wants to see it

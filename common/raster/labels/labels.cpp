@@ -57,6 +57,12 @@ bool same_srs(const std::string& a, const std::string& b) {
     return first.IsSame(&second, options);
 }
 
+bool counts_degrees(const std::string& wkt) {
+    if (wkt.empty()) return false;
+    const OGRSpatialReference srs = srs_from(wkt);
+    return srs.IsGeographic() && std::fabs(srs.GetAngularUnits() * full_turn - 2 * M_PI) < 1e-6;
+}
+
 bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines) {
     const double pixel = std::max(std::hypot(a[1], a[4]), std::hypot(a[2], a[5]));
     for (const double x : {0.0, static_cast<double>(samples)})
@@ -148,8 +154,9 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
     // GDAL takes many a table of points for a raster.
     if (auto points = open_point_table(options, grid)) return points;
     GdalErrors errors;
-    DatasetHandle dataset =
-        open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0);
+    std::vector<std::string> notes;
+    DatasetHandle dataset = open_matlab_labels(options.path, grid ? grid->lines : 0, grid ? grid->samples : 0,
+                                               options.mask, notes);
     if (!dataset)
         dataset = open_in_gdal({options.path, {}, GDAL_OF_RASTER | GDAL_OF_VECTOR, {}, options.open_options});
     if (!dataset)
@@ -163,7 +170,9 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
             throw Error("'" + options.path + "' is a raster: it has no features",
                         "Leave out -field, -name-field, -layer, -all-touched, -inside-only and "
                         "-pixel-coordinates.");
-        return make_raster_labels(std::move(dataset), options, grid);
+        auto labels = make_raster_labels(std::move(dataset), options, grid);
+        labels->m_notes.insert(labels->m_notes.end(), notes.begin(), notes.end());
+        return labels;
     }
     if (dataset->GetLayerCount() == 0)
         throw Error("'" + options.path + "' has neither a band nor a layer",

@@ -32,6 +32,9 @@ std::string wkt_of(const OGRSpatialReference* srs);
 bool same_srs(const std::string& a, const std::string& b);
 /// At the corners of `samples` x `lines` pixels, to a thousandth of a pixel.
 bool same_geotransform(const GeoTransform& a, const GeoTransform& b, int64_t samples, int64_t lines);
+/// The SRS is one of longitudes and latitudes, which may go from -180 to 180 or from 0 to 360.
+bool counts_degrees(const std::string& wkt);
+inline constexpr double full_turn = 360; ///< in degrees
 /// For coordinates of the SRS `from`; path: for messages. Throws Error when there is no way.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
 

@@ -6,6 +6,7 @@
 #include "core/utf8.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
+#include "raster/metadata/envi_file.h"
 #include "raster/metadata/scene_metadata.h"
 
 #include <cpl_string.h>
@@ -92,7 +93,9 @@ class RasterLabels final : public LabelSource {
                         GDALGetDataTypeName(m_band->GetRasterDataType()) + "), not labels");
         m_own.samples = m_dataset->GetRasterXSize();
         m_own.lines = m_dataset->GetRasterYSize();
-        if (GeoTransform gt{}; m_dataset->GetGeoTransform(gt.data()) == CE_None) m_own.geotransform = gt;
+        const std::string header = envi_header_of(*m_dataset);
+        m_own.geotransform =
+            geotransform_of(*m_dataset, header.empty() ? EnviHeader() : read_envi_header(header));
         m_own.srs_wkt = wkt_of(m_dataset->GetSpatialRef());
         // By way of nodata_of(): 64-bit types have a function of their own.
         if (const auto nodata = nodata_of(*m_band)) m_nodata = nodata->as_double();
@@ -214,6 +217,10 @@ class RasterLabels final : public LabelSource {
         GeoTransform gt = *m_own.geotransform;
         if (!GDALInvGeoTransform(gt.data(), m_inverse.data()))
             throw Error("'" + m_path + "': its geotransform cannot be inverted");
+        if (!counts_degrees(m_own.srs_wkt)) return;
+        m_turn = full_turn;
+        m_middle = gt[0] + gt[1] * static_cast<double>(m_own.samples) / 2 +
+                   gt[2] * static_cast<double>(m_own.lines) / 2;
     }
 
     /// A window of the file; NaN where nothing is.
@@ -271,8 +278,14 @@ class RasterLabels final : public LabelSource {
         Rect box{m_own.samples, m_own.lines, 0, 0};
         int64_t right = 0, bottom = 0;
         for (size_t i = 0; i < n; ++i) {
-            const double px = m_inverse[0] + m_inverse[1] * m_x[i] + m_inverse[2] * m_y[i];
-            const double py = m_inverse[3] + m_inverse[4] * m_x[i] + m_inverse[5] * m_y[i];
+            double px = m_inverse[0] + m_inverse[1] * m_x[i] + m_inverse[2] * m_y[i];
+            double py = m_inverse[3] + m_inverse[4] * m_x[i] + m_inverse[5] * m_y[i];
+            // One of both may count longitudes from 0 to 360.
+            if (m_turn != 0 && !(px >= 0 && px < static_cast<double>(m_own.samples))) {
+                const double turns = std::round((m_middle - m_x[i]) / m_turn) * m_turn;
+                px += m_inverse[1] * turns;
+                py += m_inverse[4] * turns;
+            }
             if (!m_ok[i] || !(px >= 0 && py >= 0 && px < static_cast<double>(m_own.samples) &&
                               py < static_cast<double>(m_own.lines))) {
                 m_ok[i] = FALSE;
@@ -309,6 +322,7 @@ class RasterLabels final : public LabelSource {
     Grid m_own;
     Transformation m_transformation; ///< scene to file; null when they share an SRS
     GeoTransform m_inverse{};        ///< of the file
+    double m_turn = 0, m_middle = 0; ///< of the file's longitudes: 360, and the one of its centre; 0: none
     std::optional<double> m_nodata;
     int64_t m_negative = 0;
     bool m_masked = false, m_mask = false, m_same = false;

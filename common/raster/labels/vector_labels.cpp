@@ -83,6 +83,24 @@ std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
     return geometry;
 }
 
+/// Moves what GDAL burns along the first axis.
+void move(OGRGeometry& geometry, double by) {
+    const auto type = wkbFlatten(geometry.getGeometryType());
+    if (type == wkbPoint) {
+        geometry.toPoint()->setX(geometry.toPoint()->getX() + by);
+    } else if (OGR_GT_IsSubClassOf(type, wkbLineString)) {
+        OGRLineString& line = *geometry.toLineString();
+        for (int i = 0; i < line.getNumPoints(); ++i)
+            line.setPoint(i, line.getX(i) + by, line.getY(i));
+    } else if (type == wkbPolygon) {
+        for (OGRLinearRing* const ring : *geometry.toPolygon())
+            move(*ring, by);
+    } else if (OGR_GT_IsSubClassOf(type, wkbGeometryCollection)) {
+        for (OGRGeometry* const part : *geometry.toGeometryCollection())
+            move(*part, by);
+    }
+}
+
 /// A feature before it is known what its numbers mean.
 struct Found {
     std::unique_ptr<OGRGeometry> geometry;
@@ -255,6 +273,11 @@ class VectorLabels final : public LabelSource {
             m_description = "vector, reprojected";
             m_transformation = transformation(own, m_grid.srs_wkt, m_path);
         }
+        if (m_placing == Placing::map && m_grid.geotransform && counts_degrees(m_grid.srs_wkt)) {
+            const GeoTransform& gt = *m_grid.geotransform;
+            m_middle = gt[0] + gt[1] * static_cast<double>(m_grid.samples) / 2 +
+                       gt[2] * static_cast<double>(m_grid.lines) / 2;
+        }
     }
 
     Error no_place() const {
@@ -298,6 +321,14 @@ class VectorLabels final : public LabelSource {
                 continue;
             }
             if (one.geometry) one.geometry->getEnvelope(&box);
+            // The scene or the features may count longitudes from 0 to 360.
+            if (one.geometry && m_middle && std::isfinite(box.MinX + box.MaxX)) {
+                const double turns = std::round((*m_middle - (box.MinX + box.MaxX) / 2) / full_turn);
+                if (turns != 0) {
+                    move(*one.geometry, turns * full_turn);
+                    one.geometry->getEnvelope(&box);
+                }
+            }
             if (!std::isfinite(box.MinX + box.MaxX + box.MinY + box.MaxY) && one.geometry) {
                 ++not_placed;
                 continue;
@@ -533,6 +564,7 @@ class VectorLabels final : public LabelSource {
 
     Placing m_placing = Placing::map;
     std::string m_srs_note;          ///< for coordinates, if any feature has some
+    std::optional<double> m_middle;  ///< longitude of the grid's centre, where it lies in degrees
     Transformation m_transformation; ///< null when nothing is to be reprojected
     GeoTransform m_place{};          ///< of the coordinates that features have in the end
     int m_field = -1, m_name_field = -1, m_sample_field = -1, m_line_field = -1;

@@ -332,13 +332,33 @@ std::optional<EnviFile> envi_file_of_header(const std::string& path) {
     return EnviFile{found, path};
 }
 
+std::optional<EnviFile> all_samples(const std::string& path) {
+    if (!is_local(path) || is_header_name(path)) return std::nullopt;
+    const std::string name = header_beside(path);
+    if (name.empty()) return std::nullopt;
+    try {
+        const EnviHeader header = read_envi_header(name);
+        const std::string* const offset = header.find("header offset");
+        const uint64_t bytes = bytes_told(header);
+        if (bytes == 0 || bytes != size_of(path) || (offset && CPLAtof(offset->c_str()) != 0))
+            return std::nullopt;
+    } catch (const Error&) { // opening it says what is wrong
+        return std::nullopt;
+    }
+    return EnviFile{path, name};
+}
+
 bool gdal_sees_pixels(const std::string& path, const std::string& header, bool nodata) {
     const GdalErrors quiet;
     if (header.empty() && header_beside(path).empty()) return true;
     const DatasetHandle ours = open_in_gdal({path, header, GDAL_OF_RASTER, {}, {}});
-    if (!ours || file_behind(ours->GetDescription()) == ours->GetDescription()) return true;
+    if (!ours) return true;
     const DatasetHandle plain = open_plainly(path, {}, {});
-    return plain && same_pixels(*plain, *ours, nodata);
+    if (!plain) return false;
+    // Data that begin like another format's are that to GDAL, whatever a header beside them says.
+    const bool as_is = file_behind(ours->GetDescription()) == ours->GetDescription();
+    if (as_is && has_driver(*plain, ours->GetDriverName())) return true;
+    return same_pixels(*plain, *ours, nodata);
 }
 
 DatasetHandle open_in_gdal(const Opening& opening) {
@@ -358,7 +378,13 @@ DatasetHandle open_in_gdal(const Opening& opening) {
         return open_shown(file, opening);
     }
     DatasetHandle dataset = open_plainly(file.data, opening, opening.drivers);
-    if (dataset && !has_driver(*dataset, "ENVI")) return dataset;
+    if (dataset && !has_driver(*dataset, "ENVI")) {
+        const auto samples = opening.drivers.empty() ? all_samples(file.data) : std::nullopt;
+        if (!samples) return dataset;
+        Opening by_header = opening;
+        by_header.header = samples->header;
+        return open_in_gdal(by_header);
+    }
     file.header = dataset ? envi_header_of(*dataset) : header_beside(file.data);
     if (file.header.empty()) return dataset;
     if (dataset) return gdal_reads_alike(file.header) ? std::move(dataset) : open_shown(file, opening);

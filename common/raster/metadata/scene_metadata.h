@@ -67,6 +67,13 @@ struct SceneMetadata {
 /// Reads everything; all file bands are kept, the window is the whole file.
 SceneMetadata read_scene(GDALDataset& dataset);
 
+/// GDAL's geotransform; of an ENVI header whose map is turned around its reference pixel the right one, which
+/// GDAL (3.12, too) takes for the file's first pixel. Nothing where `header`, which is that of the dataset,
+/// has commas within the numbers of its map info (is_split_map_info()).
+std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const EnviHeader& header);
+/// "map info" with more numbers than it can have: decimal commas part them.
+bool is_split_map_info(const EnviHeader& header);
+
 /// The band's nodata value, in 64-bit types without loss.
 std::optional<NodataValue> nodata_of(GDALRasterBand& band);
 

@@ -102,14 +102,45 @@ std::optional<NodataValue> nodata_of(GDALRasterBand& band) {
     return has ? std::optional<NodataValue>(nodata) : std::nullopt;
 }
 
+bool is_split_map_info(const EnviHeader& header) {
+    const std::string* const text = header.find("map info");
+    const auto list = text ? envi_list(*text) : std::vector<std::string>();
+    if (list.empty()) return false;
+    size_t numbers = 0;
+    while (numbers + 1 < list.size() && envi_number(list[numbers + 1]))
+        ++numbers;
+    // A pixel, its place and the pixel's size; a zone stands behind them where there are zones.
+    constexpr size_t usual = 6;
+    return numbers > usual + (starts_with(lower(list.front()), "geographic") ? 0 : 1);
+}
+
+std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const EnviHeader& header) {
+    std::array<double, 6> gt{};
+    if (dataset.GetGeoTransform(gt.data()) != CE_None) return std::nullopt;
+    const std::string* const text = header.find("map info");
+    if (text == nullptr || dataset.GetDriver() == nullptr ||
+        !EQUAL(dataset.GetDriver()->GetDescription(), "ENVI"))
+        return gt;
+    if (is_split_map_info(header)) return std::nullopt;
+    if (gt[2] == 0 && gt[4] == 0 && gt[1] > 0 && gt[5] < 0) return gt; // not turned, nor half around
+    const auto list = envi_list(*text);
+    std::array<double, 4> at{}; // the reference pixel, from 1, and its place
+    for (size_t k = 0; k < at.size(); ++k) {
+        const auto number = k + 1 < list.size() ? envi_number(list[k + 1]) : std::nullopt;
+        if (!number) return gt;
+        at[k] = *number;
+    }
+    gt[0] = at[2] - (at[0] - 1) * gt[1] - (at[1] - 1) * gt[2];
+    gt[3] = at[3] - (at[0] - 1) * gt[4] - (at[1] - 1) * gt[5];
+    return gt;
+}
+
 SceneMetadata read_scene(GDALDataset& dataset) {
     SceneMetadata scene;
     scene.driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "";
     scene.file_bands = dataset.GetRasterCount();
     scene.window = Rect{0, 0, dataset.GetRasterXSize(), dataset.GetRasterYSize()};
     scene.srs = copy_srs(dataset.GetSpatialRef());
-    std::array<double, 6> gt{};
-    if (dataset.GetGeoTransform(gt.data()) == CE_None) scene.geotransform = gt;
     const GDAL_GCP* gcps = dataset.GetGCPs();
     for (int i = 0; i < dataset.GetGCPCount(); ++i)
         scene.gcps.push_back({gcps[i].pszId ? gcps[i].pszId : "", gcps[i].pszInfo ? gcps[i].pszInfo : "",
@@ -119,6 +150,7 @@ SceneMetadata read_scene(GDALDataset& dataset) {
     scene.domains = read_domains(dataset, true);
     scene.envi = read_envi(dataset, scene.domains);
     scene.domains.erase("ENVI");
+    scene.geotransform = geotransform_of(dataset, scene.envi);
     for (int b = 1; b <= scene.file_bands; ++b)
         scene.bands.push_back(read_band(*dataset.GetRasterBand(b), b));
     read_spectral(scene);

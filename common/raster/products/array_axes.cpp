@@ -28,17 +28,11 @@ bool has(const std::string& text, std::initializer_list<const char*> words) {
                        [&](const char* word) { return text.find(word) != std::string::npos; });
 }
 
-bool speaks_of_bands(const std::string& name) {
-    return has(lower(name), {"band", "wavelength", "wvl", "channel", "lambda", "spectral"});
-}
-
-/// Lists of wavelengths, in arrays and attributes: PRISMA's are List_Cw_Vnir and List_Cw_Swir.
-bool lists_wavelengths(const std::string& name) { return has(lower(name), {"wavelength", "wvl", "list_cw"}); }
+bool speaks_of_bands(const std::string& name) { return axis_called(name) == Axis::bands; }
 
 bool speaks_of_place(const std::string& name) {
-    const std::string n = lower(name);
-    return n == "x" || n == "y" ||
-           has(n, {"lat", "lon", "row", "col", "line", "sample", "track", "easting", "northing"});
+    const Axis axis = axis_called(name);
+    return axis == Axis::lines || axis == Axis::samples;
 }
 
 /// HDF5 has no names of axes; these are what its readers make up.
@@ -126,7 +120,36 @@ std::optional<size_t> misplaced_bands(const Cube& cube, const std::vector<int64_
     return std::nullopt;
 }
 
+/// "[2,0,1]": the cube's axes in GDAL's order; empty when they are, or it cannot be told.
+std::string turning(const Cube& cube, std::optional<size_t> bands) {
+    if (bands) return *bands == 2 ? "[2,0,1]" : "[1,0,2]";
+    return axis_called(cube.axes[1]) == Axis::samples && axis_called(cube.axes[2]) == Axis::lines ? "[0,2,1]"
+                                                                                                  : "";
+}
+
 } // namespace
+
+Axis axis_called(const std::string& name) {
+    const std::string n = lower(name);
+    const auto begins = [&](std::initializer_list<const char*> words) {
+        return std::any_of(words.begin(), words.end(),
+                           [&](const char* word) { return n.rfind(word, 0) == 0; });
+    };
+    if (has(n, {"band", "wavelength", "wvl", "channel", "lambda", "spectral"})) return Axis::bands;
+    // "pixels_per_line" and "crosstrack" are samples, "along_track" and "scanline" lines.
+    if (has(n, {"along", "down"})) return Axis::lines;
+    if (has(n, {"across", "cross", "xtrack", "sample", "pixel", "col", "easting", "width", "x_coord"}) ||
+        begins({"lon", "x_", "xdim"}) || n == "x" || n == "nx" || n == "ncols")
+        return Axis::samples;
+    if (has(n, {"line", "row", "track", "scan", "northing", "height", "y_coord"}) ||
+        begins({"lat", "y_", "ydim"}) || n == "y" || n == "ny")
+        return Axis::lines;
+    return Axis::unknown;
+}
+
+bool lists_wavelengths(const std::string& name) {
+    return has(lower(name), {"wavelength", "wvl", "list_cw"}); // PRISMA's are List_Cw_Vnir and List_Cw_Swir
+}
 
 void check_axes(GDALDataset& dataset, const std::string& name) {
     GDALDriver* const driver = dataset.GetDriver();
@@ -140,7 +163,8 @@ void check_axes(GDALDataset& dataset, const std::string& name) {
     const Cube* cube = cube_behind(contents, dataset);
     if (cube == nullptr) return;
     const auto axis = misplaced_bands(*cube, contents.wavelengths);
-    if (!axis) return;
+    const std::string turned = turning(*cube, axis);
+    if (turned.empty()) return;
     std::string shape;
     for (size_t k = 0; k < 3; ++k)
         shape += (k ? " x " : "") + (made_up(cube->axes[k]) ? std::string() : cube->axes[k] + " ") +
@@ -150,13 +174,15 @@ void check_axes(GDALDataset& dataset, const std::string& name) {
     const std::string known =
         product ? "Give '" + file + "' itself, which is read as " + product->name + ". Or turn the axes: "
                 : "Turn the axes: ";
-    throw Error(name + ": " + cube->name + " is " + shape + ", and this GDAL (" +
-                    GDALVersionInfo("RELEASE_NAME") + ") takes the " + std::to_string(cube->sizes[*axis]) +
-                    " bands for " + (*axis == 2 ? "columns" : "lines"),
-                known + "gdalmdimtranslate -array 'name=" + cube->full_name + ",dstname=" + cube->name +
-                    ",transpose=" + (*axis == 2 ? "[2,0,1]" : "[1,0,2]") + "' '" + file +
-                    "' cube.nc; then take cube.nc with --config GDAL_NETCDF_BOTTOMUP NO, or its lines come "
-                    "upside down.");
+    throw Error(
+        name + ": " + cube->name + " is " + shape + ", and this GDAL (" + GDALVersionInfo("RELEASE_NAME") +
+            ") takes the " +
+            (axis ? std::to_string(cube->sizes[*axis]) + " bands for " + (*axis == 2 ? "columns" : "lines")
+                  : "columns for lines"),
+        known + "gdalmdimtranslate -array 'name=" + cube->full_name + ",dstname=" + cube->name +
+            ",transpose=" + turned + "' '" + file +
+            "' cube.nc; then take cube.nc with --config GDAL_NETCDF_BOTTOMUP NO, or its lines come "
+            "upside down.");
 }
 
 } // namespace hsi::raster

@@ -8,12 +8,18 @@ class GDALDataset;
 
 namespace hsi::raster {
 
+/// What an axis of a cube counts, by its name: "wavelength", "downtrack", "pixels_per_line", "lon", "x".
+enum class Axis { unknown, bands, lines, samples };
+Axis axis_called(const std::string& name);
+/// A list of such a name holds the wavelengths of bands.
+bool lists_wavelengths(const std::string& name);
+
 /// These readers take the last axis of an array for columns, the one before for lines and the first for
 /// bands. EMIT keeps (downtrack, crosstrack, bands) and PRISMA (line, band, sample): every "spectrum" would
-/// be a column of the scene. \throws Error for such a cube, with the command that turns its axes. The axes
-/// are told by their names, by lists of wavelengths in the file that are as long as one of them or, where
-/// they have no names, by more than four times as many bands as columns. Datasets of other drivers pass.
-/// `name`: as the user knows the dataset.
+/// be a column of the scene; (band, x, y) has lines for samples. \throws Error for such a cube, with the
+/// command that turns its axes. The axes are told by their names, by lists of wavelengths in the file that
+/// are as long as one of them or, where they have no names, by more than four times as many bands as columns.
+/// Datasets of other drivers pass. `name`: as the user knows the dataset.
 void check_axes(GDALDataset& dataset, const std::string& name);
 
 } // namespace hsi::raster

@@ -4,6 +4,9 @@
 #include "raster/gdal/gdal_errors.h"
 #include "raster/products/hdf5_trial.h"
 
+#include <cpl_conv.h>
+#include <cpl_string.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
@@ -26,6 +29,27 @@ Numbers with_texts(std::vector<double> values, const GDALExtendedDataType& type)
     for (const double v : values)
         out.texts.push_back(digits(v, single));
     out.values = std::move(values);
+    return out;
+}
+
+/// Numbers that are written as texts, one or several in each: GDAL takes some kinds of these for 0.
+Numbers numbers_of_texts(const std::shared_ptr<GDALAttribute>& attribute) {
+    Numbers out;
+    const CPLStringList texts = attribute->ReadAsStringArray();
+    for (int i = 0; i < texts.size(); ++i) {
+        const CPLStringList words(CSLTokenizeString2(texts[i], ", ;\t\r\n", 0));
+        for (int k = 0; k < words.size(); ++k) {
+            char* end = nullptr;
+            const double value = CPLStrtod(words[k], &end);
+            if (end == words[k] || *end != '\0') {
+                Numbers none;
+                none.no_numbers = texts[i];
+                return none;
+            }
+            out.values.push_back(value);
+            out.texts.emplace_back(words[k]);
+        }
+    }
     return out;
 }
 
@@ -118,6 +142,7 @@ std::string ArrayFile::text(const std::string& name) const {
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute) {
     if (!attribute || attribute->GetTotalElementsCount() > longest_list) return {};
     const GdalErrors quiet;
+    if (attribute->GetDataType().GetClass() == GEDTC_STRING) return numbers_of_texts(attribute);
     return with_texts(attribute->ReadAsDoubleArray(), attribute->GetDataType());
 }
 

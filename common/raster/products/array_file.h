@@ -16,6 +16,7 @@ namespace hsi::raster {
 struct Numbers {
     std::vector<double> values;
     std::vector<std::string> texts;
+    std::string no_numbers; ///< what stands there instead of numbers; empty: nothing does
     size_t size() const { return values.size(); }
 };
 
@@ -46,7 +47,8 @@ class ArrayFile {
     std::shared_ptr<GDALGroup> m_root;
 };
 
-/// Attributes of a group or an array; empty when there is no such attribute, or no `holder`.
+/// Attributes of a group or an array; empty when there is no such attribute, or no `holder`. Numbers may be
+/// written as text ('-9999.0', '400 500 600').
 Numbers numbers_in(const std::shared_ptr<GDALAttribute>& attribute);
 std::string text_in(const std::shared_ptr<GDALAttribute>& attribute);
 template <class Holder>

@@ -7,6 +7,7 @@
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
+#include "raster/metadata/envi_file.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/product_readers.h"
 
@@ -31,7 +32,9 @@ std::string file_in(const std::string& name) {
     return parts.size() > 1 ? parts[1] : name;
 }
 
-bool begins_like_hdf5(const std::string& path) { return beginning_of_file(path, 8) == "\x89HDF\r\n\x1a\n"; }
+bool is_hdf5(const std::string& path) {
+    return beginning_of_file(path, 8) == "\x89HDF\r\n\x1a\n" && !all_samples(path);
+}
 
 /// All that a run asks of a file before it reads values.
 void look_at(const std::string& path) {
@@ -69,7 +72,7 @@ void keep_death(const State& state, const std::string& death) {
 void try_hdf5(const std::string& name) {
     expect_hdf5(name);
     const std::string path = file_in(name);
-    if (!is_local(path) || !begins_like_hdf5(path)) return;
+    if (!is_local(path) || !is_hdf5(path)) return;
     const State state = state_of(path);
     auto death = known_death(state);
     if (!death) { // not under the lock: the child comes here, too

@@ -37,11 +37,11 @@ std::shared_ptr<TurnedFile> turned_file_of(const MatlabCube& cube) {
     static std::map<std::string, std::weak_ptr<TurnedFile>> all;
     VSIStatBufL info{};
     if (VSIStatL(cube.file->path().c_str(), &info) != 0) info = {};
-    const std::string key = cube.file->path() + "|" + cube.variable.name + "|" +
-                            std::to_string(cube.shape.lines) + "|" + std::to_string(cube.shape.bands_first) +
-                            "|" + std::to_string(info.st_dev) + "|" + std::to_string(info.st_ino) + "|" +
-                            std::to_string(info.st_size) + "|" + std::to_string(info.st_mtim.tv_sec) + "|" +
-                            std::to_string(info.st_mtim.tv_nsec);
+    const std::string key =
+        cube.file->path() + "|" + cube.variable.name + "|" + std::to_string(cube.shape.lines) + "|" +
+        std::to_string(static_cast<int>(cube.shape.bands_stand)) + "|" + std::to_string(info.st_dev) + "|" +
+        std::to_string(info.st_ino) + "|" + std::to_string(info.st_size) + "|" +
+        std::to_string(info.st_mtim.tv_sec) + "|" + std::to_string(info.st_mtim.tv_nsec);
     const std::lock_guard lock(mutex);
     for (auto at = all.begin(); at != all.end();)
         at = at->second.expired() ? all.erase(at) : std::next(at);
@@ -104,8 +104,10 @@ DatasetHandle open_matlab(const std::string& name) {
     return cube ? DatasetHandle(new MatlabDataset(*cube, name)) : nullptr;
 }
 
-DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples) {
-    const auto cube = find_matlab_labels(name, lines, samples);
+DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples, bool mask,
+                                 std::vector<std::string>& notes) {
+    const auto cube = find_matlab_labels(name, lines, samples, mask);
+    if (cube && !cube->note.empty()) notes.push_back(cube->note);
     return cube ? DatasetHandle(new MatlabDataset(*cube, name)) : nullptr;
 }
 

@@ -5,6 +5,7 @@
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
+#include "raster/metadata/envi_file.h"
 
 #include <cpl_string.h>
 #include <cpl_vsi.h>
@@ -43,7 +44,7 @@ bool begins_as_level4(const std::array<unsigned char, header_bytes>& head, size_
     return false;
 }
 
-Kind kind_of(const std::string& path) {
+Kind kind_by_beginning(const std::string& path) {
     const std::string begin = beginning_of_file(path, header_bytes);
     const size_t length = begin.size();
     std::array<unsigned char, header_bytes> head{};
@@ -58,6 +59,11 @@ Kind kind_of(const std::string& path) {
     }
     return EQUAL(extension_of(path).c_str(), "mat") && begins_as_level4(head, length) ? Kind::level4
                                                                                       : Kind::none;
+}
+
+Kind kind_of(const std::string& path) {
+    const Kind kind = kind_by_beginning(path);
+    return kind != Kind::none && all_samples(path) ? Kind::none : kind;
 }
 
 void add_utf8(std::string& text, uint32_t character) {

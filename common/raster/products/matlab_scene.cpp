@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -69,19 +70,22 @@ bool is_list_of(const MatlabVariable& one, const std::optional<std::pair<int64_t
 }
 
 MatlabCube cube_of(std::shared_ptr<const MatlabFile> file, const MatlabVariable& one) {
-    MatlabCube cube{file, one, {}};
+    MatlabCube cube{file, one, {}, {}};
     TurnedShape& shape = cube.shape;
     if (one.rank() > 3)
         throw Error("'" + file->path() + "': " + one.text() + " has more than three subscripts",
                     "Save it as an array (line, sample, band).");
     const int64_t third = one.rank() == 3 ? one.dims[2] : 1;
-    shape = {one.dims[0], one.dims[1], third, false};
+    shape = {one.dims[0], one.dims[1], third, BandsStand::last};
     if (const auto size = size_beside(*file); one.rank() == 2 && is_list_of(one, size)) {
         const bool bands_first = one.dims[1] == size->first * size->second;
-        shape = {size->first, size->second, one.dims[bands_first ? 0 : 1], bands_first};
-    } else if (one.rank() == 3 && !find_matlab_wavelengths(*file, third) &&
-               find_matlab_wavelengths(*file, one.dims[0])) {
-        shape = {one.dims[1], third, one.dims[0], true};
+        shape = {size->first, size->second, one.dims[bands_first ? 0 : 1],
+                 bands_first ? BandsStand::first : BandsStand::last};
+    } else if (one.rank() == 3 && !find_matlab_wavelengths(*file, third)) {
+        if (find_matlab_wavelengths(*file, one.dims[0]))
+            shape = {one.dims[1], third, one.dims[0], BandsStand::first};
+        else if (find_matlab_wavelengths(*file, one.dims[1]))
+            shape = {one.dims[0], third, one.dims[1], BandsStand::second};
     }
     if (shape.lines > INT32_MAX || shape.samples > INT32_MAX || shape.bands > 65535)
         throw Error("'" + file->path() + "': " + one.text() + " is too large for a scene");
@@ -117,6 +121,34 @@ const MatlabVariable* find_list(const MatlabFile& file, int64_t count,
     return nullptr;
 }
 
+constexpr std::initializer_list<const char*> wavelength_names = {"wavelength",
+                                                                 "wavelengths",
+                                                                 "wavelength_nm",
+                                                                 "wavelengths_nm",
+                                                                 "wavelength_um",
+                                                                 "wavelengths_um",
+                                                                 "wl",
+                                                                 "wvl",
+                                                                 "lambda",
+                                                                 "lambdas",
+                                                                 "bands_nm",
+                                                                 "band_centers",
+                                                                 "bandcenters",
+                                                                 "center_wavelengths",
+                                                                 "centerwavelengths",
+                                                                 "wave"};
+
+/// A list of wavelengths that is as long as no subscript of a cube counts; null: none.
+const MatlabVariable* list_of_another_length(const MatlabCube& cube) {
+    for (const MatlabVariable& one : cube.file->variables())
+        if (one.type != GDT_Unknown && is_vector(one) && one.count() > 1 &&
+            std::any_of(wavelength_names.begin(), wavelength_names.end(), [&](const char* name) {
+                return lower(one.name.substr(one.name.rfind('.') + 1)) == name;
+            }))
+            return &one;
+    return nullptr;
+}
+
 void describe_bands(const MatlabCube& cube, Product& product) {
     const MatlabFile& file = *cube.file;
     product.bands.resize(static_cast<size_t>(cube.shape.bands));
@@ -124,7 +156,13 @@ void describe_bands(const MatlabCube& cube, Product& product) {
         product.bands[b].index = static_cast<int64_t>(b);
     const auto count = static_cast<int64_t>(product.bands.size());
     const MatlabVariable* const wavelengths = find_matlab_wavelengths(file, count);
-    if (!wavelengths) return;
+    if (!wavelengths) {
+        if (const MatlabVariable* const other = count > 1 ? list_of_another_length(cube) : nullptr)
+            product.notes.push_back("'" + file.path() + "': " + other->text() + " has " +
+                                    std::to_string(other->count()) + " wavelengths, and the scene " +
+                                    std::to_string(count) + " bands: they are left out");
+        return;
+    }
     const auto values = digits_of(file, *wavelengths);
     double largest = 0;
     for (size_t b = 0; b < values.size(); ++b) {
@@ -150,9 +188,10 @@ void add_chunks(const MatlabCube& cube, Product& product) {
     const auto chunks = arrays->chunks(part.array);
     if (chunks.size() != 3 || std::count(chunks.begin(), chunks.end(), 0U) > 0) return;
     part.type = cube.variable.type;
-    part.line_axis = cube.shape.bands_first ? 1 : 2;
-    part.sample_axis = cube.shape.bands_first ? 0 : 1;
-    part.band_axis = cube.shape.bands_first ? 2 : 0;
+    const BandsStand bands = cube.shape.bands_stand; // HDF5 has the subscripts the other way round
+    part.line_axis = bands == BandsStand::first ? 1 : 2;
+    part.sample_axis = bands == BandsStand::last ? 1 : 0;
+    part.band_axis = bands == BandsStand::first ? 2 : bands == BandsStand::second ? 1 : 0;
     for (size_t k = 0; k < 3; ++k)
         part.chunk[k] = static_cast<int64_t>(chunks[k]);
     product.parts.push_back(std::move(part));
@@ -179,13 +218,26 @@ Variables all_of(const MatlabFile& file) {
     return all;
 }
 
+constexpr int64_t most_looked_at = int64_t{1} << 24; // values of an image
+
+/// Whole numbers, of which two or more differ from 0.
+bool holds_classes(const MatlabFile& file, const MatlabVariable& one) {
+    double first = 0;
+    bool several = false;
+    for (const double v : file.numbers(one)) {
+        if (std::isnan(v)) continue;
+        if (v != std::floor(v)) return false;
+        if (v == 0) continue;
+        several |= first != 0 && v != first;
+        first = v;
+    }
+    return several;
+}
+
 } // namespace
 
 const MatlabVariable* find_matlab_wavelengths(const MatlabFile& file, int64_t count) {
-    return find_list(file, count,
-                     {"wavelength", "wavelengths", "wavelength_nm", "wavelengths_nm", "wavelength_um",
-                      "wavelengths_um", "wl", "wvl", "lambda", "lambdas", "bands_nm", "band_centers",
-                      "bandcenters", "center_wavelengths", "centerwavelengths", "wave"});
+    return find_list(file, count, wavelength_names);
 }
 
 void refuse_matlab(const MatlabFile& file, const std::string& what, const Variables& candidates) {
@@ -251,27 +303,38 @@ std::shared_ptr<const Product> matlab_product(const std::string& name) {
     return product;
 }
 
-std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples) {
+std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples,
+                                             bool mask) {
     const auto found = matlab_name(name);
     auto file = found ? MatlabFile::open(found->path) : nullptr;
     if (!file) return std::nullopt;
-    const MatlabVariable* one = nullptr;
-    if (!found->variable.empty()) {
-        one = &named_matlab_numbers(*file, found->variable);
-    } else {
-        Variables fits = those(*file, is_image);
-        if (fits.empty()) refuse_matlab(*file, "holds no array with two subscripts, as labels are", {});
-        const auto only = [&](const auto& test) {
-            Variables left;
-            std::copy_if(fits.begin(), fits.end(), std::back_inserter(left), test);
-            if (!left.empty()) fits = std::move(left);
-        };
-        only([&](const MatlabVariable* v) { return v->dims[0] == lines && v->dims[1] == samples; });
-        only([](const MatlabVariable* v) { return v->type != GDT_Float32 && v->type != GDT_Float64; });
-        if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the labels", fits);
-        one = fits.front();
+    if (!found->variable.empty()) return cube_of(file, named_matlab_numbers(*file, found->variable));
+    Variables fits = those(*file, is_image);
+    if (fits.empty()) refuse_matlab(*file, "holds no array with two subscripts, as labels are", {});
+    const auto only = [&](const auto& test) {
+        Variables left;
+        std::copy_if(fits.begin(), fits.end(), std::back_inserter(left), test);
+        if (!left.empty()) fits = std::move(left);
+    };
+    const auto is_logical = [](const MatlabVariable* v) { return v->kind == "logical"; };
+    only([&](const MatlabVariable* v) { return v->dims[0] == lines && v->dims[1] == samples; });
+    const Variables all = fits;
+    only([&](const MatlabVariable* v) { return is_logical(v) == mask; });
+    only([](const MatlabVariable* v) { return v->type != GDT_Float32 && v->type != GDT_Float64; });
+    if (fits.size() > 1) refuse_matlab(*file, "holds several arrays that may be the labels", fits);
+    const MatlabVariable& one = *fits.front();
+    std::string note;
+    if (const bool real = one.type == GDT_Float32 || one.type == GDT_Float64;
+        !mask && real && all.size() > 1) {
+        // Doubles are MATLAB's usual class, and say nothing of what they hold.
+        if (one.count() > most_looked_at || !holds_classes(*file, one))
+            refuse_matlab(*file, "holds several arrays that may be the labels", all);
+        note = "'" + file->path() + "': labels are " + one.text() + ", and " + list_of(all, &one) +
+               " beside it is taken for a mask";
     }
-    return cube_of(file, *one);
+    MatlabCube cube = cube_of(file, one);
+    cube.note = std::move(note);
+    return cube;
 }
 
 std::string matlab_file_of(const std::string& name) {

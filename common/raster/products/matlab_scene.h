@@ -21,13 +21,16 @@ struct MatlabCube {
     std::shared_ptr<const MatlabFile> file;
     MatlabVariable variable;
     TurnedShape shape;
+    std::string note; ///< what the user should know of the choice
 };
 /// The scene that a name leads to; nothing when it is no file of MATLAB's. \throws Error when the file is
 /// damaged, when there is no such variable or none that is a scene, or when several may be meant.
 std::optional<MatlabCube> find_matlab_cube(const std::string& name);
 /// Likewise for labels or a mask: an array with two subscripts, of several the one of `lines` x `samples` (0:
-/// not known) or the only one of whole numbers.
-std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples);
+/// not known) or the only one of whole numbers. As labels, a logical array stands behind all others, as a
+/// mask before them.
+std::optional<MatlabCube> find_matlab_labels(const std::string& name, int64_t lines, int64_t samples,
+                                             bool mask);
 
 /// Null when `name` is no file of MATLAB's. Version 7.3 whose cube lies in chunks is read in these
 /// (Product::parts); the rest as open_matlab() gives it. \throws as find_matlab_cube().
@@ -41,8 +44,9 @@ std::shared_ptr<const Product> matlab_product(const std::string& name);
 /// TMPDIR names (else /var/tmp): memory stays at some megabytes. Null and \throws as above.
 DatasetHandle open_matlab(const std::string& name);
 
-/// Of find_matlab_labels().
-DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples);
+/// Of find_matlab_labels(), whose notes are added.
+DatasetHandle open_matlab_labels(const std::string& name, int64_t lines, int64_t samples, bool mask,
+                                 std::vector<std::string>& notes);
 
 /// The file of MATLAB's that a name leads to ("scene.mat" for "scene.mat:cube"); empty when there is none.
 std::string matlab_file_of(const std::string& name);

@@ -4,6 +4,8 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/file_path.h"
+#include "core/utf8.h"
+#include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/gdal/sample_convert.h"
@@ -18,6 +20,7 @@
 #include <cpl_vsi.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -27,7 +30,7 @@ namespace {
 
 /// A row a product in arrays.
 constexpr std::optional<Product> (*array_products[])(const ArrayFile&) = {
-    read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico};
+    read_emit, read_prisma, read_neon, read_tanager, read_aviris, read_pace, read_hico, read_named_cube};
 
 constexpr size_t looked_at = 1024; ///< bytes at the beginning of a file
 
@@ -36,10 +39,29 @@ bool begins(const std::string& text, const char* with, size_t length) {
 }
 
 bool is_hdf5(const std::string& text) { return begins(text, "\x89HDF\r\n\x1a\n", 8); }
+bool is_netcdf(const std::string& text) { // of the classic kinds; netCDF-4 is HDF5
+    return begins(text, "CDF\x01", 4) || begins(text, "CDF\x02", 4) || begins(text, "CDF\x05", 4);
+}
 bool is_tiff(const std::string& text) { return begins(text, "II", 2) || begins(text, "MM", 2); }
-bool is_xml(const std::string& text) {
+/// The beginning of a text in XML: a mark of it, a comment or an element, and nothing that no text has.
+/// Samples may begin with any byte, that of "<" too.
+bool is_xml(std::string text) {
+    const std::string mark = text.substr(0, 2);
+    if (mark == "\xff\xfe" || mark == "\xfe\xff") text = utf8_text(std::move(text));
+    const auto control = [](unsigned char c) { return c < ' ' && c != '\t' && c != '\r' && c != '\n'; };
     const size_t at = text.find_first_not_of("\xef\xbb\xbf \t\r\n");
-    return at != std::string::npos && text[at] == '<';
+    if (at == std::string::npos || text[at] != '<' || std::any_of(text.begin(), text.end(), control))
+        return false;
+    const std::string rest = text.substr(at + 1);
+    if (rest.rfind("?xml", 0) == 0 || rest.rfind("!--", 0) == 0 || rest.rfind("!DOCTYPE", 0) == 0)
+        return true;
+    const auto in_name = [](unsigned char c) {
+        return std::isalnum(c) != 0 || std::strchr("_:.-", c) != nullptr || c >= 0x80;
+    };
+    const size_t end =
+        static_cast<size_t>(std::find_if_not(rest.begin(), rest.end(), in_name) - rest.begin());
+    return end > 0 && end < rest.size() && std::strchr("0123456789.-", rest[0]) == nullptr &&
+           std::strchr("> /\t\r\n", rest[end]) != nullptr;
 }
 
 /// A folder that holds a Zarr dataset, or a text that makes one of parts of other files (Kerchunk).
@@ -111,10 +133,11 @@ void add_geolocation(const Product& product, SceneMetadata& scene) {
     if (product.longitude.empty() || !product.srs) return;
     const auto subdataset = [&](std::string array) {
         if (product.driver == "HDF5") std::replace(array.begin(), array.end(), ' ', '_');
-        if (product.driver == "Zarr") array.erase(0, 1); // one slash, where HDF5 wants two
+        if (product.driver != "HDF5") array.erase(0, 1); // one slash or none, where HDF5 wants two
         char* const full = is_local(product.path) ? ::realpath(product.path.c_str(), nullptr) : nullptr;
         const std::string path = full ? full : product.path;
         std::free(full);
+        if (product.driver == "netCDF") return "NETCDF:\"" + path + "\":" + array;
         return (product.driver == "Zarr" ? "ZARR:\"" : "HDF5:\"") + path + "\":/" + array;
     };
     char* wkt = nullptr;
@@ -161,11 +184,19 @@ int64_t CubePart::chunk_samples(int64_t whole) const {
 }
 
 SceneFile find_scene(const std::string& path) {
-    if (auto product = matlab_product(path)) return {path, std::move(product), {}};
+    if (auto product = matlab_product(path)) return {path, std::move(product), {}, {}};
     const std::string text = beginning_of_file(path, looked_at);
-    SceneFile scene{path, nullptr, {}};
-    if (is_hdf5(text) || is_zarr(path, text)) {
+    SceneFile scene{path, nullptr, {}, {}};
+    const bool arrays = is_hdf5(text) || is_netcdf(text) || is_zarr(path, text);
+    const bool known = arrays || is_tiff(text) || is_xml(text);
+    if (const auto samples = known && !text.empty() ? all_samples(path) : std::nullopt) {
+        scene.header = samples->header;
+    } else if (arrays) {
         scene.product = shared(product_in_arrays(path));
+        if (!scene.product && is_hdf5(text) && EQUAL(extension_of(path).c_str(), "mat"))
+            scene.notes.push_back("'" + path +
+                                  "' has not the beginning that MATLAB writes: it is read as any "
+                                  "HDF5 file, with its axes as they lie, not as MATLAB counts them");
     } else if (is_tiff(text)) {
         if (const int bands = bands_without_wavelengths(path))
             scene.product = shared(find_metadata_xml(path, bands));

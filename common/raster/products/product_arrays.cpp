@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/metadata/metadata_items.h"
+#include "raster/products/array_axes.h"
 #include "raster/products/product_readers.h"
 
 #include <algorithm>
@@ -52,14 +53,6 @@ std::optional<std::pair<double, double>> pair_behind(const std::string& text, co
     return std::pair{x, y};
 }
 
-/// Centres of columns and lines, evenly spaced.
-std::optional<std::array<double, 6>> grid_of(const Numbers& x, const Numbers& y) {
-    if (x.size() < 2 || y.size() < 2) return std::nullopt;
-    const double dx = (x.values.back() - x.values.front()) / static_cast<double>(x.size() - 1),
-                 dy = (y.values.back() - y.values.front()) / static_cast<double>(y.size() - 1);
-    return std::array{x.values.front() - dx / 2, dx, 0.0, y.values.front() - dy / 2, 0.0, dy};
-}
-
 std::string digits_of(double value) {
     return value == std::floor(value) ? std::to_string(std::llround(value)) : std::to_string(value);
 }
@@ -70,7 +63,7 @@ Product begin_product(const ArrayFile& file, std::string name) {
     Product product;
     product.name = std::move(name);
     product.path = file.path();
-    product.driver = file.driver() == "Zarr" ? "Zarr" : "HDF5";
+    product.driver = file.driver();
     product.files = {file.path()};
     return product;
 }
@@ -92,7 +85,19 @@ void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm
     }
 }
 
+std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Numbers& y) {
+    if (x.size() < 2 || y.size() < 2) return std::nullopt;
+    const double dx = (x.values.back() - x.values.front()) / static_cast<double>(x.size() - 1),
+                 dy = (y.values.back() - y.values.front()) / static_cast<double>(y.size() - 1);
+    return std::array{x.values.front() - dx / 2, dx, 0.0, y.values.front() - dy / 2, 0.0, dy};
+}
+
 void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array) {
+    const auto told = array->GetAttribute("_FillValue");
+    if (told && told->GetDataType().GetClass() == GEDTC_STRING) {
+        product.nodata = number_told(product, array, "_FillValue");
+        return;
+    }
     bool has = false;
     const double nodata = array->GetNoDataValueAsDouble(&has);
     if (has) product.nodata = nodata;
@@ -205,11 +210,16 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
     if (bands == 0) refuse_product(product, "has no wavelengths for " + name);
     const auto& axes = array->GetDimensions();
     std::string shape;
-    std::vector<int> fitting;
+    std::vector<int> fitting, named;
     for (size_t k = 0; k < axes.size(); ++k) {
         shape += (k ? " x " : "") + std::to_string(axes[k]->GetSize());
         if (axes[k]->GetSize() == bands) fitting.push_back(static_cast<int>(k));
+        if (axis_called(axes[k]->GetName()) == Axis::bands) named.push_back(static_cast<int>(k));
     }
+    // Names tell before lengths do: a scene may have as many lines as bands.
+    if (named.size() == 1)
+        fitting.erase(std::remove_if(fitting.begin(), fitting.end(), [&](int k) { return k != named[0]; }),
+                      fitting.end());
     if (axes.size() != 3 || fitting.empty())
         refuse_product(product, "has " + counted(bands, "wavelength") + ", but " + name + " is " + shape);
     CubePart part;
@@ -218,6 +228,9 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
     part.band_axis = std::find(fitting.begin(), fitting.end(), usual) != fitting.end() ? usual : fitting[0];
     part.line_axis = part.band_axis == 0 ? 1 : 0;
     part.sample_axis = part.band_axis == 2 ? 1 : 2;
+    const auto called = [&](int axis) { return axis_called(axes[static_cast<size_t>(axis)]->GetName()); };
+    if (called(part.line_axis) == Axis::samples && called(part.sample_axis) == Axis::lines)
+        std::swap(part.line_axis, part.sample_axis);
     const auto chunk = file.chunks(part.array);
     for (size_t k = 0; k < 3 && k < chunk.size(); ++k)
         part.chunk[k] = static_cast<int64_t>(chunk[k]);
@@ -231,7 +244,8 @@ void add_part(Product& product, const ArrayFile& file, const std::string& name, 
     product.parts.push_back(std::move(part));
 }
 
-/// EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands. The
+/// EMIT L1B radiance and L2A reflectance: NASA's netCDF-4 with the axes downtrack, crosstrack, bands, and as
+/// xarray saves it, without groups. The
 /// geotransform in it is that of the orthorectified grid, which the cube is not on.
 std::optional<Product> read_emit(const ArrayFile& file) {
     for (const auto& [name, level] : {std::pair{"reflectance", "EMIT L2A reflectance"},
@@ -244,15 +258,18 @@ std::optional<Product> read_emit(const ArrayFile& file) {
             !file.group("/sensor_band_parameters"))
             continue;
         Product product = begin_product(file, level);
-        const std::string bands = "/sensor_band_parameters/";
+        // Tools that save a dataset anew put all groups into the root.
+        const bool grouped = file.group("/sensor_band_parameters") != nullptr;
+        const std::string bands = grouped ? "/sensor_band_parameters/" : "/",
+                          places = file.group("/location") ? "/location/" : "/";
         const Numbers wavelengths = file.list(bands + "wavelengths");
         if (wavelengths.size() == 0) refuse_product(product, "has no " + bands + "wavelengths");
         add_part(product, file, cube, wavelengths.size(), 2);
         add_bands(product, wavelengths, file.list(bands + "fwhm"), file.list(bands + "good_wavelengths"));
         take_nodata(product, array);
         product.unit = array->GetUnit();
-        take_locations(product, file, "/location/lon", "/location/lat");
-        take_lookup(product, file, "/location/glt_x", "/location/glt_y");
+        take_locations(product, file, places + "lon", places + "lat");
+        take_lookup(product, file, places + "glt_x", places + "glt_y");
         return product;
     }
     return std::nullopt;
@@ -277,8 +294,7 @@ void take_prisma_place(Product& product, const ArrayFile& file, const std::strin
                        const std::string& level) {
     const auto root = file.group("/");
     const auto number = [&](const char* name) {
-        const auto found = attribute_numbers(root, name);
-        return found.size() == 1 ? found.values[0] : std::nan("");
+        return number_told(product, root, name).value_or(std::nan(""));
     };
     const double left = number("Product_ULcorner_easting"), top = number("Product_ULcorner_northing"),
                  right = number("Product_LRcorner_easting"), bottom = number("Product_LRcorner_northing"),
@@ -299,12 +315,11 @@ void take_prisma_place(Product& product, const ArrayFile& file, const std::strin
 }
 
 /// Value = number * scale + offset: levels 2 spread their range over 16 bits, level 1 divides by a factor.
-std::pair<std::optional<double>, std::optional<double>>
-prisma_scale(const std::shared_ptr<GDALGroup>& root, const std::string& range, const std::string& level) {
-    const auto number = [&](const std::string& name) -> std::optional<double> {
-        const auto found = attribute_numbers(root, name);
-        return found.size() == 1 ? std::optional(found.values[0]) : std::nullopt;
-    };
+std::pair<std::optional<double>, std::optional<double>> prisma_scale(Product& product,
+                                                                     const std::shared_ptr<GDALGroup>& root,
+                                                                     const std::string& range,
+                                                                     const std::string& level) {
+    const auto number = [&](const std::string& name) { return number_told(product, root, name); };
     if (level == "L1") {
         const auto factor = number("ScaleFactor_" + range), offset = number("Offset_" + range);
         if (!factor || *factor == 0) return {};
@@ -342,7 +357,7 @@ std::optional<Product> read_prisma(const ArrayFile& file) {
         add_part(product, file, cube, wavelengths.size(), 1);
         add_bands(product, wavelengths, attribute_numbers(root, std::string("List_Fwhm_") + range),
                   attribute_numbers(root, std::string("List_Cw_") + range + "_Flags"));
-        const auto [scale, offset] = prisma_scale(root, range, level);
+        const auto [scale, offset] = prisma_scale(product, root, range, level);
         for (size_t b = first; b < product.bands.size(); ++b) {
             ProductBand& band = product.bands[b];
             band.description = upper(range) + " " + std::to_string(band.index + 1);
@@ -380,13 +395,12 @@ std::optional<Product> read_neon(const ArrayFile& file) {
                         if (wavelengths.values[b] >= range.values[0] &&
                             wavelengths.values[b] <= range.values[1])
                             product.bands[b].good = false;
-            if (const auto factor = attribute_numbers(array, "Scale_Factor");
-                factor.size() == 1 && factor.values[0] > 0)
+            if (const auto factor = number_told(product, array, "Scale_Factor"); factor && *factor > 0)
                 for (ProductBand& band : product.bands)
-                    band.scale = 1 / factor.values[0];
+                    band.scale = 1 / *factor;
             take_nodata(product, array);
-            if (const auto ignored = attribute_numbers(array, "Data_Ignore_Value"); ignored.size() == 1)
-                product.nodata = ignored.values[0];
+            if (const auto ignored = number_told(product, array, "Data_Ignore_Value"))
+                product.nodata = ignored;
             const std::string place = base + "/Metadata/Coordinate_System/";
             const CPLStringList map(
                 CSLTokenizeString2(file.text(place + "Map_Info").c_str(), ",", CSLT_STRIPLEADSPACES));
@@ -431,7 +445,7 @@ std::optional<Product> read_aviris(const ArrayFile& file) {
         add_bands(product, wavelengths, fwhm, file.list(base + "/good_wavelengths"));
         take_nodata(product, array);
         product.unit = array->GetUnit();
-        product.geotransform = grid_of(file.list("/easting"), file.list("/northing"));
+        product.geotransform = grid_of_centres(file.list("/easting"), file.list("/northing"));
         if (product.geotransform) {
             const auto mapping = file.array("/transverse_mercator");
             product.srs = srs_from(attribute_text(mapping, "spatial_ref"));
@@ -475,8 +489,8 @@ std::optional<Product> read_tanager(const ArrayFile& file) {
                     first->first, (last->first - first->first) / static_cast<double>(product.samples),
                     0.0,          first->second,
                     0.0,          (last->second - first->second) / static_cast<double>(product.lines)};
-            if (const auto epsg = attribute_numbers(file.group(base), "epsg_code"); epsg.size() == 1)
-                product.srs = srs_of_code(product, epsg.values[0]);
+            if (const auto epsg = number_told(product, file.group(base), "epsg_code"))
+                product.srs = srs_of_code(product, *epsg);
             return product;
         }
     return std::nullopt;

@@ -14,7 +14,7 @@ namespace {
 void take_scale(Product& product, size_t first_band, const std::shared_ptr<GDALMDArray>& array) {
     const auto number = [&](const char* name, const char* other) -> std::optional<double> {
         for (const char* each : {name, other})
-            if (const auto found = attribute_numbers(array, each); found.size() == 1) return found.values[0];
+            if (const auto found = number_told(product, array, each)) return found;
         return std::nullopt;
     };
     const auto scale = number("scale_factor", "slope"), offset = number("add_offset", "intercept");

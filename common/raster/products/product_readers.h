@@ -5,6 +5,7 @@
 #include "raster/products/array_file.h"
 #include "raster/products/product.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +20,9 @@ std::optional<Product> read_aviris(const ArrayFile& file);
 std::optional<Product> read_tanager(const ArrayFile& file);
 std::optional<Product> read_pace(const ArrayFile& file);
 std::optional<Product> read_hico(const ArrayFile& file);
+/// A cube of no product whose axes all have names that tell what they count, where GDAL's two-dimensional
+/// reader would take them in another order or turn the lines.
+std::optional<Product> read_named_cube(const ArrayFile& file);
 
 /// By all of these; nothing for a file of no arrays, or of other ones. Throws Error as they do, and where
 /// values are missing (check_hdf5_sources()).
@@ -31,6 +35,16 @@ std::optional<Product> find_metadata_xml(const std::string& image, int bands);
 
 /// One without parts and bands.
 Product begin_product(const ArrayFile& file, std::string name);
+/// The attribute's number; nothing when it has none, with a note where it is a text that is no number.
+template <class Holder>
+std::optional<double> number_told(Product& product, const std::shared_ptr<Holder>& holder,
+                                  const std::string& name) {
+    const Numbers found = attribute_numbers(holder, name);
+    if (!found.no_numbers.empty())
+        product.notes.push_back("'" + product.path + "' (" + product.name + "): " + name + " is '" +
+                                found.no_numbers + "', which is no number, and is left out");
+    return found.size() == 1 ? std::optional(found.values[0]) : std::nullopt;
+}
 /// Adds the bands of the last part, in their order. Throws Error for lists of other lengths.
 void add_bands(Product& product, const Numbers& wavelengths, const Numbers& fwhm, const Numbers& good);
 /// By wavelength, after check_product(); those without one last.
@@ -40,8 +54,12 @@ void take_nodata(Product& product, const std::shared_ptr<GDALMDArray>& array);
 void take_locations(Product& product, const ArrayFile& file, const std::string& longitude,
                     const std::string& latitude);
 
-/// Adds an array of three axes as a part. The band axis is the one as long as `bands`, axis `usual` where
-/// several are. Throws Error naming the file, the array and its axes when none is.
+/// Centres of columns and lines, evenly spaced.
+std::optional<std::array<double, 6>> grid_of_centres(const Numbers& x, const Numbers& y);
+
+/// Adds an array of three axes as a part. The band axis is the one whose name says so, else the one as long
+/// as `bands`, axis `usual` where several are; lines come before samples unless their names say otherwise.
+/// Throws Error naming the file, the array and its axes when none is.
 void add_part(Product& product, const ArrayFile& file, const std::string& array, size_t bands, int usual);
 /// Throws Error: the product lacks something.
 [[noreturn]] void refuse_product(const Product& product, const std::string& what);

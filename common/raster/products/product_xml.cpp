@@ -5,14 +5,17 @@
 #include "core/error.h"
 #include "core/file_path.h"
 #include "core/names.h"
+#include "core/utf8.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/text_input.h"
+#include "raster/metadata/metadata_items.h"
 #include "raster/products/product_readers.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <gdal_priv.h>
 
 #include <algorithm>
@@ -26,9 +29,15 @@ namespace {
 
 constexpr const char* xml_suffix = "METADATA.XML"; ///< of the file's name, in any case of letters
 
+/// Null for what is no XML. Looking whether it is must not refuse it: it may be a raster of any size.
 CPLXMLTreeCloser parse(const std::string& path) {
     const GdalErrors quiet;
-    CPLXMLTreeCloser tree(CPLParseXMLString(read_file(path, largest_file::product_text).c_str()));
+    VSIStatBufL status;
+    if (VSIStatL(path.c_str(), &status) == 0 &&
+        static_cast<uint64_t>(status.st_size) > largest_file::product_text)
+        return CPLXMLTreeCloser(nullptr);
+    const std::string text = utf8_text(read_file(path, largest_file::product_text, FileHolds::bytes));
+    CPLXMLTreeCloser tree(text.find('\0') == std::string::npos ? CPLParseXMLString(text.c_str()) : nullptr);
     if (tree) CPLStripXMLNamespace(tree.get(), nullptr, TRUE);
     return tree;
 }
@@ -246,6 +255,14 @@ std::optional<Product> read_metadata_xml(const std::string& xml, const std::stri
 
 namespace {
 
+/// Quick looks, masks and their like, which come under the product's name: "ENMAP01-QL_PIXELMASK.TIF". A mask
+/// has as many bands as the scene.
+bool is_quality_layer(const std::string& rest) {
+    const std::string name = lower(rest);
+    const auto has = [&](const char* word) { return name.find(word) != std::string::npos; };
+    return name.rfind("ql_", 0) == 0 || has("-ql_") || has("_ql_") || has("pixelmask");
+}
+
 std::optional<Product> beside(const std::string& image, int bands) {
     const std::string folder = folder_of(image), name = name_of(image);
     const GdalErrors quiet;
@@ -257,7 +274,7 @@ std::optional<Product> beside(const std::string& image, int bands) {
         const std::string signs = "-_. ";
         const size_t end = stem.find_last_not_of(signs);
         if (end == std::string::npos || name.compare(0, end + 1, stem, 0, end + 1) != 0 ||
-            signs.find(name[end + 1]) == std::string::npos)
+            signs.find(name[end + 1]) == std::string::npos || is_quality_layer(name.substr(end + 2)))
             continue;
         auto product = read_metadata_xml(join_path(folder, entries[i]), image);
         if (product && (!product->stack.empty() || static_cast<int>(product->bands.size()) == bands))

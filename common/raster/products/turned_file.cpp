@@ -85,9 +85,8 @@ void gather(const char* from, size_t step, char* to, size_t count) {
 class Turner {
   public:
     Turner(const TurnedShape& shape, size_t width, int64_t memory, RunWriter& writer)
-        : m_shape(shape), m_width(width),
-          m_inner(shape.bands_first ? shape.bands * shape.lines : shape.lines),
-          m_columns(shape.bands_first ? shape.samples : shape.samples * shape.bands), m_writer(writer) {
+        : m_shape(shape), m_width(width), m_inner(bands_last() ? shape.lines : shape.bands * shape.lines),
+          m_columns(bands_last() ? shape.samples * shape.bands : shape.samples), m_writer(writer) {
         const int64_t column = m_inner * static_cast<int64_t>(width);
         m_length = std::min(m_inner, std::max<int64_t>(1, memory / static_cast<int64_t>(width)));
         m_most = m_length < m_inner ? 1 : std::clamp<int64_t>(memory / column, 1, shape.samples);
@@ -109,6 +108,8 @@ class Turner {
     bool complete() const { return m_column == m_columns && m_held == 0; }
 
   private:
+    bool bands_last() const { return m_shape.bands_stand == BandsStand::last; }
+
     /// Values of the piece that is being gathered: whole columns of one band, or part of one column.
     int64_t wanted() const {
         if (m_length < m_inner) return std::min(m_length, m_inner - m_begin);
@@ -122,8 +123,14 @@ class Turner {
         const auto run = static_cast<size_t>(columns) * m_width;
         for (int64_t i = 0; i < length; ++i) {
             const int64_t inner = m_begin + i;
-            const int64_t band = m_shape.bands_first ? inner % m_shape.bands : m_column / m_shape.samples;
-            const int64_t line = m_shape.bands_first ? inner / m_shape.bands : inner;
+            int64_t band = m_column / m_shape.samples, line = inner;
+            if (m_shape.bands_stand == BandsStand::first) {
+                band = inner % m_shape.bands;
+                line = inner / m_shape.bands;
+            } else if (m_shape.bands_stand == BandsStand::second) {
+                band = inner / m_shape.lines;
+                line = inner % m_shape.lines;
+            }
             const int64_t at = ((band * m_shape.lines + line) * m_shape.samples + sample);
             char* const to = m_writer.room(at * static_cast<int64_t>(m_width), run);
             const char* const from = m_values.data() + static_cast<size_t>(i) * m_width;

@@ -12,11 +12,13 @@
 
 namespace hsi::raster {
 
-/// How the numbers of an array follow one another: line by line, then sample by sample, then band by band;
-/// with bands_first band by band, then line by line, then sample by sample.
+/// Where the subscript of the bands stands: (line, sample, band), (band, line, sample), (line, band, sample).
+enum class BandsStand { last, first, second };
+
+/// How the numbers of an array follow one another: those of its first subscript first.
 struct TurnedShape {
     int64_t lines = 0, samples = 0, bands = 0;
-    bool bands_first = false;
+    BandsStand bands_stand = BandsStand::last;
 };
 
 class TurnedFile {

@@ -180,6 +180,10 @@ void match_nodata(SourceState& s) {
 /// Scene, window, bands and types; the rest hangs on how pixels are read.
 void choose_scene(SourceState& s, SceneMetadata scene) {
     s.scene = std::move(scene);
+    // Some drivers answer 1 and 0 where a file says nothing.
+    s.own_scales = std::any_of(s.scene.bands.begin(), s.scene.bands.end(), [](const BandMetadata& b) {
+        return b.scale.value_or(1) != 1 || b.offset.value_or(0) != 0;
+    });
     s.file_samples = s.scene.window.w;
     s.file_lines = s.scene.window.h;
     if (s.file_samples <= 0 || s.file_lines <= 0)
@@ -328,7 +332,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
         s->options.path = std::move(scene.path);
         s->options.header = std::move(scene.header);
         s->product = std::move(scene.product);
-        if (s->product) s->notes = s->product->notes;
+        s->notes = s->product ? s->product->notes : std::move(scene.notes);
     } else if (const auto envi = envi_file_of_header(options.path)) {
         s->options.path = envi->data;
         s->options.header = envi->header;

@@ -31,8 +31,8 @@ BandValues values_of(const SourceState& s) {
     bool any = false, first = true;
     for (const BandMetadata& b : s.scene.bands) {
         double scale = b.scale.value_or(1), offset = b.offset.value_or(0);
-        // Some drivers answer 1 and 0 where a file says nothing.
-        if (scale == 1 && offset == 0) {
+        // One rule for all bands: a gain of 1 among others is one, and no place for the factor.
+        if (!s.own_scales) {
             const auto index = static_cast<size_t>(b.file_band - 1);
             if (!gains.empty()) {
                 scale = CPLAtof(gains[index].c_str());

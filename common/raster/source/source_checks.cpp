@@ -106,6 +106,21 @@ bool is_signed_byte(GDALDataset& dataset, int band) {
            dataset.GetRasterBand(band)->GetRasterDataType() == GDT_Byte;
 }
 
+/// Gains of the bands beside a factor or other gains for all: the bands' own count, and no mixture of both.
+void note_two_scales(SourceState& s) {
+    const std::string* const factor = s.scene.envi.find("reflectance scale factor");
+    const double divisor = factor ? envi_number(*factor).value_or(0) : 0;
+    const bool other = s.scene.envi.find("data reflectance gain values") != nullptr;
+    const bool same = !other && std::all_of(s.scene.bands.begin(), s.scene.bands.end(), [&](const auto& b) {
+        const double told = b.scale.value_or(1) * divisor;
+        return b.offset.value_or(0) == 0 && std::fabs(told - 1) < 1e-6;
+    });
+    if (!s.own_scales || (divisor <= 0 && !other) || (!other && divisor == 1) || same) return;
+    s.notes.push_back(s.name() + ": its bands have gains or offsets of their own, and its header tells '" +
+                      (other ? "data reflectance gain values" : "reflectance scale factor") +
+                      "' beside them: the bands' own alone count, for all bands");
+}
+
 } // namespace
 
 void check_envi_header(SourceState& s) {
@@ -139,6 +154,12 @@ void check_envi_header(SourceState& s) {
         throw Error(name + " has byte order = " + *order + ", which is none",
                     "Write 0 where the least significant byte comes first, or 1.");
     leave_out_word_for_nodata(s);
+    if (is_split_map_info(header)) {
+        s.notes.push_back(name + " has map info = " + *header.find("map info") +
+                          ", whose numbers are parted by commas within them: the scene has no position");
+        s.scene.geotransform.reset();
+        s.scene.srs.reset();
+    }
     for (const std::string& key : header.repeated())
         s.notes.push_back(name + " tells '" + key + "' more than once: the last counts");
     for (const EnviField& field : header.fields())
@@ -189,12 +210,14 @@ void check_band_lists(SourceState& s) {
             b.scale.reset();
             b.offset.reset();
         }
+        s.own_scales = false;
     }
     if (const std::string* text = s.scene.envi.find("reflectance scale factor");
         text != nullptr && envi_number(*text).value_or(0) <= 0) {
         s.notes.push_back(s.name() + ": reflectance scale factor = " + *text + " is none, and is left out");
         s.scene.envi.erase("reflectance scale factor");
     }
+    note_two_scales(s);
 }
 
 void check_sources_of_vrt(const SourceState& s, GDALDataset& dataset) {

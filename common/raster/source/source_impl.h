@@ -58,8 +58,9 @@ struct SourceState {
     std::vector<std::string> notes;  ///< what the user should know
     GDALDataType type = GDT_Unknown; ///< that holds the values of all kept bands
     std::vector<NodataMatch> nodata; ///< a kept band each, in that band's own type
-    bool scaled = false;             ///< readers deliver number * scale + offset
-    std::vector<SamplePart> parts;   ///< what is read of each kept band; empty: values
+    bool own_scales = false;       ///< a band of the file has a scale: lists of its ENVI header do not count
+    bool scaled = false;           ///< readers deliver number * scale + offset
+    std::vector<SamplePart> parts; ///< what is read of each kept band; empty: values
     MaskKind mask = MaskKind::none;
     std::shared_ptr<const stream::PixelMask> counted; ///< not null: other pixels have no value (with_mask())
     int alpha = 0; ///< file band whose 0 masks pixels out, where GDAL does not take it for the mask by itself
