@@ -8,7 +8,6 @@
 #include "model/band_match.h"
 #include "raster/sink/raster_sink.h"
 #include "raster/source/raster_source.h"
-#include "stream/band_statistics.h"
 #include "stream/stacked_source.h"
 #include "stream/value_parts.h"
 #include "tool/definition.h"
@@ -336,32 +335,14 @@ ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empt
     return some_bands(o.file, std::move(kept));
 }
 
-/// For scenes without a common valid pixel: leaves bands without a single value in either out of both, as
-/// Run::leave_out_empty_bands() does for one scene. False when there is none, or no other.
-bool leave_out_empty_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
-    std::vector<int> empty;
-    for (const ComparedScene* scene : {&a, &b}) {
-        stream::BandStatisticsScan scan(scene->cube->shape().bands);
-        run.add_pass(stream::run_pass(*scene->cube, scan, {}, run.pass("statistics", 0)));
-        const auto found = scan.result().empty_bands();
-        empty.insert(empty.end(), found.begin(), found.end());
-    }
-    std::sort(empty.begin(), empty.end());
-    empty.erase(std::unique(empty.begin(), empty.end()), empty.end());
-    if (empty.empty() || empty.size() == a.bands.size()) return false;
-    std::vector<int> numbers, of_other;
-    for (int k : empty) {
-        numbers.push_back(a.bands[static_cast<size_t>(k)]);
-        of_other.push_back(b.bands[static_cast<size_t>(k)]);
-    }
-    run.warn(
-        "no valid value in band " + tool::list_text(numbers) +
-        (of_other == numbers ? std::string() : " or in band " + tool::list_text(of_other) + " of the other") +
-        ": left out");
-    run.report()["bands_without_values"] = numbers;
-    a = without_bands(a, empty);
-    b = without_bands(b, empty);
-    return true;
+/// For scenes without a common valid pixel.
+std::vector<tool::BandedScene> banded(ComparedScene& a, ComparedScene& b) {
+    std::vector<tool::BandedScene> scenes;
+    for (ComparedScene* scene : {&a, &b})
+        scenes.push_back({scene->cube, scene->bands, [scene](const std::vector<int>& empty) {
+                              *scene = without_bands(*scene, empty);
+                          }});
+    return scenes;
 }
 
 // What was found, for people and for programs
@@ -562,19 +543,18 @@ void compare_scenes(tool::Run& run, Settings s) {
             return map.get();
         };
     compare::Findings f;
-    for (;;) {
+    const bool any = tool::attempt(run, banded(a, b), [&](bool again) {
+        if (again) check_bands(s.metrics, a.cube->shape().bands);
+        map.reset();
         const auto both = side_by_side(a, b);
         f = measurement.run(both, open_map,
                             [&](const std::string& name, double share, stream::Operation& operation,
                                 const std::vector<stream::CubeSink*>& sinks) {
                                 run.add_pass(stream::run_pass(both, operation, sinks, run.pass(name, share)));
                             });
-        if (f.counts.compared > 0) break;
-        map.reset();
-        if (!leave_out_empty_bands(run, a, b)) break;
-        check_bands(s.metrics, a.cube->shape().bands);
-    }
-    if (f.counts.compared == 0)
+        return f.counts.compared > 0;
+    });
+    if (!any)
         throw Error("no pixel is valid in both " + a.file->path() + " (" +
                         std::to_string(f.counts.only_first) + " valid) and " + b.file->path() + " (" +
                         std::to_string(f.counts.only_second) + " valid)",

@@ -10,7 +10,6 @@
 #include "raster/source/raster_source.h"
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
-#include "stream/band_statistics.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/mask.h"
@@ -399,39 +398,34 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
         throw tool::no_valid_pixel(*scene.raster());
 }
 
-/// Leaves out bands without a single value, which spoil every pixel; false when there is none.
-bool leave_out_empty(tool::Run& run, std::shared_ptr<raster::RasterSource>& source) {
-    stream::BandStatisticsScan scan(source->shape().bands);
-    run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0)));
-    return run.leave_out_empty_bands(source, scan.result().empty_bands());
-}
-
 /// sam, sid and local RX: the scores alone.
 void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computing,
                     std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                     const detect::PixelMask* mask) {
     const detect::Decision decision{!s.map.empty(), s.threshold};
     if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
-    for (bool again = false;; again = true) {
+    bool found = false; // a spectrum of every target
+    const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
         auto outputs = plan_outputs(run, s, source->shape(), targets.names());
         auto spectra = targets.at(*source);
-        if (!spectra) {
-            if (again || !leave_out_empty(run, source)) throw targets.missing();
-            continue;
-        }
+        found = spectra.has_value();
+        if (!found) return false;
         const auto operation =
             s.local() ? computing->make_local_detection(source->shape().bands,
                                                         {s.window[0], s.window[1], mask}, decision)
                       : computing->make_detection(detect::make_detector(s.method, *spectra), decision);
         const auto pass = without_mask(mask, computing.pass("detection", again ? 0 : 1));
-        if (run.options().dry_run) return tool::print_plan(run, *source, *operation, pass);
+        if (run.options().dry_run) {
+            tool::print_plan(run, *source, *operation, pass);
+            return true;
+        }
         if (!again) targets.warn_of_other_units(run, *source);
-        if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
-                                               detect::make_detector(s.method, *spectra), *spectra))
-            return;
-        if (write_scores(run, s, *source, *source, std::move(outputs), *operation, pass)) return;
-        if (again || !leave_out_empty(run, source)) break;
-    }
+        return (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
+                                                   detect::make_detector(s.method, *spectra), *spectra)) ||
+               write_scores(run, s, *source, *source, std::move(outputs), *operation, pass);
+    });
+    if (any) return;
+    if (!found) throw targets.missing();
     if (s.method == Method::sid)
         throw Error(source->path() + ": no pixel is valid and has a positive value",
                     "Check the nodata value (-srcnodata), or use another method.");

@@ -4,7 +4,6 @@
 #include "raster/sink/output_set.h"
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
-#include "stream/band_statistics.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
@@ -176,22 +175,19 @@ void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster
 void run_unmix(tool::Run& run, const Settings& s) {
     auto scene = tools::scaled_for_library(run, run.open_source(), s.any_scale);
     tool::check_spectrum(*scene, "unmixing");
-    auto library =
+    const auto library =
         tools::spectra_for_scene(run, "library", s.library, s.spectra, s.library_scale, "Unmixing", scene);
     if (raster::RasterSink::is_virtual(run.options().destination))
-        return describe_unmixing(run, s, std::move(scene), std::move(library));
+        return describe_unmixing(run, s, std::move(scene), library);
     UnmixComputing computing(
         run, "unmix", tool::choose_devices(run, "unmix", work_of(scene->shape(), library.names.size(), s)),
         nullptr, unmix::make_cpu_backend);
-    if (unmix_scene(run, s, computing, scene, library, 1)) return;
-    // Perhaps a band without a single value spoils every pixel. The library may have no wavelengths: what was
-    // found for the whole scene is cut.
-    const auto bands = scene->bands();
-    stream::BandStatisticsScan scan(scene->shape().bands);
-    run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("statistics", 0)));
-    if (!run.leave_out_empty_bands(scene, scan.result().empty_bands())) throw tool::no_valid_pixel(*scene);
-    library = tools::without_lost_bands(library, bands, *scene);
-    if (!unmix_scene(run, s, computing, scene, library, 0)) throw tool::no_valid_pixel(*scene);
+    const auto bands = scene->bands(); // what was found for all of them is cut, since it may have no wavelengths
+    const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
+        return unmix_scene(run, s, computing, scene, tools::without_lost_bands(library, bands, *scene),
+                           again ? 0 : 1);
+    });
+    if (!any) throw tool::no_valid_pixel(*scene);
 }
 
 void declare(tool::Call& call) {

@@ -417,18 +417,6 @@ void Run::reserve_cache(uint64_t bytes) {
     m->set_cache();
 }
 
-bool Run::leave_out_empty_bands(std::shared_ptr<raster::RasterSource>& source,
-                                const std::vector<int>& empty) {
-    if (empty.empty() || static_cast<int>(empty.size()) == source->shape().bands) return false;
-    std::vector<int> numbers;
-    for (int b : empty)
-        numbers.push_back(source->bands()[static_cast<size_t>(b)]);
-    warn("no valid value in band " + list_text(numbers) + ": left out");
-    report()["bands_without_values"] = numbers;
-    source = source->without_bands(empty);
-    return true;
-}
-
 Error no_valid_pixel(const raster::RasterSource& source, bool masked) {
     return Error(source.path() + ": no pixel" + (masked ? " in the mask" : "") +
                      " is valid (in every one a selected band is nodata, masked or NaN, or all "

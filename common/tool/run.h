@@ -86,11 +86,6 @@ class Run {
                                                      uint64_t beside = 0);
     /// Ends the filling of what keep_if_slow() returned; nothing to do for a source that is not kept.
     static void seal(stream::CubeSource& source);
-    /// For a scene without a valid pixel whose scan found `empty` bands (indices into source's) without a
-    /// single value, which spoil every pixel. Replaces the source by one without them, warns, puts
-    /// bands_without_values into the report and returns true: scan again. Returns false when there is no such
-    /// band, or no other.
-    bool leave_out_empty_bands(std::shared_ptr<raster::RasterSource>& source, const std::vector<int>& empty);
     /// Options of one pass: lanes, memory that is left for buffers, forced tile, cancellation, and progress
     /// that covers the next `share` of the whole bar (shares of all passes add up to 1).
     stream::PassOptions pass(const std::string& name, double share);

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "stream/band_statistics.h"
+#include "tool/words.h"
 
 #include <algorithm>
 #include <cmath>
@@ -78,9 +79,45 @@ bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& sou
         if (std::find(seen.begin(), seen.end(), 0) == seen.end()) return false;
     }
     if (run.options().dry_run) return false;
-    stream::BandStatisticsScan scan(shape.bands);
-    run.add_pass(stream::run_pass(*source, scan, {}, run.pass("statistics", 0)));
-    return run.leave_out_empty_bands(source, scan.result().empty_bands());
+    const std::vector<BandedScene> scenes{banded(source)};
+    return leave_out_bands(run, scenes, empty_bands(run, scenes));
+}
+
+BandedScene banded(std::shared_ptr<raster::RasterSource>& source) {
+    return {source, source->bands(),
+            [&source](const std::vector<int>& empty) { source = source->without_bands(empty); }};
+}
+
+std::vector<int> empty_bands(Run& run, const std::vector<BandedScene>& scenes) {
+    std::vector<int> empty;
+    for (const BandedScene& scene : scenes) {
+        stream::BandStatisticsScan scan(scene.cube->shape().bands);
+        run.add_pass(stream::run_pass(*scene.cube, scan, {}, run.pass("statistics", 0)));
+        const auto found = scan.result().empty_bands();
+        empty.insert(empty.end(), found.begin(), found.end());
+    }
+    std::sort(empty.begin(), empty.end());
+    empty.erase(std::unique(empty.begin(), empty.end()), empty.end());
+    return empty;
+}
+
+bool leave_out_bands(Run& run, const std::vector<BandedScene>& scenes, const std::vector<int>& empty) {
+    if (empty.empty() || empty.size() == scenes.front().bands.size()) return false;
+    std::vector<std::string> texts;
+    for (const BandedScene& scene : scenes) {
+        std::vector<int> numbers;
+        for (const int b : empty)
+            numbers.push_back(scene.bands[static_cast<size_t>(b)]);
+        if (texts.empty()) run.report()["bands_without_values"] = numbers;
+        texts.push_back(list_text(numbers));
+    }
+    std::string text = "no valid value in band " + texts.front();
+    for (size_t k = 1; k < texts.size(); ++k)
+        if (texts[k] != texts.front()) text += " or in band " + texts[k] + " of the other";
+    run.warn(text + ": left out");
+    for (const BandedScene& scene : scenes)
+        scene.leave_out(empty);
+    return true;
 }
 
 void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
@@ -115,11 +152,12 @@ void Scene::tell_counted(int64_t valid, int64_t invalid) {
                    " invalid (nodata, masked, NaN or all zero) and left out of the statistics");
 }
 
-bool Scene::leave_out(const std::vector<int>& empty) {
-    if (!m_run.leave_out_empty_bands(m_raster, empty)) return false;
-    m_cube = m_raster;
-    if (!m_what.empty()) check_spectrum(*m_raster, m_what);
-    return true;
+BandedScene Scene::banded() {
+    return {m_cube ? counted() : nullptr, m_raster->bands(), [this](const std::vector<int>& empty) {
+                m_raster = m_raster->without_bands(empty);
+                m_cube = m_raster;
+                if (!m_what.empty()) check_spectrum(*m_raster, m_what);
+            }};
 }
 
 } // namespace hsi::tool

@@ -8,6 +8,7 @@
 #include "stream/value_range.h"
 #include "tool/run.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,30 @@ namespace hsi::tool {
 
 /// Throws UsageError for a scene of one band: `what` ("SPP", "PCA") needs spectra.
 void check_spectrum(const raster::RasterSource& source, const std::string& what);
+
+// A band without a single value spoils every pixel. Nothing looks for such bands beforehand: when a work has
+// met no valid pixel they are found and left out, with one warning, and it is done once more.
+
+/// One of the scenes of a work that takes them band by band, first with first; mostly it is the only one.
+struct BandedScene {
+    std::shared_ptr<const stream::CubeSource> cube; ///< what is looked at
+    std::vector<int> bands;                         ///< of its file (1-based), for the user
+    std::function<void(const std::vector<int>&)> leave_out; ///< bands by their indices, rising
+};
+/// A scene that is replaced by one without the bands.
+BandedScene banded(std::shared_ptr<raster::RasterSource>& source);
+
+/// Indices, rising, of the bands without a single value in one of the scenes; a pass over each.
+std::vector<int> empty_bands(Run& run, const std::vector<BandedScene>& scenes);
+/// Leaves `empty` bands (indices, rising) out of all scenes, with a warning, and puts bands_without_values
+/// (of the first) into the report. False when there is none, or no other.
+bool leave_out_bands(Run& run, const std::vector<BandedScene>& scenes, const std::vector<int>& empty);
+/// Does `work(again)`, which tells whether it has met a valid pixel; where it has not, leaves out the bands
+/// without a value of `scenes` and does it again. \return what was told last.
+template <class Work>
+bool attempt(Run& run, const std::vector<BandedScene>& scenes, Work work) {
+    return work(false) || (leave_out_bands(run, scenes, empty_bands(run, scenes)) && work(true));
+}
 
 /// For an output that no pass computes (a VRT): leaves out the bands without a single value, as a pass that
 /// finds no valid pixel would. A few windows show most scenes to have none; else all of it is read. \return
@@ -90,8 +115,9 @@ class Scene {
                 return result;
             }
             cube.reset();
-            m_cube.reset();
-            if (!leave_out(result.empty_bands())) throw no_valid_pixel(*m_raster, m_run.mask() != nullptr);
+            m_cube.reset(); // a copy in memory goes before the next one comes
+            if (!leave_out_bands(m_run, {banded()}, result.empty_bands()))
+                throw no_valid_pixel(*m_raster, m_run.mask() != nullptr);
         }
     }
     /// The same with a pass of the run's own: `name`, and its share of the progress.
@@ -108,11 +134,16 @@ class Scene {
     /// unless there is no fate to tell, and into the report.
     void tell_counted(int64_t valid, int64_t invalid);
 
-    /// Leaves out `empty` bands (indices), with a warning; false when there is none or no other. \throws
-    /// UsageError when what is left is no spectrum.
-    bool leave_out(const std::vector<int>& empty);
+    /// tool::attempt() of this scene; bands are looked for in counted(). \throws UsageError when what is left
+    /// is no spectrum.
+    template <class Work>
+    bool attempt(Work work) {
+        return tool::attempt(m_run, {banded()}, std::move(work));
+    }
 
   private:
+    BandedScene banded();
+
     Run& m_run;
     std::string m_what;
     std::shared_ptr<raster::RasterSource> m_raster;

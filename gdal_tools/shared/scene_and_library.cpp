@@ -7,7 +7,6 @@
 #include "core/valid_pixel.h"
 #include "model/classes.h"
 #include "parallel/ranks.h"
-#include "stream/band_statistics.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -156,10 +155,9 @@ void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLib
     const auto bands = static_cast<size_t>(scene->shape().bands);
     if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()))
         return;
-    stream::BandStatisticsScan scan(scene->shape().bands);
-    run.add_pass(stream::run_pass(*scene, scan, {}, run.pass("statistics", 0)));
-    const auto empty = scan.result().empty_bands();
-    if (bands - empty.size() == library.bands()) run.leave_out_empty_bands(scene, empty);
+    const std::vector<tool::BandedScene> scenes{tool::banded(scene)};
+    const auto empty = tool::empty_bands(run, scenes);
+    if (bands - empty.size() == library.bands()) tool::leave_out_bands(run, scenes, empty);
 }
 
 } // namespace

@@ -6,7 +6,6 @@
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "shared/scene_and_library.h"
-#include "stream/band_statistics.h"
 #include "stream/covariance_scan.h"
 #include "stream/value_parts.h"
 #include "tool/words.h"
@@ -75,20 +74,16 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
     // A node whose system does not hold the file decides for all.
     options.keep_scene = parallel::ranks().any("keep the scene", options.keep_scene);
     atdca::Detection found;
-    for (bool first = true;; first = false) {
+    const bool any = scene.attempt([&](bool again) {
         options.targets =
-            count.number > 0 ? count.number : dimensionality(run, count, scene, first ? share * 0.25 : 0.0);
+            count.number > 0 ? count.number : dimensionality(run, count, scene, again ? 0.0 : share * 0.25);
         found = search(run, computing, *scene.counted(), options,
-                       run.pass("search", first ? share * (count.number > 0 ? 1.0 : 0.75) : 0.0));
+                       run.pass("search", again ? 0.0 : share * (count.number > 0 ? 1.0 : 0.75)));
         for (const auto& pass : found.passes)
             run.add_pass(pass);
-        if (found.valid_pixels > 0 || !first) break;
-        // Perhaps a band without a single value spoils every pixel.
-        stream::BandStatisticsScan scan(source->shape().bands);
-        run.add_pass(stream::run_pass(*scene.counted(), scan, {}, run.pass("statistics", 0.0)));
-        if (!scene.leave_out(scan.result().empty_bands())) break;
-    }
-    if (found.valid_pixels == 0) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
+        return found.valid_pixels > 0;
+    });
+    if (!any) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
     scene.set_fate("and cannot be targets");
     scene.tell_counted(found.valid_pixels, found.invalid_pixels);
     if (!found.warning.empty()) run.warn(found.warning);
