@@ -13,6 +13,7 @@
 #include "shared/target_search.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
+#include "tool/model_values.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -180,11 +181,12 @@ void classify_pixels(tool::Run& run, AtdcaComputing& computing, const Settings& 
 // ----------------------------------------------------------------------------------------------------------
 
 /// Table I of the paper: for every reference (of the spectra of -reference, `references`) the target that is
-/// most similar.
+/// most similar. `bands`: those of the targets.
 void compare_with_references(tool::Run& run, const raster::SpectralLibrary& references,
-                             const raster::SpectralLibrary& targets, const Settings& s) {
+                             const raster::SpectralLibrary& targets, const model::SceneBands& bands,
+                             const Settings& s) {
     const std::string& path = s.reference;
-    auto fit = tools::fit_library(references, "-reference", path, targets.bands(), targets.wavelengths_nm);
+    auto fit = tools::fit_library(references, "-reference", path, bands);
     const auto overlap =
         tools::overlap_of(fit, "-reference", path, tools::names_single_spectra(s.reference_spectra));
     tools::report_overlap(run, overlap, fit, "-reference", path, "Compared");
@@ -296,7 +298,7 @@ void run_atdca(tool::Run& run, Settings s) {
 
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
     tools::report_targets(run, targets);
-    if (!s.reference.empty()) compare_with_references(run, references, library, s);
+    if (!s.reference.empty()) compare_with_references(run, references, library, tool::scene_bands(*cube), s);
 }
 
 // The options

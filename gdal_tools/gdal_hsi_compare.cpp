@@ -12,6 +12,7 @@
 #include "stream/value_parts.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
+#include "tool/model_values.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -51,7 +52,9 @@ struct Settings {
     std::vector<std::string> metric_texts, pair_texts;
     std::vector<Metric> metrics;                ///< empty: those that suit the number of bands
     std::vector<int> first_bands, second_bands; ///< of -band
-    std::array<Limits, 5> limits;               ///< of spectral_metrics
+    std::vector<std::string> other_texts;
+    std::vector<raster::BandChoice> other_bands; ///< of -other-b
+    std::array<Limits, 5> limits;                ///< of spectral_metrics
     double min_ssim = -2;
     int64_t max_unmatched = -1;
 };
@@ -218,11 +221,23 @@ ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wa
     return some_bands(file, std::move(picks));
 }
 
-/// Where both know the wavelengths of all their bands: keeps those that lie at common wavelengths
-/// (model::common_bands()), the second's in the order of the first's, and notes how many have no counterpart.
-/// \throws Error when there is no such band.
-void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b) {
-    const auto matched = model::common_bands(a.file->wavelengths_nm(), b.file->wavelengths_nm());
+/// Of every band of a the partner in b (0-based, -1: none): by wavelength where both know those of all bands,
+/// else by number where these can be compared. `by` says which. Empty: they are taken in their order.
+std::vector<int> partners(const raster::RasterSource& a, const raster::RasterSource& b, std::string& by) {
+    const auto first = tool::scene_bands(a), second = tool::scene_bands(b);
+    by = "wavelength";
+    auto matched = model::common_bands(first.wavelengths_nm, second.wavelengths_nm);
+    if (!matched.empty()) return matched;
+    by = "number";
+    if (!model::comparable_numbers(first, second)) return {};
+    return model::common_numbers(first.numbers, second.numbers);
+}
+
+/// Keeps the bands that have a partner, the second's in the order of the first's, and notes how many have
+/// none. \throws Error when there is no such band.
+void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
+    std::string by;
+    const auto matched = partners(*a.file, *b.file, by);
     if (matched.empty()) return;
     std::vector<int> alone, picks, others;
     for (int k = 0; k < static_cast<int>(matched.size()); ++k) {
@@ -237,13 +252,16 @@ void match_by_wavelength(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     const bool in_order = std::is_sorted(picks.begin(), picks.end());
     if (alone.empty() && others.empty() && in_order) return;
     if (picks.empty())
-        throw Error("no band of " + a.file->path() + " lies at the wavelength of one of " + b.file->path(),
+        throw Error("no band of " + a.file->path() +
+                        (by == "number" ? " has the number" : " lies at the wavelength") + " of one of " +
+                        b.file->path(),
                     "-any-wavelengths compares them in their order, -band pair by pair.");
-    run.note("Bands are compared by wavelength: " + std::to_string(picks.size()) + " are common; " +
+    run.note("Bands are compared by " + by + ": " + std::to_string(picks.size()) + " are common; " +
              std::to_string(alone.size()) + " of " + a.file->path() + " and " +
              std::to_string(others.size()) + " of " + b.file->path() + " have no counterpart");
     a = all_bands(alone.empty() ? a.file : a.file->without_bands(alone));
-    b = in_order ? all_bands(b.file->without_bands(others)) : some_bands(b.file, std::move(picks));
+    b = in_order ? all_bands(others.empty() ? b.file : b.file->without_bands(others))
+                 : some_bands(b.file, std::move(picks));
 }
 
 std::string size_text(const ComparedScene& o) {
@@ -259,8 +277,8 @@ void check_comparable(tool::Run& run, const ComparedScene& a, const ComparedScen
                     "Cut the larger one, for example with gdal_translate -srcwin.");
     if (sa.bands != sb.bands)
         throw Error(size_text(a) + ", " + size_text(b) + " bands: their numbers differ",
-                    "Choose bands with -b or pairs of bands with -band; -bbl ignore takes bands that are "
-                    "marked bad.");
+                    "Choose bands of src with -b and those of the other with -other-b, or pairs of bands "
+                    "with -band; -bbl ignore takes bands that are marked bad.");
     double ga[6], gb[6];
     const bool ha = a.file->geotransform(ga), hb = b.file->geotransform(gb);
     if (!ha || !hb) return;
@@ -293,12 +311,17 @@ std::pair<ComparedScene, ComparedScene> open_both(tool::Run& run, const Settings
     other.path = s.other;
     other.open_options.clear(); // -oo and -if are about the first scene's driver
     other.drivers.clear();
+    const bool apart = !s.other_bands.empty();
+    if (apart) {
+        other.bands.clear();
+        other.choices = s.other_bands;
+    }
     ComparedScene b = open_scene(other, s.second_bands);
     run.watch_source(b.file, tool::Precision::full);
     run.reserve_cache(b.file->cache_bytes());
     // Bands that are named by number are compared as they are named.
-    if (s.first_bands.empty() && options.source.bands.empty() && !s.any_wavelengths)
-        match_by_wavelength(run, a, b);
+    if (s.first_bands.empty() && options.source.bands.empty() && !apart && !s.any_wavelengths)
+        match_bands(run, a, b);
     check_comparable(run, a, b);
     return {std::move(a), std::move(b)};
 }
@@ -339,9 +362,8 @@ ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empt
 std::vector<tool::BandedScene> banded(ComparedScene& a, ComparedScene& b) {
     std::vector<tool::BandedScene> scenes;
     for (ComparedScene* scene : {&a, &b})
-        scenes.push_back({scene->cube, scene->bands, [scene](const std::vector<int>& empty) {
-                              *scene = without_bands(*scene, empty);
-                          }});
+        scenes.push_back({scene->cube, scene->bands,
+                          [scene](const std::vector<int>& empty) { *scene = without_bands(*scene, empty); }});
     return scenes;
 }
 
@@ -604,8 +626,14 @@ void declare(tool::Call& call) {
                 "Pairs of bands, of src and of the other scene: 1:4, 1-10:21-30, 1:2,1:3")
         .shown_as("PAIRS")
         .defaults_to("band by band");
+    call.option("other-b", s.other_texts,
+                "Bands of the other scene, in order beside those of src: as with -b, which then is about src "
+                "alone")
+        .shown_as("LIST")
+        .defaults_to("as -b");
+    call.exclusive("band", "other-b");
     call.flag("any-wavelengths", s.any_wavelengths,
-              "Compare bands in their order even where both scenes tell their wavelengths");
+              "Compare bands in their order even where both scenes tell their wavelengths or numbers");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
     declare_thresholds(call, s);
     call.output(
@@ -624,6 +652,9 @@ void declare(tool::Call& call) {
     call.check([&s, &call](const tool::CommonOptions& common) {
         parse_metrics(s);
         parse_pairs(s);
+        if (!tool::names_wavelengths(s.other_texts))
+            tool::parse_band_list(s.other_texts, "-other-b"); // no band twice
+        s.other_bands = tool::parse_band_choices(s.other_texts, "-other-b");
         const bool chosen = !common.source.bands.empty() || !common.source.choices.empty();
         if (!s.pair_texts.empty() && (chosen || !common.source.excluded.empty()))
             throw UsageError(std::string(chosen ? "-b" : "-exclude-range") +
@@ -644,7 +675,8 @@ extern const tool::Definition compare{
     "compare",
     "How far two scenes are apart",
     "Tells how far two scenes of one size are apart: src is the reference. -b, -bbl, -srcwin and "
-    "-srcnodata are about both scenes, -if and -oo about src. Exit code 0: compared and within the "
+    "-srcnodata are about both scenes (-other-b about the other one), -if and -oo about src. Exit code 0: "
+    "compared and within the "
     "thresholds given; 1: beyond one of them, or not comparable.",
     {{"gdal_hsi_compare cpu.tif gpu.tif", "The five spectral metrics"},
      {"gdal_hsi_compare -metric nrmse,sad -map distance.tif -json before.img after.tif",

@@ -173,14 +173,18 @@ OrderedJson list_of(const std::vector<double>& values) {
 }
 
 /// Profiles as EnMAP-Box and QGIS read them: a feature a spectrum, at its place where it is a single pixel's.
-/// Wavelengths in nm; unknown ones, and values that are none, are null.
+/// Wavelengths in nm, unknown ones null, or where there are none the numbers of the bands; values that are
+/// none are null.
 std::string geojson_of(const std::vector<SpectrumRow>& rows, const raster::RasterSource& scene) {
     const auto nm = scene.wavelengths_nm();
     const auto profile = [&](const std::vector<double>& values) {
         OrderedJson json;
-        if (!nm.empty()) json["x"] = list_of(nm);
+        if (!nm.empty())
+            json["x"] = list_of(nm);
+        else
+            json["x"] = scene.band_numbers();
         json["y"] = list_of(values);
-        if (!nm.empty()) json["xUnit"] = "nm";
+        json["xUnit"] = nm.empty() ? "Band Number" : "nm";
         return json;
     };
     std::vector<std::pair<int64_t, int64_t>> pixels;
@@ -221,6 +225,8 @@ raster::SpectralLibrary library_of(const std::vector<SpectrumRow>& rows, const r
     }
     library.wavelengths_nm = scene.wavelengths_nm();
     library.fwhm_nm = scene.fwhm_nm();
+    library.band_numbers = scene.band_numbers();
+    library.numbers_told = true;
     library.twofold = !scene.exact_in_float();
     return library;
 }

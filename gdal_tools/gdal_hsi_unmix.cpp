@@ -182,7 +182,8 @@ void run_unmix(tool::Run& run, const Settings& s) {
     UnmixComputing computing(
         run, "unmix", tool::choose_devices(run, "unmix", work_of(scene->shape(), library.names.size(), s)),
         nullptr, unmix::make_cpu_backend);
-    const auto bands = scene->bands(); // what was found for all of them is cut, since it may have no wavelengths
+    // What was found for all bands is cut, since the library may have no wavelengths.
+    const auto bands = scene->bands();
     const bool any = tool::attempt(run, {tool::banded(scene)}, [&](bool again) {
         return unmix_scene(run, s, computing, scene, tools::without_lost_bands(library, bands, *scene),
                            again ? 0 : 1);

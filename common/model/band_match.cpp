@@ -20,11 +20,6 @@ std::string nanometres(double wavelength) {
     return text;
 }
 
-bool all_known(const std::vector<double>& wavelengths) {
-    return !wavelengths.empty() && std::all_of(wavelengths.begin(), wavelengths.end(),
-                                               [](double w) { return std::isfinite(w) && w > 0; });
-}
-
 /// A quarter of the distance to the nearest other band of the model.
 double tolerance(const std::vector<double>& wavelengths, size_t band) {
     double spacing = std::numeric_limits<double>::infinity();
@@ -71,6 +66,11 @@ Partners by_wavelength(const ModelBands& model, const std::vector<double>& scene
 
 } // namespace
 
+bool all_known(const std::vector<double>& wavelengths) {
+    return !wavelengths.empty() && std::all_of(wavelengths.begin(), wavelengths.end(),
+                                               [](double w) { return std::isfinite(w) && w > 0; });
+}
+
 std::vector<int> common_bands(const std::vector<double>& first_nm, const std::vector<double>& second_nm) {
     if (!all_known(first_nm) || !all_known(second_nm)) return {};
     std::vector<int> matched;
@@ -88,6 +88,26 @@ std::vector<int> common_bands(const std::vector<double>& first_nm, const std::ve
         matched.push_back(best);
     }
     return matched;
+}
+
+bool comparable_numbers(const SceneBands& first, const SceneBands& second) {
+    if (first.told && second.told) return true;
+    const auto among = [](const SceneBands& told, const SceneBands& file) {
+        return std::all_of(told.numbers.begin(), told.numbers.end(),
+                           [&](int number) { return number <= file.file_bands; });
+    };
+    if (first.told) return among(first, second);
+    if (second.told) return among(second, first);
+    return first.file_bands > 0 && first.file_bands == second.file_bands;
+}
+
+std::vector<int> common_numbers(const std::vector<int>& first, const std::vector<int>& second) {
+    std::vector<int> places;
+    for (const int number : first) {
+        const auto at = std::find(second.begin(), second.end(), number);
+        places.push_back(at == second.end() ? -1 : static_cast<int>(at - second.begin()));
+    }
+    return places;
 }
 
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,
@@ -108,17 +128,19 @@ std::vector<int> match_bands(const std::string& file, const ModelBands& model, c
                     "-any-wavelengths takes the bands as they come.");
     }
     if (given < wanted) throw misfit("");
-    std::vector<int> matched(wanted);
-    if (given == wanted) {
-        std::iota(matched.begin(), matched.end(), 0);
-        return matched;
-    }
-    for (size_t b = 0; b < wanted; ++b) {
-        const auto at = std::find(scene.numbers.begin(), scene.numbers.end(), model.bands[b]);
-        if (at == scene.numbers.end())
-            throw misfit(", among them not its band " + std::to_string(model.bands[b]));
-        matched[b] = static_cast<int>(at - scene.numbers.begin());
-    }
+    auto matched = common_numbers(model.bands, scene.numbers);
+    const auto missing = std::find(matched.begin(), matched.end(), -1);
+    if (missing == matched.end() && !(ignored && given == wanted)) return matched;
+    const auto its_band = [&] {
+        return "its band " + std::to_string(model.bands[static_cast<size_t>(missing - matched.begin())]);
+    };
+    if (given > wanted) throw misfit(", among them not " + its_band());
+    if (scene.told && !ignored)
+        throw Error("'" + file + "' was made for other bands than " + scene_name +
+                        " gives: not among them is " + its_band() +
+                        ", by the numbers that they have in the scene that it was made from",
+                    "Use it with the same bands; -any-wavelengths takes the bands as they come.");
+    std::iota(matched.begin(), matched.end(), 0);
     return matched;
 }
 

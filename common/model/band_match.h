@@ -9,19 +9,34 @@
 
 namespace hsi::model {
 
-/// The bands that a scene keeps: their numbers in the file (1-based), and their wavelengths in nm (empty, or
+/// The bands that a scene or a library has: their numbers (1-based), and their wavelengths in nm (empty, or
 /// one a band, NaN where unknown).
 struct SceneBands {
     std::vector<int> numbers;
     std::vector<double> wavelengths_nm;
+    /// The numbers are those of the scene that the file was made from; else of the file itself, which has
+    /// `file_bands`.
+    bool told = false;
+    int file_bands = 0; ///< 0: unknown
 };
+
+/// True when there are wavelengths and each is known.
+bool all_known(const std::vector<double>& wavelengths);
+
+/// Whether numbers of both mean the same: both tell them, one tells numbers that the other's file has, or
+/// both files have as many bands.
+bool comparable_numbers(const SceneBands& first, const SceneBands& second);
+/// Of every number of the first where it stands in the second (0-based); -1: nowhere.
+std::vector<int> common_numbers(const std::vector<int>& first, const std::vector<int>& second);
 
 /// For every band of the model the scene's (0-based, among those kept), none twice:
 /// 1. where both know the wavelengths of all bands, the nearest, at most a quarter of the spacing of the
 /// model's
 ///    bands away, and never less than 0.5 nm;
-/// 2. else, or when wavelengths are `ignored`: the bands in their order when there are as many as the model
-///    wants, and the model's own band numbers when there are more.
+/// 2. else the bands of the model's own numbers, when there are more than it wants, or as many and all these
+///    are among them;
+/// 3. else, or when wavelengths are `ignored`, the bands in their order when there are as many as the model
+///    wants, unless the scene tells (SceneBands::told) that they are others. Ignored and more: rule 2.
 /// Throws Error, naming the model's `file` and the scene, when they do not fit; by rule 1 also how many bands
 /// have no partner, and the first of them.
 std::vector<int> match_bands(const std::string& file, const ModelBands& model, const std::string& scene_name,

@@ -40,8 +40,12 @@ std::string number_text(const Json& v) {
 
 } // namespace
 
+model::SceneBands scene_bands(const raster::RasterSource& scene) {
+    return {scene.band_numbers(), scene.wavelengths_nm(), scene.tells_band_numbers(), scene.file_bands()};
+}
+
 void describe_bands(const raster::RasterSource& scene, model::ModelBands& model) {
-    model.bands = scene.bands();
+    model.bands = scene.band_numbers();
     model.band_names = scene.band_names();
     model.wavelengths_nm = scene.wavelengths_nm();
     const auto values = value_scale(scene);
@@ -64,9 +68,8 @@ bool MatchedSource::in_order() const { return std::is_sorted(matched.begin(), ma
 
 MatchedSource match_source(Run& run, const std::shared_ptr<raster::RasterSource>& source,
                            const std::string& file, const model::ModelBands& model, bool any_wavelengths) {
-    MatchedSource result{source,
-                         model::match_bands(file, model, source->path(),
-                                            {source->bands(), source->wavelengths_nm()}, any_wavelengths)};
+    MatchedSource result{
+        source, model::match_bands(file, model, source->path(), scene_bands(*source), any_wavelengths)};
     std::vector<int> sorted = result.matched;
     std::sort(sorted.begin(), sorted.end());
     result.source = only_bands(source, sorted);

@@ -3,6 +3,7 @@
 // those that a model was made for.
 #pragma once
 
+#include "model/band_match.h"
 #include "model/classes.h"
 #include "stream/value_range.h"
 #include "tool/definition.h"
@@ -12,6 +13,9 @@
 #include <vector>
 
 namespace hsi::tool {
+
+/// By what models, libraries and other scenes know the bands of a scene.
+model::SceneBands scene_bands(const raster::RasterSource& scene);
 
 /// Band numbers, names, wavelengths, scale, offset and unit of the scene into a model that is made from it.
 void describe_bands(const raster::RasterSource& scene, model::ModelBands& model);

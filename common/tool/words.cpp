@@ -37,9 +37,9 @@ std::optional<long long> parse_integer(std::string_view text) {
     return value;
 }
 
-std::vector<int> parse_band_list(const std::vector<std::string>& texts) {
-    static const std::string allowed =
-        "Give band numbers from 1 on, single or as ranges: -b 5, -b 1-30,45, -b 1 -b 2.";
+std::vector<int> parse_band_list(const std::vector<std::string>& texts, const std::string& option) {
+    const std::string allowed = "Give band numbers from 1 on, single or as ranges: " + option + " 5, " +
+                                option + " 1-30,45, " + option + " 1 " + option + " 2.";
     std::vector<int> bands;
     std::set<int> seen;
     for (const std::string& text : texts) {
@@ -49,12 +49,13 @@ std::vector<int> parse_band_list(const std::vector<std::string>& texts) {
             const size_t dash = part.find('-', 1);
             const auto first = parse_integer(part.substr(0, dash));
             const auto last = dash == std::string::npos ? first : parse_integer(part.substr(dash + 1));
-            if (!first || !last) throw UsageError("-b: '" + text + "' is not a list of bands", allowed);
+            if (!first || !last)
+                throw UsageError(option + ": '" + text + "' is not a list of bands", allowed);
             if (*first < 1 || *last < *first || *last > max_band)
-                throw UsageError("-b: '" + part + "' is not a band or a range of bands", allowed);
+                throw UsageError(option + ": '" + part + "' is not a band or a range of bands", allowed);
             for (int band = static_cast<int>(*first); band <= static_cast<int>(*last); ++band) {
                 if (!seen.insert(band).second)
-                    throw UsageError("-b: band " + std::to_string(band) + " is named twice",
+                    throw UsageError(option + ": band " + std::to_string(band) + " is named twice",
                                      "Name every band once.");
                 bands.push_back(band);
             }
@@ -142,15 +143,17 @@ bool names_wavelengths(const std::vector<std::string>& texts) {
     });
 }
 
-std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts) {
+std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts,
+                                                   const std::string& option) {
     std::vector<raster::BandChoice> choices;
     for (const std::string& item : items_of(texts)) {
         if (names_wavelengths({item})) {
-            choices.push_back(parse_wavelengths("-b", item));
+            choices.push_back(parse_wavelengths(option, item));
+            choices.back().option = option;
             continue;
         }
-        const auto numbers = parse_band_list({item});
-        choices.push_back({numbers.front(), numbers.back(), 0, 0, false, item});
+        const auto numbers = parse_band_list({item}, option);
+        choices.push_back({numbers.front(), numbers.back(), 0, 0, false, item, option});
     }
     return choices;
 }

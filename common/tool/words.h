@@ -16,13 +16,14 @@ std::optional<double> parse_number(std::string_view text);
 std::optional<long long> parse_integer(std::string_view text);
 
 /// Reads "1-30,45" into 1-based band numbers.
-/// \throws UsageError naming -b.
-std::vector<int> parse_band_list(const std::vector<std::string>& texts);
+/// \throws UsageError naming the option.
+std::vector<int> parse_band_list(const std::vector<std::string>& texts, const std::string& option = "-b");
 
 /// Reads "1-30,450-900nm,2.1um": bands by number, ranges of wavelengths, and single wavelengths (the nearest
 /// band). The unit, nm or um, stands behind the last number, or behind both.
-/// \throws UsageError naming -b.
-std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts);
+/// \throws UsageError naming the option.
+std::vector<raster::BandChoice> parse_band_choices(const std::vector<std::string>& texts,
+                                                   const std::string& option = "-b");
 /// True when one of the items names a wavelength: parse_band_choices() reads them, parse_band_list() the
 /// others.
 bool names_wavelengths(const std::vector<std::string>& texts);

@@ -286,6 +286,10 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
     raster::OutputSpec spec;
     spec.shape = {scene.samples, scene.lines, static_cast<int>(model.mean.size())};
     spec.holes = true;
+    bool numbered = false; // where neither wavelengths nor their order tell which bands they are
+    for (size_t b = 0; b < model.mean.size(); ++b)
+        numbered |= model.bands[b] != static_cast<int>(b) + 1;
+    numbered &= !model::all_known(model.wavelengths_nm);
     for (size_t b = 0; b < model.mean.size(); ++b) {
         raster::BandSpec band{"Band " + std::to_string(model.bands[b]), {}};
         if (!model.wavelengths_nm.empty() && std::isfinite(model.wavelengths_nm[b])) {
@@ -294,6 +298,7 @@ raster::OutputSpec model_band_spec(const stream::CubeShape& scene, const model::
             band.metadata["wavelength"] = text;
             band.metadata["wavelength_units"] = "Nanometers";
         }
+        if (numbered) band.metadata["HSI_SOURCE_BAND"] = std::to_string(model.bands[b]);
         if (!model.value_scale.empty()) {
             band.scale = model.value_scale[b];
             band.offset = model.value_offset[b];

@@ -7,6 +7,7 @@
 #include "core/valid_pixel.h"
 #include "model/classes.h"
 #include "parallel/ranks.h"
+#include "tool/model_values.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -33,25 +34,67 @@ raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, 
                             raster::chosen_names(library.names, wanted, "-spectrum, " + role + " " + path));
 }
 
+model::SceneBands library_bands(const raster::SpectralLibrary& library) {
+    model::SceneBands bands{library.band_numbers, library.wavelengths_nm, library.numbers_told,
+                            static_cast<int>(library.bands())};
+    if (!bands.numbers.empty()) return bands;
+    bands.numbers.resize(library.bands());
+    std::iota(bands.numbers.begin(), bands.numbers.end(), 1);
+    return bands;
+}
+
+namespace {
+
+/// A library that tells no numbers has those of a file with as many bands, and of nothing else.
+bool are_numbers_comparable(const raster::SpectralLibrary& library, const model::SceneBands& scene) {
+    if (library.band_numbers.empty() && scene.told) return false;
+    return model::comparable_numbers(library_bands(library), scene);
+}
+
+/// The bands at these places (0-based), NaN where there is none.
+raster::SpectralLibrary numbered_library(const raster::SpectralLibrary& library,
+                                         const std::vector<int>& places) {
+    raster::SpectralLibrary out;
+    out.names = library.names;
+    out.twofold = library.twofold;
+    for (const auto& spectrum : library.spectra) {
+        auto& values = out.spectra.emplace_back();
+        for (const int at : places)
+            values.push_back(at < 0 ? std::nan("") : spectrum[static_cast<size_t>(at)]);
+    }
+    return out;
+}
+
+} // namespace
+
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
-                                    const std::string& path, size_t bands,
-                                    const std::vector<double>& wavelengths_nm) {
+                                    const std::string& path, const model::SceneBands& scene) {
     for (size_t k = 0; k < library.spectra.size(); ++k)
         if (!std::all_of(library.spectra[k].begin(), library.spectra[k].end(),
                          [](double v) { return std::isfinite(v) || std::isnan(v); }))
             throw Error(role + " " + path + ": the spectrum '" + library.names[k] +
                             "' holds values that are infinite",
                         "Mend it, or choose others with -spectrum.");
-    const auto &a = library.wavelengths_nm, &b = wavelengths_nm;
+    const auto &a = library.wavelengths_nm, &b = scene.wavelengths_nm;
+    const size_t bands = scene.numbers.size();
     const auto near = [](double x, double y) { return !(std::fabs(x - y) > 0.5); };
-    if (library.bands() == bands &&
-        (a.empty() || b.empty() || std::equal(a.begin(), a.end(), b.begin(), near)))
-        return library;
-    if (a.empty() || b.empty())
-        throw Error(role + " " + path + " has " + counted(library.bands(), "band") + ", the scene " +
-                        std::to_string(bands) + ", and there are no wavelengths to fit them by",
-                    "Give a library with the scene's bands, or choose bands with -b.");
-    return raster::resampled(library, b);
+    if (!a.empty() && !b.empty())
+        return library.bands() == bands && std::equal(a.begin(), a.end(), b.begin(), near)
+                   ? library
+                   : raster::resampled(library, b);
+    if (are_numbers_comparable(library, scene)) {
+        const auto places = model::common_numbers(scene.numbers, library_bands(library).numbers);
+        if (std::all_of(places.begin(), places.end(), [](int at) { return at < 0; }))
+            throw Error(role + " " + path + " and the scene have no band in common, by their numbers",
+                        "Give a library of the scene's bands, or choose other bands with -b.");
+        return numbered_library(library, places);
+    }
+    if (library.bands() == bands) return library;
+    throw Error(
+        role + " " + path + " has " + counted(library.bands(), "band") + ", the scene " +
+            std::to_string(bands) + ", and there are no wavelengths and no numbers to fit them by",
+        "Choose the bands that it was made from with -b, or make it again: libraries that are written "
+        "now tell the numbers of their bands.");
 }
 
 namespace {
@@ -99,7 +142,8 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
         if (has_value(b)) reached.push_back(b);
     if (reached.size() < 2)
         throw Error(role + " " + path +
-                    ": its wavelengths and the scene's have fewer than 2 bands in common");
+                    ": its wavelengths and the scene's, or the numbers of their bands, have fewer than 2 "
+                    "bands in common");
     const auto holes = holes_of(fitted, reached);
     std::vector<size_t> order(holes.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -148,12 +192,13 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
 
 namespace {
 
-/// Without wavelengths, a library with fewer bands than the scene may have been made from it: then the
-/// scene's bands without a single value are those that it lacks, and they are left out of both.
+/// Without wavelengths and numbers, a library with fewer bands than the scene may have been made from it:
+/// then the scene's bands without a single value are those that it lacks, and they are left out of both.
 void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLibrary& library,
                                        std::shared_ptr<raster::RasterSource>& scene) {
     const auto bands = static_cast<size_t>(scene->shape().bands);
-    if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()))
+    if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()) ||
+        are_numbers_comparable(library, tool::scene_bands(*scene)))
         return;
     const std::vector<tool::BandedScene> scenes{tool::banded(scene)};
     const auto empty = tool::empty_bands(run, scenes);
@@ -168,7 +213,7 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     const auto library = chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
     leave_out_bands_the_library_lacks(run, library, scene);
     const auto bands = static_cast<size_t>(scene->shape().bands);
-    auto fitted = fit_library(library, role, path, bands, scene->wavelengths_nm());
+    auto fitted = fit_library(library, role, path, tool::scene_bands(*scene));
     const auto overlap = overlap_of(fitted, role, path, names_single_spectra(wanted));
     report_overlap(run, overlap, fitted, role, path, what);
     const auto& common = overlap.bands;

@@ -2,6 +2,7 @@
 // Spectra of a library beside those of a scene: which of them are taken, at which bands, in which units.
 #pragma once
 
+#include "model/band_match.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/source/raster_source.h"
 #include "tool/definition.h"
@@ -23,14 +24,20 @@ void add_spectrum_option(tool::Call& call, std::vector<std::string>& wanted, con
 raster::SpectralLibrary chosen_library(tool::Run& run, const std::string& role, const std::string& path,
                                        const std::vector<std::string>& wanted, size_t scene_bands = 0);
 
-/// The library's spectra at bands of these wavelengths (nm; empty: unknown). As they are when there are as
-/// many bands and no wavelength differs by more than 0.5 nm (unknown ones do not); else interpolated between
-/// neighbouring bands, NaN at bands outside of the library's range or without a wavelength. \throws Error
-/// naming `role` and `path` when the numbers of bands differ and one side has no wavelengths, and when a
-/// spectrum holds what is infinite.
+/// By what a library knows its bands.
+model::SceneBands library_bands(const raster::SpectralLibrary& library);
+
+/// The library's spectra at these bands.
+/// 1. Where both know wavelengths: as they are when there are as many bands and no wavelength differs by more
+///    than 0.5 nm (unknown ones do not); else interpolated between neighbouring bands, NaN at bands outside
+///    of the library's range or without a wavelength.
+/// 2. Else where the numbers of both can be compared (model::comparable_numbers()): by these, NaN at bands
+///    that the library does not have.
+/// 3. Else as they are when there are as many bands.
+/// \throws Error naming `role` and `path` when none of that leads to values, and when a spectrum holds what
+/// is infinite.
 raster::SpectralLibrary fit_library(const raster::SpectralLibrary& library, const std::string& role,
-                                    const std::string& path, size_t bands,
-                                    const std::vector<double>& wavelengths_nm);
+                                    const std::string& path, const model::SceneBands& bands);
 
 /// Where a fitted library has values. Spectra may lack some of the scene's bands (channels that were deleted,
 /// another spectrometer), and each band that is left out is one for all of them.
@@ -64,9 +71,9 @@ struct SceneSpectra {
 
 /// The spectra of the library that `wanted` asks for at the scene's bands, times `scale`. Bands that the
 /// library does not know are left out of the scene, with a note that begins with `what` ("Unmixing"),
-/// and spectra that lack bands by overlap_of(); without wavelengths also bands of the scene without a single
-/// value, where the library has exactly the others. The library goes into the report. \throws Error naming
-/// `role` and the file, and the spectrum that is infinite.
+/// and spectra that lack bands by overlap_of(); without wavelengths and numbers also bands of the scene
+/// without a single value, where the library has exactly the others. The library goes into the report.
+/// \throws Error naming `role` and the file, and the spectrum that is infinite.
 SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
                                const std::vector<std::string>& wanted, double scale, const std::string& what,
                                std::shared_ptr<raster::RasterSource>& scene);

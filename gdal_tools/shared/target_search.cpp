@@ -190,6 +190,8 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
     }
     library.wavelengths_nm = cube.wavelengths_nm();
     library.fwhm_nm = cube.fwhm_nm();
+    library.band_numbers = cube.band_numbers();
+    library.numbers_told = true;
     library.twofold = !cube.exact_in_float();
     return library;
 }

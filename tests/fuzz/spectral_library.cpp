@@ -38,6 +38,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         fuzz::expect(library.wavelengths_nm.empty() || library.wavelengths_nm.size() == library.bands(),
                      "a wavelength a band");
         fuzz::expect(library.fwhm_nm.empty() || library.fwhm_nm.size() == library.bands(), "a width a band");
+        fuzz::expect(library.band_numbers.empty() || library.band_numbers.size() == library.bands(),
+                     "a number a band");
         const auto at = raster::resampled(library, {400, 500.5, NAN});
         fuzz::expect(at.bands() == 3 || library.wavelengths_nm.empty() || library.spectra.empty(),
                      "resampled to three bands");

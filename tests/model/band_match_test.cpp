@@ -75,6 +75,34 @@ TEST(BandMatch, WithoutWavelengthsTheOrderCountsAndThenTheNumbers) {
     EXPECT_NE(few.find("was made for 3 bands, scene.img gives 2"), std::string::npos) << few;
 }
 
+TEST(BandMatch, AsManyBandsAreFoundByTheirNumbersWhereTheyAreTheModels) {
+    const auto m = model_of({2, 3, 7}, {});
+    EXPECT_EQ(match(m, {{7, 3, 2}, {}}), (Places{2, 1, 0}));
+    EXPECT_EQ(match(m, {{7, 3, 2}, {}}, true), (Places{0, 1, 2})) << "as they come";
+    EXPECT_EQ(match(m, {{1, 2, 4}, {}}), (Places{0, 1, 2})) << "a file's own numbers may be others";
+    model::SceneBands told{{1, 2, 4}, {}, true};
+    EXPECT_NE(complaint(m, told).find("not among them is its band 3"), std::string::npos)
+        << complaint(m, told);
+    EXPECT_EQ(match(m, told, true), (Places{0, 1, 2}));
+    told.numbers = {3, 7, 2};
+    EXPECT_EQ(match(m, told), (Places{2, 0, 1}));
+}
+
+TEST(BandMatch, NumbersAreComparedWhereTheyMeanTheSame) {
+    using model::SceneBands;
+    const SceneBands whole{{1, 2, 3, 4}, {}, false, 4}, some{{1, 4}, {}, false, 4},
+        other{{1, 2, 3}, {}, false, 3};
+    const SceneBands told{{1, 2, 4}, {}, true, 3};
+    EXPECT_TRUE(model::comparable_numbers(whole, some));
+    EXPECT_FALSE(model::comparable_numbers(whole, other)) << "files with other numbers of bands";
+    EXPECT_TRUE(model::comparable_numbers(told, whole));
+    EXPECT_TRUE(model::comparable_numbers(some, told));
+    EXPECT_FALSE(model::comparable_numbers(told, other)) << "the file has no band 4";
+    EXPECT_TRUE(model::comparable_numbers(told, told));
+    EXPECT_FALSE(model::comparable_numbers({{1}, {}}, {{1}, {}})) << "nothing is known";
+    EXPECT_EQ(model::common_numbers({5, 1, 9}, {1, 2, 9}), (Places{-1, 0, 2}));
+}
+
 TEST(BandMatch, AnUnknownWavelengthOrAWishLeavesWavelengthsOut) {
     const auto m = model_of({1, 2}, {500, 510});
     EXPECT_EQ(match(m, {{4, 5}, {500, std::nan("")}}), (Places{0, 1}));

@@ -112,6 +112,8 @@ SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_
     SpectralLibrary out;
     out.wavelengths_nm = library.wavelengths_nm;
     out.fwhm_nm = library.fwhm_nm;
+    out.band_numbers = library.band_numbers;
+    out.numbers_told = library.numbers_told;
     out.notes = library.notes;
     for (const size_t k : indices) {
         out.names.push_back(library.names[k]);

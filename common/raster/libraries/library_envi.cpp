@@ -6,6 +6,7 @@
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -163,6 +164,7 @@ SpectralLibrary read_envi_library(const EnviPair& files) {
         library.spectra.push_back(std::move(spectrum));
     }
     read_wavelengths(header, path, library);
+    take_band_numbers(library, header_list(header, source_band_field, bands, path, library), true);
     leave_out_marked(header, storage.type == 4, path, library);
     return library;
 }

@@ -70,6 +70,9 @@ double number_with_comma(const std::string& text);
 void library_to_nm(std::vector<double>& values, const std::string& units);
 /// The file's bytes. \throws Error.
 std::string library_text(const std::string& path);
+/// Numbers of bands into the library where they can be some: whole, from 1 on, none twice. `told`: as
+/// SpectralLibrary::numbers_told has it for 1, 2, 3 ...
+void take_band_numbers(SpectralLibrary& library, const std::vector<double>& numbers, bool told);
 /// "'a.csv': what" among the library's notes.
 void note(SpectralLibrary& library, const std::string& path, const std::string& what);
 

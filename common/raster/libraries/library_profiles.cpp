@@ -7,6 +7,7 @@
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/metadata_items.h"
 
+#include <cpl_string.h>
 #include <ogrsf_frmts.h>
 
 #include <algorithm>
@@ -36,6 +37,16 @@ struct Profile {
     std::vector<double> x, y;
     std::vector<double> good; ///< 0: the channel is bad; empty: none is
     std::string unit;
+    /// Numbers of bands where the unit says that x are such, as EnMAP-Box writes them; a band index counts
+    /// from 0.
+    std::vector<double> band_numbers() const {
+        const bool index = EQUAL(unit.c_str(), "Band Index");
+        if (!index && !EQUAL(unit.c_str(), "Band Number")) return {};
+        std::vector<double> numbers = x;
+        for (double& number : numbers)
+            number += index ? 1 : 0;
+        return numbers;
+    }
 };
 
 /// Nothing when the text is no profile.
@@ -83,10 +94,16 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
             if (profile->good[b] == 0) profile->y[b] = no_library_value;
         auto nm = profile->x;
         library_to_nm(nm, profile->unit);
-        if (library.spectra.empty())
+        SpectralLibrary own;
+        take_band_numbers(own, profile->band_numbers(), true);
+        if (library.spectra.empty()) {
             library.wavelengths_nm = nm;
-        else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm))
-            refuse_library(path, "its profiles have different wavelengths");
+            library.band_numbers = own.band_numbers;
+            library.numbers_told = own.numbers_told;
+        } else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm) ||
+                   own.band_numbers != library.band_numbers) {
+            refuse_library(path, "its profiles have different wavelengths, or bands");
+        }
         const std::string called =
             name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name;
         library.names.push_back(found++ == 0 ? called

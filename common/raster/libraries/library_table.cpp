@@ -206,7 +206,8 @@ void take_wavelengths(Columns& t, size_t c, const std::string& unit) {
 
 void take_numbers(Columns& t, size_t c) {
     t.used[c] = true;
-    if (!t.table.head.empty() && EQUAL(t.head(c).c_str(), "band")) return; // as the suite writes it
+    if (!t.table.head.empty() && EQUAL(t.head(c).c_str(), "band")) // as the suite writes it
+        return take_band_numbers(t.library, t.values[c], false);
     note(t.library, t.path,
          "the first column" +
              (t.table.head.empty() || t.head(c).empty() ? " has no name and" : ", " + t.named(c) + ",") +
@@ -250,7 +251,9 @@ void find_axis(Columns& t) {
     size_t first = 0; // the first column that may be the wavelengths
     if (!head.empty())
         for (size_t c = 0; c < std::min<size_t>(2, count); ++c)
-            if (EQUAL(head[c].c_str(), "band") && t.all_numbers(c) && are_numbers_of_bands(t.values[c])) {
+            if (EQUAL(head[c].c_str(), "band") && t.all_numbers(c) &&
+                (are_numbers_of_bands(t.values[c]) ||
+                 (are_whole(t.values[c]) && c + 1 < count && EQUAL(head[c + 1].c_str(), "wavelength")))) {
                 take_numbers(t, c);
                 first = c + 1;
                 break;

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace hsi::raster {
 namespace {
@@ -132,6 +133,22 @@ double number_with_comma(const std::string& text) {
     std::string point = text;
     point[point.find(',')] = '.';
     return library_number(point);
+}
+
+void take_band_numbers(SpectralLibrary& library, const std::vector<double>& numbers, bool told) {
+    std::set<int> seen;
+    std::vector<int> in_order;
+    bool counted = true;
+    for (const double number : numbers) {
+        constexpr double most = 1e6;
+        if (!(number >= 1 && number <= most) || number != std::floor(number)) return;
+        in_order.push_back(static_cast<int>(number));
+        seen.insert(in_order.back());
+        counted &= in_order.back() == static_cast<int>(in_order.size());
+    }
+    if (in_order.empty() || seen.size() != in_order.size()) return;
+    library.band_numbers = std::move(in_order);
+    library.numbers_told = told || !counted;
 }
 
 void note(SpectralLibrary& library, const std::string& path, const std::string& what) {

@@ -3,8 +3,9 @@
 // others deliver: tables of text, USGS splib07, ECOSTRESS, files of field spectrometers, the profiles of
 // EnMAP-Box (library_formats.h).
 //
-// CSV: the first line names the columns: band, wavelength (nm) and then one column a spectrum; a line a band.
-// Reading takes any order of columns; band, wavelength and the line of names may be missing.
+// CSV: the first line names the columns: band (its number in the scene, from 1 on), wavelength (nm) and then
+// one column a spectrum; a line a band. Reading takes any order of columns; band, wavelength and the line of
+// names may be missing.
 #pragma once
 
 #include <string>
@@ -17,7 +18,11 @@ struct SpectralLibrary {
     std::vector<std::vector<double>> spectra; ///< of one length; NaN: there is no value
     std::vector<double> wavelengths_nm;       ///< one a band; NaN where unknown; empty when no band has one
     std::vector<double> fwhm_nm;              ///< likewise
-    std::vector<std::string> notes;           ///< what a user should know of the file
+    /// The bands' numbers in the scene that the spectra are of, from 1 on and none twice; empty: unknown.
+    std::vector<int> band_numbers;
+    /// False for numbers of a table that are 1, 2, 3 ...: they may be those of its lines.
+    bool numbers_told = false;
+    std::vector<std::string> notes; ///< what a user should know of the file
     size_t missing = 0;   ///< values that are NaN since the file has none, or a fill that it does not declare
     bool twofold = false; ///< write it in double precision: .csv with 17 digits instead of 9, .sli as Float64
     size_t bands() const { return spectra.empty() ? 0 : spectra.front().size(); }

@@ -37,6 +37,7 @@ bool band_field(const std::string& key) {
                                                 "data units",
                                                 "correction factors",
                                                 "band",
+                                                source_band_field,
                                                 "smoothing factors"};
     return names.count(key) > 0;
 }
@@ -117,6 +118,7 @@ EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands) {
                 out.set(field.key, envi_list_text(renumbered));
             continue;
         }
+        if (key == source_band_field) continue; // told anew, where it has to be
         const bool by_band = !list.empty() && static_cast<int>(list.size()) == scene.file_bands &&
                              !scene_list(key) && (scene.file_bands > 1 || band_field(key));
         if (!by_band)
@@ -131,6 +133,12 @@ EnviHeader inherited_envi_fields(const SceneMetadata& scene, bool same_bands) {
             if (!spectra.units.empty()) out.set("wavelength units", spectra.units);
         }
         if (spectra.widths) out.set("fwhm", gapless_list(spectra.fwhm));
+        if (const auto numbers = told_band_numbers(scene); !numbers.empty()) {
+            std::vector<std::string> texts;
+            for (const int number : numbers)
+                texts.push_back(std::to_string(number));
+            out.set(source_band_field, envi_list_text(texts));
+        }
         std::vector<std::string> bbl;
         bool any = false;
         for (const BandMetadata& b : scene.bands) {

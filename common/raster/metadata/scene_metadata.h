@@ -25,8 +25,15 @@ namespace hsi::raster {
 /// Items as GDAL keeps them ("KEY=value"; a whole document for xml: domains), by domain.
 using MetadataDomains = std::map<std::string, std::vector<std::string>>;
 
+/// Where a file has some of the bands of a scene that it was made from, and there are no wavelengths to know
+/// them by, each tells its number there (from 1 on): an item of the band, of an ENVI file a list of its
+/// header.
+inline constexpr const char* source_band_item = "HSI_SOURCE_BAND";
+inline constexpr const char* source_band_field = "band numbers";
+
 struct BandMetadata {
-    int file_band = 0; ///< 1-based
+    int file_band = 0;   ///< 1-based
+    int source_band = 0; ///< the number that the file tells; 0: none
     GDALDataType type = GDT_Unknown;
     GDALColorInterp interpretation = GCI_Undefined;
     std::string description;
@@ -63,6 +70,10 @@ struct SceneMetadata {
     /// The geotransform of the window; false when there is none.
     bool window_geotransform(double (&gt)[6]) const;
 };
+
+/// The numbers that the bands of an output with the scene's bands tell: their own, or those of the file.
+/// Empty where nothing has to be told: all bands of the file in their order, or all wavelengths are known.
+std::vector<int> told_band_numbers(const SceneMetadata& scene);
 
 /// Reads everything; all file bands are kept, the window is the whole file.
 SceneMetadata read_scene(GDALDataset& dataset);

@@ -61,8 +61,17 @@ void shift_number(std::vector<std::string>& items, const char* key, double by) {
         set_item(items, key, CPLSPrintf("%.15g", CPLAtof(item_value(*item).c_str()) + by));
 }
 
-void write_band(const BandMetadata& from, const SpectralTexts& spectra, size_t index, bool envi,
+/// What write_band() writes of all bands of a scene.
+struct BandTexts {
+    explicit BandTexts(const SceneMetadata& scene)
+        : spectra(spectral_texts(scene)), numbers(told_band_numbers(scene)) {}
+    SpectralTexts spectra;
+    std::vector<int> numbers; ///< empty: none
+};
+
+void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, bool envi,
                 GDALRasterBand& to) {
+    const SpectralTexts& spectra = texts.spectra;
     if (!from.description.empty()) to.SetDescription(from.description.c_str());
     if (from.scale) to.SetScale(*from.scale);
     if (from.offset) to.SetOffset(*from.offset);
@@ -83,10 +92,12 @@ void write_band(const BandMetadata& from, const SpectralTexts& spectra, size_t i
     items.erase(std::remove_if(items.begin(), items.end(),
                                [&](const std::string& item) {
                                    const std::string key = item_key(item);
-                                   return statistics_item(key) || (envi && spectral_item(key));
+                                   return statistics_item(key) || EQUAL(key.c_str(), source_band_item) ||
+                                          (envi && spectral_item(key));
                                }),
                 items.end());
     if (!envi) {
+        if (!texts.numbers.empty()) set_item(items, source_band_item, std::to_string(texts.numbers[index]));
         if (!spectra.wavelength[index].empty()) {
             set_item(items, "wavelength", spectra.wavelength[index]);
             if (!spectra.units.empty()) set_item(items, "wavelength_units", spectra.units);
@@ -152,15 +163,15 @@ void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& to) {
         if (fields.size() > 0) to.SetMetadata(fields.List(), "ENVI");
     }
     if (same_bands) {
-        const SpectralTexts spectra = spectral_texts(scene);
+        const BandTexts texts(scene);
         for (size_t k = 0; k < scene.bands.size(); ++k)
-            write_band(scene.bands[k], spectra, k, envi, *to.GetRasterBand(static_cast<int>(k) + 1));
+            write_band(scene.bands[k], texts, k, envi, *to.GetRasterBand(static_cast<int>(k) + 1));
     }
 }
 
 void write_scene_band(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
     // Not even an ENVI header has the wavelengths: its list is of all bands or none.
-    write_band(scene.bands[index], spectral_texts(scene), index, false, to);
+    write_band(scene.bands[index], BandTexts(scene), index, false, to);
 }
 
 } // namespace hsi::raster

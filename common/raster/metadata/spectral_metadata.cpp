@@ -11,6 +11,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <limits>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -279,7 +280,50 @@ double to_nanometres(double value, const std::string& units, double guess) {
     return nan;
 }
 
+namespace {
+
+/// Numbers of all bands, each from 1 on and none twice, or none at all.
+void read_source_bands(SceneMetadata& scene) {
+    std::vector<std::string> texts;
+    for (const BandMetadata& b : scene.bands)
+        texts.push_back(value_of(b.domains, "", source_band_item));
+    if (std::all_of(texts.begin(), texts.end(), [](const std::string& text) { return text.empty(); })) {
+        const std::string* const list = scene.envi.find(source_band_field);
+        texts = list ? envi_list(*list) : std::vector<std::string>();
+    }
+    if (texts.size() != scene.bands.size()) return;
+    constexpr double most = 1e6;
+    std::set<int> numbers;
+    std::vector<int> in_order;
+    for (const std::string& text : texts) {
+        const double number = number_in(text);
+        if (!(number >= 1 && number <= most) || number != std::floor(number)) return;
+        in_order.push_back(static_cast<int>(number));
+        numbers.insert(in_order.back());
+    }
+    if (numbers.size() != in_order.size()) return;
+    for (size_t k = 0; k < in_order.size(); ++k)
+        scene.bands[k].source_band = in_order[k];
+}
+
+} // namespace
+
+std::vector<int> told_band_numbers(const SceneMetadata& scene) {
+    std::vector<int> numbers;
+    bool told = true, whole = static_cast<int>(scene.bands.size()) == scene.file_bands, placed = true;
+    for (const BandMetadata& b : scene.bands)
+        told &= b.source_band > 0;
+    for (const BandMetadata& b : scene.bands) {
+        numbers.push_back(told ? b.source_band : b.file_band);
+        whole &= b.file_band == static_cast<int>(numbers.size());
+        placed &= std::isfinite(b.wavelength_nm);
+    }
+    if (placed || (whole && !told)) numbers.clear();
+    return numbers;
+}
+
 void read_spectral(SceneMetadata& scene) {
+    read_source_bands(scene);
     drop_items_of_wrong_lists(scene);
     const BandLists lists = band_lists(scene);
     double largest = 0;

@@ -7,6 +7,7 @@
 #include "raster/files/atomic_file.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
+#include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
@@ -17,6 +18,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <numeric>
 
 namespace hsi::raster {
 namespace {
@@ -75,6 +77,17 @@ std::string csv_name(std::string name) {
     return quoted + "\"";
 }
 
+/// The bands in the order of their lines: as they are, or, where numbers are all that is known of them, by
+/// number, which is how a table without wavelengths is read.
+std::vector<size_t> lines_of(const SpectralLibrary& library) {
+    std::vector<size_t> order(library.bands());
+    std::iota(order.begin(), order.end(), size_t{0});
+    if (library.wavelengths_nm.empty() && library.band_numbers.size() == order.size())
+        std::sort(order.begin(), order.end(),
+                  [&](size_t a, size_t b) { return library.band_numbers[a] < library.band_numbers[b]; });
+    return order;
+}
+
 } // namespace
 
 void check_library_output(const TextOutput& output, const std::string& also) {
@@ -100,6 +113,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
                             const std::string& history) {
     const std::string& path = output.path;
     const size_t bands = library.bands();
+    const bool numbered = library.band_numbers.size() == bands;
     if (written_as_csv(path)) {
         std::string text = "band,wavelength";
         // Where a spectrum is called as a column of another kind, an empty one of that kind says which is
@@ -115,8 +129,8 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
         for (const auto& name : library.names)
             text += "," + csv_name(name);
         text += "\n";
-        for (size_t b = 0; b < bands; ++b) {
-            text += std::to_string(b + 1) + ",";
+        for (const size_t b : lines_of(library)) {
+            text += std::to_string(numbered ? library.band_numbers[b] : static_cast<int>(b) + 1) + ",";
             if (!library.wavelengths_nm.empty() && std::isfinite(library.wavelengths_nm[b]))
                 text += number(library.wavelengths_nm[b]);
             text += empty;
@@ -151,6 +165,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     if (!library.wavelengths_nm.empty()) header.set("wavelength units", "Nanometers");
     list("wavelength", library.wavelengths_nm);
     list("fwhm", library.fwhm_nm);
+    if (numbered) list(source_band_field, {library.band_numbers.begin(), library.band_numbers.end()});
     std::vector<std::string> names;
     for (const auto& name : library.names)
         names.push_back(envi_name(name));

@@ -14,9 +14,10 @@ namespace hsi::raster {
 /// `also`: a form that the caller writes itself, for the message.
 void check_library_output(const TextOutput& output, const std::string& also = "");
 
-/// Writes .sli (Float32 or Float64, with its .hdr) or .csv, at once or with all outputs of output.run.
-/// Wavelengths that are not known are "nan" in the header and empty cells of a table. Throws Error; an old
-/// file is then untouched.
+/// Writes .sli (Float32 or Float64, with its .hdr; its list "band numbers" tells band_numbers) or .csv (lines
+/// in the order of the bands' numbers where they are all that is known of them), at once or with all outputs
+/// of output.run. Wavelengths that are not known are "nan" in the header and empty cells of a table. Throws
+/// Error; an old file is then untouched.
 void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,
                             const std::string& history);
 

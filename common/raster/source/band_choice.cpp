@@ -46,8 +46,8 @@ int nearest_band(const BandChoice& choice, const std::vector<BandAt>& known, con
     if (best + 1 < known.size())
         step = std::max(step, known[best + 1].wavelength_nm - known[best].wavelength_nm);
     if (std::abs(known[best].wavelength_nm - wanted) > step)
-        throw Error("-b " + choice.text + ": no band of " + scene + " is near; the nearest lies at " +
-                        nm_text(known[best].wavelength_nm),
+        throw Error(choice.option + " " + choice.text + ": no band of " + scene +
+                        " is near; the nearest lies at " + nm_text(known[best].wavelength_nm),
                     reach_of(known));
     return known[best].number;
 }
@@ -66,14 +66,14 @@ std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vec
     for (const BandChoice& choice : choices) {
         if (choice.first > 0) {
             if (choice.last > count)
-                throw UsageError("-b " + std::to_string(std::max(choice.first, count + 1)) + ": " + scene +
-                                 " has bands 1 to " + std::to_string(count));
+                throw UsageError(choice.option + " " + std::to_string(std::max(choice.first, count + 1)) +
+                                 ": " + scene + " has bands 1 to " + std::to_string(count));
             for (int b = choice.first; b <= choice.last; ++b)
                 add(b);
             continue;
         }
         if (known.empty())
-            throw Error("-b " + choice.text + ": " + scene + " has no wavelengths",
+            throw Error(choice.option + " " + choice.text + ": " + scene + " has no wavelengths",
                         "Name bands by number: -b 1-30; gdal_hsi_info tells what a file has.");
         if (choice.nearest) {
             add(nearest_band(choice, known, scene));
@@ -85,7 +85,9 @@ std::vector<int> bands_of(const std::vector<BandChoice>& choices, const std::vec
                 add(b.number);
                 any = true;
             }
-        if (!any) throw Error("-b " + choice.text + ": no band of " + scene + " lies there", reach_of(known));
+        if (!any)
+            throw Error(choice.option + " " + choice.text + ": no band of " + scene + " lies there",
+                        reach_of(known));
     }
     return out;
 }

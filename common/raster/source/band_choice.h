@@ -12,8 +12,9 @@ namespace hsi::raster {
 struct BandChoice {
     int first = 0, last = 0; ///< numbers from 1 on; 0: by wavelength
     double from_nm = 0, to_nm = 0;
-    bool nearest = false; ///< the one band nearest to from_nm
-    std::string text;     ///< as the user wrote it
+    bool nearest = false;      ///< the one band nearest to from_nm
+    std::string text;          ///< as the user wrote it
+    std::string option = "-b"; ///< where, for messages
 };
 
 /// A band as far as choosing it goes.

@@ -504,6 +504,20 @@ uint64_t RasterSource::cache_bytes() const {
 
 const std::vector<int>& RasterSource::bands() const { return m->bands; }
 std::vector<int> RasterSource::bad_bands() const { return m->bad; }
+int RasterSource::file_bands() const { return m->scene.file_bands; }
+
+bool RasterSource::tells_band_numbers() const {
+    return std::all_of(m->scene.bands.begin(), m->scene.bands.end(),
+                       [](const BandMetadata& b) { return b.source_band > 0; });
+}
+
+std::vector<int> RasterSource::band_numbers() const {
+    if (!tells_band_numbers()) return m->bands;
+    std::vector<int> numbers;
+    for (const BandMetadata& b : m->scene.bands)
+        numbers.push_back(b.source_band);
+    return numbers;
+}
 
 std::vector<std::string> RasterSource::band_names() const {
     std::vector<std::string> names;

@@ -71,7 +71,12 @@ class RasterSource final : public stream::CubeSource {
     uint64_t shared_block_bytes() const;   ///< of a block of all bands together; 0: each band has its own
     uint64_t cache_bytes() const;          ///< GDAL block cache that tile reading wants (small when raw)
     const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands
-    std::vector<int> bad_bands() const;    ///< file bands left out because the bad-band list marks them
+    /// How models, libraries and other scenes know the bands where there are no wavelengths: by their numbers
+    /// in the scene that the file has been made from, where it tells them, else by bands().
+    std::vector<int> band_numbers() const;
+    bool tells_band_numbers() const;
+    int file_bands() const;                      ///< all that there are
+    std::vector<int> bad_bands() const;          ///< file bands left out because the bad-band list marks them
     std::vector<std::string> band_names() const; ///< descriptions, "Band N" where there is none
     std::vector<double> wavelengths_nm() const; ///< one a band; NaN where unknown; empty when no band has one
     std::vector<double> fwhm_nm() const;        ///< likewise
@@ -92,7 +97,7 @@ class RasterSource final : public stream::CubeSource {
     Beyond count_beyond_float() const;
     std::optional<double> nodata() const; ///< of the first kept band, or -srcnodata
     bool has_srs() const;
-    std::string srs_wkt() const;              ///< empty when there is none
+    std::string srs_wkt() const;  ///< empty when there is none
     bool geotransform(double (&gt)[6]) const; ///< of the window; false when there is none
     /// True when every pixel has a place: a geotransform, or arrays of longitude and latitude of the
     /// product that it is or was made from. Opens the latter.

@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""What is made of a scene fits that scene, though bands without a value were left out of it and nothing tells wavelengths:
+libraries, models and rasters know the bands by their numbers. Shares of known spectra, computed with numpy, must come back;
+bands that are taken for their neighbours give others."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import assert_untouched, first_error, read, run, succeed, write_scene
+
+BANDS, LINES, SAMPLES = 20, 12, 10
+EMPTY = [4, 11, 12]  # 0-based
+KEPT = [b for b in range(BANDS) if b not in EMPTY]
+NUMBERS = [b + 1 for b in KEPT]
+RANDOM = np.random.default_rng(43)
+SPECTRA = RANDOM.uniform(100, 3000, (3, BANDS))
+SHARES = RANDOM.dirichlet(np.full(3, 0.4), LINES * SAMPLES)
+SHARES[[5, 47, 90]] = np.eye(3)  # pure pixels
+DATA = (SHARES @ SPECTRA).T.reshape(BANDS, LINES, SAMPLES)
+NODATA = -32768
+
+
+def with_holes(data, empty):
+    data = data.copy()
+    data[empty] = NODATA
+    return data
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("numbers")
+    write_scene(folder / "s.tif", with_holes(DATA, EMPTY), driver="GTiff", nodata=NODATA)
+    write_scene(folder / "full.tif", DATA, driver="GTiff", nodata=NODATA)
+    write_scene(folder / "s.img", with_holes(DATA, EMPTY), driver="ENVI", nodata=NODATA)
+    for extension in ("sli", "csv"):
+        succeed(run("gdal_hsi_endmembers", "-q", "-t", "3", "-spectra", folder / f"em.{extension}", folder / "s.tif",
+                    folder / f"em_{extension}.gpkg"))
+    succeed(run("gdal_hsi_spp", "-q", folder / "s.tif", folder / "y.tif"))
+    succeed(run("gdal_hsi_spp", "-q", "-of", "ENVI", folder / "s.tif", folder / "y.img"))
+    return folder
+
+
+def in_any_order(shares):
+    """The shares in the order of SHARES' columns, told by the pixels that are pure."""
+    flat = shares.reshape(3, -1)
+    return np.array([flat[np.argmax(flat[:, pixel])] for pixel in (5, 47, 90)]).T
+
+
+def source_bands(path):
+    dataset = gdal.Open(str(path))
+    return [dataset.GetRasterBand(k + 1).GetMetadataItem("HSI_SOURCE_BAND") for k in range(dataset.RasterCount)]
+
+
+def test_libraries_tell_the_numbers_of_their_bands(folder):
+    header = (folder / "em.hdr").read_text()
+    numbers = re.search(r"band numbers\s*=\s*\{([^}]*)\}", header).group(1)
+    assert [int(n) for n in numbers.split(",")] == NUMBERS
+    lines = (folder / "em.csv").read_text().splitlines()[1:]
+    assert [int(line.split(",")[0]) for line in lines] == NUMBERS
+
+
+@pytest.mark.parametrize("library", ["em.sli", "em.csv"])
+@pytest.mark.parametrize("scene", ["s.tif", "full.tif", "s.img"])
+def test_own_endmembers_unmix_the_scene(folder, tmp_path, library, scene):
+    succeed(run("gdal_hsi_unmix", "-q", folder / scene, folder / library, tmp_path / "a.tif"))
+    assert np.allclose(in_any_order(read(tmp_path / "a.tif")), SHARES, atol=1e-4)
+
+
+@pytest.mark.parametrize("library", ["em.sli", "em.csv"])
+def test_chosen_bands_are_found_by_number(folder, tmp_path, library):
+    result = succeed(run("gdal_hsi_unmix", "-b", "20,3,2,7-13", folder / "full.tif", folder / library, tmp_path / "a.tif"))
+    assert "over 8 of 10 bands" in result.out
+    assert np.allclose(in_any_order(read(tmp_path / "a.tif")), SHARES, atol=1e-4)
+
+
+@pytest.mark.parametrize("extension", ["sli", "csv"])
+def test_a_library_of_bands_in_another_order_fits(folder, tmp_path, extension):
+    library = tmp_path / f"em.{extension}"
+    succeed(run("gdal_hsi_endmembers", "-q", "-t", "3", "-b", "15,2,9,3,20", "-spectra", library, folder / "full.tif",
+                tmp_path / "em.gpkg"))
+    succeed(run("gdal_hsi_unmix", "-q", folder / "full.tif", library, tmp_path / "a.tif"))
+    assert np.allclose(in_any_order(read(tmp_path / "a.tif")), SHARES, atol=1e-4)
+
+
+def test_a_library_of_the_whole_file_fits_some_of_its_bands(folder, tmp_path):
+    np.savetxt(tmp_path / "all.txt", SPECTRA.T)
+    succeed(run("gdal_hsi_unmix", "-q", "-b", "3,9,10,17-20", folder / "s.tif", tmp_path / "all.txt", tmp_path / "a.tif"))
+    assert np.allclose(read(tmp_path / "a.tif").reshape(3, -1).T, SHARES, atol=1e-4)
+
+
+def test_targets_are_detected_by_number(folder, tmp_path):
+    for scene in ("s.tif", "full.tif"):
+        succeed(run("gdal_hsi_detect", "-q", "-overwrite", "-method", "sam", "-target", folder / "em.sli", folder / scene,
+                    tmp_path / "d.tif"))
+        pixels = DATA[KEPT].reshape(len(KEPT), -1)
+        best = read(tmp_path / "d.tif").reshape(3, -1).min(axis=0)
+        cosine = (SPECTRA[:, KEPT] @ pixels) / np.linalg.norm(SPECTRA[:, KEPT], axis=1)[:, None] / np.linalg.norm(pixels, axis=0)
+        assert np.allclose(best, np.arccos(np.clip(cosine, -1, 1)).min(axis=0), atol=2e-3)
+
+
+def test_profiles_tell_the_numbers_of_their_bands(folder, tmp_path):
+    labels = np.zeros((1, LINES, SAMPLES), np.uint8)
+    labels.reshape(-1)[[5, 47, 90]] = [1, 2, 3]
+    write_scene(tmp_path / "labels.tif", labels, driver="GTiff", dtype="u1")
+    succeed(run("gdal_hsi_spectra", "-q", "-b", "1-4,6-11,14-20", folder / "s.tif", tmp_path / "labels.tif",
+                tmp_path / "p.geojson"))
+    profile = json.loads((tmp_path / "p.geojson").read_text())["features"][0]["properties"]["profiles"]
+    assert profile["x"] == NUMBERS and profile["xUnit"] == "Band Number"
+    assert np.allclose(profile["y"], SPECTRA[0, KEPT], rtol=1e-5)
+    succeed(run("gdal_hsi_unmix", "-q", folder / "full.tif", tmp_path / "p.geojson", tmp_path / "a.tif"))
+    assert np.allclose(read(tmp_path / "a.tif").reshape(3, -1).T, SHARES, atol=1e-4)
+
+
+def test_rasters_with_some_of_the_bands_tell_their_numbers(folder, tmp_path):
+    assert source_bands(folder / "y.tif") == [str(n) for n in NUMBERS]
+    header = (folder / "y.hdr").read_text()
+    assert [int(n) for n in re.search(r"band numbers\s*=\s*\{([^}]*)\}", header).group(1).split(",")] == NUMBERS
+    beside = folder / "y.img.aux.xml"
+    assert not beside.exists() or "HSI_SOURCE_BAND" not in beside.read_text()
+    # Of a copy of some of them.
+    succeed(run("gdal_hsi_spp", "-q", "-b", "2,5-8", folder / "y.img", tmp_path / "z.tif"))
+    assert source_bands(tmp_path / "z.tif") == [str(NUMBERS[k]) for k in (1, 4, 5, 6, 7)]
+    # GDAL's own tools carry the items of bands.
+    gdal.Translate(str(tmp_path / "t.tif"), str(folder / "y.tif"), bandList=[3, 1])
+    assert source_bands(tmp_path / "t.tif") == [str(NUMBERS[2]), str(NUMBERS[0])]
+
+
+def test_all_bands_or_known_wavelengths_need_no_numbers(folder, tmp_path):
+    succeed(run("gdal_hsi_spp", "-q", folder / "full.tif", tmp_path / "all.tif"))
+    assert source_bands(tmp_path / "all.tif") == [None] * BANDS
+    write_scene(tmp_path / "nm.tif", with_holes(DATA, EMPTY), driver="GTiff", nodata=NODATA,
+                wavelengths=list(np.linspace(450, 2400, BANDS)))
+    succeed(run("gdal_hsi_spp", "-q", tmp_path / "nm.tif", tmp_path / "y.tif"))
+    assert source_bands(tmp_path / "y.tif") == [None] * len(KEPT)
+    # Components are no bands of the scene.
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "3", "-of", "ENVI", folder / "y.img", tmp_path / "pc.img"))
+    assert "band numbers" not in (tmp_path / "pc.hdr").read_text()
+
+
+@pytest.mark.parametrize("copy", ["y.tif", "y.img"])
+def test_a_library_fits_a_preprocessed_copy(folder, tmp_path, copy):
+    """One library of the scene, one of some of its bands, each beside the copy with the bands that are left."""
+    for k, bands in enumerate((None, "1-4,8-20")):
+        library = tmp_path / f"em{k}.sli"
+        succeed(run("gdal_hsi_endmembers", "-q", "-t", "3", *(["-b", bands] if bands else []), "-spectra", library,
+                    folder / "full.tif", tmp_path / f"em{k}.gpkg"))
+        succeed(run("gdal_hsi_unmix", "-q", "-method", "ucls", folder / copy, library, tmp_path / f"a{k}.tif"))
+        used = [n for n in NUMBERS if bands is None or n <= 4 or n >= 8]
+        own = read(folder / copy)[[NUMBERS.index(n) for n in used]].reshape(len(used), -1)
+        want = np.linalg.lstsq(SPECTRA[:, [n - 1 for n in used]].T, own, rcond=None)[0]
+        got = read(tmp_path / f"a{k}.tif").reshape(3, -1)
+        order = [int(np.argmin(np.abs(got - row).sum(axis=1))) for row in want]
+        assert sorted(order) == [0, 1, 2] and np.allclose(got[order], want, atol=1e-3)
+
+
+def test_models_find_their_bands_by_number(folder, tmp_path):
+    """A model of the scene with holes, applied to the scene without, and to a copy with other bands left out."""
+    model = tmp_path / "m.json"
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "3", "-model", model, folder / "s.tif", tmp_path / "a.tif"))
+    assert json.loads(model.read_text())["bands"] == NUMBERS
+    succeed(run("gdal_hsi_pca", "-q", "-apply", model, folder / "full.tif", tmp_path / "b.tif"))
+    assert np.allclose(read(tmp_path / "a.tif"), read(tmp_path / "b.tif"), rtol=1e-5, atol=1e-2)
+    # A model of the copy knows the scene's numbers, too.
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "3", "-model", tmp_path / "y.json", folder / "y.tif", tmp_path / "c.tif"))
+    assert json.loads((tmp_path / "y.json").read_text())["bands"] == NUMBERS
+    succeed(run("gdal_hsi_pca", "-q", "-apply", tmp_path / "y.json", folder / "y.img", tmp_path / "d.tif"))
+    assert np.allclose(read(tmp_path / "c.tif"), read(tmp_path / "d.tif"), rtol=1e-5, atol=1e-2)
+    # As many bands, but others.
+    write_scene(tmp_path / "other.tif", with_holes(DATA, [0, 1, 2]), driver="GTiff", nodata=NODATA)
+    succeed(run("gdal_hsi_spp", "-q", tmp_path / "other.tif", tmp_path / "other_y.tif"))
+    refused = run("gdal_hsi_pca", "-q", "-apply", model, tmp_path / "other_y.tif", tmp_path / "e.tif")
+    assert refused.code == 1 and "not among them is its band 1" in first_error(refused)
+    assert "-any-wavelengths" in refused.err and not (tmp_path / "e.tif").exists()
+    succeed(run("gdal_hsi_pca", "-q", "-any-wavelengths", "-apply", model, tmp_path / "other_y.tif", tmp_path / "e.tif"))
+
+
+def test_the_inverse_of_a_model_tells_its_bands(folder, tmp_path):
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "3", "-model", tmp_path / "m.json", folder / "s.tif", tmp_path / "c.tif"))
+    succeed(run("gdal_hsi_pca", "-q", "-inverse", "-apply", tmp_path / "m.json", tmp_path / "c.tif", tmp_path / "back.tif"))
+    assert source_bands(tmp_path / "back.tif") == [str(n) for n in NUMBERS]
+    succeed(run("gdal_hsi_compare", "-q", "-max-rmse", "1", folder / "s.tif", tmp_path / "back.tif"))
+
+
+def compared(*args):
+    return json.loads(succeed(run("gdal_hsi_compare", "-json", *args)).out)
+
+
+@pytest.mark.parametrize("copy", ["y.tif", "y.img"])
+def test_compare_finds_the_bands_that_are_left(folder, copy):
+    for first, second in ((folder / "s.tif", folder / copy), (folder / copy, folder / "s.tif")):
+        got = compared(first, second)
+        a, b = (DATA[KEPT], read(folder / copy)) if first.name == "s.tif" else (read(folder / copy), DATA[KEPT])
+        assert got["pixels"]["compared"] == LINES * SAMPLES
+        rmse = np.sqrt(((a - b) ** 2).mean(axis=0))
+        assert got["metrics"]["rmse"]["mean"] == pytest.approx(rmse.mean(), rel=1e-6)
+    got = compared(folder / "s.tif", folder / copy)
+    assert got["bands_a"] == NUMBERS and got["bands_b"] == list(range(1, len(KEPT) + 1))
+
+
+def test_compare_takes_bands_of_either_file_apart(folder, tmp_path):
+    got = compared("-b", "1-3", "-other-b", "4,2,8", folder / "full.tif", folder / "full.tif")
+    assert (got["bands_a"], got["bands_b"]) == ([1, 2, 3], [4, 2, 8])
+    rmse = np.sqrt(((DATA[[0, 1, 2]] - DATA[[3, 1, 7]]) ** 2).mean(axis=0))
+    assert got["metrics"]["rmse"]["mean"] == pytest.approx(rmse.mean(), rel=1e-6)
+    for args, message in ((("-other-b", "4,x"), "-other-b: "), (("-other-b", "2,2"), "-other-b: band 2 is named twice"),
+                          (("-other-b", "21"), "-other-b 21: "), (("-band", "1:2", "-other-b", "3"), "-other-b")):
+        with assert_untouched(folder):
+            refused = run("gdal_hsi_compare", *args, folder / "full.tif", folder / "full.tif")
+        assert refused.code == 2 and message in first_error(refused)
+    # Other counts, and nothing that tells which are which.
+    short = write_scene(tmp_path / "short.tif", DATA[KEPT], driver="GTiff")
+    refused = run("gdal_hsi_compare", folder / "full.tif", short)
+    assert refused.code == 1 and "-other-b" in refused.err
+    got = compared("-b", ",".join(map(str, NUMBERS)), "-other-b", f"1-{len(KEPT)}", folder / "full.tif", short)
+    assert got["metrics"]["rmse"]["maximum"] == pytest.approx(0, abs=1e-3)
+
+
+def old_csv(path, spectra):
+    """As it was written before: lines counted, whatever the bands."""
+    lines = ["band,wavelength,a,b,c"] + [f"{k + 1},,{','.join(f'{v:.9g}' for v in row)}" for k, row in enumerate(spectra.T)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_table_whose_lines_are_counted_is_not_taken_for_the_first_bands(folder, tmp_path):
+    library = old_csv(tmp_path / "old.csv", SPECTRA[:, KEPT])
+    refused = run("gdal_hsi_unmix", folder / "full.tif", library, tmp_path / "a.tif")
+    assert refused.code == 1 and "no wavelengths and no numbers" in first_error(refused) and "-b" in refused.err
+    assert not (tmp_path / "a.tif").exists()
+    # It fits the bands that it was made from, and the scene whose other bands are empty.
+    for args, scene in ((("-b", ",".join(map(str, NUMBERS))), "full.tif"), ((), "s.tif")):
+        succeed(run("gdal_hsi_unmix", "-q", "-overwrite", *args, folder / scene, library, tmp_path / "a.tif"))
+        assert np.allclose(read(tmp_path / "a.tif").reshape(3, -1).T, SHARES, atol=1e-4)
+
+
+@pytest.mark.parametrize("numbers", ["1,2,2", "0,1,2", "1,2", "1.5,2,3", "a,b,c", "1,2,99999999999"])
+def test_numbers_that_are_none_count_for_nothing(tmp_path, numbers):
+    scene = write_scene(tmp_path / "s.img", DATA[:3])
+    header = tmp_path / "s.hdr"
+    header.write_text(header.read_text() + f"band numbers = {{{numbers}}}\n")
+    model = tmp_path / "m.json"
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "1", "-model", model, scene, tmp_path / "a.tif"))
+    assert json.loads(model.read_text())["bands"] == [1, 2, 3]
