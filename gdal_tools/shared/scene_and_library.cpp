@@ -219,7 +219,7 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     const auto& common = overlap.bands;
     fitted = raster::selected(fitted, overlap.spectra);
     if (common.size() < bands) scene = tool::only_bands(scene, {common.begin(), common.end()});
-    SceneSpectra spectra{fitted.names, {}};
+    SceneSpectra spectra{fitted.names, {}, scale};
     for (const auto& spectrum : fitted.spectra) {
         auto& to = spectra.spectra.emplace_back();
         for (size_t b : common)
@@ -232,7 +232,7 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
 
 SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,
                                 const raster::RasterSource& scene) {
-    SceneSpectra left{library.names, {}};
+    SceneSpectra left{library.names, {}, library.scale};
     // What was left out since is missing in an otherwise equal row.
     const auto& there = scene.bands();
     std::vector<size_t> kept;
@@ -248,23 +248,31 @@ SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<i
 
 namespace {
 
-/// The middle one of several lengths; 0 of none.
-double median(std::vector<double> lengths) {
-    if (lengths.empty()) return 0;
-    const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
-    std::nth_element(lengths.begin(), middle, lengths.end());
+/// The middle one of several numbers; 0 of none.
+double median(std::vector<double> numbers) {
+    if (numbers.empty()) return 0;
+    const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(numbers.size() / 2);
+    std::nth_element(numbers.begin(), middle, numbers.end());
     return *middle;
 }
 
-/// Lengths of the first 65,536 valid spectra in reading order.
-std::vector<double> first_lengths(const raster::RasterSource& scene) {
+/// How large spectra are.
+struct Sizes {
+    std::vector<double> lengths; ///< one a spectrum
+    std::vector<double> maximum; ///< one a band
+};
+
+/// Of the first 65,536 valid spectra in reading order.
+Sizes first_sizes(const raster::RasterSource& scene) {
     constexpr size_t wanted = 65536;
     const auto shape = scene.shape();
     const auto reader = scene.open_reader();
     const int64_t lines = std::clamp<int64_t>(4194304 / (shape.samples * shape.bands), 1, shape.lines);
     std::vector<float> values(static_cast<size_t>(shape.bands * lines * shape.samples));
-    std::vector<double> lengths, squared(static_cast<size_t>(shape.samples));
-    for (int64_t line = 0; line < shape.lines && lengths.size() < wanted; line += lines) {
+    std::vector<double> squared(static_cast<size_t>(shape.samples));
+    Sizes sizes;
+    sizes.maximum.resize(static_cast<size_t>(shape.bands));
+    for (int64_t line = 0; line < shape.lines && sizes.lengths.size() < wanted; line += lines) {
         const int64_t count = std::min(lines, shape.lines - line);
         const auto view = CubeView<float>::packed(values.data(), shape.bands, count, shape.samples);
         reader->read({0, line, shape.samples, count}, view);
@@ -275,33 +283,68 @@ std::vector<double> first_lengths(const raster::RasterSource& scene) {
                     const double v = view.row(b, y)[x];
                     squared[x] += v * v;
                 }
-            for (size_t x = 0; x < squared.size() && lengths.size() < wanted; ++x)
-                if (is_valid_sum(squared[x])) lengths.push_back(std::sqrt(squared[x]));
+            for (size_t x = 0; x < squared.size() && sizes.lengths.size() < wanted; ++x) {
+                if (!is_valid_sum(squared[x])) continue;
+                sizes.lengths.push_back(std::sqrt(squared[x]));
+                for (int b = 0; b < shape.bands; ++b)
+                    sizes.maximum[static_cast<size_t>(b)] = std::max(sizes.maximum[static_cast<size_t>(b)],
+                                                                     static_cast<double>(view.row(b, y)[x]));
+            }
         }
     }
-    return lengths;
+    return sizes;
+}
+
+Sizes sizes_of(const SceneSpectra& library) {
+    Sizes sizes;
+    sizes.maximum.resize(library.spectra.front().size());
+    for (const auto& x : library.spectra) {
+        double squared = 0;
+        for (size_t b = 0; b < x.size(); ++b) {
+            squared += x[b] * x[b];
+            sizes.maximum[b] = std::max(sizes.maximum[b], x[b]);
+        }
+        sizes.lengths.push_back(std::sqrt(squared));
+    }
+    return sizes;
 }
 
 } // namespace
 
+double proposed_scale(double ratio, const std::string& type) {
+    std::vector<double> usual{1};
+    const double largest = type == "Byte" ? 255 : type == "UInt16" ? 65535 : 0;
+    if (largest > 0) usual.insert(usual.end(), {largest, 1 / largest});
+    for (const double power : {10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8})
+        usual.insert(usual.end(), {power, 1 / power});
+    return *std::min_element(usual.begin(), usual.end(), [&](double a, double b) {
+        return std::fabs(std::log(a / ratio)) < std::fabs(std::log(b / ratio));
+    });
+}
+
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& spectra) {
     if (!parallel::ranks().root()) return; // who warns reads the scene for it
-    std::vector<double> lengths;
-    for (const auto& x : spectra.spectra) {
-        double squared = 0;
-        for (double v : x)
-            squared += v * v;
-        lengths.push_back(std::sqrt(squared));
-    }
-    const double library = median(lengths), pixels = median(first_lengths(scene));
+    const Sizes of_library = sizes_of(spectra), of_scene = first_sizes(scene);
+    const double library = median(of_library.lengths), pixels = median(of_scene.lengths);
     if (pixels == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;
+    std::vector<double>
+        ratios; // what leads from the library's maxima, as they are in its file, to the scene's
+    for (size_t b = 0; b < of_library.maximum.size(); ++b)
+        if (of_library.maximum[b] > 0 && of_scene.maximum[b] > 0)
+            ratios.push_back(of_scene.maximum[b] / of_library.maximum[b] * spectra.scale);
+    const double scale = ratios.empty() ? spectra.scale : proposed_scale(median(ratios), scene.type_name());
     char text[200];
     std::snprintf(
         text, sizeof text,
-        "the library's spectra are %.3g times as long as those of the scene: are the units the same? "
-        "-library-scale multiplies the library",
+        "the library's spectra are %.3g times as long as those of the scene: are the units the same? ",
         library / pixels);
-    run.warn(text);
+    char advice[120] = "-library-scale multiplies the library";
+    if (scale != spectra.scale) {
+        std::snprintf(advice, sizeof advice,
+                      "By the maxima of the bands -library-scale %.9g would make them so", scale);
+        run.report()["library"]["proposed_scale"] = scale;
+    }
+    run.warn(std::string(text) + advice);
 }
 
 namespace {

@@ -67,6 +67,7 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
 struct SceneSpectra {
     std::vector<std::string> names;
     std::vector<std::vector<double>> spectra; ///< of one length
+    double scale = 1;                         ///< what the library was multiplied by for that
 };
 
 /// The spectra of the library that `wanted` asks for at the scene's bands, times `scale`. Bands that the
@@ -84,8 +85,15 @@ SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<i
                                 const raster::RasterSource& scene);
 
 /// Warns when the median length of the spectra is under a tenth or over ten times that of the scene's first
-/// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake.
+/// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake. The warning
+/// proposes a value for -library-scale (proposed_scale() of the middle ratio of the bands' maxima), and so
+/// does the report (library.proposed_scale).
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& library);
+
+/// The factor between spectra that people use which is nearest to `ratio` (above 0), by its logarithm: a
+/// power of ten, or for the sample types Byte and UInt16 the largest number of that type (255, 65535), or one
+/// over one of these.
+double proposed_scale(double ratio, const std::string& type);
 
 // Scenes whose bands have scales of their own (PRISMA with its two cubes, an ENVI header with gains) where
 // their spectra meet those of a library. One factor that all bands share turns no spectrum into another one:
