@@ -4,6 +4,8 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/names.h"
+#include "core/valid_pixel.h"
 #include "detect/detect.h"
 #include "eadp/profile.h"
 #include "profile/profile.h"
@@ -23,9 +25,11 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -33,7 +37,7 @@ namespace {
 namespace info_tool {
 
 struct Settings {
-    bool count = false, plans = false, json = false;
+    bool count = false, extremes = false, plans = false, json = false;
 };
 
 /// A line for people, and the same for programs.
@@ -59,12 +63,32 @@ std::string short_number(double value) {
     return text;
 }
 
+/// Of the ground: metres to the millimetre, degrees to a tenth of that.
+std::string position(double value) {
+    char text[40];
+    std::snprintf(text, sizeof text, std::fabs(value) <= 360 ? "%.8g" : "%.10g", value);
+    return text;
+}
+
 /// NaN, which JSON does not have, as null.
 OrderedJson numbers_or_null(const std::vector<double>& values) {
     OrderedJson list = OrderedJson::array();
     for (const double v : values)
         list.push_back(std::isfinite(v) ? OrderedJson(v) : OrderedJson());
     return list;
+}
+
+/// Numbers of the bands whose wavelength is not above that of every band before: spectrometers that overlap,
+/// a file whose bands were put together.
+std::vector<int> out_of_order(const raster::RasterSource& source) {
+    std::vector<int> numbers;
+    double most = -INFINITY;
+    const auto nm = source.wavelengths_nm();
+    for (size_t b = 0; b < nm.size(); ++b) {
+        if (nm[b] <= most) numbers.push_back(source.bands()[b]);
+        if (nm[b] > most) most = nm[b];
+    }
+    return numbers;
 }
 
 void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
@@ -77,10 +101,14 @@ void add_wavelengths(Facts& facts, const raster::RasterSource& source) {
             most = std::max(most, v);
             ++known;
         }
+    const auto turned = out_of_order(source);
     facts.add("wavelengths_nm", "Wavelengths:", numbers_or_null(nm),
-              known == 0 ? "unknown"
-                         : short_number(least) + " to " + short_number(most) + " nm" +
-                               (known < nm.size() ? ", of " + counted(known, "band") : ""));
+              known == 0
+                  ? "unknown"
+                  : short_number(least) + " to " + short_number(most) + " nm" +
+                        (known < nm.size() ? ", of " + counted(known, "band") : "") +
+                        (turned.empty() ? "" : "; not above one before: band " + tool::list_text(turned)));
+    facts.json()["wavelengths_out_of_order"] = turned;
     facts.json()["fwhm_nm"] = numbers_or_null(source.fwhm_nm());
 }
 
@@ -110,7 +138,10 @@ void add_values(Facts& facts, const raster::RasterSource& source) {
 void add_place(Facts& facts, const raster::RasterSource& source) {
     double gt[6];
     const bool placed = source.geotransform(gt);
-    std::string text = source.has_srs() ? "an SRS" : "no SRS";
+    const int epsg = source.epsg();
+    const std::string name = source.srs_name();
+    std::string text = !source.has_srs() ? "no SRS" : name.empty() || name == "unnamed" ? "an SRS" : name;
+    if (epsg > 0) text += " (EPSG:" + std::to_string(epsg) + ")";
     if (placed)
         text += ", pixels of " + short_number(std::hypot(gt[1], gt[4])) + " x " +
                 short_number(std::hypot(gt[2], gt[5])) + (gt[2] != 0 || gt[4] != 0 ? ", rotated" : "");
@@ -119,6 +150,23 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
     facts.add("geotransform",
               "Georeference:", placed ? OrderedJson(std::vector<double>(gt, gt + 6)) : OrderedJson(), text);
     facts.json()["srs_wkt"] = source.srs_wkt();
+    facts.json()["epsg"] = epsg > 0 ? OrderedJson(epsg) : OrderedJson();
+    facts.json()["extent"] = OrderedJson();
+    if (!placed) return;
+    const auto shape = source.shape();
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    for (int corner = 0; corner < 4; ++corner) {
+        const auto x = corner & 1 ? static_cast<double>(shape.samples) : 0.0,
+                   y = corner & 2 ? static_cast<double>(shape.lines) : 0.0;
+        for (int axis = 0; axis < 2; ++axis) {
+            const double at = gt[3 * axis] + x * gt[3 * axis + 1] + y * gt[3 * axis + 2];
+            low[axis] = std::min(low[axis], at);
+            high[axis] = std::max(high[axis], at);
+        }
+    }
+    facts.add("extent", "Extent:", {low[0], low[1], high[0], high[1]},
+              position(low[0]) + " to " + position(high[0]) + ", " + position(low[1]) + " to " +
+                  position(high[1]) + " (x, y)");
 }
 
 Facts describe(const raster::RasterSource& source) {
@@ -138,6 +186,13 @@ Facts describe(const raster::RasterSource& source) {
               bad.empty() ? "none marked"
                           : tool::list_text(bad) + " (left out; -bbl ignore takes them, too)");
     facts.json()["bands"] = source.bands();
+    if (source.tells_band_numbers()) {
+        const auto numbers = source.band_numbers();
+        const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+        facts.add("source_bands", "Band numbers:", numbers,
+                  "told by the file: from " + std::to_string(*low) + " to " + std::to_string(*high) +
+                      " in the scene that it was made from");
+    }
     facts.json()["band_names"] = source.band_names();
     add_wavelengths(facts, source);
     add_values(facts, source);
@@ -256,22 +311,155 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
     }
 }
 
-void add_counts(Facts& facts, tool::Scene& scene) {
+/// The mean, and the least and the greatest value of every band over the valid pixels.
+class ExtremesScan final : public stream::BandStatisticsScan {
+  public:
+    explicit ExtremesScan(int bands)
+        : BandStatisticsScan(bands), m_low(static_cast<size_t>(bands), INFINITY),
+          m_high(static_cast<size_t>(bands), -INFINITY) {}
+    bool divides() const override { return false; } // each rank sees all
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
+        return std::make_unique<Both>(BandStatisticsScan::start(lane, limits), m_low.size());
+    }
+    void stop(stream::Worker& worker) override {
+        auto& both = static_cast<Both&>(worker);
+        BandStatisticsScan::stop(*both.statistics);
+        for (size_t b = 0; b < m_low.size(); ++b) {
+            m_low[b] = std::min(m_low[b], both.low[b]);
+            m_high[b] = std::max(m_high[b], both.high[b]);
+        }
+    }
+    const std::vector<float>& low() const { return m_low; }
+    const std::vector<float>& high() const { return m_high; }
+
+  private:
+    struct Both final : stream::Worker {
+        Both(std::unique_ptr<stream::Worker> w, size_t bands)
+            : statistics(std::move(w)), low(bands, INFINITY), high(bands, -INFINITY) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>& out) override {
+            statistics->process(tile, in, out);
+            for (int64_t y = 0; y < in.lines; ++y) {
+                magnitude.assign(static_cast<size_t>(in.samples), 0.0f);
+                for (int b = 0; b < in.bands; ++b)
+                    for (size_t x = 0; x < magnitude.size(); ++x)
+                        magnitude[x] += std::fabs(in.row(b, y)[x]);
+                for (size_t x = 0; x < magnitude.size(); ++x) {
+                    if (!is_valid_sum(magnitude[x], in.row(0, y) + x, in.bands, in.band_stride)) continue;
+                    for (int b = 0; b < in.bands; ++b) {
+                        const auto k = static_cast<size_t>(b);
+                        low[k] = std::min(low[k], in.row(b, y)[x]);
+                        high[k] = std::max(high[k], in.row(b, y)[x]);
+                    }
+                }
+            }
+        }
+        std::unique_ptr<stream::Worker> statistics;
+        std::vector<float> low, high, magnitude;
+    };
+    std::vector<float> m_low, m_high;
+};
+
+/// What one pass over the scene tells; bands without a value are left out of it.
+void add_counts(Facts& facts, tool::Scene& scene, bool extremes) {
+    const auto all = scene.raster()->bands();
     scene.read_once();
     scene.set_fate(nullptr);
-    const auto statistics = scene.scan(
-        "statistics", 1, [&] { return std::make_unique<stream::BandStatisticsScan>(scene.shape().bands); });
+    std::shared_ptr<ExtremesScan> with_extremes;
+    const auto make = [&]() -> std::shared_ptr<stream::BandStatisticsScan> {
+        if (!extremes) return std::make_shared<stream::BandStatisticsScan>(scene.shape().bands);
+        return with_extremes = std::make_shared<ExtremesScan>(scene.shape().bands);
+    };
+    const auto statistics = scene.scan("statistics", 1, make);
+    const auto& left = scene.raster()->bands();
+    std::vector<int> empty;
+    for (const int b : all)
+        if (std::find(left.begin(), left.end(), b) == left.end()) empty.push_back(b);
+    facts.add("empty_bands", "Empty bands:", empty,
+              empty.empty() ? "none"
+                            : tool::list_text(empty) + " (every tool leaves them out, with a warning)");
     facts.add("valid_pixels", "Valid pixels:", statistics.valid_pixels,
               std::to_string(statistics.valid_pixels) + " of " + std::to_string(scene.shape().pixels()));
+    facts.json()["counted_bands"] = left;
     facts.json()["mean"] = numbers_or_null(statistics.mean);
+    if (!extremes) return;
+    const auto &low = with_extremes->low(), &high = with_extremes->high();
+    const auto names = scene.raster()->band_names();
+    facts.json()["minimum"] = low;
+    facts.json()["maximum"] = high;
+    for (size_t b = 0; b < low.size(); ++b) {
+        const std::string key = "extremes of " + std::to_string(b);
+        facts.add(key, "Band " + std::to_string(left[b]) + ":", OrderedJson(),
+                  short_number(low[b]) + " to " + short_number(high[b]) + ", mean " +
+                      short_number(statistics.mean[b]));
+        facts.json().erase(key);
+    }
+}
+
+// What to do next
+// ----------------------------------------------------------------------------------------------------------
+
+/// As a shell takes it for one word.
+std::string shell_word(const std::string& text) {
+    const char* const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+./,:=@%";
+    if (!text.empty() && text.find_first_not_of(plain) == std::string::npos) return text;
+    std::string quoted = "'";
+    for (const char c : text)
+        quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return quoted + "'";
+}
+
+/// A file in the working folder that is not there yet: scene_pca.tif, scene_pca_2.tif ...
+std::string free_name(const std::string& path, const std::string& what, const char* extension) {
+    std::string stem = std::filesystem::path(path).stem().string();
+    for (char& c : stem)
+        if (c == ':' || c == '"' || c == '/') c = '_'; // a part of a file: NETCDF:"a.nc":cube
+    std::string name = stem + "_" + what + extension;
+    for (int k = 2; std::filesystem::exists(name); ++k)
+        name = stem + "_" + what + "_" + std::to_string(k) + extension;
+    return name;
+}
+
+/// Commands that fit what was seen, as they can be run.
+std::vector<std::string> next_commands(const tool::Run& run, const raster::RasterSource& source,
+                                       bool counted) {
+    const auto& options = run.options().source;
+    std::string words; // how src is opened, and src
+    for (const auto& driver : options.drivers)
+        words += " -if " + shell_word(driver);
+    for (const auto& item : options.open_options)
+        words += " -oo " + shell_word(item);
+    words += " " + shell_word(options.path);
+    const auto output = [&](const char* what, const char* extension) {
+        return " " + shell_word(free_name(options.path, what, extension));
+    };
+    std::vector<std::string> commands;
+    if (!counted) commands.push_back("gdal_hsi_info -count" + words);
+    double gt[6];
+    if (!source.geotransform(gt) && source.located() && !source.product().empty())
+        commands.push_back("gdal_hsi_orthorectify" + words + output("ortho", ".tif"));
+    const int bands = source.file_bands() - static_cast<int>(source.bad_bands().size());
+    if (bands < 2) return commands;
+    const int components = std::min(bands, 10);
+    commands.push_back("gdal_hsi_vd" + words);
+    commands.push_back("gdal_hsi_pca -nc " + std::to_string(components) + words + output("pca", ".tif"));
+    return commands;
+}
+
+void add_next(tool::Run& run, Facts& facts, const raster::RasterSource& source, bool counted) {
+    const auto commands = next_commands(run, source, counted);
+    if (commands.empty()) return;
+    facts.add("next", "Next:", commands, joined(commands, "\n                "));
 }
 
 void run_info(tool::Run& run, const Settings& s) {
     if (s.json) run.only_print();
     tool::Scene scene(run, "");
     Facts facts = describe(*scene.raster());
-    if (s.count && !run.options().dry_run) add_counts(facts, scene);
+    const bool counted = (s.count || s.extremes) && !run.options().dry_run;
+    if (counted) add_counts(facts, scene, s.extremes);
     if (s.plans) add_plans(run, facts, *scene.raster());
+    add_next(run, facts, *scene.raster(), counted);
     run.report()["info"] = facts.json();
     run.print(s.json ? facts.json().dump(2, ' ', false, OrderedJson::error_handler_t::replace)
                      : facts.text());
@@ -280,7 +468,10 @@ void run_info(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
-    call.flag("count", s.count, "Count the valid pixels, which reads the scene once");
+    call.flag("count", s.count,
+              "Count the valid pixels and name the bands without a single value, which reads the scene once");
+    call.flag("extremes", s.extremes,
+              "As -count, and tell the least and the greatest value and the mean of every band");
     call.flag("plan", s.plans,
               "Tell the tiles and the memory that each tool would take here, with its defaults");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
@@ -298,9 +489,11 @@ extern const tool::Definition info{
     "What the suite sees in a file",
     "Tells what the suite sees in a file: bands and which of them are bad, wavelengths, scale, nodata, "
     "georeference, and "
-    "how the file is read; on request the number of valid pixels, and the tiles and the memory that each "
-    "tool would take.",
+    "how the file is read; on request the number of valid pixels, bands without a value, the extremes of "
+    "every "
+    "band, and the tiles and the memory that each tool would take; and which commands may come next.",
     {{"gdal_hsi_info scene.img", "What is in a file"},
+     {"gdal_hsi_info -extremes scene.img", "Which bands are empty, and what values the others have"},
      {"gdal_hsi_info -count -plan -memory 512MB flightline.dat", "And what a ceiling on memory means for it"},
      {"gdal_hsi_info -json scene.img | python3 -m json.tool", "For another program"}},
     "",

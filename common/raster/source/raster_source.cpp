@@ -7,6 +7,7 @@
 #include "core/host_memory.h"
 #include "core/names.h"
 #include "core/process_limits.h"
+#include "core/utf8.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/metadata/envi_file.h"
@@ -28,6 +29,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
@@ -573,6 +575,27 @@ std::string RasterSource::srs_wkt() const {
     std::string out = wkt ? wkt : "";
     CPLFree(wkt);
     return out;
+}
+
+std::string RasterSource::srs_name() const {
+    const char* const name = m->scene.srs ? m->scene.srs->GetName() : nullptr;
+    return name != nullptr ? utf8_text(name) : "";
+}
+
+int RasterSource::epsg() const {
+    if (!m->scene.srs) return 0;
+    const auto code = [](const OGRSpatialReference& srs) {
+        const char* const authority = srs.GetAuthorityName(nullptr);
+        const char* const text = srs.GetAuthorityCode(nullptr);
+        return authority && text && EQUAL(authority, "EPSG") ? std::atoi(text) : 0;
+    };
+    if (const int told = code(*m->scene.srs); told > 0) return told;
+    const GdalErrors quiet;   // not to find one is no error
+    constexpr int alike = 90; // percent, in PROJ's words: the same but for names
+    const std::unique_ptr<OGRSpatialReference, void (*)(OGRSpatialReference*)> best(
+        m->scene.srs->FindBestMatch(alike, "EPSG", nullptr),
+        [](OGRSpatialReference* srs) { srs->Release(); });
+    return best ? code(*best) : 0;
 }
 
 bool RasterSource::located() const { return m->scene.geotransform || locations_behind(*m).has_value(); }

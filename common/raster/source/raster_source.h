@@ -98,6 +98,8 @@ class RasterSource final : public stream::CubeSource {
     std::optional<double> nodata() const; ///< of the first kept band, or -srcnodata
     bool has_srs() const;
     std::string srs_wkt() const;  ///< empty when there is none
+    std::string srs_name() const; ///< likewise: "WGS 84 / UTM zone 33N"
+    int epsg() const; ///< code of the SRS, also where the file does not say it but defines that one; 0: none
     bool geotransform(double (&gt)[6]) const; ///< of the window; false when there is none
     /// True when every pixel has a place: a geotransform, or arrays of longitude and latitude of the
     /// product that it is or was made from. Opens the latter.
