@@ -291,8 +291,9 @@ def sig(path, spectrum):
 
 
 def sed(path, spectrum, head="Wvl\tRad. (Ref.)\tRad. (Target)\tTgt./Ref. %"):
-    values = {"Wvl": NM, "Rad. (Ref.)": np.full(BANDS, 0.02), "Rad. (Target)": 0.02 * spectrum, "Tgt./Ref. %": 100 * spectrum,
-              "Reflect. %": 100 * spectrum, "Reflect. [1.0]": spectrum}
+    values = {"Wvl": NM, "Wvl (um)": NM / 1000, "Wavelength": NM, "nm": NM, "Chan.#": np.arange(BANDS), "Wave": NM, "Rad. (Ref.)": np.full(BANDS, 0.02), "Rad. (Target)": 0.02 * spectrum, "Tgt./Ref. %": 100 * spectrum,
+              "Reflect. %": 100 * spectrum, "Reflect. [1.0]": spectrum,
+              "Norm. DN (Ref.)": np.full(BANDS, 2.0), "Norm. DN (Target)": 2 * spectrum}
     columns = head.split("\t")
     rows = "".join("\t".join(f"{values[c][b]:.7g}" for c in columns) + "\n" for b in range(BANDS))
     path.write_text(f"Comment: \nVersion: 2.3 [1.2.6250C]\nChannels: {BANDS}\nColumns [{len(columns)}]:\nData:\n{head}\n{rows}")
@@ -316,7 +317,26 @@ def test_spectral_evolution(head, scene, tmp_path):
     assert "'Rad. (Target)' is taken as it is" in assert_angles(scene, library, ANGLES[1:2]).err
 
 
+@pytest.mark.parametrize("between", ["\t", "    "])
+@pytest.mark.parametrize("wavelengths", ["Wvl", "Wave", "Wavelength", "nm", "Wvl (um)"])
+@pytest.mark.parametrize("head", [
+    "Chan.#\t%s\tNorm. DN (Ref.)\tNorm. DN (Target)\tReflect. %%", "Chan.#\t%s\tNorm. DN (Ref.)\tNorm. DN (Target)",
+    "Reflect. [1.0]\tChan.#\t%s"])
+def test_columns_of_spectral_evolution_are_found_by_their_names(head, wavelengths, between, scene, tmp_path):
+    """The scene's pixel 1 is this spectrum: its share is 1 and all bands fit, which they do at the right wavelengths alone."""
+    library = sed(tmp_path / "a.sed", SPECTRA[1], head % wavelengths)
+    library.write_text(library.read_text().replace(head % wavelengths, (head % wavelengths).replace("\t", between)))
+    succeed(run("gdal_hsi_unmix", "-q", "-method", "ucls", "-rmse", tmp_path / "r.tif", scene, library, tmp_path / "o.tif"))
+    share = SPECTRA @ SPECTRA[1] / (SPECTRA[1] @ SPECTRA[1])
+    error = np.sqrt(np.mean((SPECTRA - share[:, None] * SPECTRA[1]) ** 2, axis=1))
+    assert np.allclose(read(tmp_path / "o.tif").ravel(), share, atol=2e-4)
+    assert np.allclose(read(tmp_path / "r.tif").ravel(), error, atol=2e-4)
+
+
 @pytest.mark.parametrize("name, text, message", [
+    ("a.sed", "Columns [2]:\nData:\nChan.#\tReflect. %\n1\t3\n2\t4\n3\t5\n", "none of its columns is called wavelength: Chan.#, Reflect. %"),
+    ("a.sed", "Columns [2]:\nData:\nChan.#\tReflect. %\n350\t3\n351\t4\n352\t5\n", "none of its columns is called wavelength"),
+    ("a.sig", "/*** Spectra Vista SIG Data ***/\ndata= \n1 400 1 2\n2 500 1 2\n", "has no wavelengths in the first column"),
     ("a.sig", "/*** Spectra Vista SIG Data ***/\nname= a\n", "has no line 'data='"),
     ("a.sig", "/*** Spectra Vista SIG Data ***/\ndata= \n400 1 2\n", "has 3 columns of data instead of 4"),
     ("a.sig", "/*** Spectra Vista SIG Data ***/\ndata= \n400 1 2 x\n", "a line of its data is '400 1 2 x'"),

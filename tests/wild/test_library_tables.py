@@ -65,7 +65,8 @@ MICROMETRES = NM / 1000
     ("Wavelength", MICROMETRES), ("wvl", NM), ("Wvl", NM), ("lambda", NM), ("λ (nm)", NM), ("nm", NM), ("um", MICROMETRES),
     ("Band center", NM), ("band_center_um", MICROMETRES), ("Center wavelength (nm)", NM), ("centre", NM),
     ("Wavenumber", 1e7 / NM), ("wavenumber (cm-1)", 1e7 / NM), ("cm^-1", 1e7 / NM), ("Wellenlänge (nm)", NM), ("CWL", NM),
-    ("wavelength (angstrom)", NM * 10),
+    ("wavelength (angstrom)", NM * 10), ("Wavelength (A)", NM * 10), ("wl [A]", NM * 10), ("Wavelength (mm)", NM / 1e6),
+    ("wavelength_mm", NM / 1e6), ("Wavelength (m)", NM / 1e9), ("Wavelength in metres", NM / 1e9),
 ])
 def test_names_of_wavelengths(head, values, scene, tmp_path):
     (tmp_path / "l.csv").write_text(columns([head], [values]), encoding="utf-8")
@@ -125,6 +126,178 @@ def test_a_rising_spectrum_is_told_and_stays_one(tmp_path):
     assert np.allclose(read(tmp_path / "o.tif").reshape(2, 2), np.eye(2), atol=1e-5)
 
 
+# --- wavelengths several times
+
+
+@pytest.mark.parametrize("head, values", [
+    ("wavelength_um", MICROMETRES), ("wavenumber_cm-1", 1e7 / NM), ("um", MICROMETRES), ("wavelength (A)", NM * 10),
+    ("Wavelength", NM), ("wl air", NM * 0.9999),
+])
+@pytest.mark.parametrize("place", [0, 1, 3])
+def test_wavelengths_in_two_units_are_no_spectrum(head, values, place, scene, tmp_path):
+    lines = columns(["wavelength_nm"], [NM]).splitlines()
+    cells = [head, *(repr(float(v)) for v in values)]
+    lines = [",".join([*line.split(",")[:place], cell, *line.split(",")[place:]]) for line, cell in zip(lines, cells)]
+    (tmp_path / "l.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert "holds the wavelengths several times; left out: column " in assert_shares(scene, tmp_path / "l.csv").err
+
+
+def pairs(heads, wavelengths):
+    """Each spectrum behind its wavelengths."""
+    lines = [",".join(w + "," + n for w, n in zip(heads, NAMES))] if heads else []
+    for b in range(BANDS):
+        lines.append(",".join(f"{wavelengths[k][b]!r},{SPECTRA[k, b]!r}".replace("np.float64(", "").replace(")", "")
+                              for k in range(3)))
+    return "\n".join(lines) + "\n"
+
+
+PAIRED = [["wl_a", "wl_b", "wl_c"], ["wl"] * 3, ["x"] * 3, ["Wavelength meadow", "Wavelength soil", "Wavelength tar"], ["nm"] * 3,
+          ["first x", "second x", "third x"], [""] * 3, None]
+
+
+@pytest.mark.parametrize("heads", PAIRED)
+def test_spectra_that_each_have_the_same_wavelengths(heads, scene, tmp_path):
+    (tmp_path / "l.csv").write_text(pairs(heads, [NM] * 3))
+    assert_shares(scene, tmp_path / "l.csv", NAMES if heads else ["Spectrum 1", "Spectrum 2", "Spectrum 3"])
+
+
+UNEVEN = np.sort(np.random.default_rng(2).uniform(450, 2400, BANDS)).round(1)
+
+
+@pytest.mark.parametrize("heads, other", [
+    *((heads, NM + 7) for heads in PAIRED),
+    *((heads, UNEVEN) for heads in PAIRED if not heads or heads[0] != "first x"),  # these might be spectra, but for even steps
+])
+def test_spectra_that_each_have_other_wavelengths_are_refused(heads, other, scene, tmp_path):
+    (tmp_path / "l.csv").write_text(pairs(heads, [NM, other, NM]))
+    result = unmixed(scene, tmp_path / "l.csv", code=1)
+    assert "hold different wavelengths" in first_error(result) and "interpolate them to one list" in result.err
+    assert not (tmp_path / "o.tif").exists()
+
+
+@pytest.mark.parametrize("head, values", [("wavelength_um", MICROMETRES + 0.02), ("wavenumber", 1e7 / (NM + 20)),
+                                          ("wavelength_um", np.where(np.arange(BANDS) == 5, 9, MICROMETRES))])
+def test_wavelengths_that_contradict_each_other_are_refused(head, values, scene, tmp_path):
+    (tmp_path / "l.csv").write_text(columns(["wavelength_nm", head], [NM, values]))
+    result = unmixed(scene, tmp_path / "l.csv", code=1)
+    assert f"the columns 1 ('wavelength_nm') and 2 ('{head}') hold different wavelengths" in first_error(result)
+
+
+def test_numbers_of_bands_behind_the_wavelengths_are_no_spectrum(scene, tmp_path):
+    for head in ("channel", "Band", "", "#"):
+        (tmp_path / "l.csv").write_text(columns(["wavelength", head], [NM, [str(b + 1) for b in range(BANDS)]]))
+        assert_shares(scene, tmp_path / "l.csv")
+
+
+@pytest.mark.parametrize("more, message", [
+    (["wavelength_um", *MICROMETRES], "holds the wavelengths once more; it is left out"), (["fwhm", *np.full(BANDS, 10.)], ""),
+    (["bbl", *np.ones(BANDS)], ""),
+])
+def test_lines_of_other_things_among_lines_of_spectra(more, message, scene, tmp_path):
+    (tmp_path / "l.csv").write_text(rows(["wavelength_nm"], [NAMES], NM) + ",".join(map(str, more)) + "\n")
+    assert message in assert_shares(scene, tmp_path / "l.csv").err
+    if message:
+        (tmp_path / "l.csv").write_text(rows(["wavelength_nm"], [NAMES], NM + 30) + ",".join(map(str, more)) + "\n")
+        assert "contradicts the wavelengths" in first_error(unmixed(scene, tmp_path / "l.csv", code=1))
+
+
+# --- tables without names
+
+
+def smooth(nm):
+    return 0.3 + 0.2 * np.sin(np.asarray(nm, float) / 150)
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    """Half the spectrum that smooth() is, at wavelengths of which there are as many as whole nanometres from 400 to 700."""
+    nm = 400 + 7.0 * np.arange(301)
+    data = np.broadcast_to(smooth(nm)[:, None, None] / 2, (301, 2, 3)).astype("f4")
+    return write_scene(tmp_path_factory.mktemp("half") / "half.img", data, wavelengths=list(nm))
+
+
+FORMS = {"blanks": ("", " "), "tabs": ("", "\t"), "commas": ("", ","), "pandas": (",leaf\n", ","), "unnamed": ("Unnamed: 0,leaf\n", ","),
+         "index": ("index;leaf\n", ";"), "id": ("id,leaf\n", ",")}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("nm", [np.arange(400, 701), np.arange(350, 2501), np.arange(2500, 349, -1), np.arange(350, 2501, 2),
+                                np.arange(250, 2501), np.r_[350:1001, 990:2501]], ids=str)
+def test_whole_nanometres_are_wavelengths_and_no_numbers_of_bands(form, nm, half, tmp_path):
+    head, separator = FORMS[form]
+    path = tmp_path / "l.txt"
+    path.write_text(head + "".join(f"{w}{separator}{v:.6f}\n" for w, v in zip(nm, smooth(nm))))
+    succeed(run("gdal_hsi_unmix", "-q", "-method", "ucls", "-rmse", tmp_path / "r.tif", half, path, tmp_path / "o.tif"))
+    assert np.allclose(read(tmp_path / "o.tif"), 0.5, atol=1e-4) and np.all(read(tmp_path / "r.tif") < 1e-4)
+
+
+@pytest.mark.parametrize("head, numbers, message", [
+    ("Channel,leaf\n", np.arange(400, 701), "which may be numbers of bands or wavelengths"),
+    ("band,leaf\n", np.arange(400, 701), "which may be numbers of bands or wavelengths"),
+    (",leaf\n", np.arange(8, 15), "which may be numbers of bands or wavelengths"),  # whole micrometres
+    ("", np.arange(8, 15), "which may be numbers of bands or wavelengths"),
+    ("Channel,leaf\n", np.arange(301, 0, -1), "its lines are not in the order of the column Channel"),
+    ("", np.arange(301, 0, -1), "its lines are not in the order of the column 1"),
+])
+def test_whole_numbers_that_may_be_either_are_refused(head, numbers, message, half, tmp_path):
+    path = tmp_path / "l.csv"
+    path.write_text(head + "".join(f"{n},{v:.6f}\n" for n, v in zip(numbers, smooth(numbers))))
+    result = run("gdal_hsi_unmix", "-q", "-method", "ucls", half, path, tmp_path / "o.tif")
+    assert result.code == 1 and message in first_error(result), result.err
+
+
+# --- what stands above the numbers
+
+
+USGS = ("USGS Digital Spectral Library splib06a\nClark and others 2007, USGS, Data Series 231.\n\nFor further information see: "
+        "http://speclab.cr.usgs.gov\n\nASCII Spectral Data file contents:\nline 15 title\nline 16 history\n"
+        "line 17 to end: 3-columns of data:\n     wavelength    reflectance    standard deviation\n\n(standard deviation of "
+        "0.000000 means not measured)\n(      -1.23e34  indicates a deleted number)\n" + "-" * 52 + "\nmeadow\ncopy of splib05a r 4713\n")
+
+
+def one_column(separator=",", x=NM, y=SPECTRA[0]):
+    return "".join(f"{float(a):.6f}{separator}{float(b):.6f}\n" for a, b in zip(x, y))
+
+
+ABOVE = {
+    "a title": "My library\n" + "Wavelength,meadow\n" + one_column(),
+    "titles": "My library\nof 2019\nWavelength (nm),meadow\n" + one_column(),
+    "a title with cells": "My library,\nWavelength,meadow\n" + one_column(),
+    "a title of as many cells": "My library,of 2019\nWavelength,meadow\n" + one_column(),
+    "a title, blanks": "My library of 2019\nWavelength  meadow\n" + one_column("  "),
+    "sep=,": "sep=,\nWavelength,meadow\n" + one_column(),
+    "sep=;": "sep=;\r\nWavelength;meadow\r\n" + one_column(";").replace(".", ","),
+    "units": "Wavelength,meadow\nnm,-\n" + one_column(),
+    "units in brackets": "Wavelength;meadow\n[um];[1]\n" + one_column(";", MICROMETRES),
+    "units, angstrom": "Wavelength,meadow\nA,reflectance\n" + one_column(x=NM * 10),
+    "title and units": "My library\nWavelength,meadow\n(um),\n" + one_column(x=MICROMETRES),
+    "percent": "Wavelength,meadow\nnm,%\n" + one_column(y=100 * SPECTRA[0]),
+    "cells in percent": "Wavelength,meadow\n" + "".join(f"{w},{100 * v:.5f} %\n" for w, v in zip(NM, SPECTRA[0])),
+    "Fortran": "Wavelength,meadow\n" + one_column(x=[1] * BANDS).replace("1.000000", "%s") % tuple(f"{w:.8E}".replace("E", "D") for w in NM),
+    "ENVI's plots": "ENVI ASCII Plot File [Mon Jan 1 10:00:00 2018]\nColumn 1: Wavelength\nColumn 2: meadow~~2##255,0,0\n" +
+                    one_column("  "),
+    "splib06": USGS + "".join(f"      {w:.6f}       {v:.6f}       0.000000\n" for w, v in zip(MICROMETRES, SPECTRA[0])),
+}
+
+
+@pytest.mark.parametrize("form", ABOVE)
+@pytest.mark.parametrize("name", ["l.csv", "l.txt"])
+def test_what_stands_above_the_numbers(form, name, tmp_path):
+    scene = write_scene(tmp_path / "s.img", (SPECTRA[0] / 2).reshape(BANDS, 1, 1), wavelengths=list(NM))
+    (tmp_path / name).write_bytes(ABOVE[form].encode())
+    succeed(run("gdal_hsi_unmix", "-q", "-method", "ucls", "-rmse", tmp_path / "r.tif", scene, tmp_path / name, tmp_path / "o.tif"))
+    assert np.allclose(read(tmp_path / "o.tif"), 0.5, atol=1e-4) and np.all(read(tmp_path / "r.tif") < 1e-4)
+    dataset = gdal.Open(str(tmp_path / "o.tif"))
+    assert dataset.RasterCount == 1 and dataset.GetRasterBand(1).GetDescription() == "meadow"
+
+
+def test_numbers_with_and_without_percent_are_refused(scene, tmp_path):
+    (tmp_path / "l.csv").write_text("wavelength,a\n400,10 %\n500,0.2\n")
+    assert "column 2 has numbers with and without % (1 and 1)" in first_error(unmixed(scene, tmp_path / "l.csv", code=1))
+    (tmp_path / "l.csv").write_text("name,450,550,650\nmeadow,10 %,20 %,0.3\n")
+    assert "spectrum 1 has numbers with and without %" in first_error(unmixed(scene, tmp_path / "l.csv", code=1))
+
+
 SEPARATED = {
     "decimal commas": columns(["wavelength"], [NM], ";", ","),
     "tabs": columns(["wavelength"], [NM], "\t"),
@@ -160,6 +333,7 @@ def test_encodings(encoding, scene, tmp_path):
     assert_shares(scene, tmp_path / "l.csv", names)
 
 
+SHUFFLED = np.random.default_rng(4).permutation(BANDS)
 ROWS = {
     "EMIT": rows(["Class"], [NAMES], NM),
     "EcoSIS": rows(["site", "spectrum name", "LMA"], [["1", "1", "2"], NAMES, ["3.1", "NA", "2.2"]], NM),
@@ -171,6 +345,11 @@ ROWS = {
     "semicolons": rows(["name"], [NAMES], [str(v).replace(".", ",") for v in NM], ";", ","),
     "tabs": rows(["name"], [NAMES], NM, "\t"),
     "numbers of bands": rows(["name"], [NAMES], [f"b{b + 1}" for b in range(BANDS)]),
+    "wavenumbers": rows(["name"], [NAMES], [f"{float(v)!r} cm-1" for v in 1e7 / NM]),
+    "wavenumbers, marked": rows(["name"], [NAMES], [f"wn_{float(v)!r}" for v in 1e7 / NM]),
+    "wavenumbers, told in front": rows(["wavenumber (cm-1)"], [NAMES], 1e7 / NM),
+    "in any order": rows(["name"], [NAMES], NM[SHUFFLED], spectra=SPECTRA[:, SHUFFLED]),
+    "in any order, marked": rows(["name"], [["1", "2", "3"]], [f"{v} nm" for v in NM[SHUFFLED]], spectra=SPECTRA[:, SHUFFLED]),
     "falling": "\n".join(",".join([cells[0], *cells[:0:-1]]) for cells in
                          (line.split(",") for line in rows(["name"], [NAMES], NM).splitlines())) + "\n",
 }
@@ -179,7 +358,7 @@ ROWS = {
 @pytest.mark.parametrize("form", ROWS)
 def test_a_line_a_spectrum(form, scene, tmp_path):
     (tmp_path / "l.csv").write_text("\ufeff" + ROWS[form], encoding="utf-8")
-    assert_shares(scene, tmp_path / "l.csv")
+    assert_shares(scene, tmp_path / "l.csv", ["1", "2", "3"] if form == "in any order, marked" else NAMES)
 
 
 def test_a_line_a_spectrum_without_names(scene, tmp_path):

@@ -2,7 +2,9 @@
 // What field spectrometers write, a spectrum a file: ASD, SVC, Spectral Evolution.
 #include "core/counted.h"
 #include "core/file_path.h"
+#include "core/names.h"
 #include "raster/libraries/library_formats.h"
+#include "raster/libraries/table_axis.h"
 #include "raster/metadata/metadata_items.h"
 
 #include <cpl_conv.h>
@@ -13,6 +15,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <optional>
 
 namespace hsi::raster {
 namespace {
@@ -86,19 +89,33 @@ std::vector<std::vector<double>> rows_from(const std::string& path, const CPLStr
     return rows;
 }
 
-/// A library of one spectrum, from rows that begin with the wavelength in nanometres.
+/// Where rows have their wavelengths, and in which unit.
+struct Places {
+    size_t column = 0;
+    std::string unit = "nm";
+};
+
+/// A library of one spectrum.
 SpectralLibrary one_spectrum(const std::string& name, const std::vector<std::vector<double>>& rows,
-                             double (*value)(const std::vector<double>&, size_t), size_t column) {
+                             const Places& places, double (*value)(const std::vector<double>&, size_t),
+                             size_t column) {
     SpectralLibrary library;
     library.names.push_back(name);
     auto& spectrum = library.spectra.emplace_back();
     for (const auto& row : rows) {
-        library.wavelengths_nm.push_back(row.front());
+        library.wavelengths_nm.push_back(row[places.column]);
         spectrum.push_back(value(row, column));
         library.missing += std::isnan(spectrum.back());
     }
-    library_to_nm(library.wavelengths_nm, "nm");
+    library_to_nm(library.wavelengths_nm, places.unit);
     return library;
+}
+
+Column column_of(const std::vector<std::vector<double>>& rows, size_t column) {
+    Column numbers;
+    for (const auto& row : rows)
+        numbers.push_back(row[column]);
+    return numbers;
 }
 
 double as_it_is(const std::vector<double>& row, size_t column) { return row[column]; }
@@ -172,7 +189,9 @@ SpectralLibrary read_svc_text(const std::string& path, const std::string& text) 
     // Wavelength, reference, target, and the target in percent of the reference.
     if (rows.front().size() != 4)
         refuse_library(path, "has " + counted(rows.front().size(), "column") + " of data instead of 4");
-    return one_spectrum(name, rows, of_percent, 3);
+    if (!are_possible_wavelengths(column_of(rows, 0)))
+        refuse_library(path, "has no wavelengths in the first column of its data");
+    return one_spectrum(name, rows, {}, of_percent, 3);
 }
 
 bool is_sed_text(const std::string& text) {
@@ -180,44 +199,80 @@ bool is_sed_text(const std::string& text) {
     return lines.find("\nData:") != std::string::npos && lines.find("\nColumns [") != std::string::npos;
 }
 
+namespace {
+
+/// Names of columns stand between tabs, or two blanks and more.
+std::vector<std::string> names_of_columns(const std::string& line, size_t count) {
+    std::string text = line;
+    if (const CPLStringList names(CSLTokenizeString2(text.c_str(), "\t", 0));
+        names.Count() != static_cast<int>(count))
+        for (size_t at = text.find("  "); at != std::string::npos; at = text.find("  ", at + 1))
+            text[at] = '\t';
+    const CPLStringList names(
+        CSLTokenizeString2(text.c_str(), "\t", CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
+    std::vector<std::string> out;
+    for (int c = 0; c < names.Count(); ++c)
+        if (*names[c] != '\0') out.emplace_back(names[c]);
+    return out;
+}
+
+/// The column that is called so; the first one where no name tells, if its numbers can be wavelengths.
+Places sed_wavelengths(const std::string& path, const std::vector<std::string>& columns,
+                       const std::vector<std::vector<double>>& rows) {
+    for (const Said wanted : {Said::plainly, Said::perhaps})
+        for (size_t c = 0; c < columns.size(); ++c)
+            if (says_wavelengths(columns[c]) == wanted) {
+                std::string unit = unit_in(columns[c]);
+                const Column numbers = column_of(rows, c);
+                if (unit.empty() && *std::max_element(numbers.begin(), numbers.end()) < 100) unit = "um";
+                return {c, unit.empty() ? "nm" : unit};
+            }
+    if (says_number(columns.front()) || counts_lines(column_of(rows, 0)) ||
+        !are_possible_wavelengths(column_of(rows, 0)))
+        refuse_library(path, "none of its columns is called wavelength: " + joined(columns, ", "));
+    return {};
+}
+
+} // namespace
+
 SpectralLibrary read_sed_text(const std::string& path, const std::string& text) {
     const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
     int head = 0;
     for (int i = 0; i < lines.Count() && head == 0; ++i)
         if (STARTS_WITH_CI(lines[i], "Data:")) head = i + 1;
     if (head >= lines.Count()) refuse_library(path, "holds no data");
-    const CPLStringList columns(CSLTokenizeString2(lines[head], "\t", 0));
     const auto rows = rows_from(path, lines, head + 1);
-    if (static_cast<int>(rows.front().size()) != columns.Count())
+    const auto columns = names_of_columns(lines[head], rows.front().size());
+    if (rows.front().size() != columns.size())
         refuse_library(path, "has " + counted(rows.front().size(), "column") + " of data under " +
-                                 counted(columns.Count(), "name"));
+                                 counted(columns.size(), "name"));
+    const Places places = sed_wavelengths(path, columns, rows);
     // "Reflect. %", "Tgt./Ref. %", "Reflect. [1.0]"; else the target over the reference.
-    size_t reflectance = 0, target = 0, reference = 0;
-    for (int c = 1; c < columns.Count(); ++c) {
+    std::optional<size_t> reflectance, target, reference;
+    for (size_t c = 0; c < columns.size(); ++c) {
         const std::string column = lower(columns[c]);
-        const auto at = static_cast<size_t>(c);
-        if (starts_with(column, "reflect") || starts_with(column, "tgt./ref")) reflectance = at;
-        if (column.find("(target)") != std::string::npos) target = at;
-        if (column.find("(ref.)") != std::string::npos) reference = at;
+        if (c == places.column) continue;
+        if (starts_with(column, "refl") || starts_with(column, "tgt./ref")) reflectance = c;
+        if (column.find("(target)") != std::string::npos) target = c;
+        if (column.find("(ref.)") != std::string::npos) reference = c;
     }
     const std::string name = stem_of(path);
-    if (reflectance > 0)
-        return one_spectrum(name, rows,
-                            std::string(columns[static_cast<int>(reflectance)]).find('%') != std::string::npos
-                                ? of_percent
-                                : as_it_is,
-                            reflectance);
-    SpectralLibrary library =
-        one_spectrum(name, rows, as_it_is, target > 0 ? target : rows.front().size() - 1);
-    if (target > 0 && reference > 0) {
+    if (reflectance) {
+        const std::string column = lower(columns[*reflectance]);
+        const bool percent =
+            column.find('%') != std::string::npos || column.find("percent") != std::string::npos;
+        return one_spectrum(name, rows, places, percent ? of_percent : as_it_is, *reflectance);
+    }
+    size_t taken = rows.front().size() - 1;
+    if (target) taken = *target;
+    if (taken == places.column) refuse_library(path, "has no column beside the wavelengths");
+    SpectralLibrary library = one_spectrum(name, rows, places, as_it_is, taken);
+    if (target && reference) {
         for (size_t k = 0; k < rows.size(); ++k)
             library.spectra[0][k] =
-                rows[k][reference] != 0 ? rows[k][target] / rows[k][reference] : no_library_value;
+                rows[k][*reference] != 0 ? rows[k][*target] / rows[k][*reference] : no_library_value;
     } else {
-        note(library, path,
-             "has no column of reflectance: '" +
-                 std::string(columns[static_cast<int>(target > 0 ? target : rows.front().size() - 1)]) +
-                 "' is taken as it is");
+        note(library, path, "has no column of reflectance: '" + columns[taken] + "' is taken as it is");
     }
     return library;
 }

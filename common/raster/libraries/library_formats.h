@@ -26,6 +26,9 @@ SpectralLibrary read_envi_library(const EnviPair& files);
 /// Columns between commas, semicolons, tabs or blanks; a column a spectrum or a line a spectrum, with or
 /// without a line of names. A comma in a number is a decimal one.
 SpectralLibrary read_library_table(const std::string& path, const std::string& text);
+/// What ENVI writes of a plot: a line a column, then lines of numbers. Colours behind names go away.
+bool is_envi_plot(const std::string& text);
+SpectralLibrary read_envi_plot(const std::string& path, const std::string& text);
 /// What the first column of such a name holds, wherever it stands: fwhm, bbl, or a spectrum like any other.
 enum class TableColumn { spectrum, widths, marks };
 TableColumn table_column(const std::string& name);
@@ -36,6 +39,11 @@ bool is_usgs_text(const std::string& text);
 SpectralLibrary read_usgs_text(const std::string& path, const std::string& text);
 /// The file of its wavelengths; empty when there is none.
 std::string usgs_wavelength_file(const std::string& path, const std::string& text);
+
+/// USGS splib06 and before as text: lines about the archive, a title, and wavelength (micrometres),
+/// reflectance and its deviation a line.
+bool is_old_usgs_text(const std::string& text);
+SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& text);
 
 /// ECOSTRESS (and ASTER) as text: "Name: ..." and further lines of a header, then wavelength and value a
 /// line. Percent become fractions.
@@ -54,7 +62,8 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text);
 /// Profiles in the form of EnMAP-Box and QGIS: features whose field holds {"x": [...], "y": [...], "xUnit":
 /// ...}, in GeoJSON or a GeoPackage.
 bool holds_features(const std::string& text); ///< GeoJSON, by its beginning
-SpectralLibrary read_profiles(const std::string& path);
+/// `text`: the file's, where it has been read already (a pipe gives it but once).
+SpectralLibrary read_profiles(const std::string& path, const std::string* text = nullptr);
 
 /// Files of MATLAB's: an array (band, spectrum), or the other way round where the scene's bands, wavelengths
 /// or names tell so; `scene_bands`: 0 when there is no scene.
@@ -63,7 +72,8 @@ SpectralLibrary read_matlab_library(const std::string& name, size_t scene_bands)
 
 /// Throws Error naming the file, and what formats there are.
 [[noreturn]] void refuse_library(const std::string& path, const std::string& what);
-double library_number(const std::string& text); ///< NaN when it is none
+/// 1.5, 1.5e-3, 1.5D-03; NaN when it is none.
+double library_number(const std::string& text);
 /// The same where a comma is the decimal sign, as well.
 double number_with_comma(const std::string& text);
 /// In nanometres; empty when none is known.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Spectral libraries as vector layers: the profiles of EnMAP-Box.
 #include "core/counted.h"
+#include "core/error.h"
 #include "core/json.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
@@ -8,6 +9,7 @@
 #include "raster/metadata/metadata_items.h"
 
 #include <cpl_string.h>
+#include <cpl_vsi.h>
 #include <ogrsf_frmts.h>
 
 #include <algorithm>
@@ -102,7 +104,13 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
             library.numbers_told = own.numbers_told;
         } else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm) ||
                    own.band_numbers != library.band_numbers) {
-            refuse_library(path, "its profiles have different wavelengths, or bands");
+            throw Error(
+                "'" + path + "': its profiles have different wavelengths, or bands ('" + library.names.front() +
+                    "' has " + counted(library.bands(), "band") + ", '" +
+                    (name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name) + "' " +
+                    std::to_string(profile->y.size()) + ")",
+                "All spectra of a library have the same wavelengths: interpolate them to one list, or "
+                "write a file for each.");
         }
         const std::string called =
             name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name;
@@ -112,6 +120,27 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
     }
 }
 
+/// A text under a name that GDAL opens, while this lives.
+class TextInMemory {
+  public:
+    explicit TextInMemory(const std::string* text) {
+        if (text == nullptr) return;
+        m_name = CPLSPrintf("/vsimem/gdal_hsi_profiles_%p.geojson", static_cast<const void*>(this));
+        // GDAL only reads it.
+        auto* const bytes = reinterpret_cast<GByte*>(const_cast<char*>(text->data()));
+        VSIFCloseL(VSIFileFromMemBuffer(m_name.c_str(), bytes, text->size(), FALSE));
+    }
+    ~TextInMemory() {
+        if (!m_name.empty()) VSIUnlink(m_name.c_str());
+    }
+    TextInMemory(const TextInMemory&) = delete;
+    TextInMemory& operator=(const TextInMemory&) = delete;
+    const std::string& name() const { return m_name; }
+
+  private:
+    std::string m_name;
+};
+
 } // namespace
 
 bool holds_features(const std::string& text) {
@@ -119,11 +148,13 @@ bool holds_features(const std::string& text) {
     return at != std::string::npos && text[at] == '{';
 }
 
-SpectralLibrary read_profiles(const std::string& path) {
+SpectralLibrary read_profiles(const std::string& path, const std::string* text) {
     register_drivers();
     const GdalErrors errors;
-    const DatasetHandle dataset(GDALDataset::FromHandle(
-        GDALOpenEx(path.c_str(), GDAL_OF_VECTOR | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    const TextInMemory file(text);
+    const DatasetHandle dataset(
+        GDALDataset::FromHandle(GDALOpenEx(text ? file.name().c_str() : path.c_str(),
+                                           GDAL_OF_VECTOR | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
     if (!dataset) refuse_library(path, "is no vector layer that GDAL opens: " + errors.text());
     SpectralLibrary library;
     bool packed = false;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Spectral libraries as tables of text: what the columns, or the lines, of a table are.
+// Spectral libraries as tables of text: what the columns of a table are.
 #include "core/counted.h"
+#include "core/error.h"
 #include "raster/libraries/library_formats.h"
+#include "raster/libraries/library_rows.h"
+#include "raster/libraries/table_axis.h"
 #include "raster/libraries/text_table.h"
 #include "raster/metadata/metadata_items.h"
 
@@ -11,151 +14,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 
 namespace hsi::raster {
 namespace {
-
-using Column = std::vector<double>;
-
-/// The words of a name in small letters; "cm-1" and its like are one, digits are words, too.
-std::vector<std::string> words_of(const std::string& name) {
-    std::string text = lower(name);
-    for (const char* spelling : {"cm-1", "cm^-1", "cm^(-1)", "1/cm", "cm\xe2\x81\xbb\xc2\xb9"})
-        if (const size_t at = text.find(spelling); at != std::string::npos)
-            text.replace(at, std::string(spelling).size(), " wavenumber ");
-    std::vector<std::string> words;
-    int kind = 0; // of the last sign: 1 a letter, 2 a digit
-    for (const char c : text) {
-        const bool digit = c >= '0' && c <= '9';
-        const int now = digit ? 2 : (c >= 'a' && c <= 'z') || static_cast<unsigned char>(c) >= 0x80 ? 1 : 0;
-        if (now != 0 && now != kind) words.emplace_back();
-        if (now != 0) words.back() += c;
-        kind = now;
-    }
-    return words;
-}
-
-bool one_of(const std::string& word, std::initializer_list<const char*> list) {
-    return std::any_of(list.begin(), list.end(), [&](const char* other) { return word == other; });
-}
-
-/// The unit that a word is: "nm", "um", "angstrom", "cm-1", or nothing.
-std::string unit_of(const std::string& word) {
-    if (word == "nm" || starts_with(word, "nanom")) return "nm";
-    if (one_of(word, {"um", "\xc2\xb5m", "\xce\xbcm", "micron", "microns", "mikrometer"}) ||
-        starts_with(word, "microm"))
-        return "um";
-    if (starts_with(word, "wavenumber") || word == "wellenzahl") return "cm-1";
-    if (starts_with(word, "angstrom") || word == "\xc3\xa5" || word == "\xc3\x85") return "angstrom";
-    return {};
-}
-
-std::string unit_in(const std::string& name) {
-    for (const auto& word : words_of(name))
-        if (auto unit = unit_of(word); !unit.empty()) return unit;
-    return {};
-}
-
-bool is_wavelength_word(const std::string& word) {
-    return starts_with(word, "wavelen") || starts_with(word, "wavenumber") || starts_with(word, "wellenl") ||
-           one_of(word, {"wl", "wls", "wvl", "wvls", "wave", "waves", "wav", "cwl", "lambda", "lam",
-                         "\xce\xbb", "wellenzahl"});
-}
-
-/// How far a name says that a column holds the places of the bands on the spectrum.
-enum class Said { nothing, perhaps, plainly };
-
-Said says_wavelengths(const std::string& name) {
-    const auto words = words_of(name);
-    if (words.empty()) return Said::nothing;
-    if (starts_with(words.front(), "wavelen")) return Said::plainly;
-    bool wavelength = false, unit = false, centre = false;
-    for (const auto& word : words) {
-        const bool is_unit = !unit_of(word).empty();
-        const bool is_centre = one_of(word, {"center", "centers", "centre", "centres", "central"});
-        const bool beside = one_of(word, {"band", "bands", "channel", "spectral", "mean", "peak", "effective",
-                                          "x", "axis", "value", "values", "in", "of", "m"});
-        if (!is_unit && !is_centre && !beside && !is_wavelength_word(word)) return Said::nothing;
-        wavelength |= is_wavelength_word(word);
-        unit |= is_unit;
-        centre |= is_centre;
-    }
-    if (wavelength) return Said::plainly;
-    return unit || centre ? Said::perhaps : Said::nothing;
-}
-
-bool says_number(const std::string& name) {
-    const auto words = words_of(name);
-    return std::all_of(words.begin(), words.end(), [](const std::string& word) {
-        return one_of(word, {"band", "bands", "channel", "channels", "chan", "ch", "index", "idx", "no", "nr",
-                             "num", "number", "id", "fid", "row", "line", "n", "unnamed", "0"});
-    });
-}
-
-/// 1: rises from line to line, -1: falls, 0: neither.
-int direction(const Column& column) {
-    bool rises = column.size() > 1, falls = rises;
-    for (size_t k = 1; k < column.size(); ++k) {
-        rises &= column[k] > column[k - 1];
-        falls &= column[k] < column[k - 1];
-    }
-    return rises ? 1 : falls ? -1 : 0;
-}
-
-/// 0, 1, 2 ... or 1, 2, 3 ...: the numbers of the lines, which tables of other programs have in front.
-bool counts_lines(const Column& column) {
-    for (size_t k = 0; k < column.size(); ++k)
-        if (column[k] != column.front() + static_cast<double>(k)) return false;
-    return column.size() > 1 && (column.front() == 0 || column.front() == 1);
-}
-
-double middle(Column values) {
-    std::erase_if(values, [](double v) { return !std::isfinite(v); });
-    if (values.empty()) return no_library_value;
-    const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), at, values.end());
-    return *at;
-}
-
-bool are_whole(const Column& column) {
-    return std::all_of(column.begin(), column.end(), [](double v) { return v == std::floor(v); });
-}
-
-/// Numbers of bands are whole; 450, 550, 650 are wavelengths whatever the column is called.
-bool are_numbers_of_bands(const Column& column) {
-    const auto [low, high] = std::minmax_element(column.begin(), column.end());
-    const bool spaced = *low >= 300 && *high - *low >= 2 * static_cast<double>(column.size() - 1);
-    return are_whole(column) && !(spaced && direction(column) != 0);
-}
-
-/// Whether numbers that rise or fall can be wavelengths: nanometres or micrometres of a sensor.
-bool are_possible_wavelengths(const Column& column) {
-    if (direction(column) == 0) return false;
-    const auto [low, high] = std::minmax_element(column.begin(), column.end());
-    return (*low >= 200 && *high <= 1e5) || (*low >= 0.2 && *high < 100 && !are_whole(column));
-}
-
-/// Whether the steps from one number to the next are alike, as those of a sensor's bands are; of few numbers
-/// that says nothing.
-bool have_even_steps(const Column& column) {
-    if (column.size() <= 8) return false;
-    Column steps;
-    for (size_t k = 1; k < column.size(); ++k)
-        steps.push_back(std::fabs(column[k] - column[k - 1]));
-    std::sort(steps.begin(), steps.end());
-    const size_t tenth = steps.size() / 10;
-    return steps[steps.size() - 1 - tenth] <= 3 * steps[tenth];
-}
-
-/// Whether possible wavelengths are likelier to be some than a spectrum that happens to rise: by their steps,
-/// or since the spectra beside them (all numbers of these) are of another size.
-bool are_likely_wavelengths(const Column& column, const Column& spectra) {
-    if (!are_possible_wavelengths(column)) return false;
-    if (have_even_steps(column)) return true;
-    const double here = middle(column), there = std::fabs(middle(spectra));
-    return here > 10 * there || there > 10 * here;
-}
 
 /// A table whose columns are being told apart.
 struct Columns {
@@ -164,7 +25,10 @@ struct Columns {
     std::vector<Column> values;
     SpectralLibrary library;
     std::vector<bool> used;
-    std::string unit; ///< of the wavelengths
+    std::string unit;                 ///< of the wavelengths
+    std::optional<size_t> axis;       ///< the column of the wavelengths
+    std::optional<size_t> numbers;    ///< the column of numbers of bands
+    const std::vector<bool>& percent; ///< columns that a line of units has in percent; as long, or empty
 
     const std::string& head(size_t c) const { return table.head[c]; }
     std::string named(size_t c) const {
@@ -196,6 +60,7 @@ struct Columns {
 
 void take_wavelengths(Columns& t, size_t c, const std::string& unit) {
     t.used[c] = true;
+    t.axis = c;
     t.library.wavelengths_nm = t.values[c];
     double largest = 0;
     for (const double v : t.values[c])
@@ -206,6 +71,7 @@ void take_wavelengths(Columns& t, size_t c, const std::string& unit) {
 
 void take_numbers(Columns& t, size_t c) {
     t.used[c] = true;
+    t.numbers = c;
     if (!t.table.head.empty() && EQUAL(t.head(c).c_str(), "band")) // as the suite writes it
         return take_band_numbers(t.library, t.values[c], false);
     note(t.library, t.path,
@@ -215,6 +81,31 @@ void take_numbers(Columns& t, size_t c) {
                                         : " holds numbers of bands; it is left out"));
 }
 
+/// Whether a first column under no name, or one of numbers, holds numbers of bands and not wavelengths: it
+/// does where it counts from 0 or 1. Other whole numbers may be wavelengths in steps of 1 nm, or whole
+/// micrometres. \throws Error where nothing tells.
+bool holds_numbers_of_bands(const Columns& t, size_t c, bool placed) {
+    const Column& column = t.values[c];
+    if (counts_lines(column)) return true;
+    const bool named = !t.table.head.empty() && !t.head(c).empty();
+    constexpr size_t enough = 3; // of fewer numbers it says nothing that they rise
+    if ((named && !says_number(t.head(c))) || column.size() < enough || direction(column) == 0 ||
+        !are_whole(column))
+        return false;
+    if (placed) return true;
+    const auto [low, high] = std::minmax_element(column.begin(), column.end());
+    const bool band = named && says_band(t.head(c));
+    const bool spaced = *high - *low >= 2 * static_cast<double>(column.size() - 1);
+    const bool possible = are_possible_wavelengths(column), micrometres = *low > 1 && *high < 100;
+    if ((possible && band && !spaced) || (micrometres && !named))
+        throw Error("'" + t.path + "': the first column, " + t.named(c) + ", holds whole numbers from " +
+                        CPLSPrintf("%.9g to %.9g", *low, *high) +
+                        ", which may be numbers of bands or wavelengths",
+                    "Call the column wavelength_nm or wavelength_um, or take it out if the lines are the "
+                    "scene's bands in their order.");
+    return !possible;
+}
+
 /// A first column whose name does not say what it is.
 void judge_first(Columns& t, size_t c, bool placed) {
     const Column& column = t.values[c];
@@ -222,25 +113,101 @@ void judge_first(Columns& t, size_t c, bool placed) {
     const bool named = !t.table.head.empty() && !t.head(c).empty();
     const bool number = !named || says_number(t.head(c));
     if (placed && !number) return;
-    constexpr size_t enough = 3; // of fewer numbers it says nothing that they rise
-    if (counts_lines(column) ||
-        (number && column.size() >= enough && direction(column) != 0 && are_numbers_of_bands(column)))
-        return take_numbers(t, c);
+    if (holds_numbers_of_bands(t, c, placed)) return take_numbers(t, c);
     if (placed || !are_possible_wavelengths(column)) return;
     Column others;
     for (size_t k = c + 1; k < t.values.size(); ++k)
         others.insert(others.end(), t.values[k].begin(), t.values[k].end());
-    if (number || are_likely_wavelengths(column, others)) {
-        take_wavelengths(t, c, {});
+    const bool called = named && says_wavelengths(t.head(c)) == Said::of_one;
+    if (((number || called) && direction(column) != 0) || are_likely_wavelengths(column, others)) {
+        take_wavelengths(t, c, named ? unit_in(t.head(c)) : std::string());
         if (named)
             note(t.library, t.path,
-                 "the first column, " + t.named(c) + ", " + (direction(column) > 0 ? "rises" : "falls") +
+                 "the first column, " + t.named(c) + ", " +
+                     (column.front() < column.back() ? "rises" : "falls") +
                      " as wavelengths do and is taken for them, in " + t.unit);
-    } else {
+    } else if (direction(column) != 0) {
         note(t.library, t.path,
              "the first column, " + t.named(c) +
                  ", rises or falls from line to line and is taken for a spectrum; call it wavelength if it "
                  "holds the wavelengths");
+    }
+}
+
+[[noreturn]] void refuse_axes(const Columns& t, size_t c) {
+    throw Error("'" + t.path + "': the columns " + std::to_string(*t.axis + 1) + " (" + t.named(*t.axis) +
+                    ") and " + std::to_string(c + 1) + " (" + t.named(c) + ") hold different wavelengths",
+                "All spectra of a table have the same wavelengths: interpolate them to one list, write a "
+                "file for each, or take the wrong column out.");
+}
+
+/// A further column of wavelengths (in another unit, or that of the next spectrum where each has its own) is
+/// no spectrum. \throws Error where it contradicts the first one.
+void leave_out_further_axes(Columns& t) {
+    if (!t.axis) return;
+    const size_t a = *t.axis;
+    std::string others;
+    for (size_t c = 0; c < t.values.size(); ++c) {
+        if (t.used[c] || t.text_in(c)) continue;
+        const bool named = !t.table.head.empty();
+        Said said = named ? says_wavelengths(t.head(c)) : Said::nothing;
+        if (said == Said::nothing && named && !t.head(c).empty() &&
+            EQUAL(t.head(c).c_str(), t.head(a).c_str()))
+            said = Said::of_one;
+        Column nm = t.values[c], numbers = nm;
+        std::erase_if(numbers, [](double v) { return !std::isfinite(v); });
+        const bool possible = are_possible_wavelengths(numbers);
+        library_to_nm(nm, named ? unit_in(t.head(c)) : std::string());
+        const double same = share_of_same(t.library.wavelengths_nm, nm);
+        if (said == Said::nothing) {
+            // What is no wavelength by its name is one only where no spectrum has such numbers.
+            if (!possible || t.values[c] != t.values[a] || numbers.front() < 200) continue;
+        } else if (same < 1) { // a spectrum may be called wavelength; its numbers are others
+            constexpr double most = 0.5;
+            if (possible || same >= most) refuse_axes(t, c);
+            continue;
+        }
+        t.used[c] = true;
+        others +=
+            (others.empty() ? "" : ", ") + std::to_string(c + 1) + (named ? " (" + t.named(c) + ")" : "");
+    }
+    if (!others.empty())
+        note(t.library, t.path, "holds the wavelengths several times; left out: column " + others);
+}
+
+/// Whether every other column behind the wavelengths holds some, too, by its numbers.
+void refuse_pairs(const Columns& t) {
+    if (!t.axis) return;
+    size_t other = 0; // a column of other wavelengths
+    for (size_t c = *t.axis + 1; c < t.values.size(); ++c) {
+        const bool in_front = (c - *t.axis) % 2 == 0;
+        if (t.used[c]) {
+            if (!in_front) return;
+            continue;
+        }
+        Column numbers = t.values[c];
+        std::erase_if(numbers, [](double v) { return !std::isfinite(v); });
+        const bool axis = are_possible_wavelengths(numbers) &&
+                          (t.table.head.empty() || t.head(c).empty() || have_even_steps(numbers));
+        if (axis != in_front) return;
+        if (in_front) other = c;
+    }
+    if (other > 0 && (t.values.size() - *t.axis) % 2 == 0) refuse_axes(t, other);
+}
+
+/// Numbers of bands behind the wavelengths.
+void leave_out_numbers(Columns& t) {
+    if (!t.axis) return;
+    for (size_t c = *t.axis + 1; c < t.values.size(); ++c) {
+        const bool named = !t.table.head.empty() && !t.head(c).empty();
+        constexpr size_t enough = 3;
+        if (!t.used[c] && t.values[c].size() >= enough && counts_lines(t.values[c]) &&
+            (!named || says_number(t.head(c)))) {
+            t.used[c] = true;
+            note(t.library, t.path,
+                 "column " + std::to_string(c + 1) + ", " + t.named(c) +
+                     ", counts the lines; it is left out");
+        }
     }
 }
 
@@ -249,11 +216,14 @@ void find_axis(Columns& t) {
     const size_t count = t.values.size();
     const auto& head = t.table.head;
     size_t first = 0; // the first column that may be the wavelengths
+    const bool told = std::any_of(head.begin(), head.end(), [](const std::string& name) {
+        return says_wavelengths(name) == Said::plainly;
+    });
     if (!head.empty())
         for (size_t c = 0; c < std::min<size_t>(2, count); ++c)
             if (EQUAL(head[c].c_str(), "band") && t.all_numbers(c) &&
                 (are_numbers_of_bands(t.values[c]) ||
-                 (are_whole(t.values[c]) && c + 1 < count && EQUAL(head[c + 1].c_str(), "wavelength")))) {
+                 (are_whole(t.values[c]) && (told || !are_possible_wavelengths(t.values[c]))))) {
                 take_numbers(t, c);
                 first = c + 1;
                 break;
@@ -261,7 +231,7 @@ void find_axis(Columns& t) {
     bool placed = !t.library.wavelengths_nm.empty();
     for (size_t c = 0; c < count && !head.empty() && !placed; ++c) {
         const Said said = says_wavelengths(head[c]);
-        if (t.used[c] || said == Said::nothing) continue;
+        if (t.used[c] || said == Said::nothing || said == Said::of_one) continue;
         // A word that may be a spectrum's name, too, must stand in front and rise or fall.
         if (said == Said::perhaps && (c > first || !t.all_numbers(c) || direction(t.values[c]) == 0))
             continue;
@@ -301,15 +271,28 @@ void find_columns_beside(Columns& t, std::vector<bool>& bad) {
     }
 }
 
-SpectralLibrary library_of_columns(const std::string& path, const TextTable& table) {
-    Columns t{path, table, {}, {}, std::vector<bool>(table.columns()), {}};
+void read_column(Columns& t, size_t c) {
+    std::vector<std::string> cells;
+    for (const auto& row : t.table.rows)
+        cells.push_back(row[c]);
+    t.values[c] = spectrum_numbers(t.path, "column " + std::to_string(c + 1), cells);
+    if (c < t.percent.size() && t.percent[c])
+        for (size_t r = 0; r < cells.size(); ++r)
+            if (std::isnan(percent_number(cells[r]))) t.values[c][r] /= 100;
+}
+
+SpectralLibrary library_of_columns(const std::string& path, const TextTable& table,
+                                   const std::vector<bool>& percent) {
+    Columns t{path, table, {}, {}, std::vector<bool>(table.columns()), {}, {}, {}, percent};
     t.values.resize(table.columns());
-    for (const auto& row : table.rows)
-        for (size_t c = 0; c < row.size(); ++c)
-            t.values[c].push_back(cell_number(row[c]));
+    for (size_t c = 0; c < table.columns(); ++c)
+        read_column(t, c);
     find_axis(t);
     std::vector<bool> bad(table.rows.size());
     find_columns_beside(t, bad);
+    leave_out_further_axes(t);
+    leave_out_numbers(t);
+    refuse_pairs(t);
     SpectralLibrary library = std::move(t.library);
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c]) continue;
@@ -324,158 +307,63 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
     }
     if (library.spectra.empty()) refuse_library(path, "holds no spectrum");
     // Numbers of bands are in the file's order.
-    for (size_t c = 0; c < std::min<size_t>(2, table.head.size()); ++c)
-        if (t.used[c] && EQUAL(table.head[c].c_str(), "band") && library.wavelengths_nm.empty() &&
-            table.rows.size() > 1 && direction(t.values[c]) != 1)
-            refuse_library(path, "its lines are not in the order of the column band");
+    if (t.numbers && library.wavelengths_nm.empty() && table.rows.size() > 1 &&
+        direction(t.values[*t.numbers]) != 1)
+        refuse_library(path,
+                       "its lines are not in the order of the column " +
+                           (table.head.empty() || t.head(*t.numbers).empty() ? std::to_string(*t.numbers + 1)
+                                                                             : t.head(*t.numbers)));
     return library;
 }
 
-/// A name of a column as a band: 450, X450.5 (R), wl_450, 450nm, 0.45 um; or b12, "Band 12".
-struct BandName {
-    double value = no_library_value;
-    std::string unit;
-    bool number = false; ///< of a band
-};
-
-BandName band_name(const std::string& head) {
-    BandName name;
-    name.value = cell_number(head);
-    if (std::isfinite(name.value)) return name;
-    const size_t digit = head.find_first_of("0123456789");
-    if (digit == std::string::npos) return name;
-    const size_t end = head.find_first_not_of("0123456789.,", digit);
-    name.value = cell_number(head.substr(digit, std::min(end, head.size()) - digit));
-    if (!std::isfinite(name.value)) return name;
-    std::string before = lower(head.substr(0, digit));
-    while (!before.empty() && std::string(" _-.([").find(before.back()) != std::string::npos)
-        before.pop_back();
-    std::string after = end == std::string::npos ? std::string() : lower(head.substr(end));
-    std::erase_if(after, [](char c) { return std::string(" _-.()[]").find(c) != std::string::npos; });
-    name.unit = unit_of(after);
-    name.number = after.empty() && one_of(before, {"b", "band", "ch", "channel"});
-    const bool wavelength = before.empty() || is_wavelength_word(before) || !unit_of(before).empty() ||
-                            one_of(before, {"x", "w", "r", "refl", "reflectance"});
-    if ((!after.empty() && name.unit.empty()) || (!wavelength && !name.number)) name.value = no_library_value;
-    return name;
+/// The unit of wavelengths that a cell is: "nm", "[um]", "(A)"; empty when it is none.
+std::string unit_in_cell(const std::string& cell) {
+    std::string text = cell;
+    std::erase_if(text, [](char c) { return std::string("[]() ").find(c) != std::string::npos; });
+    if (auto unit = unit_in("(" + text + ")"); !unit.empty() && words_of(text).size() == 1) return unit;
+    return {};
 }
 
-/// Columns from `begin` to before `end` that are called by their bands.
-struct Run {
-    size_t begin = 0, end = 0;
-    size_t size() const { return end - begin; }
-};
+bool is_percent(const std::string& cell) {
+    const std::string text = lower(cell);
+    return text == "%" || text == "[%]" || text == "(%)" || text == "percent";
+}
 
-/// The longest run of names that rise or fall as wavelengths of a sensor do (spectrometers overlap: one step
-/// of ten may go back), or count bands.
-Run longest_run(const std::vector<BandName>& names) {
-    Run best;
-    for (size_t begin = 0; begin < names.size();) {
-        size_t end = begin;
-        while (end < names.size() && std::isfinite(names[end].value) &&
-               names[end].number == names[begin].number)
-            ++end;
-        if (end - begin > std::max<size_t>(best.size(), 1)) {
-            size_t up = 0, down = 0, next = 0;
-            double low = names[begin].value, high = low;
-            for (size_t c = begin + 1; c < end; ++c) {
-                const double step = names[c].value - names[c - 1].value;
-                up += step > 0;
-                down += step < 0;
-                next += step == 1;
-                low = std::min(low, names[c].value);
-                high = std::max(high, names[c].value);
-            }
-            const size_t steps = end - begin - 1;
-            const bool placed = low >= 100 || (low >= 0.1 && high < 250);
-            if (names[begin].number ? next == steps : placed && 10 * std::max(up, down) >= 9 * steps)
-                best = {begin, end};
-        }
-        begin = std::max(end, begin + 1);
+/// The first line below the names as one of units, or as the names themselves below a title that has as many
+/// cells: it goes into the names of wavelengths. Returns which columns are in percent; empty: none.
+std::vector<bool> take_line_of_units(TextTable& table) {
+    if (table.head.empty() || table.rows.size() < 2) return {};
+    const auto& line = table.rows.front();
+    bool unit = false, wavelength = false;
+    for (size_t c = 0; c < line.size(); ++c) {
+        if (is_empty_cell(line[c]) || std::isfinite(cell_number(line[c]))) continue;
+        // A text among numbers.
+        if (std::any_of(table.rows.begin() + 1, table.rows.end(), [&](const auto& row) {
+                return !is_empty_cell(row[c]) && !std::isfinite(cell_number(row[c])) &&
+                       std::isnan(percent_number(row[c]));
+            }))
+            return {};
+        unit |= !unit_in_cell(line[c]).empty();
+        wavelength |= says_wavelengths(line[c]) == Said::plainly;
     }
-    return best;
-}
-
-/// All numbers in the columns from `begin` on.
-Column numbers_behind(const TextTable& table, size_t begin) {
-    Column all;
-    for (const auto& row : table.rows)
-        for (size_t c = begin; c < row.size(); ++c)
-            all.push_back(cell_number(row[c]));
-    return all;
-}
-
-/// Whether a table with such names of columns is one of columns all the same: the spectra are called by
-/// numbers, and wavelengths or numbers of bands stand in front.
-bool has_axis_in_front(const TextTable& table) {
-    for (size_t c = 0; c < std::min<size_t>(2, table.columns()); ++c) {
-        Column column;
-        for (const auto& row : table.rows)
-            column.push_back(cell_number(row[c]));
-        const bool whole =
-            std::all_of(column.begin(), column.end(), [](double v) { return std::isfinite(v); });
-        if (EQUAL(table.head[c].c_str(), "band") && whole) return true;
-        const auto words = words_of(table.head[c]);
-        if (!whole) continue;
-        if (counts_lines(column)) {
-            if (!words.empty() &&
-                one_of(words.front(), {"band", "bands", "channel", "channels", "chan", "ch"}))
-                return true;
-            continue;
+    if (!unit && !wavelength) return {};
+    std::vector<bool> percent;
+    if (wavelength && std::none_of(table.head.begin(), table.head.end(), [](const std::string& name) {
+            return says_wavelengths(name) == Said::plainly;
+        })) {
+        table.head = line;
+    } else {
+        for (size_t c = 0; c < line.size(); ++c) {
+            const std::string of_wavelengths = unit_in_cell(line[c]);
+            percent.push_back(is_percent(line[c]));
+            if (!of_wavelengths.empty() && unit_in(table.head[c]).empty() &&
+                (c == 0 || says_wavelengths(table.head[c]) != Said::nothing ||
+                 table_column(table.head[c]) == TableColumn::widths))
+                table.head[c] += " (" + of_wavelengths + ")";
         }
-        if (says_wavelengths(table.head[c]) == Said::plainly && direction(column) != 0) return true;
-        if (c == 0 && are_likely_wavelengths(column, numbers_behind(table, 1))) return true;
     }
-    return false;
-}
-
-/// The column that names the lines: one that is called so, else the first that holds a text.
-size_t column_of_names(const TextTable& table, const Run& run) {
-    const auto is_text = [&](size_t c) {
-        return std::any_of(table.rows.begin(), table.rows.end(), [&](const auto& row) {
-            return !is_empty_cell(row[c]) && !std::isfinite(cell_number(row[c]));
-        });
-    };
-    const auto outside = [&](size_t c) { return c < run.begin || c >= run.end; };
-    for (const char* word : {"name", "names", "spectrum", "spectra", "sample", "label", "title", "id"})
-        for (size_t c = 0; c < table.columns(); ++c) {
-            const auto words = words_of(table.head[c]);
-            if (outside(c) && std::find(words.begin(), words.end(), word) != words.end() && is_text(c))
-                return c;
-        }
-    for (size_t c = 0; c < table.columns(); ++c)
-        if (outside(c) && is_text(c)) return c;
-    return outside(0) ? 0 : table.columns();
-}
-
-/// A line a spectrum; nothing when the table is none of these. known: the head is one of wavelengths.
-std::optional<SpectralLibrary> library_of_rows(const TextTable& table, bool known) {
-    if (table.head.empty()) return std::nullopt;
-    std::vector<BandName> names;
-    for (const auto& head : table.head)
-        names.push_back(band_name(head));
-    const Run run = longest_run(names);
-    if (run.size() < 2 || (!known && has_axis_in_front(table))) return std::nullopt;
-    SpectralLibrary library;
-    const size_t called = column_of_names(table, run);
-    for (const auto& row : table.rows) {
-        std::string name = called < row.size() ? row[called] : std::string();
-        if (name.empty()) name = "Spectrum " + std::to_string(library.names.size() + 1);
-        auto& spectrum = library.spectra.emplace_back();
-        for (size_t c = run.begin; c < run.end; ++c) {
-            spectrum.push_back(cell_number(row[c]));
-            if (std::isnan(spectrum.back()) && !is_empty_cell(row[c])) return std::nullopt;
-            library.missing += std::isnan(spectrum.back());
-        }
-        library.names.push_back(std::move(name));
-    }
-    if (names[run.begin].number) return library;
-    std::string unit = names[run.begin].unit;
-    if (unit.empty() && run.begin > 0) unit = unit_in(table.head[run.begin - 1]);
-    for (size_t c = run.begin; c < run.end; ++c)
-        library.wavelengths_nm.push_back(names[c].value);
-    library_to_nm(library.wavelengths_nm, unit);
-    return library;
+    table.rows.erase(table.rows.begin());
+    return percent;
 }
 
 /// A table of numbers alone may have the wavelengths in its first line: then that is the head.
@@ -517,9 +405,41 @@ TableColumn table_column(const std::string& name) {
 
 SpectralLibrary read_library_table(const std::string& path, const std::string& text) {
     TextTable table = read_text_table(path, text);
+    const std::vector<bool> percent = take_line_of_units(table);
     const bool known = find_head_of_numbers(table);
-    if (auto library = library_of_rows(table, known)) return std::move(*library);
-    return library_of_columns(path, table);
+    if (auto library = library_of_rows(path, table, known)) return std::move(*library);
+    SpectralLibrary library = library_of_columns(path, table, percent);
+    if (std::find(percent.begin(), percent.end(), true) != percent.end())
+        note(library, path, "has spectra in percent by its line of units: they are read as fractions");
+    return library;
+}
+
+bool is_envi_plot(const std::string& text) { return text.rfind("ENVI ASCII Plot File", 0) == 0; }
+
+SpectralLibrary read_envi_plot(const std::string& path, const std::string& text) {
+    TextTable table;
+    const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
+    for (int i = 1; i < lines.Count(); ++i) {
+        const std::string line = lines[i];
+        if (const size_t colon = line.find(':');
+            STARTS_WITH_CI(line.c_str(), "Column ") && colon != std::string::npos) {
+            // "Mean: wheat~~2##255,0,0": a number of the plot and a colour stand behind the name.
+            const std::string name = line.substr(colon + 1, line.find("~~", colon) - colon - 1);
+            table.head.emplace_back(CPLString(name).Trim());
+            continue;
+        }
+        const CPLStringList words(CSLTokenizeString2(line.c_str(), " \t", 0));
+        auto& row = table.rows.emplace_back();
+        for (int k = 0; k < words.Count(); ++k)
+            row.emplace_back(words[k]);
+        if (row.empty())
+            table.rows.pop_back();
+        else if (row.size() != table.head.size())
+            refuse_library(path, "has " + counted(row.size(), "column") + " of data under " +
+                                     counted(table.head.size(), "name"));
+    }
+    if (table.rows.empty()) refuse_library(path, "holds no data");
+    return library_of_columns(path, table, {});
 }
 
 } // namespace hsi::raster

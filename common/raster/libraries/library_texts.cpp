@@ -122,6 +122,39 @@ SpectralLibrary read_usgs_text(const std::string& path, const std::string& text)
     return library;
 }
 
+bool is_old_usgs_text(const std::string& text) {
+    return text.substr(0, text.find_first_of("\r\n")).find("USGS Digital Spectral Library") !=
+               std::string::npos &&
+           text.find("\n---", 0) != std::string::npos;
+}
+
+SpectralLibrary read_old_usgs_text(const std::string& path, const std::string& text) {
+    const CPLStringList lines(CSLTokenizeString2(text.c_str(), "\r\n", 0));
+    int rule = 0; // the line of dashes ends what is told of the archive
+    while (rule < lines.Count() && !STARTS_WITH(lines[rule], "---"))
+        ++rule;
+    if (rule + 1 >= lines.Count()) refuse_library(path, "holds no title and no data");
+    SpectralLibrary library;
+    std::vector<double> values;
+    for (int i = rule + 2; i < lines.Count(); ++i) {
+        const CPLStringList words(CSLTokenizeString2(lines[i], " \t", 0));
+        const double x = words.Count() >= 2 ? library_number(words[0]) : no_library_value;
+        const double y = words.Count() >= 2 ? library_number(words[1]) : no_library_value;
+        if (std::isnan(x) || std::isnan(y)) {
+            if (values.empty()) continue; // history
+            refuse_library(path, "a line of its data is '" + std::string(lines[i]).substr(0, 60) + "'");
+        }
+        library.wavelengths_nm.push_back(x > 0 ? x : no_library_value);
+        values.push_back(y > -1 ? y : no_library_value); // deleted channels: -1.23e34
+        library.missing += std::isnan(values.back());
+    }
+    if (values.empty()) refuse_library(path, "holds no data");
+    library_to_nm(library.wavelengths_nm, "um");
+    library.names.emplace_back(CPLString(lines[rule + 1]).Trim());
+    library.spectra.push_back(std::move(values));
+    return library;
+}
+
 bool is_ecostress_text(const std::string& text) {
     return text.rfind("Name:", 0) == 0 && text.find("\nX Units:") != std::string::npos;
 }

@@ -40,9 +40,32 @@ bool has_own_extension(const std::string& path) {
                        [&](const char* other) { return EQUAL(extension.c_str(), other); });
 }
 
+/// What is read from its beginning to its end can come through a pipe; these cannot.
+[[noreturn]] void refuse_pipe(const std::string& path) {
+    throw Error(
+        "'" + path +
+            "' is a pipe or a device, which can be read but once and in one order; this form of library is "
+            "read in pieces, or lies in several files",
+        "Write it to a file, and name that; tables of text, .asd, .sig, .sed and GeoJSON are read through "
+        "pipes.");
+}
+
+bool is_of_several_files(const std::string& extension) {
+    const auto names = {"sli", "hdr", "mat", "gpkg"};
+    return std::any_of(names.begin(), names.end(),
+                       [&](const char* name) { return EQUAL(extension.c_str(), name); });
+}
+
+/// A file of MATLAB's: of version 5, or one of HDF5.
+bool is_matlab_bytes(const std::string& bytes) {
+    return bytes.rfind("MATLAB 5.0", 0) == 0 || bytes.rfind("MATLAB 7", 0) == 0 ||
+           bytes.rfind("\x89HDF\r\n\x1a\n", 0) == 0;
+}
+
 SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
     if (is_matlab(path)) return read_matlab_library(path, scene_bands);
     const std::string extension = CPLGetExtension(path.c_str());
+    if (is_pipe_or_device(path) && is_of_several_files(extension)) refuse_pipe(path);
     if (EQUAL(extension.c_str(), "sli") || EQUAL(extension.c_str(), "hdr")) {
         const auto files = envi_pair(path);
         if (!files) refuse_library(path, "there is no header " + header_of(path));
@@ -51,17 +74,21 @@ SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
     // The header of crops.sli says nothing of a crops.geojson beside it.
     if (!has_own_extension(path))
         if (const auto files = envi_pair(path)) return read_envi_library(*files);
+    const bool once = is_pipe_or_device(path);
     const std::string bytes = library_text(path);
+    if (once && (is_matlab_bytes(bytes) || bytes.rfind("SQLite format 3", 0) == 0)) refuse_pipe(path);
     if (is_asd_file(bytes)) return read_asd_file(path, bytes);
     if (bytes.rfind("SQLite format 3", 0) == 0) return read_profiles(path);
     const std::string text = utf8_text(bytes);
     if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
+    if (is_envi_plot(text)) return read_envi_plot(path, text);
+    if (is_old_usgs_text(text)) return read_old_usgs_text(path, text);
     if (is_csv(path)) return read_library_table(path, text);
     if (is_usgs_text(text)) return read_usgs_text(path, text);
     if (is_ecostress_text(text)) return read_ecostress_text(path, text);
     if (is_svc_text(text)) return read_svc_text(path, text);
     if (is_sed_text(text)) return read_sed_text(path, text);
-    if (holds_features(text)) return read_profiles(path);
+    if (holds_features(text)) return once ? read_profiles(path, &text) : read_profiles(path);
     return read_library_table(path, text);
 }
 
@@ -99,7 +126,8 @@ void leave_out_fills(SpectralLibrary& library) {
 
 void refuse_library(const std::string& path, const std::string& what) {
     throw Error("'" + path + "': " + what,
-                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS splib07 or "
+                "Give an ENVI spectral library (.sli with its .hdr), a .csv table, a text of USGS (splib06, "
+                "splib07) or "
                 "ECOSTRESS, a field spectrometer's .asd, .sig or .sed, a file of MATLAB's, or profiles in "
                 "GeoJSON or a GeoPackage.");
 }
@@ -113,7 +141,15 @@ double library_number(const std::string& text) {
     const char* begin = text.c_str();
     char* end = nullptr;
     const double value = CPLStrtod(begin, &end);
-    while (end && *end == ' ')
+    const char* const sign = *end != '\0' ? end + 1 : end;
+    const char* const digit = *sign == '+' || *sign == '-' ? sign + 1 : sign;
+    if (end != begin && (*end == 'D' || *end == 'd') && *digit >= '0' &&
+        *digit <= '9') { // Fortran's and IDL's
+        std::string other = text;
+        other[static_cast<size_t>(end - begin)] = 'e';
+        return library_number(other);
+    }
+    while (*end == ' ')
         ++end;
     return end == begin || *end != '\0' ? no_library_value : value;
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace hsi::raster {
 namespace {
@@ -135,6 +136,42 @@ char separator_of(const std::string& first, const std::string& last) {
     return separator_in(first);
 }
 
+/// How many cells hold something that is no number, and how many hold anything.
+struct Told {
+    size_t texts = 0, cells = 0;
+};
+
+Told told_by(const Cells& row) {
+    Told told;
+    for (const auto& cell : row) {
+        told.cells += !cell.empty();
+        told.texts += !is_number_or_empty(cell) && std::isnan(percent_number(cell));
+    }
+    return told;
+}
+
+/// How many lines stand above the names of the columns as a title: they have fewer cells than the last line,
+/// and below them comes a line of as many cells with more texts than that has.
+size_t lines_of_title(const std::vector<Line>& lines) {
+    const std::string& last = lines.back().text;
+    constexpr size_t most = 40;
+    for (const char separator : {separator_in(last), '\t', ' '}) {
+        const Cells end = cells_of(last, separator);
+        const Told below = told_by(end);
+        if (end.size() < 2 || below.texts == end.size()) continue;
+        for (size_t i = 0; i + 1 < lines.size() && i < most; ++i) {
+            const Cells row = cells_of(lines[i].text, separator);
+            const Told told = told_by(row);
+            if (row.size() == end.size() && told.cells == row.size())
+                return told.texts > below.texts && 2 * told.texts > row.size() ? i : 0;
+            // Between blanks, every word of a title is a cell.
+            if (told.texts == 0 || (told.cells >= end.size() && separator != ' ')) break;
+            if (told.cells + 1 == end.size() && told.cells > 1) break; // R's names
+        }
+    }
+    return 0;
+}
+
 /// Takes the first line, or the comment before it, off as the head.
 void find_head(const std::string& comment, TextTable& table) {
     const Cells& first = table.rows.front();
@@ -194,6 +231,27 @@ void align(const std::string& path, const std::vector<size_t>& lines, TextTable&
 
 double cell_number(const std::string& cell) { return number_with_comma(cell); }
 
+double percent_number(const std::string& cell) {
+    if (cell.empty() || cell.back() != '%') return no_library_value;
+    return cell_number(cell.substr(0, cell.find_last_not_of(" \t", cell.size() - 2) + 1)) / 100;
+}
+
+std::vector<double> spectrum_numbers(const std::string& path, const std::string& what,
+                                     const std::vector<std::string>& cells) {
+    std::vector<double> values;
+    size_t percent = 0, plain = 0;
+    for (const std::string& cell : cells) {
+        const double share = percent_number(cell);
+        values.push_back(std::isnan(share) ? cell_number(cell) : share);
+        percent += !std::isnan(share);
+        plain += std::isnan(share) && std::isfinite(values.back());
+    }
+    if (percent > 0 && plain > 0)
+        refuse_library(path, what + " has numbers with and without % (" + std::to_string(percent) + " and " +
+                                 std::to_string(plain) + ")");
+    return values;
+}
+
 bool is_empty_cell(const std::string& cell) {
     static const char* const words[] = {"",        "na",      "n/a",   "#n/a",    "nan",     "-nan",
                                         "null",    "none",    "-",     "--",      "missing", "nodata",
@@ -217,8 +275,15 @@ TextTable read_text_table(const std::string& path, const std::string& text) {
                 comment = line.text;
         if (lines.empty() || separator_in(lines.back().text) == ';') break;
     }
+    // Excel's own line: "sep=;".
+    std::optional<char> said;
+    if (!lines.empty() && lower(lines.front().text).rfind("sep=", 0) == 0 && lines.front().text.size() <= 5) {
+        said = lines.front().text.size() == 5 ? lines.front().text.back() : '\t';
+        lines.erase(lines.begin());
+    }
     if (lines.empty()) refuse_library(path, "holds no table");
-    const char separator = separator_of(lines.front().text, lines.back().text);
+    lines.erase(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(lines_of_title(lines)));
+    const char separator = said ? *said : separator_of(lines.front().text, lines.back().text);
     // Lines of separators alone are what spreadsheets leave below a table.
     const auto is_hollow = [](const Cells& row) {
         return row.size() > 1 && std::all_of(row.begin(), row.end(), [](const auto& c) { return c.empty(); });

@@ -16,15 +16,22 @@ struct TextTable {
 
 /// Cells between commas, semicolons, tabs or blanks, whichever head and last line agree on; between quotation
 /// marks separators and ends of lines are text, and two quotation marks are one (RFC 4180). Lines end with
-/// CR, LF or both. Left out are empty lines, comments (# % ! // and, where it does not separate, ;) and
-/// columns without a name and a value. The first line is the head when a cell of it is a text, or its first
-/// cell is empty; a head that is one cell short (R's) has none over the first column; without a head the
-/// comment before the first line is it when it has as many cells. `text` is UTF-8.
-/// \throws Error naming `path` and a line that has more or fewer cells, and when there is no row.
+/// CR, LF or both. Left out are empty lines, comments (# % ! // and, where it does not separate, ;), a title
+/// of lines with fewer cells above the names, Excel's line "sep=;" (which tells what separates) and columns
+/// without a name and a value. The first line is the head when a cell of it is a text, or its first cell is
+/// empty; a head that is one cell short (R's) has none over the first column; without a head the comment
+/// before the first line is it when it has as many cells. `text` is UTF-8. \throws Error naming `path` and a
+/// line that has more or fewer cells, and when there is no row.
 TextTable read_text_table(const std::string& path, const std::string& text);
 
-/// The number in a cell, with a decimal point or comma; NaN when it is none.
+/// The number in a cell, with a decimal point or comma, 1.5e-3 or Fortran's 1.5D-03; NaN when it is none.
 double cell_number(const std::string& cell);
+/// 0.1 for "10 %" and "10%"; NaN for what has no such sign.
+double percent_number(const std::string& cell);
+/// The numbers in the cells of a spectrum, in percent or not. \throws Error naming `path` and `what` when
+/// some have the sign and some have not.
+std::vector<double> spectrum_numbers(const std::string& path, const std::string& what,
+                                     const std::vector<std::string>& cells);
 /// True for an empty cell and for what programs write where there is no value (NA, nan, null, -, #N/A ...).
 bool is_empty_cell(const std::string& cell);
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "raster/libraries/library_formats.h"
+#include "raster/libraries/text_table.h"
+
+#include <optional>
+#include <string>
+
+namespace hsi::raster {
+
+/// A line a spectrum, below names of columns that are wavelengths (in nm, um, cm-1 ..., in any order where
+/// the names say so) or numbers of bands; nothing when the table is none of these. Lines of widths, of bad
+/// bands and of the same wavelengths once more are no spectra. `known`: the head is one of wavelengths.
+/// \throws Error naming `path`: a line of other wavelengths, cells with and without %.
+std::optional<SpectralLibrary> library_of_rows(const std::string& path, const TextTable& table, bool known);
+
+} // namespace hsi::raster
