@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_accuracy: a class map judged against reference labels.
 #include "accuracy/accuracy.h"
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels/labels.h"
+#include "shared/neighbours.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -19,7 +23,7 @@ namespace accuracy_tool {
 
 using tool::Content;
 struct Settings {
-    raster::LabelOptions map, reference, mask;
+    raster::LabelOptions map, reference, mask, training;
     std::string csv, unclassified = "ignore";
     bool json = false, overwrite = false;
 };
@@ -131,6 +135,78 @@ bool zero_is_the_other_class(const Files& files, const std::string& unclassified
            reference.zeros() > 0 && map.only_class() != 0 && map.only_class() == reference.only_class();
 }
 
+/// Reference pixels that are judged, and how many of them are training pixels or touch one.
+struct Overlap {
+    int64_t judged = 0, trained = 0, touching = 0;
+};
+
+/// `wide`: three lines of training labels, the middle one that of `judged` (0 or 1 a sample).
+void count_overlap(const std::vector<char>& judged, const std::array<const uint16_t*, 3>& wide, uint16_t none,
+                   Overlap& overlap) {
+    const auto samples = static_cast<int64_t>(judged.size());
+    for (int64_t x = 0; x < samples; ++x) {
+        if (judged[static_cast<size_t>(x)] == 0) continue;
+        ++overlap.judged;
+        if (wide[1][x] != none) {
+            ++overlap.trained;
+            continue;
+        }
+        bool touches = false;
+        for (const uint16_t* line : wide)
+            for (int64_t i = std::max<int64_t>(0, x - 1); i <= std::min(samples - 1, x + 1); ++i)
+                touches = touches || line[i] != none;
+        overlap.touching += touches;
+    }
+}
+
+/// A warning where test pixels are training pixels, or many touch one.
+void compare_with_training(tool::Run& run, const Settings& s, const Files& files) {
+    const auto& grid = files.map->grid();
+    const auto training = raster::LabelSource::open(s.training, &grid);
+    for (const auto& note : training->notes())
+        run.warn(note);
+    const auto width = static_cast<size_t>(grid.samples);
+    constexpr int64_t strip = 256;
+    std::vector<uint16_t> reference(static_cast<size_t>(strip) * width),
+        mask(files.mask ? reference.size() : 0), trained(static_cast<size_t>(strip + 2) * width);
+    const uint16_t none = training->none();
+    std::vector<char> judged(width);
+    Overlap overlap;
+    bool any = false;
+    for (int64_t y = 0; y < grid.lines; y += strip) {
+        if (run.cancel().requested()) throw Cancelled();
+        const int64_t n = std::min(strip, grid.lines - y);
+        files.reference->read(y, n, reference.data());
+        if (files.mask) files.mask->read(y, n, mask.data());
+        std::fill(trained.begin(), trained.end(), none);
+        const int64_t above = std::min<int64_t>(1, y), below = std::min<int64_t>(1, grid.lines - y - n);
+        training->read(y - above, above + n + below, trained.data() + static_cast<size_t>(1 - above) * width);
+        any = any || std::any_of(trained.begin(), trained.end(), [&](uint16_t v) { return v != none; });
+        for (int64_t line = 0; line < n; ++line) {
+            const size_t at = static_cast<size_t>(line) * width;
+            for (size_t x = 0; x < width; ++x)
+                judged[x] =
+                    reference[at + x] != files.reference->none() && (!files.mask || mask[at + x] != 0);
+            count_overlap(judged, {&trained[at], &trained[at + width], &trained[at + 2 * width]}, none,
+                          overlap);
+        }
+    }
+    if (!any) throw raster::no_labels(*training);
+    run.report()["training"] = {{"path", training->path()},
+                                {"how", training->description()},
+                                {"judged_pixels", overlap.judged},
+                                {"pixels_of_training", overlap.trained},
+                                {"pixels_touching_training", overlap.touching}};
+    if (overlap.trained > 0)
+        run.warn(std::to_string(overlap.trained) + " of " + counted(overlap.judged, "reference pixel") +
+                 worded(overlap.trained, " is a training pixel", " are training pixels") +
+                 ": they say nothing of other pixels. Judge by others");
+    if (tools::touching_counts(overlap.touching, overlap.judged))
+        run.warn(std::to_string(overlap.touching) + " of " + counted(overlap.judged, "reference pixel") +
+                 " touch a training pixel: the figures are too good, most of all those of maps made with "
+                 "neighbours (profiles, sahic, regularize). gdal_hsi_sample -min-distance parts them");
+}
+
 void run_accuracy(tool::Run& run, Settings& s) {
     if (s.json) run.only_print();
     const auto csv = run.text_output("-csv", s.csv, s.overwrite);
@@ -156,6 +232,7 @@ void run_accuracy(tool::Run& run, Settings& s) {
     for (const auto* source : {files.map.get(), files.reference.get()})
         for (const auto& note : source->reading_notes())
             run.warn(note);
+    if (!s.training.path.empty()) compare_with_training(run, s, files);
     const auto result = confusion.result(s.unclassified == "error");
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
         run.warn(pair + ": classes are matched by their numbers");
@@ -178,13 +255,22 @@ void declare(tool::Call& call) {
     call.output("csv", s.csv, Content::text, "Also write the confusion matrix with accuracies to FILE (CSV)");
     call.input("mask", s.mask.path, Content::labels,
                "Judge only where the raster FILE is not 0, or inside the features of the vector FILE");
+    call.input(
+        "training", s.training.path, Content::labels,
+        "The labels that the map was made from: a warning says when reference pixels are among them or "
+        "touch them");
     call.choice<std::string>("unclassified", s.unclassified, "Labelled pixels that have no class in the map",
                              {{"ignore", "ignore", "leave them out of the accuracies"},
                               {"error", "error", "count them as errors"}});
     tool::add_label_options(call, s.reference);
     call.overwrite(s.overwrite, "Replace the file of -csv when it is there; without this that is an error");
     call.add_report();
-    call.check([&s](const tool::CommonOptions&) { s.map.zero = s.reference.zero; });
+    call.check([&s](const tool::CommonOptions&) {
+        s.map.zero = s.reference.zero;
+        const std::string path = s.training.path;
+        s.training = s.reference; // read alike
+        s.training.path = path;
+    });
     call.body([&s](tool::Run& run) { run_accuracy(run, s); });
 }
 

@@ -294,7 +294,7 @@ void run_atdca(tool::Run& run, Settings s) {
         tools::BandScales(*cube).note(run);
         raster::write_spectral_library(spectra_output, library, s.targets.history);
     }
-    raster::write_points(s.targets, tools::points_of_targets(run, targets, *source, s.targets.path));
+    tools::write_targets(run, s.targets, targets, *source);
 
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
     tools::report_targets(run, targets);

@@ -45,7 +45,7 @@ struct Limits {
 };
 
 struct Settings {
-    std::string other, map, map_format;
+    std::string other, map, map_format, text_file;
     std::vector<std::string> map_creation;
     bool overwrite = false, json = false;
     bool any_wavelengths = false; ///< bands in their order, whatever the wavelengths
@@ -425,28 +425,31 @@ Json to_json(const compare::Findings& f, const ComparedScene& a, const ComparedS
             {"metrics", metrics}};
 }
 
-void print_text(tool::Run& run, const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
+/// Lines, each with its end.
+std::string text_of(const compare::Findings& f, const ComparedScene& a, const ComparedScene& b) {
     char line[160];
-    run.print("Pixels compared: " + std::to_string(f.counts.compared) + ", valid only in " + a.file->path() +
-              ": " + std::to_string(f.counts.only_first) + ", only in " + b.file->path() + ": " +
-              std::to_string(f.counts.only_second) + ", in neither: " + std::to_string(f.counts.neither));
+    std::string all;
+    const auto print = [&all](const std::string& text) { all += text + "\n"; };
+    print("Pixels compared: " + std::to_string(f.counts.compared) + ", valid only in " + a.file->path() +
+          ": " + std::to_string(f.counts.only_first) + ", only in " + b.file->path() + ": " +
+          std::to_string(f.counts.only_second) + ", in neither: " + std::to_string(f.counts.neither));
     if (!f.spectral.empty()) {
         std::snprintf(line, sizeof line, "%-8s %18s %18s   %s", "metric", "mean", "maximum",
                       "at line, sample");
-        run.print(line);
+        print(line);
     }
     for (size_t k = 0; k < f.spectral.size(); ++k) {
         const auto& s = f.summaries[k];
         std::snprintf(line, sizeof line, "%-8s %18s %18s   %lld, %lld", compare::metric_name(f.spectral[k]),
                       metric_text(s.mean).c_str(), metric_text(s.maximum).c_str(),
                       static_cast<long long>(s.line), static_cast<long long>(s.sample));
-        run.print(line);
+        print(line);
     }
-    if (!f.has_ssim && !f.has_sr) return;
+    if (!f.has_ssim && !f.has_sr) return all;
     std::string head = "  band a   band b";
     if (f.has_ssim) head += "               ssim";
     if (f.has_sr) head += "                 sr      zones a      zones b";
-    run.print(head);
+    print(head);
     const auto row = [&](const std::string& first, const std::string& second, double ssim, double sr,
                          size_t band) {
         std::snprintf(line, sizeof line, "%8s %8s", first.c_str(), second.c_str());
@@ -465,12 +468,13 @@ void print_text(tool::Run& run, const compare::Findings& f, const ComparedScene&
                 text += line;
             }
         }
-        run.print(text);
+        print(text);
     };
     for (size_t k = 0; k < a.bands.size(); ++k)
         row(std::to_string(a.bands[k]), std::to_string(b.bands[k]), f.has_ssim ? f.ssim[k] : 0,
             f.has_sr ? f.sr[k] : 0, k);
     row("mean", "", f.has_ssim ? mean(f.ssim) : 0, f.has_sr ? mean(f.sr) : 0, SIZE_MAX);
+    return all;
 }
 
 /// The first threshold that is exceeded ends the run with exit code 1.
@@ -532,6 +536,8 @@ raster::OutputSpec map_of(const stream::CubeShape& shape, const std::vector<Metr
 
 void compare_scenes(tool::Run& run, Settings s) {
     if (s.json) run.only_print();
+    const auto text_output = run.text_output("-o", s.text_file, s.overwrite);
+    raster::check_text_output(text_output);
     auto scenes = open_both(run, s);
     ComparedScene &a = scenes.first, &b = scenes.second;
     complete_metrics(s, a.cube->shape().bands);
@@ -585,10 +591,10 @@ void compare_scenes(tool::Run& run, Settings s) {
 
     const auto result = to_json(f, a, b);
     run.report()["result"] = result;
-    if (s.json)
-        run.print(result.dump(1, ' ', false, Json::error_handler_t::replace));
-    else
-        print_text(run, f, a, b);
+    auto text = s.json ? result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n" : text_of(f, a, b);
+    raster::write_text_output(text_output, text);
+    text.pop_back(); // print() ends the line
+    run.print(text);
     run.keep_outputs(); // the map is wanted all the more when a limit is exceeded
     apply_limits(s, f);
 }
@@ -635,6 +641,8 @@ void declare(tool::Call& call) {
     call.flag("any-wavelengths", s.any_wavelengths,
               "Compare bands in their order even where both scenes tell their wavelengths or numbers");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
+    call.output("o", s.text_file, Content::text,
+                "Also write what is printed to FILE: text, or with -json JSON");
     declare_thresholds(call, s);
     call.output(
             "map", s.map, Content::raster,
@@ -646,8 +654,9 @@ void declare(tool::Call& call) {
         .speaks(tool::Vocabulary::raster_drivers)
         .under("Map");
     call.option("co", s.map_creation, "Creation option of the map").shown_as("NAME=VALUE").under("Map");
-    call.overwrite(s.overwrite, "Replace the map when it is there; without this that is an error")
-        .under("Map");
+    call.overwrite(s.overwrite,
+                   "Replace the map and the file of -o when they are there; without this that is "
+                   "an error");
     call.add_compute(false);
     call.check([&s, &call](const tool::CommonOptions& common) {
         parse_metrics(s);
@@ -660,8 +669,10 @@ void declare(tool::Call& call) {
             throw UsageError(std::string(chosen ? "-b" : "-exclude-range") +
                                  " and -band contradict one another",
                              "Use -band alone.");
-        if (s.map.empty() && (call.given("of") || call.given("co") || call.given("overwrite")))
-            throw UsageError("-of, -co and -overwrite are about the map", "Give -map FILE.");
+        if (s.map.empty() && (call.given("of") || call.given("co")))
+            throw UsageError("-of and -co are about the map", "Give -map FILE.");
+        if (s.map.empty() && s.text_file.empty() && call.given("overwrite"))
+            throw UsageError("-overwrite is about the map and the file of -o", "Give -map FILE or -o FILE.");
     });
     call.body([&s](tool::Run& run) { compare_scenes(run, s); });
 }

@@ -327,6 +327,45 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
 // The passes
 // ----------------------------------------------------------------------------------------------------------
 
+/// What to do about a background of few pixels.
+constexpr const char* few_pixels_advice =
+    "take a larger background, or fewer bands (-b, gdal_hsi_pca, gdal_hsi_mnf)";
+
+/// Scores whose background has too few pixels for its bands (detect::is_few()), to the user.
+void warn_of_few_pixels(tool::Run& run, const detect::Detector& d) {
+    const auto bands = static_cast<int64_t>(d.used.size());
+    run.report()["background"]["few_pixels"] = detect::is_few(d.background_pixels, bands);
+    if (!detect::is_few(d.background_pixels, bands)) return;
+    const std::string sizes =
+        "the background has " + counted(d.background_pixels, "pixel") + " for " + counted(bands, "band");
+    if (d.background_pixels > bands)
+        run.warn(sizes +
+                 ", fewer than two for each: scores lose half of their contrast or more, and those of "
+                 "its own pixels most; " +
+                 few_pixels_advice);
+    else
+        run.warn(sizes +
+                 (d.method == Method::rx
+                      ? ": scores mean nothing, since all of its pixels are equally far from their mean; "
+                      : ": scores mean nothing, since such statistics tell every pixel from all others; ") +
+                 few_pixels_advice);
+}
+
+/// Rings that hold no more pixels than there are bands, to the user.
+void warn_of_small_rings(tool::Run& run, const Settings& s, const stream::CubeShape& scene,
+                         const detect::PixelMask* mask) {
+    const auto [inner, outer] = s.window;
+    int64_t pixels = std::min(int64_t{outer} * outer - int64_t{inner} * inner, scene.pixels() - 1);
+    if (mask != nullptr) pixels = std::min(pixels, mask->count());
+    run.report()["background"] = {{"ring_pixels", pixels}, {"few_pixels", pixels <= scene.bands}};
+    if (pixels <= scene.bands)
+        run.warn("-window " + std::to_string(inner) + " " + std::to_string(outer) + " has rings of " +
+                 counted(pixels, "pixel") + " at most for " + counted(scene.bands, "band") +
+                 ": most of a score is what was added to the diagonal, and tells how far a pixel is from the "
+                 "mean rather than how unlike its surroundings; take a larger OUTER, or fewer bands (-b, "
+                 "gdal_hsi_pca, gdal_hsi_mnf)");
+}
+
 /// Bands that are left out and what was added to the matrix, to the user and into the report.
 void report_background(tool::Run& run, const detect::Detector& d, const raster::RasterSource& scene) {
     std::vector<int> constant;
@@ -341,11 +380,11 @@ void report_background(tool::Run& run, const detect::Detector& d, const raster::
         {"added_to_diagonal", d.ridge}};
     if (d.ridge > 0)
         run.warn((d.background_pixels <= static_cast<int64_t>(d.used.size())
-                      ? "the background has " + counted(d.background_pixels, "pixel") + " for " +
-                            counted(d.used.size(), "band")
+                      ? std::string("the background does not span the bands")
                       : std::string("bands depend linearly on one another over the background")) +
                  ": 1e-6 of its mean was added to the diagonal of the " +
                  (d.method == Method::cem ? "correlation" : "covariance") + " matrix");
+    warn_of_few_pixels(run, d);
 }
 
 /// A detector of the right size, for a plan.
@@ -420,6 +459,7 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
             return true;
         }
         if (!again) targets.warn_of_other_units(run, *source);
+        if (s.local()) warn_of_small_rings(run, s, source->shape(), mask);
         return (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
                                                    detect::make_detector(s.method, *spectra), *spectra)) ||
                write_scores(run, s, *source, *source, std::move(outputs), *operation, pass);

@@ -120,7 +120,7 @@ void run_endmembers(tool::Run& run, Settings s) {
                                        tools::library_of_targets(spectra, targets, *cube, "Endmember"),
                                        s.members.history);
     }
-    raster::write_points(s.members, tools::points_of_targets(run, targets, *scene.raster(), s.members.path));
+    tools::write_targets(run, s.members, targets, *scene.raster());
     tools::report_targets(run, targets);
 }
 

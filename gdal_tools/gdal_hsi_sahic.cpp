@@ -191,6 +191,9 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
     set.scale = static_cast<double>(found.largest());
     for (const auto& c : set.classes)
         if (c.pixels == 1) run.warn("class " + tool::class_text(c.value, c.name) + " has one training pixel");
+    tools::warn_of_small_classes(run, set.classes, tools::least_class_pixels,
+                                 "under " + std::to_string(tools::least_class_pixels) +
+                                     " do not show how a class spreads");
     sahic::LorsalOptions options = s.lorsal;
     options.threads = parallel::ranks().threads_of_host(run.options().threads);
     options.memory = run.buffer_memory();

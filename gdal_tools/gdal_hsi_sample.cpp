@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "raster/labels/labels.h"
 #include "sample/sample.h"
+#include "shared/neighbours.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 
@@ -38,6 +39,27 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
                 lines[static_cast<size_t>(all.index[at] - y * shape.samples)] = all.value[at];
         sink.write(Rect{0, y, shape.samples, n}, CubeView<float>::packed(lines.data(), 1, n, shape.samples));
     }
+}
+
+/// Test pixels beside training pixels: a warning where they are many.
+void warn_of_neighbours(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split) {
+    const auto is_test = [&](size_t i) { return split.part[i] == sample::Part::test; };
+    const auto parted = [&](size_t i, size_t j) {
+        const auto a = split.part[i], b = split.part[j];
+        return a != b && a != sample::Part::left_out && b != sample::Part::left_out;
+    };
+    const auto touches = tools::touching_pixels(all.index, all.grid.samples, parted);
+    int64_t touching = 0, tested = 0;
+    for (size_t i = 0; i < touches.size(); ++i) {
+        if (!is_test(i)) continue;
+        ++tested;
+        touching += touches[i];
+    }
+    run.report()["test_pixels_touching_training"] = touching;
+    if (tools::touching_counts(touching, tested))
+        run.warn(std::to_string(touching) + " of " + counted(tested, "test pixel") +
+                 " touch a training pixel: what looks at neighbours (profiles, sahic, regularize) will be "
+                 "judged on pixels that it has seen, and all others on their like. -min-distance parts them");
 }
 
 void run_sample(tool::Run& run, Settings& settings) {
@@ -105,6 +127,7 @@ void run_sample(tool::Run& run, Settings& settings) {
     test_spec.bands = {{"test labels", {}}};
     raster::RasterSink::check(train, train_spec);
     raster::RasterSink::check(test, test_spec);
+    warn_of_neighbours(run, all, split);
     if (run.options().dry_run) return;
     const auto train_sink = raster::RasterSink::create(train, train_spec, scene.get());
     const auto test_sink = raster::RasterSink::create(test, test_spec, scene.get());

@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels/labels.h"
+#include "shared/neighbours.h"
 #include "shared/training_pixels.h"
 #include "svm/gather.h"
 #include "svm/svm_train.h"
@@ -94,12 +95,40 @@ svm::Gather read_spectra(tool::Run& run, std::shared_ptr<raster::RasterSource>& 
     return read_spectra(run, scene, labels);
 }
 
-/// The labelled pixels as a training set; pixels without a valid spectrum are left out with a warning.
+/// The labelled pixels as a training set, and where they lie; pixels without a valid spectrum are left out
+/// with a warning.
 svm::TrainingSet gather(tool::Run& run, std::shared_ptr<raster::RasterSource>& scene,
-                        const raster::LabelledPixels& labels) {
+                        const raster::LabelledPixels& labels, std::vector<int64_t>& places) {
     const svm::Gather operation = read_spectra(run, scene, labels);
+    for (size_t i = 0; i < labels.index.size(); ++i)
+        if (operation.valid(i)) places.push_back(labels.index[i]);
     return tools::training_set(run, labels, scene->shape().bands, operation.spectra(),
                                [&](size_t i) { return operation.valid(i); });
+}
+
+/// What makes the figures of training doubtful: classes of a few pixels, and folds that touch one another.
+void warn_of_weak_training(tool::Run& run, const svm::TrainingSet& set, const svm::TrainResult& result,
+                           const Settings& s, const std::vector<int64_t>& places, int64_t samples) {
+    // Of fewer than two pixels a fold, one that is wrong by chance is all that a fold says of a class.
+    const bool validated = result.folds > 0;
+    const int64_t least = validated ? std::max<int64_t>(tools::least_class_pixels, 2 * int64_t{result.folds})
+                                    : tools::least_class_pixels;
+    tools::warn_of_small_classes(run, set.classes, least,
+                                 validated && least > tools::least_class_pixels
+                                     ? "fewer than two for each of the " + std::to_string(result.folds) +
+                                           " folds"
+                                     : "under " + std::to_string(least) + " do not show how a class spreads");
+    if (!validated) return;
+    const auto fold = svm::stratified_folds(set.label, result.folds, s.seed);
+    const auto touches =
+        tools::touching_pixels(places, samples, [&](size_t i, size_t j) { return fold[i] != fold[j]; });
+    const int64_t touching = std::count(touches.begin(), touches.end(), 1);
+    run.report()["pixels_touching_other_folds"] = touching;
+    if (tools::touching_counts(touching, set.samples()))
+        run.warn(std::to_string(touching) + " of " + counted(set.samples(), "training pixel") +
+                 " touch one of another fold, and neighbours are alike: the accuracy of the "
+                 "cross-validation is too good. Believe that of gdal_hsi_accuracy on test pixels that "
+                 "gdal_hsi_sample -min-distance has drawn apart");
 }
 
 void describe(tool::Run& run, const svm::TrainResult& result) {
@@ -155,7 +184,8 @@ void run_train(tool::Run& run, const Settings& s) {
         run.print(text);
         return;
     }
-    svm::TrainingSet set = gather(run, scene, labels);
+    std::vector<int64_t> places;
+    svm::TrainingSet set = gather(run, scene, labels, places);
     set_weights(s, set.classes);
 
     svm::TrainOptions options;
@@ -173,6 +203,8 @@ void run_train(tool::Run& run, const Settings& s) {
     if (result.folds > 0 && result.folds < s.folds)
         run.warn("the smallest class has " + counted(result.folds, "training pixel") + ": " +
                  counted(result.folds, "fold") + " instead of " + std::to_string(s.folds));
+
+    warn_of_weak_training(run, set, result, s, places, labels.grid.samples);
 
     svm::Model& model = result.model;
     tool::describe_bands(*scene, model);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_vd: virtual dimensionality, in one pass over the scene.
 #include "core/error.h"
+#include "shared/target_search.h"
 #include "stream/covariance_scan.h"
 #include "stream/moment_scan.h"
 #include "tool/definition.h"
@@ -38,6 +39,9 @@ Json document_of(const tool::Scene& scene, const Settings& settings, int number,
 void report(tool::Run& run, const Settings& settings, const Json& document,
             const std::vector<std::string>& table) {
     run.report()["result"] = document;
+    tools::warn_of_many_signals(run, document["virtual_dimensionality"].get<int>(),
+                                static_cast<int>(document["bands"].size()),
+                                settings.method == "hysime" ? "try -method nwhfc" : "try -method hysime");
     if (settings.json) return run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
     for (const auto& line : table)
         run.note(line);

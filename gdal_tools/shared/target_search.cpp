@@ -47,6 +47,7 @@ int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& 
     const int number = vd::estimate(scene, method, count.false_alarm).number;
     run.note("Virtual dimensionality (" + count.vd_method + "): " + std::to_string(number));
     run.report()["virtual_dimensionality"] = number;
+    warn_of_many_signals(run, number, whole.shape().bands, "give -t a number");
     if (number < 1)
         throw Error(whole.raster()->path() +
                         ": virtual dimensionality found no signal, so -t auto has no number of targets",
@@ -110,6 +111,16 @@ void report_search_cost(tool::Run& run, const atdca::Detection& found, int wante
                               {"full_scan_equivalents", e.scan_equivalents},
                               {"full_scans", wanted},
                               {"candidates", e.pool}};
+}
+
+void warn_of_many_signals(tool::Run& run, int number, int bands, const std::string& advice) {
+    if (2 * number <= bands) return;
+    run.warn(
+        "virtual dimensionality: " + std::to_string(number) + " of " + std::to_string(bands) +
+        " bands, more than half: signal and noise are not told apart here, and this is no number of "
+        "materials. The scene has few pixels, or noise that bands share (smoothed or resampled spectra), or "
+        "much texture; " +
+        advice);
 }
 
 void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets) {
@@ -210,8 +221,8 @@ void add_vector_options(tool::Call& call, raster::VectorOptions& options) {
         .under("Output");
 }
 
-raster::PointLayer points_of_targets(tool::Run& run, const std::vector<atdca::Target>& targets,
-                                     const raster::RasterSource& source, const std::string& path) {
+void write_targets(tool::Run& run, const raster::VectorOptions& output,
+                   const std::vector<atdca::Target>& targets, const raster::RasterSource& source) {
     if (const auto means = raster::unread_georeference(source); !means.empty())
         run.warn(source.path() + " is placed by " + means +
                  ", which points do not follow: theirs are its pixels "
@@ -221,7 +232,7 @@ raster::PointLayer points_of_targets(tool::Run& run, const std::vector<atdca::Ta
         pixels.emplace_back(t.line, t.sample);
     const auto places = raster::places_of_pixels(source, pixels);
     raster::PointLayer layer;
-    layer.name = raster::layer_name(path);
+    layer.name = raster::layer_name(output.path);
     layer.srs_wkt = raster::srs_of_places(source);
     layer.placed = source.located();
     layer.fields = {{"rank", true}, {"line", true}, {"sample", true}, {"score"}, {"lon"}, {"lat"}};
@@ -231,7 +242,11 @@ raster::PointLayer points_of_targets(tool::Run& run, const std::vector<atdca::Ta
              places[k].y,
              {static_cast<double>(k + 1), static_cast<double>(targets[k].line),
               static_cast<double>(targets[k].sample), targets[k].score, places[k].lon, places[k].lat}});
-    return layer;
+    if (!raster::keeps_places(output, layer))
+        run.warn("'" + output.path + "': GeoJSON places points in degrees, and " + source.path() +
+                 " has no georeference that leads there: the points have no geometry, and only their fields "
+                 "line and sample say where they are. A GeoPackage (.gpkg) takes pixels for coordinates");
+    raster::write_points(output, layer);
 }
 
 } // namespace hsi::tools

@@ -38,6 +38,9 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
 /// How much of the scene the search looked at.
 void report_search_cost(tool::Run& run, const atdca::Detection& found, int wanted, bool held_by_system);
 
+/// A virtual dimensionality of more than half of the bands, to the user.
+void warn_of_many_signals(tool::Run& run, int number, int bands, const std::string& advice);
+
 /// The list of targets, for the user and for the report.
 void report_targets(tool::Run& run, const std::vector<atdca::Target>& targets);
 
@@ -54,8 +57,9 @@ raster::SpectralLibrary library_of_targets(const std::vector<std::vector<float>>
 /// -of, -dsco, -lco of a vector layer of points, dst.
 void add_vector_options(tool::Call& call, raster::VectorOptions& options);
 
-/// One point a target, with rank, line, sample, score, longitude and latitude.
-raster::PointLayer points_of_targets(tool::Run& run, const std::vector<atdca::Target>& targets,
-                                     const raster::RasterSource& source, const std::string& path);
+/// Writes one point a target, with rank, line, sample, score, longitude and latitude. A warning says when
+/// they do not lie where the scene does, or nowhere at all.
+void write_targets(tool::Run& run, const raster::VectorOptions& output,
+                   const std::vector<atdca::Target>& targets, const raster::RasterSource& source);
 
 } // namespace hsi::tools

@@ -116,6 +116,27 @@ inline model::TrainingSet training_set(tool::Run& run, const raster::LabelledPix
     return set;
 }
 
+/// Under so many pixels nobody knows how a class spreads: the estimate of a spread errs by 1 / sqrt(2 n), a
+/// quarter.
+inline constexpr int64_t least_class_pixels = 10;
+
+/// Names the classes of fewer than `least` training pixels, and `why` that is too few.
+inline void warn_of_small_classes(tool::Run& run, const std::vector<LabelClass>& classes, int64_t least,
+                                  const std::string& why) {
+    std::string names;
+    Json small = Json::array();
+    for (const auto& c : classes) {
+        if (c.pixels >= least) continue;
+        names += (names.empty() ? "" : ", ") + tool::class_text(c.value, c.name) + " (" +
+                 std::to_string(c.pixels) + ")";
+        small.push_back(c.value);
+    }
+    run.report()["small_classes"] = small;
+    if (!names.empty())
+        run.warn("few training pixels in class " + names + ": " + why +
+                 "; what the map and its figures say of them means little. Label more, or join classes");
+}
+
 /// What a model keeps of its training pixels' values: minimum, maximum and mean of each band.
 inline void describe_values(const model::TrainingSet& set, model::ModelBands& model) {
     const auto bands = static_cast<size_t>(set.features);

@@ -76,6 +76,13 @@ class BackgroundScan final : public stream::CovarianceScan {
     std::vector<int64_t> m_finite_outside;
 };
 
+/// Whether a background has too few pixels for the bands (or components) that scores are made from: fewer
+/// than two for each. A matched filter of statistics from n pixels keeps (n + 2 - bands) / (n + 1) of its
+/// contrast on average, half with two a band; with no more pixels than bands all scores of rx are alike. I.
+/// S. Reed, J. D. Mallett, L. E. Brennan: Rapid Convergence Rate in Adaptive Arrays, IEEE Trans. AES 10(6),
+/// 1974.
+inline bool is_few(int64_t pixels, int64_t bands) { return pixels < 2 * bands; }
+
 struct Targets {
     std::vector<std::string> names;           ///< k of them, for messages
     std::vector<std::vector<double>> spectra; ///< k of one length, in the units of the scene

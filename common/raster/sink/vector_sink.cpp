@@ -73,6 +73,16 @@ bool places_in_degrees(GDALDriver* driver) {
 
 bool is_geojson(GDALDriver* driver) { return STARTS_WITH_CI(driver->GetDescription(), "GeoJSON"); }
 
+/// Who asks for the older GeoJSON gets the SRS of the scene, when that has a code which the file can name.
+bool is_older_geojson(GDALDriver* driver, const CPLStringList& layer_options,
+                      const OGRSpatialReference& srs) {
+    return EQUAL(driver->GetDescription(), "GeoJSON") &&
+           !CPLTestBool(layer_options.FetchNameValueDef("RFC7946", "YES")) &&
+           srs.GetAuthorityCode(nullptr) != nullptr;
+}
+
+bool has_place(const PointLayer& layer) { return !layer.srs_wkt.empty() && layer.placed; }
+
 OGRSpatialReference wgs84() {
     OGRSpatialReference srs;
     srs.SetWellKnownGeogCS("WGS84");
@@ -92,12 +102,8 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
         layer_options.SetNameValue("GEOMETRY", "AS_XY");
     bool placed = true; // false: the points belong to no place on Earth
     std::unique_ptr<OGRCoordinateTransformation> to_degrees;
-    // Who asks for the older GeoJSON gets the SRS of the scene, when that has a code which the file can name.
-    const bool older = EQUAL(driver->GetDescription(), "GeoJSON") &&
-                       !CPLTestBool(layer_options.FetchNameValueDef("RFC7946", "YES")) &&
-                       srs.GetAuthorityCode(nullptr) != nullptr;
-    if (places_in_degrees(driver) && !older) {
-        placed = !layer.srs_wkt.empty() && layer.placed;
+    if (places_in_degrees(driver) && !is_older_geojson(driver, layer_options, srs)) {
+        placed = has_place(layer);
         if (!placed && !is_geojson(driver))
             throw Error(options.path + ": " + driver->GetDescription() +
                             " places points in degrees, and the scene has no georeference",
@@ -282,6 +288,12 @@ void write_points(const VectorOptions& options, const PointLayer& layer) {
     }
     file->publish();
     file->conclude();
+}
+
+bool keeps_places(const VectorOptions& options, const PointLayer& layer) {
+    GDALDriver* const driver = choose_driver(options);
+    return has_place(layer) || !is_geojson(driver) ||
+           is_older_geojson(driver, list_of(options.layer_options), spatial_reference(layer.srs_wkt));
 }
 
 std::string srs_of_places(const RasterSource& source) {

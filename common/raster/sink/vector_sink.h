@@ -52,6 +52,9 @@ void check_vector_output(const VectorOptions& options);
 /// refused. Throws Error with the driver's words; an old file is then untouched.
 void write_points(const VectorOptions& options, const PointLayer& layer);
 
+/// Whether the points keep their places: false for GeoJSON of a layer without georeference.
+bool keeps_places(const VectorOptions& options, const PointLayer& layer);
+
 /// Where the centre of a pixel of the source (its window's line and sample, from 0) lies.
 struct PixelPlace {
     double x = 0, y = 0;     ///< in the scene's SRS; without a place: sample + 0.5, -(line + 0.5)

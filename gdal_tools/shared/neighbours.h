@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// Pixels that are to be judged by strangers, and touch them: neighbours share materials, light and mixtures,
+// and whoever looks around a pixel (windows, profiles, random fields) has seen both.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace hsi::tools {
+
+/// From this share of the judged pixels on a warning is due: an accuracy may then be better by more points
+/// than anybody would overlook.
+inline constexpr double most_touching = 0.05;
+
+inline bool touching_counts(int64_t touching, int64_t of) {
+    return touching > 0 && static_cast<double>(touching) > most_touching * static_cast<double>(of);
+}
+
+/// Of the pixels `index` (line * samples + sample, ascending): true for each that has one of its eight
+/// neighbours among them, parted(i, j) from it. parted() is symmetric.
+template <class Parted>
+std::vector<char> touching_pixels(const std::vector<int64_t>& index, int64_t samples, Parted parted) {
+    std::vector<char> touches(index.size(), 0);
+    const auto meet = [&](size_t i, int64_t place) {
+        const auto at = std::lower_bound(index.begin() + static_cast<ptrdiff_t>(i), index.end(), place);
+        if (at == index.end() || *at != place) return;
+        const auto j = static_cast<size_t>(at - index.begin());
+        if (parted(i, j)) touches[i] = touches[j] = 1;
+    };
+    for (size_t i = 0; i < index.size(); ++i) {
+        const int64_t sample = index[i] % samples, below = index[i] + samples;
+        if (sample + 1 < samples) meet(i, index[i] + 1);
+        if (sample > 0) meet(i, below - 1);
+        meet(i, below);
+        if (sample + 1 < samples) meet(i, below + 1);
+    }
+    return touches;
+}
+
+} // namespace hsi::tools

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""What is computed as asked and cannot mean much is told: each warning on an input that earns it, and its absence on one
+that does not."""
+
+import json
+
+import numpy as np
+import pytest
+
+from conftest import run, succeed, write_scene
+
+
+def noise(lines, samples, bands, seed=1):
+    """(bands, lines, samples): normal numbers whose bands are mixed with one another."""
+    random = np.random.default_rng(seed)
+    mixing = np.eye(bands) + 0.3 * random.normal(0, 1, (bands, bands)) / np.sqrt(bands)
+    return np.moveaxis(100 + random.normal(0, 1, (lines, samples, bands)) @ mixing, 2, 0)
+
+
+def detect(tmp_path, shape, *options):
+    scene = tmp_path / "scene.img"
+    write_scene(scene, noise(*shape))
+    result = succeed(run("gdal_hsi_detect", "-overwrite", "-device", "cpu", "-report", tmp_path / "r.json", *options, scene,
+                         tmp_path / "d.tif"))
+    report = json.loads((tmp_path / "r.json").read_text())
+    return result.err, report["background"], report["warnings"]
+
+
+TARGET = ("-target-pixel", 1, 1)
+
+
+@pytest.mark.parametrize("method", ["rx", "ace", "mf", "cem"])
+def test_scores_of_a_background_of_few_pixels(tmp_path, method):
+    options = ["-method", method] + (list(TARGET) if method != "rx" else [])
+    for shape, pixels, words in [((5, 4, 24), 20, "scores mean nothing"), ((6, 6, 24), 36, "half of their contrast"),
+                                 ((8, 6, 24), 48, None)]:
+        err, background, warnings = detect(tmp_path, shape, *options)
+        assert background["pixels"] == pixels and background["few_pixels"] == (words is not None)
+        said = f"the background has {pixels} pixels for 24 bands"
+        assert (said in err and words in err) if words else ("for 24 bands" not in err), err
+        assert any(said in w for w in warnings) == (words is not None)
+
+
+def test_the_background_mask_is_what_counts(tmp_path):
+    inside = np.zeros((1, 12, 10))
+    inside[0, :4, :5] = 1
+    mask = write_scene(tmp_path / "mask.tif", inside, driver="GTiff", dtype="u1")
+    err, background, _ = detect(tmp_path, (12, 10, 24), *TARGET, "-background", mask)
+    assert "20 pixels for 24 bands" in err and background["few_pixels"]
+    err, background, _ = detect(tmp_path, (12, 10, 24), *TARGET)
+    assert "for 24 bands" not in err and not background["few_pixels"]
+
+
+def test_rings_of_few_pixels(tmp_path):
+    err, background, _ = detect(tmp_path, (12, 12, 24), "-window", 1, 5)
+    assert "rings of 24 pixels at most for 24 bands" in err and background == {"ring_pixels": 24, "few_pixels": True}
+    err, background, _ = detect(tmp_path, (12, 12, 24), "-window", 1, 7)
+    assert "rings of" not in err and background == {"ring_pixels": 48, "few_pixels": False}
+    err, background, _ = detect(tmp_path, (4, 5, 24), "-window", 1, 31)  # no ring is larger than its scene
+    assert "rings of 19 pixels" in err
+
+
+def fields(path, blocks):
+    """Labels as (line, sample, height, width, class) on 40 x 40 pixels."""
+    labels = np.zeros((1, 40, 40))
+    for line, sample, height, width, value in blocks:
+        labels[0, line:line + height, sample:sample + width] = value
+    return write_scene(path, labels, driver="GTiff", dtype="u1")
+
+
+def scattered(path, step, classes=2, drop=None):
+    """One labelled pixel in each square of step x step; `drop`: a class keeps so many."""
+    labels = np.zeros((1, 40, 40))
+    places = [(y, x) for y in range(0, 40, step) for x in range(0, 40, step)]
+    for k, (y, x) in enumerate(places):
+        labels[0, y, x] = k % classes + 1
+    if drop:
+        y, x = np.nonzero(labels[0] == drop[0])
+        labels[0, y[drop[1]:], x[drop[1]:]] = 0
+    return write_scene(path, labels, driver="GTiff", dtype="u1")
+
+
+def train(tmp_path, labels, *options):
+    write_scene(tmp_path / "scene.img", noise(40, 40, 4))
+    return succeed(run("gdal_hsi_svm_train", "-overwrite", "-C", 1, "-C", 10, "-gamma", 0.5, "-report", tmp_path / "r.json", *options,
+                       tmp_path / "scene.img", labels, tmp_path / "m.json"))
+
+
+def small_classes(tmp_path):
+    return json.loads((tmp_path / "r.json").read_text())["small_classes"]
+
+
+def test_classes_of_few_pixels(tmp_path):
+    for kept, cv, said in [(9, 3, "under 10"), (10, 5, None), (11, 6, "two for each of the 6 folds"), (12, 6, None)]:
+        labels = scattered(tmp_path / "labels.tif", 4, drop=(2, kept))
+        result = train(tmp_path, labels, "-cv", cv)
+        assert ("few training pixels in class 2 (%d)" % kept in result.err and said in result.err) if said else (
+            "few training pixels" not in result.err), result.err
+        assert small_classes(tmp_path) == ([2] if said else [])
+    scattered(tmp_path / "labels.tif", 4, drop=(1, 9))
+    for kept in 9, 10:
+        scattered(tmp_path / "labels.tif", 4, drop=(1, kept))
+        result = succeed(run("gdal_hsi_sahic", "-overwrite", "-device", "cpu", "-no-spatial", "-report", tmp_path / "r.json",
+                             tmp_path / "scene.img", tmp_path / "labels.tif", tmp_path / "map.tif"))
+        assert ("few training pixels in class 1 (9)" in result.err) == (kept == 9)
+        assert small_classes(tmp_path) == ([1] if kept == 9 else [])
+
+
+def test_folds_that_touch(tmp_path):
+    result = train(tmp_path, fields(tmp_path / "labels.tif", [(2, 2, 6, 6, 1), (20, 20, 6, 6, 2)]))
+    assert "training pixels touch one of another fold" in result.err
+    assert json.loads((tmp_path / "r.json").read_text())["pixels_touching_other_folds"] > 60  # of 72, each with 3 to 8 neighbours
+    result = train(tmp_path, scattered(tmp_path / "labels.tif", 2))
+    assert "touch" not in result.err
+    assert json.loads((tmp_path / "r.json").read_text())["pixels_touching_other_folds"] == 0
+
+
+def touching(train_labels, test_labels):
+    """(test pixels that are training pixels, others that touch one), counted the slow way."""
+    padded = np.pad(train_labels > 0, 1)
+    near = np.any([padded[1 + dy:41 + dy, 1 + dx:41 + dx] for dy in (-1, 0, 1) for dx in (-1, 0, 1)], axis=0)
+    same = (test_labels > 0) & (train_labels > 0)
+    return same.sum(), ((test_labels > 0) & near & ~same).sum()
+
+
+def labels_of(path):
+    from osgeo import gdal
+    return gdal.Open(str(path)).ReadAsArray()
+
+
+def test_random_splits(tmp_path):
+    labels = fields(tmp_path / "labels.tif", [(0, 0, 15, 15, 1), (20, 20, 15, 20, 2)])
+    train_file, test_file = tmp_path / "train.tif", tmp_path / "test.tif"
+    for options, warned in [((), True), (("-min-distance", 3), False)]:
+        result = succeed(run("gdal_hsi_sample", "-overwrite", "-n", 20, "-report", tmp_path / "s.json", *options, labels,
+                             train_file, test_file))
+        _, near = touching(labels_of(train_file), labels_of(test_file))
+        assert json.loads((tmp_path / "s.json").read_text())["test_pixels_touching_training"] == near
+        assert ("test pixels touch a training pixel" in result.err) == warned == (near > 0)
+        judged = succeed(run("gdal_hsi_accuracy", "-training", train_file, "-report", tmp_path / "a.json", labels, test_file))
+        report = json.loads((tmp_path / "a.json").read_text())["training"]
+        assert (report["pixels_of_training"], report["pixels_touching_training"]) == (0, near)
+        assert ("reference pixels touch a training pixel" in judged.err) == warned
+        assert "touch" not in succeed(run("gdal_hsi_accuracy", labels, test_file)).err
+
+
+def test_reference_pixels_that_are_training_pixels(tmp_path):
+    labels = fields(tmp_path / "labels.tif", [(0, 0, 15, 15, 1), (20, 20, 15, 20, 2)])
+    part = fields(tmp_path / "part.tif", [(0, 0, 2, 2, 1), (38, 0, 1, 1, 2)])
+    judged = succeed(run("gdal_hsi_accuracy", "-training", part, "-report", tmp_path / "a.json", labels, labels))
+    report = json.loads((tmp_path / "a.json").read_text())["training"]
+    assert (report["pixels_of_training"], report["pixels_touching_training"]) == touching(labels_of(part), labels_of(labels)) == (4, 5)
+    assert "4 of 525 reference pixels are training pixels" in judged.err
+    assert "touch a training pixel" not in judged.err  # 5 of 525
+
+
+def test_training_labels_are_read_across_strips(tmp_path):
+    """Neighbours on both sides of where strips of lines end."""
+    lines = 600
+    training, reference = np.zeros((1, lines, 3)), np.zeros((1, lines, 3))
+    for y in 255, 511:
+        training[0, y, 1] = 1
+        reference[0, y + 1, 1] = 1
+    training[0, 300, 0] = 1
+    reference[0, 256 + 42, 2] = 1
+    paths = [write_scene(tmp_path / name, data, driver="GTiff", dtype="u1")
+             for name, data in (("training.tif", training), ("reference.tif", reference), ("map.tif", np.ones((1, lines, 3))))]
+    for first, second in (paths[0], paths[1]), (paths[1], paths[0]):
+        succeed(run("gdal_hsi_accuracy", "-q", "-training", first, "-report", tmp_path / "a.json", paths[2], second))
+        report = json.loads((tmp_path / "a.json").read_text())["training"]
+        assert (report["judged_pixels"], report["pixels_touching_training"]) == (3, 2)
+        (tmp_path / "a.json").unlink()
+
+
+def mixtures(sources, lines=50, bands=12, noise=0.05):
+    random = np.random.default_rng(3)
+    spectra = np.abs(np.cumsum(random.normal(0, 30, (sources, bands)), axis=1)) + 50
+    shares = random.dirichlet(np.ones(sources), lines * lines)
+    return np.moveaxis((shares @ spectra + random.normal(0, noise, (lines * lines, bands))).reshape(lines, lines, bands), 2, 0)
+
+
+def far_from_zero(bands=12):
+    """Bands of all sizes, each three deviations from 0: every eigenvalue of the products is greater for that."""
+    size = 2.0 ** np.arange(bands)[:, None, None]
+    return size * np.random.default_rng(3).normal(3, 1, (bands, 50, 50))
+
+
+@pytest.mark.parametrize("method,many", [("hfc", far_from_zero()), ("hysime", mixtures(7))])
+def test_a_dimensionality_of_more_than_half_of_the_bands(tmp_path, method, many):
+    for data, warned in (many, True), (mixtures(2), False):
+        write_scene(tmp_path / "scene.img", data)
+        result = succeed(run("gdal_hsi_vd", "-method", method, "-json", tmp_path / "scene.img"))
+        number = json.loads(result.out)["virtual_dimensionality"]
+        assert ("more than half" in result.err) == (number > 6) == warned, number
+        if method == "hfc":
+            found = succeed(run("gdal_hsi_atdca", "-overwrite", "-t", "auto", tmp_path / "scene.img", tmp_path / "t.gpkg"))
+            assert ("more than half" in found.err) == warned
+
+
+def test_geojson_without_a_georeference(tmp_path):
+    data = noise(10, 12, 5)
+    for name, reference, format_, warned in [("a", {"geotransform": None, "epsg": None}, "geojson", True), ("b", {}, "geojson", False),
+                                             ("c", {"geotransform": None, "epsg": None}, "gpkg", False)]:
+        write_scene(tmp_path / f"{name}.img", data, **reference)
+        for tool in "atdca", "endmembers":
+            target = tmp_path / f"{name}_{tool}.{format_}"
+            result = succeed(run("gdal_hsi_" + tool, "-t", 3, tmp_path / f"{name}.img", target))
+            assert ("the points have no geometry" in result.err) == warned, result.err
+            if format_ == "geojson":
+                for feature in json.loads(target.read_text())["features"]:
+                    assert (feature["geometry"] is None) == warned
+                    assert {"line", "sample"} <= set(feature["properties"])
+
+
+def test_a_comparison_is_kept_as_text(tmp_path):
+    data = noise(6, 5, 4)
+    write_scene(tmp_path / "a.img", data)
+    write_scene(tmp_path / "b.img", data + 1)
+    for options in (), ("-json",):
+        result = succeed(run("gdal_hsi_compare", "-q", "-overwrite", *options, "-o", tmp_path / "r.txt", tmp_path / "a.img",
+                             tmp_path / "b.img"))
+        assert (tmp_path / "r.txt").read_text() == result.out and "rmse" in result.out
+    refused = run("gdal_hsi_compare", "-o", tmp_path / "r.txt", tmp_path / "a.img", tmp_path / "b.img")
+    assert refused.code == 1 and "r.txt" in refused.err and (tmp_path / "r.txt").read_text() == result.out
+    limited = run("gdal_hsi_compare", "-q", "-max-rmse", 0.5, "-o", tmp_path / "l.txt", tmp_path / "a.img", tmp_path / "b.img")
+    assert limited.code == 1 and (tmp_path / "l.txt").read_text() == limited.out != ""
