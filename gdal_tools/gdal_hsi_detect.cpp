@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "detect/detect.h"
+#include "detect/ranking.h"
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "raster/sink/raster_sink.h"
@@ -20,6 +21,9 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <cstdio>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,10 +44,15 @@ struct Settings {
     std::vector<std::string> spectra;           ///< of the library; empty: all
     std::vector<std::array<int64_t, 2>> pixels; ///< line, sample
     std::array<int, 2> window{0, 0};            ///< inner, outer; 0: none
-    std::optional<double> threshold;
+    std::string threshold_text;
+    std::optional<double> threshold, percent, false_alarms; ///< one of them, or none
     double library_scale = 1;
     bool any_scale = false;
     bool local() const { return window[1] > 0; }
+    bool any_threshold() const { return threshold || percent || false_alarms; }
+    /// The threshold is one of the scores, which have to be seen first.
+    bool ranks() const { return percent || (false_alarms && !background.empty()); }
+    double share_of_detection() const { return ranks() ? 1.0 / 3 : 1.0; } ///< of the work of all scores
 };
 
 // What is looked for, and against what
@@ -147,16 +156,17 @@ std::shared_ptr<const detect::PixelMask> read_background(tool::Run& run, const S
 tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t targets, int threads) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
     const double b = scene.bands, scores = targets > 0 ? static_cast<double>(targets) : 1;
+    const double passes = s.ranks() ? 3 : 1; // of scores
     tool::Work work;
-    work.cpu_reads = work.device_reads = bytes;
+    work.cpu_reads = work.device_reads = passes * bytes;
     work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
     if (s.local()) {
         const detect::Ring ring{s.window[0], s.window[1], nullptr};
-        work.core_seconds = 6.7e-11 * pixels * detect::local_cost(scene.bands, ring);
-        work.device_seconds = 3.2e-13 * pixels * detect::local_products(scene.bands, ring);
+        work.core_seconds = 6.7e-11 * passes * pixels * detect::local_cost(scene.bands, ring);
+        work.device_seconds = 3.2e-13 * passes * pixels * detect::local_products(scene.bands, ring);
         return work;
     }
-    const double values = pixels * b;
+    const double values = passes * pixels * b;
     work.core_seconds = 2e-10 * values * scores;
     work.device_seconds = 1.3e-12 * values * scores;
     if (s.method == Method::sid) {
@@ -168,9 +178,9 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t tar
         work.device_seconds += 3e-13 * values * b;
     }
     if (detect::has_background(s.method)) {
-        const double background = 2.7e-11 * values * b;
-        work.cpu_reads *= 2;
-        work.device_reads *= 2;
+        const double background = 2.7e-11 * pixels * b * b;
+        work.cpu_reads += bytes;
+        work.device_reads += bytes;
         work.core_seconds += background;
         work.device_seconds += background / threads;
     }
@@ -205,6 +215,21 @@ stream::PassOptions without_mask(const detect::PixelMask* mask, stream::PassOpti
 // What is written
 // ----------------------------------------------------------------------------------------------------------
 
+std::string number(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.9g", v);
+    return text;
+}
+
+/// A threshold that is known, where it came from, into the metadata.
+void describe_threshold(const Settings& s, const detect::Decision& decision,
+                        std::map<std::string, std::string>& metadata) {
+    if (!decision.threshold) return;
+    metadata["HSI_DETECT_THRESHOLD"] = number(*decision.threshold);
+    if (s.percent) metadata["HSI_DETECT_THRESHOLD_SHARE"] = number(*s.percent) + "%";
+    if (s.false_alarms) metadata["HSI_DETECT_FALSE_ALARMS"] = number(*s.false_alarms);
+}
+
 raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
                               const std::vector<std::string>& names) {
     raster::OutputSpec scores;
@@ -218,10 +243,11 @@ raster::OutputSpec score_spec(const Settings& s, const stream::CubeShape& scene,
 
 /// The scores, a band a name (none: RX), then the map where it is asked for. \throws what is refused.
 raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const stream::CubeShape& scene,
-                               std::vector<std::string> names) {
+                               std::vector<std::string> names, const detect::Decision& decision = {}) {
     if (names.empty()) names = {"RX"};
     raster::OutputSet outputs;
-    const auto scores = score_spec(s, scene, names);
+    auto scores = score_spec(s, scene, names);
+    describe_threshold(s, decision, scores.metadata);
     if (raster::RasterSink::is_virtual(run.options().destination)) {
         if (s.method == Method::rx)
             throw UsageError(
@@ -387,6 +413,82 @@ void report_background(tool::Run& run, const detect::Detector& d, const raster::
     warn_of_few_pixels(run, d);
 }
 
+/// Where the scores of a run come from: a pass's operation, and the options of such a pass.
+struct Scoring {
+    const stream::CubeSource& cube;
+    std::function<std::unique_ptr<detect::Detection>(const detect::Decision&)> make;
+    std::function<stream::PassOptions(const std::string& name, double share)> pass;
+};
+
+/// The rank of the threshold among `pixels` scores, 1 the best. \throws Error for a rate that is lower than
+/// one pixel of the background.
+int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
+    constexpr double rounding = 1e-9; // 100 - 99.9 is a little less than 0.1
+    const double share = s.percent ? (100 - *s.percent) / 100 : *s.false_alarms;
+    const auto rank = static_cast<int64_t>(std::floor(share * static_cast<double>(pixels) + rounding));
+    if (rank < 1 && s.false_alarms)
+        throw Error("-false-alarms " + number(*s.false_alarms) + ": the background has " +
+                        counted(pixels, "pixel") + ", which tell no rate below 1 in " +
+                        std::to_string(pixels),
+                    "Give a larger rate or background, or leave -background out (rx, ace, mf).");
+    return std::max<int64_t>(1, rank);
+}
+
+/// The threshold that is one of the scores: two passes, which find it exactly. Sets decision.threshold. False
+/// when no pixel has a score.
+bool rank_scores(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
+                 const detect::PixelMask* mask, detect::Decision& decision) {
+    const auto shape = scoring.cube.shape();
+    const bool small = detect::is_small_at_target(s.method);
+    detect::ScoreRanking ranking({shape.samples, shape.lines, static_cast<int>(std::max<size_t>(1, targets))},
+                                 small, s.false_alarms ? mask : nullptr);
+    int64_t pixels = 0;
+    for (const bool second : {false, true}) {
+        const auto operation = scoring.make({});
+        run.add_pass(
+            stream::run_pass(scoring.cube, *operation, {&ranking}, scoring.pass("threshold", share)));
+        if (operation->valid() == 0) return false;
+        if (second) break;
+        pixels = ranking.pixels();
+        if (pixels == 0)
+            throw Error(s.percent ? "no pixel has a score" : "no pixel of the background has a score",
+                        "Give a background of pixels that are valid.");
+        ranking.seek(rank_of_threshold(s, pixels));
+    }
+    const auto [score, within] = ranking.found();
+    decision.threshold = score;
+    run.report()["threshold"] = {{"value", score}, {"pixels", pixels}, {"within", within}};
+    run.note("Threshold: " + number(score) + ", within which " + counted(within, "is", "are") + " of " +
+             counted(pixels, "pixel") + (s.percent ? "" : " of the background"));
+    return true;
+}
+
+/// What is a detection, as it is asked for. False when no pixel has a score.
+bool decide(tool::Run& run, const Settings& s, const Scoring& scoring, size_t targets, double share,
+            const detect::PixelMask* mask, const detect::Detector* detector, detect::Decision& decision) {
+    decision.threshold = s.threshold;
+    if (s.ranks() && !rank_scores(run, s, scoring, targets, share, mask, decision)) return false;
+    if (s.false_alarms && !s.ranks()) {
+        decision.threshold = detect::threshold_of(*detector, *s.false_alarms);
+        run.report()["threshold"]["value"] = *decision.threshold;
+        run.note("Threshold: " + number(*decision.threshold) + ", which " + number(*s.false_alarms) +
+                 " of the pixels of a normal background reach");
+    }
+    if (s.threshold) run.report()["threshold"]["value"] = *s.threshold;
+    if (s.percent) run.report()["threshold"]["percent"] = *s.percent;
+    if (s.false_alarms) run.report()["threshold"]["false_alarms"] = *s.false_alarms;
+    return true;
+}
+
+/// The same as scores in double precision are compared with it: those that are stored as the threshold, too,
+/// are within it.
+detect::Decision as_stored(const Settings& s, detect::Decision decision) {
+    if (s.ranks() && decision.threshold)
+        decision.threshold =
+            detect::edge_of(static_cast<float>(*decision.threshold), detect::is_small_at_target(s.method));
+    return decision;
+}
+
 /// A detector of the right size, for a plan.
 detect::Detector detector_for_plan(Method method, int bands, size_t targets) {
     detect::Targets any;
@@ -415,10 +517,13 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     const auto make_scan = [&] {
         return std::make_unique<detect::BackgroundScan>(scene.shape().bands, mask);
     };
-    const detect::Decision decision{!s.map.empty(), s.threshold};
+    detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
         tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
         const auto any = detector_for_plan(s.method, scene.shape().bands, targets.names().size());
+        if (s.ranks())
+            tool::print_plan(run, *source, *computing->make_detection(any, {}),
+                             without_mask(mask, computing.pass("threshold", 0.0)));
         return tool::print_plan(run, *source, *computing->make_detection(any, decision),
                                 without_mask(mask, computing.pass("detection", 0.5)));
     }
@@ -431,9 +536,17 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     report_background(run, detector, *scene.raster());
     targets.warn_of_other_units(run, *source);
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
-    const auto operation = computing->make_detection(detector, decision);
-    if (!write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
-                      without_mask(mask, computing.pass("detection", 0.5))))
+    const Scoring scoring{scene.cube(),
+                          [&](const detect::Decision& d) { return computing->make_detection(detector, d); },
+                          [&](const std::string& name, double share) {
+                              return without_mask(mask, computing.pass(name, share));
+                          }};
+    const double share = 0.5 * s.share_of_detection();
+    const bool found = decide(run, s, scoring, targets.names().size(), share, mask, &detector, decision);
+    if (decision.threshold) outputs = plan_outputs(run, s, scene.shape(), targets.names(), decision);
+    const auto operation = scoring.make(as_stored(s, decision));
+    if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
+                                scoring.pass("detection", share)))
         throw tool::no_valid_pixel(*scene.raster());
 }
 
@@ -441,7 +554,6 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
 void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computing,
                     std::shared_ptr<raster::RasterSource> source, DetectTargets& targets,
                     const detect::PixelMask* mask) {
-    const detect::Decision decision{!s.map.empty(), s.threshold};
     if (raster::RasterSink::is_virtual(run.options().destination)) tool::leave_out_unseen_bands(run, source);
     bool found = false; // a spectrum of every target
     const bool any = tool::attempt(run, {tool::banded(source)}, [&](bool again) {
@@ -449,20 +561,33 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
         auto spectra = targets.at(*source);
         found = spectra.has_value();
         if (!found) return false;
-        const auto operation =
-            s.local() ? computing->make_local_detection(source->shape().bands,
-                                                        {s.window[0], s.window[1], mask}, decision)
-                      : computing->make_detection(detect::make_detector(s.method, *spectra), decision);
-        const auto pass = without_mask(mask, computing.pass("detection", again ? 0 : 1));
+        detect::Decision decision{!s.map.empty(), s.threshold};
+        const Scoring scoring{
+            *source,
+            [&](const detect::Decision& d) {
+                return s.local() ? computing->make_local_detection(source->shape().bands,
+                                                                   {s.window[0], s.window[1], mask}, d)
+                                 : computing->make_detection(detect::make_detector(s.method, *spectra), d);
+            },
+            [&](const std::string& name, double share) {
+                return without_mask(mask, computing.pass(name, share));
+            }};
+        const double share = again ? 0 : s.share_of_detection();
         if (run.options().dry_run) {
-            tool::print_plan(run, *source, *operation, pass);
+            if (s.ranks()) tool::print_plan(run, *source, *scoring.make({}), scoring.pass("threshold", 0));
+            tool::print_plan(run, *source, *scoring.make(decision), scoring.pass("detection", 0));
             return true;
         }
         if (!again) targets.warn_of_other_units(run, *source);
         if (s.local()) warn_of_small_rings(run, s, source->shape(), mask);
-        return (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
-                                                   detect::make_detector(s.method, *spectra), *spectra)) ||
-               write_scores(run, s, *source, *source, std::move(outputs), *operation, pass);
+        if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
+                                               detect::make_detector(s.method, *spectra), *spectra))
+            return true;
+        if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
+        if (decision.threshold) outputs = plan_outputs(run, s, source->shape(), targets.names(), decision);
+        const auto operation = scoring.make(as_stored(s, decision));
+        return write_scores(run, s, *source, *source, std::move(outputs), *operation,
+                            scoring.pass("detection", share));
     });
     if (any) return;
     if (!found) throw targets.missing();
@@ -491,6 +616,41 @@ void run_detect(tool::Run& run, const Settings& s) {
 // The options
 // ----------------------------------------------------------------------------------------------------------
 
+/// "0.1", "inf", "99%".
+void parse_threshold(Settings& s) {
+    const std::string& text = s.threshold_text;
+    const bool percent = !text.empty() && text.back() == '%';
+    const auto value = tool::parse_number(percent ? text.substr(0, text.size() - 1) : text);
+    if (!value || std::isnan(*value))
+        throw UsageError("-threshold: '" + text + "' is no number",
+                         "Give a score, or a share of the scores: 99%.");
+    (percent ? s.percent : s.threshold) = *value;
+    if (percent && !(*value > 0 && *value < 100))
+        throw UsageError("-threshold " + text +
+                             ": the share that is worse is more than 0 % and less than 100 %",
+                         "99% leaves the best 1 % of the pixels.");
+}
+
+void check_threshold(const tool::Call& call, const Settings& s, const std::string& method) {
+    const char* const name = call.given("threshold") ? "-threshold" : "-false-alarms";
+    if (s.any_threshold() && s.map.empty())
+        throw UsageError(std::string(name) + " is that of -map, and there is none",
+                         "Name the map with -map FILE.");
+    if (s.method == Method::rx && !s.map.empty() && !s.any_threshold())
+        throw UsageError("-map with -method rx needs a threshold",
+                         "Give one with -threshold or -false-alarms.");
+    if (!s.false_alarms) return;
+    if (!(*s.false_alarms > 0 && *s.false_alarms < 1))
+        throw UsageError("-false-alarms " + number(*s.false_alarms) +
+                         ": a rate is more than 0 and less than 1");
+    const bool known =
+        (s.method == Method::rx && !s.local()) || s.method == Method::ace || s.method == Method::mf;
+    if (!known && s.background.empty())
+        throw UsageError("-false-alarms with " + (s.local() ? "-window" : method) +
+                             " needs a -background: no distribution of its scores is known",
+                         "Give -background FILE, whose scores then tell, or a -threshold.");
+}
+
 void check_settings(const tool::Call& call, Settings& s) {
     const bool has_target = !s.library.empty() || !s.pixels.empty();
     if (!call.given("method")) s.method = has_target ? Method::ace : Method::rx;
@@ -510,17 +670,15 @@ void check_settings(const tool::Call& call, Settings& s) {
                              "Give two odd numbers, the smaller one first, from 1 to " +
                                  std::to_string(detect::largest_window) + ".");
     }
-    if (!s.background.empty() && !detect::has_background(s.method))
+    if (!s.background.empty() && !detect::has_background(s.method) && !s.false_alarms)
         throw UsageError("-background has no meaning with " + method,
                          "It goes with mf, cem, ace and rx, which compare with a background.");
     if (call.given("spectrum") && s.library.empty())
         throw UsageError("-spectrum chooses from the library of -target, and there is none");
     if (call.given("library-scale") && s.library.empty())
         throw UsageError("-library-scale multiplies the library of -target, and there is none");
-    if (s.threshold && s.map.empty())
-        throw UsageError("-threshold is that of -map, and there is none", "Name the map with -map FILE.");
-    if (s.method == Method::rx && !s.map.empty() && !s.threshold)
-        throw UsageError("-map with -method rx needs a threshold", "Give one with -threshold V.");
+    if (call.given("threshold")) parse_threshold(s);
+    check_threshold(call, s, method);
 }
 
 void declare(tool::Call& call) {
@@ -554,9 +712,16 @@ void declare(tool::Call& call) {
         .defaults_to("the whole scene is the background");
     call.output("map", s.map, Content::raster,
                 "Also write the best target of every pixel to FILE: 1 to the number of targets, 0 none");
-    call.option("threshold", s.threshold,
-                "With -map: a best score worse than this is none (sam and sid: greater, others: smaller)")
-        .or_infinite();
+    call.option(
+            "threshold", s.threshold_text,
+            "With -map: a best score worse than this is none (sam and sid: greater, others: smaller); 99%: "
+            "that of 99 % of the pixels")
+        .shown_as("V|P%");
+    call.option("false-alarms", s.false_alarms,
+                "With -map: the threshold that this share of a background reaches: with -background of its "
+                "pixels, else of a normal one (rx, ace and mf)")
+        .shown_as("RATE");
+    call.exclusive("threshold", "false-alarms");
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);
@@ -591,6 +756,8 @@ extern const tool::Definition detect{
       "What is like a pixel, before a background"},
      {"gdal_hsi_detect -window 15 31 -map anomalies.tif -threshold 500 scene.img rx.tif",
       "What is unlike its neighbourhood"},
+     {"gdal_hsi_detect -map anomalies.tif -false-alarms 1e-4 scene.img rx.tif",
+      "What one pixel in 10,000 of a normal background would be"},
      {"gdal_hsi_detect -window 15 31 -device cuda scene.img rx.tif", "The same on a GPU"}},
     "",
     detect_tool::declare};

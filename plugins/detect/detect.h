@@ -130,6 +130,20 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
 /// Throws Error when what it holds does not fit together.
 void check_detector(const Detector& detector);
 
+/// The threshold that one pixel of a normal background in `false_alarm_rate` (0..1) reaches with one of the
+/// targets: exact for a pixel that is itself one of the n pixels behind the detector's statistics, whose
+/// bands (or components) are p, with K the targets and B(a, b) a beta distribution:
+///   rx   (n-1)^2 / n B(p/2, (n-p-1)/2)
+///   ace  its magnitude is B(1/2, (p-1)/2), either sign as likely; each target has 1/K of the rate
+///   mf   its square is (n-1)^2 / n B(1/2, (n-2)/2) / (t-m)'C^-1(t-m), likewise; the greatest of all targets
+/// R. Gnanadesikan, J. R. Kettenring: Robust Estimates, Residuals, and Outlier Detection with Multiresponse
+/// Data, Biometrics 28(1), 1972 (rx). The rows of the whitened background are those of an orthonormal frame
+/// without a preferred direction, whence the others, as S. Kraut, L. L. Scharf, L. T. McWhorter: Adaptive
+/// Subspace Detectors, IEEE Trans. Signal Processing 49(1), 2001, have them for a known covariance. \throws
+/// Error where no such distribution holds: other methods, a matrix to which something was added, n < p
+/// + 2, or p = 1 (ace).
+double threshold_of(const Detector& detector, double false_alarm_rate);
+
 struct Decision {
     bool map = false;
     /// sam, sid: a best score over it, others: under it, is no detection. rx with a map wants one.

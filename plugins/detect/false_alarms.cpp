@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#include "core/counted.h"
+#include "core/error.h"
+#include "detect/detect.h"
+#include "math/distributions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace hsi::detect {
+namespace {
+
+/// What a symmetric score exceeds with probability `rate`, whose square (or, for ace, whose magnitude) has
+/// the beta distribution.
+double symmetric_quantile(double rate, double a, double b) {
+    if (rate == 0.5) return 0;
+    return rate < 0.5 ? math::beta_quantile_of_tail(2 * rate, a, b)
+                      : -math::beta_quantile_of_tail(2 * (1 - rate), a, b);
+}
+
+} // namespace
+
+double threshold_of(const Detector& detector, double rate) {
+    const auto n = static_cast<double>(detector.background_pixels);
+    const auto p = static_cast<double>(detector.used.size());
+    const char* const advice = "Give a -background, whose scores tell, or a -threshold.";
+    if (detector.ridge > 0)
+        throw Error("something was added to the background's matrix: its scores have no known distribution",
+                    advice);
+    if (n < p + 2)
+        throw Error("the background has " + counted(detector.background_pixels, "pixel") + " for " +
+                        counted(detector.used.size(), "band") + ": its scores tell nothing of false alarms",
+                    advice);
+    const double each = detector.targets > 1 ? rate / detector.targets : rate, spread = (n - 1) * (n - 1) / n;
+    switch (detector.method) {
+    case Method::rx:
+        return spread * math::beta_quantile_of_tail(rate, p / 2, (n - p - 1) / 2);
+    case Method::ace:
+        if (p < 2)
+            throw Error("ace of one band is 1 or -1 everywhere: there is no threshold for false alarms",
+                        advice);
+        return symmetric_quantile(each, 0.5, (p - 1) / 2);
+    case Method::mf: {
+        const double square = symmetric_quantile(each, 0.5, (n - 2) / 2) * spread;
+        // The weakest target's scores spread most; below 0, the strongest one's are nearest to it.
+        const auto& k = detector.constants;
+        const double contrast =
+            square > 0 ? *std::min_element(k.begin(), k.end()) : *std::max_element(k.begin(), k.end());
+        return std::copysign(std::sqrt(std::fabs(square) / contrast), square);
+    }
+    case Method::cem:
+    case Method::sam:
+    case Method::sid:
+        break;
+    }
+    throw Error("internal: no distribution of this method is known");
+}
+
+} // namespace hsi::detect

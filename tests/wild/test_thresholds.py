@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""Thresholds of gdal_hsi_detect as shares of the scores and as rates of false alarms, against sorted scores, closed forms
+and normal noise."""
+
+import json
+
+import numpy as np
+import pytest
+from osgeo import gdal
+
+from conftest import assert_untouched, cube, first_error, read, run, succeed, write_scene
+
+TARGETS = ["-target-pixel", 4, 7, "-target-pixel", 20, 31]
+SMALL = ("sam", "sid")
+
+
+@pytest.fixture
+def files(tmp_path):
+    data = cube().astype(np.float32)
+    data[3, 7, 9] = np.nan
+    write_scene(tmp_path / "scene.img", data)
+    inside = np.zeros((1, 30, 40), np.uint8)
+    inside[0, 3:23, 5:25] = 1
+    write_scene(tmp_path / "mask.tif", inside, driver="GTiff", dtype="u1")
+    return tmp_path
+
+
+def detect(folder, method, *options, scene="scene.img"):
+    """(best scores as they are stored, map, report of the threshold, stdout, metadata of the map)"""
+    targets = [] if method == "rx" else TARGETS
+    result = succeed(run("gdal_hsi_detect", "-overwrite", "-device", "cpu", "-method", method, *targets, "-map", folder / "map.tif",
+                         "-report", folder / "r.json", *options, folder / scene, folder / "d.tif"))
+    scores = read(folder / "d.tif")
+    best = scores.min(axis=0) if method in SMALL else scores.max(axis=0)
+    classes = gdal.Open(str(folder / "map.tif")).ReadAsArray()
+    metadata = [gdal.Open(str(folder / name)).GetMetadata() for name in ("map.tif", "d.tif")]
+    report = json.loads((folder / "r.json").read_text())["threshold"]
+    for items in metadata:
+        assert float(items["HSI_DETECT_THRESHOLD"]) == pytest.approx(report["value"], rel=1e-8)
+    return best, classes, report, result.out, metadata[0]
+
+
+def within(best, threshold, method):
+    return best <= threshold if method in SMALL else best >= threshold
+
+
+@pytest.mark.parametrize("method,options", [(m, []) for m in ("sam", "sid", "mf", "cem", "ace", "rx")] + [("rx", ["-window", 3, 9])])
+def test_shares_of_the_scores(files, method, options):
+    for percent in 99, 99.9, 50, 1e-3, 99.9999:
+        best, classes, report, out, metadata = detect(files, method, *options, "-threshold", f"{percent}%")
+        scores = np.sort(best[np.isfinite(best)])
+        if method not in SMALL:
+            scores = scores[::-1]
+        wanted = max(1, int(np.floor(len(scores) * (100 - percent) / 100 + 1e-9)))
+        threshold = scores[wanted - 1]
+        assert np.float32(report["value"]) == np.float32(threshold)
+        found = np.isfinite(best) & within(best, threshold, method)
+        assert (report["pixels"], report["within"], report["percent"]) == (len(scores), found.sum(), percent)
+        assert np.array_equal(classes > 0, found)
+        assert metadata["HSI_DETECT_THRESHOLD_SHARE"] == f"{percent:.9g}%"
+        assert f"within which {found.sum()} " in out
+
+
+def test_equal_scores_are_one(tmp_path):
+    """Half of the scene is one spectrum: its score is at many ranks."""
+    data = cube(samples=20, lines=20)
+    data[:, 10:] = data[:, :1, :1]
+    write_scene(tmp_path / "scene.img", data)
+    best, classes, report, _, _ = detect(tmp_path, "rx", "-threshold", "90%")
+    threshold = np.sort(best.ravel())[::-1][39]
+    assert report["value"] == threshold and (classes == 1).sum() == (best >= threshold).sum() == report["within"]
+
+
+@pytest.mark.parametrize("method,options", [("ace", ["-threshold", "97%"]), ("sam", ["-threshold", "97%"]),
+                                            ("rx", ["-threshold", "97%", "-window", 3, 7])])
+def test_tiles_and_threads_change_nothing(files, method, options):
+    first = detect(files, method, *options)
+    for others in (["-tile", 7, 5, "-threads", 1], ["-tile", 40, 1, "-threads", 3], ["-threads", 4]):
+        again = detect(files, method, *options, *others)
+        assert again[2] == first[2] and np.array_equal(again[1], first[1])
+
+
+@pytest.mark.parametrize("method,options", [(m, []) for m in ("sam", "sid", "mf", "cem", "ace", "rx")] + [("rx", ["-window", 3, 9])])
+def test_false_alarms_of_a_background(files, method, options):
+    best, classes, report, out, metadata = detect(files, method, *options, "-background", files / "mask.tif", "-false-alarms", 0.02)
+    inside = (read(files / "mask.tif")[0] == 1) & np.isfinite(best)
+    scores = np.sort(best[inside])
+    if method not in SMALL:
+        scores = scores[::-1]
+    assert inside.sum() == report["pixels"] == 399
+    threshold = scores[6]  # 0.02 of 399 is 7.98
+    assert np.float32(report["value"]) == np.float32(threshold) and report["false_alarms"] == 0.02
+    assert np.array_equal(classes > 0, np.isfinite(best) & within(best, threshold, method))
+    assert "of the background" in out and metadata["HSI_DETECT_FALSE_ALARMS"] == "0.02"
+
+
+def normal(path, lines, samples, bands, seed=5):
+    """Normal spectra, and first of all two far from the mean: targets that are no part of the statistics."""
+    random = np.random.default_rng(seed)
+    mixing = random.normal(0, 1, (bands, bands))
+    data = np.moveaxis(50 + random.normal(0, 1, (lines, samples, bands)) @ mixing, 2, 0)
+    return write_scene(path, data, dtype="f8")
+
+
+def library(path, bands):
+    rows = np.random.default_rng(8).normal(50, 9, (2, bands))
+    path.write_text("band,wavelength,a,b\n" + "".join(f"{b + 1},,{rows[0, b]:.9f},{rows[1, b]:.9f}\n" for b in range(bands)))
+    return path
+
+
+@pytest.mark.parametrize("rate", [0.3, 1e-2, 1e-6])
+def test_closed_forms(tmp_path, rate):
+    """Beta distributions with a parameter of 1 have tails that are powers."""
+    n = 600
+    normal(tmp_path / "two.img", 20, 30, 2)
+    _, _, report, out, _ = detect(tmp_path, "rx", "-false-alarms", rate, scene="two.img")
+    assert report["value"] == pytest.approx((n - 1) ** 2 / n * (1 - rate ** (2 / (n - 3))), rel=1e-8)
+    assert "normal background" in out
+    normal(tmp_path / "three.img", 20, 30, 3)
+    spectra = library(tmp_path / "t.csv", 3)
+    for names, targets in ((["-spectrum", "a"], 1), ([], 2)):
+        result = succeed(run("gdal_hsi_detect", "-overwrite", "-device", "cpu", "-target", spectra, *names, "-map", tmp_path / "map.tif",
+                             "-false-alarms", rate, "-report", tmp_path / "r.json", tmp_path / "three.img", tmp_path / "d.tif"))
+        value = json.loads((tmp_path / "r.json").read_text())["threshold"]["value"]
+        assert value == pytest.approx((1 - 2 * rate / targets) ** 2, rel=1e-8), result.out
+
+
+def test_the_matched_filter_of_four_pixels(tmp_path):
+    """Its squares are (n-1)^2 / n B(1/2, 1) / (t-m)'C^-1(t-m) then."""
+    data = np.array([[[1., 2, 4, 9]], [[3., 1, 1, 2]]])
+    write_scene(tmp_path / "scene.img", data, dtype="f8")
+    (tmp_path / "t.csv").write_text("band,wavelength,a\n1,,20\n2,,-3\n")
+    succeed(run("gdal_hsi_detect", "-method", "mf", "-target", tmp_path / "t.csv", "-map", tmp_path / "m.tif", "-false-alarms", 0.1,
+                "-report", tmp_path / "r.json", tmp_path / "scene.img", tmp_path / "d.tif"))
+    x = data[:, 0].T
+    z = np.array([20, -3]) - x.mean(axis=0)
+    contrast = z @ np.linalg.solve(np.cov(x.T), z)
+    value = json.loads((tmp_path / "r.json").read_text())["threshold"]["value"]
+    assert value == pytest.approx(np.sqrt(9 / 4 * 0.8 ** 2 / contrast), rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["rx", "ace", "mf"])
+def test_normal_noise_has_as_many_false_alarms(tmp_path, method):
+    normal(tmp_path / "scene.img", 200, 250, 9)
+    spectra = [] if method == "rx" else ["-target", library(tmp_path / "t.csv", 9)]
+    for rate in 0.05, 1e-3, 0.7:
+        for names in ([],) if method == "rx" else ([], ["-spectrum", "a"]):
+            succeed(run("gdal_hsi_detect", "-overwrite", "-q", "-device", "cpu", "-method", method, *spectra, *names, "-map",
+                        tmp_path / "map.tif", "-false-alarms", rate, tmp_path / "scene.img", tmp_path / "d.tif"))
+            found = (gdal.Open(str(tmp_path / "map.tif")).ReadAsArray() > 0).sum()
+            expected, spread = 50000 * rate, np.sqrt(50000 * rate)
+            assert found < expected + 5 * spread
+            if method == "rx" or names:  # where two targets share the rate, they may be alike: fewer, but no more
+                assert found > expected - 5 * spread
+
+
+@pytest.mark.parametrize("options,code,message", [
+    (["-threshold", "0%"], 2, "more than 0 % and less than 100 %"),
+    (["-threshold", "100%"], 2, "more than 0 % and less than 100 %"),
+    (["-threshold", "-5%"], 2, "more than 0 % and less than 100 %"),
+    (["-threshold", "%"], 2, "is no number"),
+    (["-threshold", "many"], 2, "is no number"),
+    (["-threshold", "nan"], 2, "number"),
+    (["-false-alarms", "0"], 2, "more than 0 and less than 1"),
+    (["-false-alarms", "1"], 2, "more than 0 and less than 1"),
+    (["-false-alarms", "-1e-3"], 2, "more than 0 and less than 1"),
+    (["-false-alarms", "0.1", "-threshold", "3"], 2, "-threshold"),
+    (["-false-alarms", "0.1", "-window", "3", "7"], 2, "needs a -background"),
+    (["-false-alarms", "0.1", "-method", "cem", *TARGETS], 2, "needs a -background"),
+    (["-false-alarms", "0.1", "-method", "sam", *TARGETS], 2, "needs a -background"),
+    (["-false-alarms", "1e-3", "-background", "MASK"], 1, "tell no rate below 1 in 399"),
+    (["-false-alarms", "1e-3", "-srcwin", "0", "0", "4", "3"], 1, "no known distribution"),
+    (["-false-alarms", "1e-3", "-srcwin", "0", "0", "13", "1"], 1, "its scores tell nothing of false alarms"),
+])
+def test_what_is_refused(files, options, code, message):
+    words = [files / "mask.tif" if o == "MASK" else o for o in options]
+    with assert_untouched(files):
+        result = run("gdal_hsi_detect", "-q", "-map", files / "map.tif", *words, files / "scene.img", files / "d.tif")
+        error = next((line for line in result.err.splitlines() if line.startswith("ERROR")), "")
+        assert result.code == code and message in error, result.err
+
+
+def test_a_threshold_needs_a_map(files):
+    for option in (["-threshold", "99%"], ["-false-alarms", "0.1"]):
+        result = run("gdal_hsi_detect", *option, files / "scene.img", files / "d.tif")
+        assert result.code == 2 and option[0] + " is that of -map" in first_error(result) and not (files / "d.tif").exists()
