@@ -47,6 +47,9 @@ struct Settings {
     std::string threshold_text;
     std::optional<double> threshold, percent, false_alarms; ///< one of them, or none
     double library_scale = 1;
+    std::string shrinkage_text, components_text;
+    bool shrink_best = false; ///< -shrinkage auto
+    detect::Conditioning conditioning;
     bool any_scale = false;
     bool local() const { return window[1] > 0; }
     bool any_threshold() const { return threshold || percent || false_alarms; }
@@ -354,16 +357,16 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
 // ----------------------------------------------------------------------------------------------------------
 
 /// What to do about a background of few pixels.
-constexpr const char* few_pixels_advice =
-    "take a larger background, or fewer bands (-b, gdal_hsi_pca, gdal_hsi_mnf)";
+constexpr const char* few_pixels_advice = "take -nc auto, -shrinkage auto, or a larger background";
 
 /// Scores whose background has too few pixels for its bands (detect::is_few()), to the user.
 void warn_of_few_pixels(tool::Run& run, const detect::Detector& d) {
-    const auto bands = static_cast<int64_t>(d.used.size());
-    run.report()["background"]["few_pixels"] = detect::is_few(d.background_pixels, bands);
-    if (!detect::is_few(d.background_pixels, bands)) return;
-    const std::string sizes =
-        "the background has " + counted(d.background_pixels, "pixel") + " for " + counted(bands, "band");
+    const auto bands = d.dimensions();
+    const bool few = d.shrinkage == 0 && detect::is_few(d.background_pixels, bands);
+    run.report()["background"]["few_pixels"] = few;
+    if (!few) return;
+    const std::string sizes = "the background has " + counted(d.background_pixels, "pixel") + " for " +
+                              counted(bands, d.components > 0 ? "component" : "band");
     if (d.background_pixels > bands)
         run.warn(sizes +
                  ", fewer than two for each: scores lose half of their contrast or more, and those of "
@@ -393,7 +396,8 @@ void warn_of_small_rings(tool::Run& run, const Settings& s, const stream::CubeSh
 }
 
 /// Bands that are left out and what was added to the matrix, to the user and into the report.
-void report_background(tool::Run& run, const detect::Detector& d, const raster::RasterSource& scene) {
+void report_background(tool::Run& run, const Settings& s, const detect::Detector& d,
+                       const raster::RasterSource& scene) {
     std::vector<int> constant;
     for (const int b : d.constant)
         constant.push_back(scene.bands()[static_cast<size_t>(b)]);
@@ -404,6 +408,17 @@ void report_background(tool::Run& run, const detect::Detector& d, const raster::
         {"constant_bands", constant},           {"least_eigenvalue", d.least_eigenvalue},
         {"mean_eigenvalue", d.mean_eigenvalue}, {"regularised", d.ridge > 0},
         {"added_to_diagonal", d.ridge}};
+    auto& report = run.report()["background"];
+    report["shrinkage"] = d.shrinkage;
+    if (s.shrink_best)
+        run.note("Shrinkage: " + number(d.shrinkage) +
+                 " of the mean eigenvalue's identity in the background's matrix");
+    report["components"] = d.dimensions();
+    if (s.conditioning.components == detect::Conditioning::best_components)
+        run.note(d.components > 0 ? "Scores are made from the first " + counted(d.components, "component") +
+                                        " of " + counted(d.used.size(), "band")
+                                  : "Scores are made from all " + counted(d.used.size(), "band") +
+                                        ", for which the background has pixels enough");
     if (d.ridge > 0)
         run.warn((d.background_pixels <= static_cast<int64_t>(d.used.size())
                       ? std::string("the background does not span the bands")
@@ -513,6 +528,9 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
                           const std::shared_ptr<raster::RasterSource>& source, DetectTargets& targets,
                           const detect::PixelMask* mask) {
     tool::Scene scene(run, source, "detection");
+    if (s.conditioning.components > scene.shape().bands)
+        throw UsageError("-nc " + std::to_string(s.conditioning.components) + ": the scene has " +
+                         counted(scene.shape().bands, "band"));
     auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
     const auto make_scan = [&] {
         return std::make_unique<detect::BackgroundScan>(scene.shape().bands, mask);
@@ -520,6 +538,12 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
         tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
+        if (s.shrink_best) {
+            stream::SceneCovariance none;
+            none.mean.resize(static_cast<size_t>(scene.shape().bands));
+            tool::print_plan(run, *source, detect::ShrinkageScan(s.method, none, mask),
+                             without_mask(mask, run.pass("shrinkage", 0.0)));
+        }
         const auto any = detector_for_plan(s.method, scene.shape().bands, targets.names().size());
         if (s.ranks())
             tool::print_plan(run, *source, *computing->make_detection(any, {}),
@@ -532,8 +556,15 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
         make_scan, [&](bool again) { return without_mask(mask, run.pass("background", again ? 0.0 : 0.5)); });
     const auto spectra = targets.at(*scene.raster());
     if (!spectra) throw targets.missing();
-    const auto detector = detect::make_detector(s.method, *spectra, background.moments);
-    report_background(run, detector, *scene.raster());
+    auto conditioning = s.conditioning;
+    if (s.shrink_best) {
+        detect::ShrinkageScan scan(s.method, background.moments, mask);
+        run.add_pass(
+            stream::run_pass(*scene.counted(), scan, {}, without_mask(mask, run.pass("shrinkage", 0.0))));
+        conditioning.shrinkage = scan.result();
+    }
+    const auto detector = detect::make_detector(s.method, *spectra, background.moments, conditioning);
+    report_background(run, s, detector, *scene.raster());
     targets.warn_of_other_units(run, *source);
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const Scoring scoring{scene.cube(),
@@ -631,6 +662,40 @@ void parse_threshold(Settings& s) {
                          "99% leaves the best 1 % of the pixels.");
 }
 
+/// -shrinkage and -nc.
+void parse_conditioning(const tool::Call& call, Settings& s, const std::string& method) {
+    for (const char* name : {"shrinkage", "nc"}) {
+        if (!call.given(name)) continue;
+        const std::string option = std::string("-") + name;
+        if (!detect::has_background(s.method))
+            throw UsageError(option + " has no meaning with " + method,
+                             "It goes with mf, cem, ace and rx, which compare with a background.");
+        if (s.local())
+            throw UsageError(option +
+                                 " does not go with -window, which adds 1e-2 of the mean variance always",
+                             "Make components with gdal_hsi_pca first, and look for anomalies in them.");
+    }
+    if (call.given("shrinkage")) {
+        s.shrink_best = s.shrinkage_text == "auto";
+        const auto value = tool::parse_number(s.shrinkage_text);
+        if (!s.shrink_best && !(value && *value >= 0 && *value <= 1))
+            throw UsageError("-shrinkage: '" + s.shrinkage_text +
+                             "' is neither a number from 0 to 1 nor auto");
+        s.conditioning.shrinkage = s.shrink_best ? 0 : *value;
+    }
+    if (call.given("nc")) {
+        const bool best = s.components_text == "auto";
+        const auto value = tool::parse_number(s.components_text);
+        if (!best && !(value && *value >= 1 && *value <= 65535 && *value == std::floor(*value)))
+            throw UsageError("-nc: '" + s.components_text + "' is neither a whole number from 1 on nor auto");
+        s.conditioning.components = best ? detect::Conditioning::best_components : static_cast<int>(*value);
+    }
+    if (s.false_alarms && s.background.empty() && (s.shrink_best || s.conditioning.shrinkage > 0))
+        throw UsageError(
+            "-false-alarms with -shrinkage needs a -background: no distribution of its scores is known",
+            "Give -background FILE, whose scores then tell, or a -threshold.");
+}
+
 void check_threshold(const tool::Call& call, const Settings& s, const std::string& method) {
     const char* const name = call.given("threshold") ? "-threshold" : "-false-alarms";
     if (s.any_threshold() && s.map.empty())
@@ -679,6 +744,7 @@ void check_settings(const tool::Call& call, Settings& s) {
         throw UsageError("-library-scale multiplies the library of -target, and there is none");
     if (call.given("threshold")) parse_threshold(s);
     check_threshold(call, s, method);
+    parse_conditioning(call, s, method);
 }
 
 void declare(tool::Call& call) {
@@ -722,6 +788,16 @@ void declare(tool::Call& call) {
                 "pixels, else of a normal one (rx, ace and mf)")
         .shown_as("RATE");
     call.exclusive("threshold", "false-alarms");
+    call.option(
+            "nc", s.components_text,
+            "Scores of the first N principal components of the background; auto: one for ten pixels of it")
+        .shown_as("N|auto")
+        .defaults_to("all bands");
+    call.option("shrinkage", s.shrinkage_text,
+                "Share of the mean variance's identity in the background's matrix, 0 to 1; auto: by Ledoit "
+                "and Wolf")
+        .shown_as("A|auto")
+        .defaults_to("0");
     call.option("library-scale", s.library_scale,
                 "Multiply the library by this: 10000 for reflectance in 0..1 beside a scene in 0..10000")
         .above(0);

@@ -163,4 +163,41 @@ std::vector<double> invert(const std::vector<double>& matrix, int n) {
     return result;
 }
 
+std::vector<double> lower_factor(std::vector<double> rows, int count, int n) {
+    const auto width = static_cast<size_t>(n), height = static_cast<size_t>(count);
+    if (count > n || rows.size() != height * width) throw Error("internal: more rows than columns");
+    // From the last column on: a reflection of the rows that are left turns all of it but one entry into 0.
+    for (size_t left = height; left-- > 1;) {
+        const size_t column = width - height + left;
+        double squared = 0;
+        for (size_t i = 0; i <= left; ++i)
+            squared += rows[i * width + column] * rows[i * width + column];
+        if (!(squared > 0)) continue;
+        std::vector<double> mirror(left + 1);
+        for (size_t i = 0; i <= left; ++i)
+            mirror[i] = rows[i * width + column];
+        mirror[left] += std::copysign(std::sqrt(squared), mirror[left]);
+        double length = 0;
+        for (const double v : mirror)
+            length += v * v;
+        for (size_t j = 0; j <= column; ++j) {
+            double along = 0;
+            for (size_t i = 0; i <= left; ++i)
+                along += mirror[i] * rows[i * width + j];
+            for (size_t i = 0; i <= left; ++i)
+                rows[i * width + j] -= 2 * along / length * mirror[i];
+        }
+        for (size_t i = 0; i < left; ++i)
+            rows[i * width + column] = 0;
+    }
+    std::vector<double> lower(width * width);
+    for (size_t i = 0; i < height; ++i) {
+        const size_t at = width - height + i;
+        const double sign = rows[i * width + at] < 0 ? -1 : 1;
+        for (size_t j = 0; j <= at; ++j)
+            lower[at * width + j] = sign * rows[i * width + j];
+    }
+    return lower;
+}
+
 } // namespace hsi::math

@@ -29,6 +29,7 @@
 #pragma once
 
 #include "core/cuda_module.h"
+#include "math/exact_sum.h"
 #include "stream/covariance_scan.h"
 #include "stream/pixel_mask.h"
 
@@ -116,16 +117,56 @@ struct Detector {
     int64_t background_pixels = 0;
     double least_eigenvalue = 0, mean_eigenvalue = 0; ///< of C or R, before anything was added
     double ridge = 0;                                 ///< what was added to its diagonal; 0: nothing
+    double shrinkage = 0;                             ///< share of the mean eigenvalue's identity in it
+    int components = 0; ///< principal components that scores are made from; 0: all bands used
+    int64_t dimensions() const { return components > 0 ? components : static_cast<int64_t>(used.size()); }
 };
 
 /// sam, sid. Throws Error naming the target when it is all zero (sid: when no value is positive).
 Detector make_detector(Method method, const Targets& targets);
 
-/// mf, cem, ace, rx (which has no targets). C without bands that are constant (cem: R with them), made into C
-/// + 1e-6 s I, s = trace C / bands, when the background has no more pixels than bands, or C's least
-/// eigenvalue is under 1e-10 s. Throws Error when the background has fewer than 2 pixels or no variance, or
-/// naming a target that is the mean (cem: all zero).
-Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background);
+/// What makes a background of few pixels bear an inverse.
+struct Conditioning {
+    /// 0..1: (1 - a) C + a s I takes the place of C, s = trace C / bands.
+    double shrinkage = 0;
+    /// The inverse is that in the first components of the matrix alone. 0: in all; best_components: as many
+    /// as there are ten pixels for (a matched filter keeps nine tenths of its contrast: is_few()), one at
+    /// least, without those whose eigenvalues are under 1e-10 s.
+    int components = 0;
+    static constexpr int best_components = -1, pixels_for_one = 10;
+};
+
+/// What ShrinkageScan finds: the share of O. Ledoit, M. Wolf: A well-conditioned estimator for
+/// large-dimensional covariance matrices, Journal of Multivariate Analysis 88(2), 2004 (Lemma 3.2 to 3.5),
+/// with the least expected squared error: min(b, d) / d of S, the covariance divided by n,
+///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
+/// cem: of R instead of S, and z = x. Bands that are constant are left out (not by cem). Neither tiles,
+/// threads nor ranks change a bit.
+class ShrinkageScan final : public stream::Operation, public stream::Divisible {
+  public:
+    /// `moments` of the pixels that it will see, of which those in the mask count.
+    ShrinkageScan(Method method, const stream::SceneCovariance& moments, const PixelMask* mask = nullptr);
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
+    void stop(stream::Worker& worker) override;
+    void exchange(parallel::Ranks& ranks) override;
+    double result() const; ///< 0..1
+
+  private:
+    const Method m_method;
+    const stream::SceneCovariance& m_moments;
+    const PixelMask* m_mask;
+    std::vector<double> m_centre; ///< a band each; NaN: left out
+    math::ExactSums m_fourth{1};  ///< of |z|^4
+};
+
+/// mf, cem, ace, rx (which has no targets). C without bands that are constant (cem: R with them), as
+/// `conditioning` wants it, made into C + 1e-6 s I, s = trace C / bands, when its least eigenvalue is under
+/// 1e-10 s or, unless it was shrunk, the background has no more pixels than bands; never in components.
+/// Throws Error for more components than have eigenvalues over 1e-10 s, too. Throws Error when the background
+/// has fewer than 2 pixels or no variance, or naming a target that is the mean (cem: all zero).
+Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background,
+                       const Conditioning& conditioning = {});
 
 /// Throws Error when what it holds does not fit together.
 void check_detector(const Detector& detector);

@@ -51,8 +51,42 @@ Vector distribution(const Vector& t, const std::string& name) {
     return q;
 }
 
-/// C or R at the bands used, as the method wants it, with what is added to its diagonal.
-Vector matrix_of(Detector& d, const stream::SceneCovariance& background) {
+/// How many components are trusted: those whose eigenvalues are not under 1e-10 of the mean one.
+int usable_components(const Vector& eigenvalues, double mean) {
+    return static_cast<int>(std::count_if(eigenvalues.begin(), eigenvalues.end(),
+                                          [&](double v) { return v >= least_share * mean && v > 0; }));
+}
+
+/// The number of components, 0 for all bands. \throws Error where there are not so many.
+int components_of(const Detector& d, const Vector& eigenvalues, int asked) {
+    if (asked == 0) return 0;
+    // n pixels less their mean span no more than n - 1 directions, whatever rounding has left of the others.
+    const auto rank = static_cast<int>(
+        std::min<int64_t>(d.method == Method::cem ? d.background_pixels : d.background_pixels - 1,
+                          usable_components(eigenvalues, d.mean_eigenvalue)));
+    if (asked == Conditioning::best_components) {
+        const auto best = static_cast<int>(std::min<int64_t>(
+            rank, std::max<int64_t>(1, d.background_pixels / Conditioning::pixels_for_one)));
+        return best < static_cast<int>(d.used.size()) ? best : 0;
+    }
+    if (asked > rank)
+        throw Error("the background has " + counted(rank, "component") + ", not " + std::to_string(asked),
+                    "Ask for fewer components, or for as many as are good (auto).");
+    return asked;
+}
+
+/// L with L'L the inverse of the matrix in its first components, lower like the inverse of a factor.
+Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
+    const auto eigen = math::eigen_symmetric(matrix, static_cast<int>(n));
+    Vector rows(components * n);
+    for (size_t k = 0; k < components; ++k)
+        for (size_t b = 0; b < n; ++b)
+            rows[k * n + b] = eigen.vector(static_cast<int>(k))[b] / std::sqrt(eigen.values[k]);
+    return math::lower_factor(rows, static_cast<int>(components), static_cast<int>(n));
+}
+
+/// C or R at the bands used, as the method and `conditioning` want it, with what is added to its diagonal.
+Vector matrix_of(Detector& d, const stream::SceneCovariance& background, const Conditioning& conditioning) {
     const auto all = static_cast<size_t>(background.bands), n = d.used.size();
     const auto count = static_cast<double>(background.valid_pixels);
     const Vector whole = d.method == Method::cem ? background.mean_products() : background.covariance;
@@ -66,9 +100,21 @@ Vector matrix_of(Detector& d, const stream::SceneCovariance& background) {
         trace += matrix[a * n + a];
     }
     d.mean_eigenvalue = trace / static_cast<double>(n);
-    d.least_eigenvalue = math::eigenvalues_symmetric(matrix, static_cast<int>(n)).back();
-    if (background.valid_pixels <= static_cast<int64_t>(n) ||
-        d.least_eigenvalue < least_share * d.mean_eigenvalue) {
+    auto eigenvalues = math::eigenvalues_symmetric(matrix, static_cast<int>(n));
+    d.least_eigenvalue = eigenvalues.back();
+    d.components = components_of(d, eigenvalues, conditioning.components);
+    d.shrinkage = conditioning.shrinkage;
+    if (d.shrinkage > 0) {
+        for (double& v : matrix)
+            v *= 1 - d.shrinkage;
+        for (size_t a = 0; a < n; ++a)
+            matrix[a * n + a] += d.shrinkage * d.mean_eigenvalue;
+        for (double& v : eigenvalues)
+            v = (1 - d.shrinkage) * std::max(0.0, v) + d.shrinkage * d.mean_eigenvalue;
+    }
+    if (d.components > 0) return matrix;
+    if ((d.shrinkage == 0 && background.valid_pixels <= static_cast<int64_t>(n)) ||
+        eigenvalues.back() < least_share * d.mean_eigenvalue) {
         d.ridge = ridge_share * d.mean_eigenvalue;
         for (size_t a = 0; a < n; ++a)
             matrix[a * n + a] += d.ridge;
@@ -150,7 +196,8 @@ Detector make_detector(Method method, const Targets& targets) {
     return d;
 }
 
-Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background) {
+Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background,
+                       const Conditioning& conditioning) {
     if (!has_background(method) || targets.spectra.empty() == has_target(method))
         throw Error("internal: a detector with the wrong targets or background");
     check_finite(targets);
@@ -173,7 +220,10 @@ Detector make_detector(Method method, const Targets& targets, const stream::Scen
             d.used.push_back(b);
             d.centre.push_back(method == Method::cem ? 0.0 : moments.mean[static_cast<size_t>(b)]);
         }
-    Vector factor = math::invert_factor(matrix_of(d, moments), static_cast<int>(d.used.size()));
+    const size_t n = d.used.size();
+    const Vector matrix = matrix_of(d, moments, conditioning);
+    Vector factor = d.components > 0 ? factor_of_components(matrix, n, static_cast<size_t>(d.components))
+                                     : math::invert_factor(matrix, static_cast<int>(n));
     add_matched_rows(d, targets, factor);
     if (method == Method::ace || method == Method::rx) {
         d.factor = std::move(factor);

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
+#include <vector>
 
 namespace hsi::math {
 namespace {
@@ -103,6 +106,35 @@ TEST(LinearAlgebra, InverseFactorTurnsTheMatrixIntoOne) {
             }
     }
     EXPECT_THROW(invert_factor({1, 2, 2, 4}, 2), Error);
+}
+
+TEST(LinearAlgebra, LowerFactorHasTheProductsOfItsRows) {
+    std::mt19937 random(4);
+    std::normal_distribution<double> normal;
+    for (const auto& [count, n] : {std::pair{1, 1}, {1, 5}, {3, 7}, {6, 6}, {2, 40}}) {
+        const auto rows = static_cast<size_t>(count), size = static_cast<size_t>(n);
+        std::vector<double> w(rows * size);
+        for (double& v : w)
+            v = normal(random);
+        if (count == 3) std::fill(w.begin(), w.begin() + n, 0.0); // dependent rows, too
+        const auto lower = lower_factor(w, count, n);
+        for (size_t i = 0; i < size; ++i)
+            for (size_t j = 0; j < size; ++j) {
+                double want = 0, found = 0;
+                for (size_t k = 0; k < rows; ++k)
+                    want += w[k * size + i] * w[k * size + j];
+                for (size_t k = 0; k < size; ++k)
+                    found += lower[k * size + i] * lower[k * size + j];
+                EXPECT_NEAR(found, want, 1e-12 * (1 + std::fabs(want))) << count << " " << n;
+                if (j > i || i < size - rows) {
+                    EXPECT_EQ(lower[i * size + j], 0);
+                }
+                if (i == j) {
+                    EXPECT_GE(lower[i * size + j], 0);
+                }
+            }
+    }
+    EXPECT_THROW(lower_factor({1, 2}, 2, 1), Error);
 }
 
 } // namespace
