@@ -39,6 +39,10 @@ def functions():
     return module
 
 
+def settings(case):
+    return types.SimpleNamespace(scene=case.scene, labels=case.path, per_class=20, bin=BIN, nc=None, train=[])
+
+
 def cells(line):
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
@@ -112,9 +116,8 @@ def test_a_disjoint_split_takes_patches_as_a_whole(case, told, out):
     """A patch is all that a flood reaches through corners and sides, so no training pixel has a test
     pixel of its class beside it; and the accuracy on such a split is the tools' own."""
     script = functions()
-    settings = types.SimpleNamespace(scene=case.scene, per_class=20, bin=BIN, nc=None)
-    split = script.Comparison(settings, out)
-    train, test = split.split("disjoint", case.labels, 1)
+    split = script.Comparison(settings(case), out)
+    train, test = split.split("disjoint", 1)
     learned, asked = (gdal.Open(str(p)).ReadAsArray() for p in (train, test))
     assert {1, 2, 3} == set(np.unique(learned[learned > 0])) == set(np.unique(asked[asked > 0]))
     assert not (learned[asked > 0] > 0).any()
@@ -138,6 +141,10 @@ def test_only_names_a_part(case):
     found = rows(succeed(compare(case.scene, case.path, "--seeds", 1, "--only", "disjoint,mnf,svm", "--nc", 4)).out)
     assert [list(row.values())[:3] for row in found] == [["disjoint", "mnf", "gdal_hsi_svm"]]
     assert "±" not in found[0]["OA %"]  # one seed has no spread
+    numbers = case.folder / "given.json"
+    done = succeed(compare(case.scene, case.path, "--seeds", 1, "--only", "random,mnf,svm", "--train=-C 4 -gamma 0.5", "--json", numbers))
+    (one,) = json.loads(numbers.read_text())["rows"][0]["runs"]
+    assert (one["C"], one["gamma"]) == (4, 0.5) and "; svm_train -C 4 -gamma 0.5;" in done.out
 
 
 def test_without_scikit_learn_its_rows_are_left_out(case, tmp_path):
@@ -153,8 +160,8 @@ def test_peers_meet_the_pixels_that_our_tools_meet(case, told):
     """scikit-learn's forest by hand on a split's files gives the accuracy that the table has."""
     from sklearn.ensemble import RandomForestClassifier
     script = functions()
-    split = script.Comparison(types.SimpleNamespace(scene=case.scene, per_class=20, bin=BIN, nc=None), case.folder)
-    learned, asked = (gdal.Open(str(p)).ReadAsArray() for p in split.split("random", case.labels, 1))
+    split = script.Comparison(settings(case), case.folder)
+    learned, asked = (gdal.Open(str(p)).ReadAsArray() for p in split.split("random", 1))
     pixels = gdal.Open(case.scene).ReadAsArray().astype(np.float64)
     forest = RandomForestClassifier(n_estimators=500, random_state=1).fit(pixels[:, learned > 0].T, learned[learned > 0])
     right = (forest.predict(pixels[:, asked > 0].T) == asked[asked > 0]).mean()
