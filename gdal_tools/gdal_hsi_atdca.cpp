@@ -194,6 +194,7 @@ void compare_with_references(tool::Run& run, const raster::SpectralLibrary& refe
     const auto& common = overlap.bands;
     const auto cut = [&](const std::vector<double>& x) {
         std::vector<double> y;
+        y.reserve(common.size());
         for (size_t b : common)
             y.push_back(x[b]);
         return y;
@@ -259,7 +260,10 @@ void run_atdca(tool::Run& run, Settings s) {
     if (!s.reference.empty())
         references = tools::chosen_library(run, "-reference", s.reference, s.reference_spectra,
                                            static_cast<size_t>(source->shape().bands));
-    TargetRasters(run, s, source->shape(), s.number > 0 ? s.number : 255, original ? *original : *source);
+    { // What cannot be written is refused before the search.
+        const TargetRasters planned(run, s, source->shape(), s.number > 0 ? s.number : 255,
+                                    original ? *original : *source);
+    }
     AtdcaComputing computing(run, "atdca", tool::choose_devices(run, "atdca", work_of(source->shape()), 1),
                              atdca::simd_target(), atdca::make_cpu_backend);
 

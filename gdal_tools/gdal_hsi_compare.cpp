@@ -191,12 +191,12 @@ class PickedSource final : public stream::CubeSource {
 };
 
 /// All bands of the file.
-ComparedScene all_bands(std::shared_ptr<raster::RasterSource> file) {
+ComparedScene all_bands(const std::shared_ptr<raster::RasterSource>& file) {
     return {file, file, file->bands(), {}};
 }
 
 /// Some of them (indices).
-ComparedScene some_bands(std::shared_ptr<raster::RasterSource> file, std::vector<int> picks) {
+ComparedScene some_bands(const std::shared_ptr<raster::RasterSource>& file, std::vector<int> picks) {
     ComparedScene out{file, nullptr, {}, picks};
     for (const int k : picks)
         out.bands.push_back(file->bands()[static_cast<size_t>(k)]);
@@ -215,6 +215,7 @@ ComparedScene open_scene(raster::OpenOptions options, const std::vector<int>& wa
     auto file = raster::RasterSource::open(options);
     if (options.bands == wanted) return all_bands(file);
     std::vector<int> picks;
+    picks.reserve(wanted.size());
     for (int b : wanted)
         picks.push_back(static_cast<int>(std::lower_bound(options.bands.begin(), options.bands.end(), b) -
                                          options.bands.begin()));

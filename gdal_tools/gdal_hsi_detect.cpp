@@ -97,13 +97,13 @@ class DetectTargets {
         detect::Targets targets{m_library.names, {}};
         const auto bands = static_cast<size_t>(scene.shape().bands);
         const auto reader = scene.open_reader();
-        for (size_t k = 0; k < m_pixels.size(); ++k) {
+        for (const auto& [line, sample] : m_pixels) {
             std::vector<float> x(bands);
-            reader->read({m_pixels[k][1], m_pixels[k][0], 1, 1},
+            reader->read({sample, line, 1, 1},
                          CubeView<float>::packed(x.data(), static_cast<int>(bands), 1, 1));
             if (!std::all_of(x.begin(), x.end(), [](float v) { return std::isfinite(v); }) ||
                 std::all_of(x.begin(), x.end(), [](float v) { return v == 0; })) {
-                m_missing = std::to_string(m_pixels[k][0]) + " " + std::to_string(m_pixels[k][1]);
+                m_missing = std::to_string(line) + " " + std::to_string(sample);
                 return {};
             }
             targets.spectra.emplace_back(x.begin(), x.end());
@@ -269,6 +269,7 @@ raster::OutputSet plan_outputs(const tool::Run& run, const Settings& s, const st
         map.metadata = scores.metadata;
         map.bands = {{s.method == Method::rx ? "Anomaly" : "Best target", {}}};
         std::vector<raster::LabelClass> classes;
+        classes.reserve(names.size());
         for (const auto& name : names)
             classes.push_back({static_cast<int>(classes.size()) + 1, name});
         raster::describe_class_map(classes, options, map);

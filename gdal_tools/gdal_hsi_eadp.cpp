@@ -286,7 +286,7 @@ class Profiling {
     /// -no-pca: the bands themselves.
     eadp::ProfileFacts profile_bands() {
         const auto source = m_scene.raster();
-        const auto facts = profile_of(*source, *source, source->band_names(), m_memory);
+        auto facts = profile_of(*source, *source, source->band_names(), m_memory);
         if (std::none_of(facts.components.begin(), facts.components.end(),
                          [](const auto& f) { return f.range.valid > 0; }))
             throw tool::no_valid_pixel(*source, m_run.mask() != nullptr);

@@ -250,7 +250,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         profile.threads = run.options().threads;
         profile.sink_takes_bands = true; // a GeoTIFF, which an output is when nothing else is asked for
         profile.memory = pass.memory;
-        profile.pass = [&](const std::string&, double) { return pass; };
+        profile.pass = [&](const std::string&, double) { return stream::PassOptions(pass); };
         const auto plan = eadp::plan_profile(stream::CubeShape{shape.samples, shape.lines, components},
                                              options, *backend, profile);
         return PlanLine{"", "", plan.plan.size(), plan.bytes};

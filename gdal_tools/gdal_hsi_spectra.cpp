@@ -154,6 +154,7 @@ std::vector<SpectrumRow> chosen_rows(const std::vector<SpectrumRow>& rows,
                                      const std::vector<std::string>& wanted) {
     if (wanted.empty()) return rows;
     std::vector<std::string> names;
+    names.reserve(rows.size());
     for (const SpectrumRow& row : rows)
         names.push_back(row.name);
     std::vector<SpectrumRow> some;

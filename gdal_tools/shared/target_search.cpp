@@ -228,6 +228,7 @@ void write_targets(tool::Run& run, const raster::VectorOptions& output,
                  ", which points do not follow: theirs are its pixels "
                  "(gdalwarp puts the scene onto a grid)");
     std::vector<std::pair<int64_t, int64_t>> pixels;
+    pixels.reserve(targets.size());
     for (const auto& t : targets)
         pixels.emplace_back(t.line, t.sample);
     const auto places = raster::places_of_pixels(source, pixels);
