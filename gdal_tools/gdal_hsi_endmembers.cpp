@@ -5,20 +5,26 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "endmembers/endmembers.h"
+#include "math/exact_sum.h"
+#include "parallel/ranks.h"
 #include "pca/pca.h"
 #include "raster/sink/library_output.h"
 #include "raster/sink/vector_sink.h"
 #include "shared/scene_and_library.h"
 #include "shared/target_search.h"
+#include "stream/covariance_scan.h"
 #include "stream/moment_scan.h"
+#include "stream/shared.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
 #include "tool/scene.h"
+#include "unmix/unmix.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,6 +39,13 @@ struct Settings {
     std::string method = "nfindr", spectra;
     int count = 0;
     uint64_t seed = 1;
+    bool residual = false;
+};
+
+/// What a search finds: the endmembers, and with -residual those of a search for one less, where two are
+/// left.
+struct Found {
+    std::vector<atdca::Target> members, fewer;
 };
 
 endmembers::Options search_options(const Settings& s) {
@@ -40,7 +53,7 @@ endmembers::Options search_options(const Settings& s) {
 }
 
 /// ATDCA by orthogonal subspace projection, as gdal_hsi_atdca does it.
-std::vector<atdca::Target> find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
+Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     tools::AtdcaComputing computing(run, "atdca", {}, atdca::simd_target(), atdca::make_cpu_backend);
     tools::TargetCount count;
     count.number = s.count;
@@ -54,7 +67,9 @@ std::vector<atdca::Target> find_by_atdca(tool::Run& run, const Settings& s, tool
     auto found = tools::find_targets(run, computing, count, scene, options, 1.0);
     endmembers::check_count(search_options(s), scene.shape().bands, found.valid_pixels);
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
-    return std::move(found.targets);
+    Found all{std::move(found.targets), {}};
+    if (all.members.size() > 2) all.fewer.assign(all.members.begin(), all.members.end() - 1);
+    return all;
 }
 
 void report_search(tool::Run& run, const Settings& s, const endmembers::Extraction& found) {
@@ -77,7 +92,7 @@ void report_search(tool::Run& run, const Settings& s, const endmembers::Extracti
 }
 
 /// N-FINDR and VCA.
-std::vector<atdca::Target> find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) {
+Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) {
     tool::tell_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
     scene.set_fate("and cannot be endmembers");
@@ -89,16 +104,110 @@ std::vector<atdca::Target> find_by_projection(tool::Run& run, const Settings& s,
         return {};
     }
     const auto moments = scene.scan("moments", 0.5, scan);
-    const auto found = endmembers::extract(*scene.counted(), moments, options, [&](const std::string& name) {
-        return run.pass(name, name == "components" ? 0.5 : 0.0);
-    });
-    for (const auto& pass : found.passes)
-        run.add_pass(pass);
+    const auto search = [&](const endmembers::Options& wanted, double share) {
+        auto found = endmembers::extract(*scene.counted(), moments, wanted, [&](const std::string& name) {
+            return run.pass(name, name == "components" ? share : 0.0);
+        });
+        for (const auto& pass : found.passes)
+            run.add_pass(pass);
+        return found;
+    };
+    const auto targets = [](const endmembers::Extraction& found) {
+        std::vector<atdca::Target> list;
+        for (const auto& m : found.members)
+            list.push_back({m.line, m.sample, m.score, {}});
+        return list;
+    };
+    const auto found = search(options, s.residual ? 0.2 : 0.5);
     report_search(run, s, found);
-    std::vector<atdca::Target> targets;
-    for (const auto& m : found.members)
-        targets.push_back({m.line, m.sample, m.score, {}});
-    return targets;
+    Found all{targets(found), {}};
+    if (s.residual && options.count > 2) {
+        auto less = options;
+        --less.count;
+        all.fewer = targets(search(less, 0.1));
+    }
+    return all;
+}
+
+/// Adds up the squares of what is written into it, whatever the order; keeps nothing.
+class SquareSum final : public stream::GatheringSink {
+  public:
+    explicit SquareSum(const stream::CubeShape& shape) : m_shape(shape) {}
+    stream::CubeShape shape() const override { return m_shape; }
+    bool concurrent() const override { return true; }
+    uint64_t stored_bytes_per_pixel() const override { return 0; }
+    void write(const Rect&, const CubeView<float>& src) override {
+        math::ExactSums sum(1);
+        for (int64_t line = 0; line < src.lines; ++line)
+            for (int64_t i = 0; i < src.samples; ++i) {
+                const double v = src.row(0, line)[i], squared = v * v;
+                if (!std::isnan(v)) sum.add(0, &squared, 1);
+            }
+        const std::lock_guard lock(m_mutex);
+        m_sum.add(sum);
+    }
+    void gather(parallel::Ranks& ranks) override { stream::unite(ranks, "squares", m_sum); }
+    double value() const { return m_sum.value(0); }
+
+  private:
+    const stream::CubeShape m_shape;
+    std::mutex m_mutex;
+    math::ExactSums m_sum{1};
+};
+
+/// Takes abundances that nobody wants.
+class Discard final : public stream::GatheringSink {
+  public:
+    explicit Discard(const stream::CubeShape& shape) : m_shape(shape) {}
+    stream::CubeShape shape() const override { return m_shape; }
+    bool concurrent() const override { return true; }
+    uint64_t stored_bytes_per_pixel() const override { return 0; }
+    void write(const Rect&, const CubeView<float>&) override {}
+    void gather(parallel::Ranks&) override {}
+
+  private:
+    const stream::CubeShape m_shape;
+};
+
+/// The root mean square, over pixels and bands, of what fully constrained unmixing leaves.
+double residual_of(tool::Run& run, tool::Scene& scene, const std::vector<atdca::Target>& members) {
+    const auto shape = scene.shape();
+    unmix::Endmembers endmembers;
+    auto cube = scene.raster();
+    for (const auto& spectrum : tools::spectra_of_targets(cube, run, members)) {
+        endmembers.names.push_back("endmember " + std::to_string(endmembers.names.size() + 1));
+        endmembers.spectra.emplace_back(spectrum.begin(), spectrum.end());
+    }
+    const auto operation = unmix::make_unmixing(endmembers, {unmix::Method::fcls, true});
+    Discard abundances({shape.samples, shape.lines, endmembers.count()});
+    SquareSum errors({shape.samples, shape.lines, 1});
+    run.add_pass(
+        stream::run_pass(*scene.counted(), *operation, {&abundances, &errors}, run.pass("residual", 0.1)));
+    return std::sqrt(errors.value() / static_cast<double>(operation->valid()));
+}
+
+/// -residual: how well the endmembers explain the scene, and a warning where one less did better.
+void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found) {
+    const auto count = found.members.size();
+    const double residual = residual_of(run, scene, found.members);
+    run.report()["residual"] = {{"endmembers", count}, {"rmse", residual}};
+    char text[200];
+    if (found.fewer.empty()) {
+        std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers", residual, count);
+        return run.note(text);
+    }
+    const double before = residual_of(run, scene, found.fewer);
+    run.report()["residual"]["rmse_of_one_less"] = before;
+    std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers, %.6g with %zu",
+                  residual, count, before, found.fewer.size());
+    run.note(text);
+    if (residual <= before) return;
+    std::snprintf(text, sizeof text,
+                  "the residual of unmixing grows from %.6g with %zu endmembers to %.6g with %zu: the larger "
+                  "set explains the scene worse",
+                  before, found.fewer.size(), residual, count);
+    run.warn(std::string(text) + "; take fewer" +
+             (s.method == "atdca" ? "" : ", or -method atdca, whose sets grow"));
 }
 
 void run_endmembers(tool::Run& run, Settings s) {
@@ -109,9 +218,10 @@ void run_endmembers(tool::Run& run, Settings s) {
     raster::check_vector_output(s.members);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.members.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
-    const auto targets =
-        s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
+    const auto found = s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
     if (run.options().dry_run) return;
+    const auto& targets = found.members;
+    if (s.residual) report_residual(run, s, scene, found);
     if (!s.spectra.empty()) {
         auto cube = scene.raster();
         const auto spectra = tools::spectra_of_targets(cube, run, targets);
@@ -146,6 +256,9 @@ void declare(tool::Call& call) {
     call.option("seed", s.seed, "With -method vca: seed of the random directions");
     call.output("spectra", s.spectra, Content::spectra,
                 "Also write the endmembers' spectra to FILE: .sli (ENVI library) or .csv (a line a band)");
+    call.flag("residual", s.residual,
+              "Also tell what unmixing with the endmembers leaves of the scene, and with one less: a warning "
+              "says when that was less");
     tools::add_vector_options(call, s.members);
     call.overwrite(s.members.overwrite, "Replace outputs that are there; without this that is an error");
     call.check([&s, &call](const tool::CommonOptions&) {

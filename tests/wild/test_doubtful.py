@@ -224,3 +224,52 @@ def test_a_comparison_is_kept_as_text(tmp_path):
     assert refused.code == 1 and "r.txt" in refused.err and (tmp_path / "r.txt").read_text() == result.out
     limited = run("gdal_hsi_compare", "-q", "-max-rmse", 0.5, "-o", tmp_path / "l.txt", tmp_path / "a.img", tmp_path / "b.img")
     assert limited.code == 1 and (tmp_path / "l.txt").read_text() == limited.out != ""
+
+
+def simplex_residual(x, members):
+    """Root mean square of what the convex hull of the members leaves of the rows of x, by an independent solver."""
+    from scipy.optimize import nnls
+    weight = 1e4 * np.abs(members).max()  # the sum of one as a heavy row
+    system = np.vstack([members.T, weight * np.ones(len(members))])
+    squares = 0
+    for row in x:
+        a, _ = nnls(system, np.append(row, weight))
+        squares += ((row - a @ members) ** 2).sum()
+    return np.sqrt(squares / x.size)
+
+
+def residual_report(tmp_path, data, count, *options):
+    write_scene(tmp_path / "scene.img", data, dtype="f8")
+    result = succeed(run("gdal_hsi_endmembers", "-overwrite", "-t", count, "-residual", *options, "-spectra", tmp_path / "e.csv",
+                         "-report", tmp_path / "r.json", tmp_path / "scene.img", tmp_path / "e.gpkg"))
+    report = json.loads((tmp_path / "r.json").read_text())
+    members = np.array([data[:, t["line"], t["sample"]] for t in report["targets"]])
+    return result, report["residual"], members
+
+
+def test_residuals_that_grow(tmp_path):
+    """N-FINDR measures volume in components of equal variance: one of mere noise, blown up, draws the vertices away from
+    the materials. Which scenes do is looked for; both kinds must be there, and each is told as it is."""
+    pytest.importorskip("scipy")
+    seen = set()
+    for seed in range(12):
+        random = np.random.default_rng(seed)
+        spectra = random.uniform(20, 100, (3, 6))
+        data = np.moveaxis(random.dirichlet(np.ones(3), (12, 12)) @ spectra + random.normal(0, 2, (12, 12, 6)), 2, 0)
+        result, residual, members = residual_report(tmp_path, data, 4)
+        assert residual["rmse"] == pytest.approx(simplex_residual(data.reshape(6, -1).T, members), rel=1e-4)
+        _, fewer, _ = residual_report(tmp_path, data, 3)
+        assert residual["rmse_of_one_less"] == fewer["rmse"]
+        grows = residual["rmse"] > fewer["rmse"]
+        assert ("residual of unmixing grows" in result.err) == grows
+        seen.add(grows)
+    assert seen == {True, False}
+
+
+def test_nested_sets_do_not_grow(tmp_path):
+    random = np.random.default_rng(0)
+    data = np.moveaxis(random.dirichlet(np.ones(4), (20, 20)) @ random.uniform(20, 100, (4, 8)) + random.normal(0, 1, (20, 20, 8)), 2, 0)
+    result, residual, _ = residual_report(tmp_path, data, 4, "-method", "atdca")
+    assert residual["rmse"] <= residual["rmse_of_one_less"] and "grows" not in result.err
+    two, residual, _ = residual_report(tmp_path, data, 2)
+    assert "rmse_of_one_less" not in residual and "with 2 endmembers" in two.out
