@@ -25,8 +25,8 @@ void check_spectrum(const raster::RasterSource& source, const std::string& what)
 
 /// One of the scenes of a work that takes them band by band, first with first; mostly it is the only one.
 struct BandedScene {
-    std::shared_ptr<const stream::CubeSource> cube; ///< what is looked at
-    std::vector<int> bands;                         ///< of its file (1-based), for the user
+    std::shared_ptr<const stream::CubeSource> cube;         ///< what is looked at
+    std::vector<int> bands;                                 ///< of its file (1-based), for the user
     std::function<void(const std::vector<int>&)> leave_out; ///< bands by their indices, rising
 };
 /// A scene that is replaced by one without the bands.
