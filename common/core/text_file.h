@@ -23,8 +23,9 @@ inline constexpr uint64_t options = uint64_t{16} << 20;      ///< more than any 
 enum class FileHolds { text, bytes };
 
 /// The whole file. Throws Error, with the size and the name, when it is larger than `limit` bytes (a file is
-/// then not read at all, a device or pipe no further), and when it cannot be read or is no text.
-std::string read_text_file(const std::string& path, uint64_t limit);
+/// then not read at all, a device or pipe no further), and when it cannot be read or is no text; Cancelled
+/// when a signal comes that the process handles while it waits for the other end of a pipe.
+std::string read_text_file(const std::string& path, uint64_t limit, FileHolds holds = FileHolds::text);
 
 /// The same by other means than the C library's: `size` as far as it is known beforehand, 0 where it is not;
 /// read(buffer, bytes) returns how many bytes it has put there, 0 at the end.

@@ -4,13 +4,16 @@ holes, files of field spectrometers, and our own. The scene's pixels are known s
 right one is 0 and shares of a mixture are known."""
 
 import json
+import os
+import signal
 import struct
+import subprocess
 
 import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import assert_untouched, first_error, read, run, succeed, write_scene
+from conftest import BIN, PATIENCE, assert_untouched, first_error, read, run, start, succeed, write_scene
 
 BANDS = 30
 NM = np.linspace(450, 2400, BANDS).round(2)
@@ -347,6 +350,83 @@ def test_damaged_field_spectra(name, text, message, scene, tmp_path):
     (tmp_path / name).write_text(text)
     result = run("gdal_hsi_detect", "-method", "sam", "-target", tmp_path / name, scene, tmp_path / "o.tif")
     assert result.code == 1 and message in first_error(result), result.err
+
+
+# --- through pipes
+
+
+def fed(path, data):
+    """A FIFO, into which something writes `data` once; what is read twice would wait for the second time."""
+    os.mkfifo(path)
+    return subprocess.Popen(["sh", "-c", 'cat "$0" > "$1"', str(data), str(path)])
+
+
+def forms(folder):
+    """Files of all kinds that are read from end to end, each with spectrum 1."""
+    rows = "".join(f"{w},{v}\n" for w, v in zip(NM, SPECTRA[1]))
+    (folder / "table").write_text("wavelength,a\n" + rows)
+    (folder / "utf16").write_bytes(("wavelength,a\n" + rows).encode("utf-16"))
+    sig(folder / "sig", SPECTRA[1])
+    sed(folder / "sed", SPECTRA[1])
+    (folder / "envi").write_text("ENVI ASCII Plot File [x]\nColumn 1: Wavelength\nColumn 2: a\n" + rows.replace(",", "  "))
+    (folder / "json").write_text(json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "geometry": None, "properties": {"name": "a", "profiles": {
+            "x": list(NM), "y": list(SPECTRA[1]), "xUnit": "Nanometers"}}}]}))
+    (folder / "ecostress").write_text("Name: a\nX Units: Wavelength (micrometers)\nY Units: Reflectance (percent)\n\n" +
+                                      "".join(f"{w / 1000} {100 * v}\n" for w, v in zip(NM, SPECTRA[1])))
+    return ["table", "utf16", "sig", "sed", "envi", "json", "ecostress"]
+
+
+def test_libraries_through_pipes(scene, tmp_path):
+    for form in forms(tmp_path):
+        writer = fed(tmp_path / (form + ".pipe"), tmp_path / form)
+        assert_angles(scene, tmp_path / (form + ".pipe"), ANGLES[1:2])
+        assert writer.wait(PATIENCE) == 0
+        with open(tmp_path / form, "rb") as file:
+            result = subprocess.run([BIN / "gdal_hsi_detect", "-q", "-overwrite", "-method", "sam", "-target", "/dev/stdin", scene,
+                                     tmp_path / "stdin.tif"], stdin=subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE).stdout)
+        assert result.returncode == 0 and np.allclose(read(tmp_path / "stdin.tif").reshape(1, 4), ANGLES[1:2], atol=2e-4), form
+
+
+@pytest.mark.parametrize("name", ["l.sli", "l.hdr", "l.mat", "l.gpkg"])
+def test_libraries_that_no_pipe_can_give_are_refused_at_once(name, scene, tmp_path):
+    os.mkfifo(tmp_path / name)  # nobody writes into it: whoever opens it waits
+    result = run("gdal_hsi_detect", "-target", tmp_path / name, scene, tmp_path / "o.tif")
+    assert result.code == 1 and f"{name}' is a pipe or a device" in first_error(result) and "Write it to a file" in result.err
+
+
+@pytest.mark.parametrize("begin", [b"SQLite format 3\0" + bytes(200), b"MATLAB 5.0 MAT-file" + bytes(200), b"\x89HDF\r\n\x1a\n" + bytes(99)])
+def test_contents_that_need_a_file_are_refused(begin, scene, tmp_path):
+    (tmp_path / "data").write_bytes(begin)
+    writer = fed(tmp_path / "pipe", tmp_path / "data")
+    result = run("gdal_hsi_detect", "-target", tmp_path / "pipe", scene, tmp_path / "o.tif")
+    assert writer.wait(PATIENCE) == 0 and result.code == 1 and "is a pipe or a device" in first_error(result), result.err
+
+
+@pytest.mark.parametrize("tool, args", [
+    ("spectra", lambda scene, pipe, out: [scene, pipe, out]), ("svm_train", lambda scene, pipe, out: [scene, pipe, out]),
+    ("pca", lambda scene, pipe, out: ["-mask", pipe, scene, out])])
+def test_labels_and_masks_through_pipes_are_refused_at_once(tool, args, scene, tmp_path):
+    for name in ("pipe", "pipe.csv", "pipe.geojson", "pipe.mat"):
+        os.mkfifo(tmp_path / name)
+        result = run("gdal_hsi_" + tool, *args(scene, tmp_path / name, tmp_path / "o.csv"))
+        assert result.code == 1 and f"{name}' is a pipe or a device" in first_error(result), result.err
+
+
+@pytest.mark.parametrize("tool, args", [
+    ("detect", lambda scene, pipe, out: ["-target", pipe, scene, out]), ("pca", lambda scene, pipe, out: ["-apply", pipe, scene, out]),
+    ("svm_classify", lambda scene, pipe, out: [scene, pipe, out])])
+def test_one_signal_ends_the_wait_for_a_pipe(tool, args, scene, tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    process = start("gdal_hsi_" + tool, *args(scene, tmp_path / "pipe", tmp_path / "o.tif"))
+    writer = os.open(tmp_path / "pipe", os.O_WRONLY)  # returns when the tool reads; nothing comes
+    try:
+        process.send_signal(signal.SIGTERM)
+        error = process.communicate(timeout=PATIENCE)[1]
+    finally:
+        os.close(writer)
+        process.kill()
+    assert process.returncode == 1 and b"interrupted" in error and not (tmp_path / "o.tif").exists()
 
 
 # --- what we write ourselves

@@ -24,6 +24,9 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     VSIStatBufL status;
     const bool known = VSIStatL(path.c_str(), &status) == 0;
     if (known && VSI_ISDIR(status.st_mode)) throw Error("cannot read '" + path + "': it is a folder");
+    // GDAL waits for the other end of a pipe whatever signals come.
+    if (known && !VSI_ISREG(status.st_mode) && path.rfind("/vsi", 0) != 0)
+        return read_text_file(path, limit, holds);
     errno = 0;
     const std::unique_ptr<VSILFILE, Close> file(VSIFOpenL(path.c_str(), "rb"));
     if (!file)
