@@ -80,15 +80,20 @@ def told(case):
 def test_every_way_has_its_row(told):
     text, numbers = told
     classifiers = ["gdal_hsi_svm"] + (["scikit-learn, SVM", "scikit-learn, random forest"] if sklearn else [])
-    expected = [(split, f, c) for split in ("random", "disjoint")
-                for f, c in [*((f, c) for f in FEATURES for c in classifiers), ("scene", "gdal_hsi_sahic")]]
+    expected = [*((f, c) for f in FEATURES for c in classifiers), ("scene", "gdal_hsi_sahic")]
     found = rows(text)
-    assert [(r["split"], r["features"], r["classifier"]) for r in found] == expected
-    for row, runs in zip(found, numbers.values()):
-        assert [one["seed"] for one in runs] == [1, 2]
-        for column, key in (("OA %", "overall_accuracy"), ("AA %", "average_accuracy"), ("kappa x 100", "kappa")):
-            values = 100 * np.array([one[key] for one in runs])
-            assert row[column] == f"{values.mean():.1f} ± {values.std(ddof=1):.1f}"
+    assert [(r["features"], r["classifier"]) for r in found] == expected
+    names = {"gdal_hsi_svm": "svm", "gdal_hsi_sahic": "sahic", "scikit-learn, SVM": "sklearn-svm",
+             "scikit-learn, random forest": "sklearn-forest"}
+    assert len(numbers) == 2 * len(found)
+    for row in found:
+        for split in ("random", "disjoint"):
+            feature = "sahic" if row["features"] == "scene" else row["features"]
+            runs = numbers[split, feature, names[row["classifier"]]]
+            assert [one["seed"] for one in runs] == [1, 2]
+            for column, key in (("OA %", "overall_accuracy"), ("AA %", "average_accuracy"), ("kappa x 100", "kappa")):
+                values = 100 * np.array([one[key] for one in runs])
+                assert row[f"{split}: {column}"] == f"{values.mean():.1f} ± {values.std(ddof=1):.1f}"
     assert "Left out of the disjoint splits, being one patch: class 4." in text
     assert "40 x 36 pixels, 10 bands" in text and "at most 20 training pixels a class; seeds 1 to 2" in text
     assert ("rows are left out" in text) == (sklearn is None)
@@ -139,8 +144,8 @@ def test_a_disjoint_split_takes_patches_as_a_whole(case, told, out):
 
 def test_only_names_a_part(case):
     found = rows(succeed(compare(case.scene, case.path, "--seeds", 1, "--only", "disjoint,mnf,svm", "--nc", 4)).out)
-    assert [list(row.values())[:3] for row in found] == [["disjoint", "mnf", "gdal_hsi_svm"]]
-    assert "±" not in found[0]["OA %"]  # one seed has no spread
+    assert [(row["features"], row["classifier"]) for row in found] == [("mnf", "gdal_hsi_svm")]
+    assert "±" not in found[0]["disjoint: OA %"] and "random: OA %" not in found[0]  # one seed has no spread
     numbers = case.folder / "given.json"
     done = succeed(compare(case.scene, case.path, "--seeds", 1, "--only", "random,mnf,svm", "--train=-C 4 -gamma 0.5", "--json", numbers))
     (one,) = json.loads(numbers.read_text())["rows"][0]["runs"]
