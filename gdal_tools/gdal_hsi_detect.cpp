@@ -755,7 +755,7 @@ void declare(tool::Call& call) {
     call.add_destination("The scores, a band a target; it appears when it is complete");
     call.input("target", s.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
-               "GeoJSON ...)");
+               ".mat, GeoJSON ...)");
     tools::add_spectrum_option(call, s.spectra, "the library of -target");
     call.option("target-pixel", s.pixels,
                 "The spectrum of this pixel of src is a target; counted from 0, within -srcwin")

@@ -265,6 +265,11 @@ def test_pixels_beside_the_scene_are_counted(tmp_path):
     found, said = pixels_of(tmp_path, flat_scene(tmp_path), tmp_path / "p.csv")
     assert found == {(1, 1): 1, (LINES - 1, SAMPLES - 1): 2}
     assert "3 of 5 features lie outside of the scene, by their samples and lines" in said
+    # On a scene with a georeference, too.
+    placed = write_scene(tmp_path / "placed.tif", scene_of(labels()), "GTiff", geotransform=PLACE, epsg=32633)
+    found, said = pixels_of(tmp_path, placed, tmp_path / "p.csv")
+    assert found == {(1, 1): 1, (LINES - 1, SAMPLES - 1): 2}
+    assert "3 of 5 points lie outside of the scene, by their samples and lines" in said
 
 
 def test_points_without_a_place_lie_where_their_fields_say(tmp_path):

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Labels of other programs: numbers written as texts, rasters of every type, layers with odd geometries."""
+import json
+
+
 import numpy as np
 import pytest
 from conftest import assert_untouched, first_error, run, succeed
@@ -66,6 +69,28 @@ def test_numbers_that_are_no_classes(tmp_path, kind, value, words):
 def test_a_date_is_no_class(tmp_path):
     result = sampled(tmp_path, features(tmp_path, ["2024/05/01"], [("day", ogr.OFTDate)]), "-field", "day")
     assert result.code == 1 and "field 'day' holds neither numbers nor names" in first_error(result)
+
+
+@pytest.mark.parametrize("kind, value", [(ogr.OFTStringList, ["wheat"]), (ogr.OFTIntegerList, [5]), (ogr.OFTRealList, [5.0]),
+                                         (ogr.OFTInteger64List, [5])])
+@pytest.mark.parametrize("args", [(), ("-field", "class")])
+def test_a_list_is_no_class(tmp_path, kind, value, args):
+    path = tmp_path / "list.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": {"class": [1 << 40] if kind == ogr.OFTInteger64List else value},
+         "geometry": {"type": "Point", "coordinates": [1.5, 1.5]}}]}))
+    result = sampled(tmp_path, path, *args)
+    assert result.code == 1 and "field 'class' holds neither numbers nor names" in first_error(result), result.err
+    assert not (tmp_path / "train.tif").exists()
+
+
+def test_an_object_is_no_class(tmp_path):
+    path = tmp_path / "object.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": [
+        {"type": "Feature", "properties": {"class": value}, "geometry": {"type": "Point", "coordinates": [1.5, 1.5]}}
+        for value in ({"name": "wheat"}, "corn")]}))
+    result = sampled(tmp_path, path)
+    assert result.code == 1 and "field 'class' holds" in first_error(result), result.err
 
 
 def test_names_that_two_classes_share_and_two_names_of_one(tmp_path):

@@ -96,6 +96,24 @@ def test_a_unit_that_is_none_is_told(scene, tmp_path):
     assert "'wavelength units = Index' is no unit of wavelengths" in result.err
 
 
+@pytest.mark.parametrize("numbers, names", [(" ", ", "), ("; ", "; "), (";", ";"), ("\t", ",")])
+def test_signs_between_elements_of_lists(numbers, names, scene, tmp_path):
+    library = write_library(tmp_path / "l.sli", SPECTRA[:, ::-1], wavelengths=None)
+    header = tmp_path / "l.hdr"
+    text = header.read_text().replace(", ".join(NAMES), names.join(NAMES))
+    header.write_text(text + "wavelength = {" + numbers.join(map(str, NM[::-1])) + "}\n")
+    assert "Warning" not in assert_angles(scene, library).err  # falling wavelengths show whether they are read
+    assert names_of(tmp_path / "angles.tif") == NAMES
+
+
+def test_profiles_of_other_wavelengths_are_refused(scene, tmp_path):
+    profile = [{"type": "Feature", "geometry": None, "properties": {"name": f"p{k}", "profiles": {
+        "x": list(NM[k:]), "y": list(SPECTRA[k][k:]), "xUnit": "Nanometers"}}} for k in range(2)]
+    (tmp_path / "l.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": profile}))
+    result = run("gdal_hsi_detect", "-target", tmp_path / "l.geojson", scene, tmp_path / "o.tif")
+    assert result.code == 1 and "('p0' has 30 bands, 'p1' 29)" in first_error(result) and "interpolate" in result.err
+
+
 @pytest.mark.parametrize("end", ["\r", "\r\n"])
 def test_ends_of_lines(end, scene, tmp_path):
     library = write_library(tmp_path / "l.sli")

@@ -208,22 +208,33 @@ class VectorLabels final : public LabelSource {
         return chosen ? *chosen : *first; // class_field() tells what is missing
     }
 
+    /// Dates, lists and bytes are no classes: GDAL turns them into texts, and into the number 0.
+    void check_holds_classes(const OGRFeatureDefn& definition, int field, const std::string& advice) const {
+        const OGRFieldDefn& f = *definition.GetFieldDefn(field);
+        if (!is_text(f) && !is_number(f))
+            throw Error("'" + m_path + "': field '" + f.GetNameRef() + "' holds neither numbers nor names (" +
+                            OGRFieldDefn::GetFieldTypeName(f.GetType()) + ")",
+                        advice);
+    }
+
     int class_field(const OGRFeatureDefn& definition, const LabelOptions& options) const {
         const std::string advice =
             "Name the class field with -field. Fields: " + field_list(definition) + ".";
         if (!options.field.empty()) {
             const int i = find_field(definition, options.field);
             if (i < 0) throw Error("'" + m_path + "' has no field '" + options.field + "'", advice);
-            const auto& f = *definition.GetFieldDefn(i);
-            if (!is_text(f) && !is_number(f))
-                throw Error("'" + m_path + "': field '" + options.field + "' holds neither numbers nor names",
-                            advice);
+            check_holds_classes(definition, i, advice);
             return i;
         }
+        int called = -1;
         for (const char* name : {"class", "classid", "class_id", "class_name", "classname", "label"})
-            if (const int i = find_field(definition, name); i >= 0) return i;
-        for (int i = 0; i < definition.GetFieldCount(); ++i)
-            if (names_class_column(definition.GetFieldDefn(i)->GetNameRef())) return i;
+            if (called < 0) called = find_field(definition, name);
+        for (int i = 0; i < definition.GetFieldCount() && called < 0; ++i)
+            if (names_class_column(definition.GetFieldDefn(i)->GetNameRef())) called = i;
+        if (called >= 0) {
+            check_holds_classes(definition, called, advice);
+            return called;
+        }
         std::vector<int> fitting;
         for (int i = 0; i < definition.GetFieldCount(); ++i) {
             const auto& f = *definition.GetFieldDefn(i);
@@ -248,6 +259,8 @@ class VectorLabels final : public LabelSource {
             if (m_name_field < 0)
                 throw Error("'" + m_path + "' has no field '" + options.name_field + "'",
                             "Fields: " + field_list(definition) + ".");
+            check_holds_classes(definition, m_name_field,
+                                "Name a field of texts or numbers. Fields: " + field_list(definition) + ".");
         } else if (!m_text_classes) {
             m_name_field = companion(definition, m_field);
         }
@@ -361,6 +374,11 @@ class VectorLabels final : public LabelSource {
         if (!feature.IsFieldSetAndNotNull(m_field)) return false;
         if (m_text_classes) {
             one.text = clean_name(feature.GetFieldAsString(m_field));
+            const OGRFieldDefn& f = *feature.GetFieldDefnRef(m_field);
+            if (f.GetSubType() == OFSTJSON && (one.text.rfind('[', 0) == 0 || one.text.rfind('{', 0) == 0))
+                throw Error("'" + m_path + "': field '" + f.GetNameRef() + "' holds lists or objects, as '" +
+                                one.text.substr(0, 40) + "'",
+                            "A feature has one class: a number or a name.");
             return !one.text.empty();
         }
         one.number = feature.GetFieldAsDouble(m_field);
@@ -427,13 +445,15 @@ class VectorLabels final : public LabelSource {
     }
 
     void place_by_fields(std::vector<Found>& found) {
-        int64_t by_fields = 0;
+        int64_t by_fields = 0, beside = 0;
         for (Found& one : found) {
             if (!one.by_fields) {
                 if (!m_srs_note.empty()) m_notes.push_back(std::exchange(m_srs_note, {}));
                 continue;
             }
             ++by_fields;
+            beside += !(one.sample >= 0 && one.sample < static_cast<double>(m_grid.samples) &&
+                        one.line >= 0 && one.line < static_cast<double>(m_grid.lines));
             const double x = one.sample + 0.5, y = one.line + 0.5;
             // By functions: see vector_sink.cpp.
             OGRGeometryH const point = OGR_G_CreateGeometry(wkbPoint);
@@ -443,6 +463,10 @@ class VectorLabels final : public LabelSource {
         }
         if (by_fields == 0) return;
         m_description += ", placed by sample and line";
+        if (beside > 0 && m_placing == Placing::map) // else place() counts all
+            m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
+                              counted(by_fields, "point") + worded(beside, " lies", " lie") + " outside of " +
+                              m_grid.owner + ", by their samples and lines");
         if (m_placing == Placing::fields)
             m_notes.push_back("'" + m_path + "': " + counted(by_fields, "point is", "points are") +
                               " placed by the fields sample and line, as " + m_grid.owner +

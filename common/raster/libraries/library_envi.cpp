@@ -35,12 +35,26 @@ size_t header_number(const EnviHeader& header, const char* key, size_t otherwise
     return static_cast<size_t>(value);
 }
 
+/// The elements of a list of `count`: where it has no comma, they stand between semicolons or, `blanks`,
+/// those (of numbers: names hold blanks), if that gives as many.
+std::vector<std::string> elements_of(const std::string& text, size_t count, bool blanks) {
+    auto elements = envi_list(text);
+    if (elements.size() != 1 || count < 2) return elements;
+    for (const char* between : {";", " \t\r\n"}) {
+        if (*between == ' ' && !blanks) break;
+        const CPLStringList words(CSLTokenizeString2(elements.front().c_str(), between,
+                                                     CSLT_STRIPLEADSPACES | CSLT_STRIPENDSPACES));
+        if (words.Count() == static_cast<int>(count)) return {words.List(), words.List() + words.Count()};
+    }
+    return elements;
+}
+
 /// Empty, and told in the notes, when it is not `count` long.
 std::vector<double> header_list(const EnviHeader& header, const char* key, size_t count,
                                 const std::string& path, SpectralLibrary& library) {
     std::vector<double> values;
     if (const std::string* text = header.find(key))
-        for (const auto& element : envi_list(*text))
+        for (const auto& element : elements_of(*text, count, true))
             values.push_back(library_number(element));
     if (!values.empty() && values.size() != count) {
         note(library, path,
@@ -151,7 +165,7 @@ SpectralLibrary read_envi_library(const EnviPair& files) {
 
     SpectralLibrary library;
     std::vector<std::string> names;
-    if (const std::string* list = header.find("spectra names")) names = envi_list(*list);
+    if (const std::string* list = header.find("spectra names")) names = elements_of(*list, count, false);
     if (!names.empty() && names.size() != count)
         note(library, path,
              "the list 'spectra names' has " + counted(names.size(), "name") + " for " +

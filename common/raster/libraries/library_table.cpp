@@ -290,8 +290,12 @@ SpectralLibrary library_of_columns(const std::string& path, const TextTable& tab
     std::vector<bool> bad(table.rows.size());
     find_columns_beside(t, bad);
     leave_out_further_axes(t);
-    leave_out_numbers(t);
-    refuse_pairs(t);
+    // In a table of the suite's own all columns behind the second are spectra, whatever they are called.
+    const bool own = table.head.size() > 2 && table.head[0] == "band" && table.head[1] == "wavelength";
+    if (!own) {
+        leave_out_numbers(t);
+        refuse_pairs(t);
+    }
     SpectralLibrary library = std::move(t.library);
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c]) continue;

@@ -94,7 +94,9 @@ void fill(GDALDataset& dataset, GDALDriver* driver, const VectorOptions& options
           const GdalErrors& errors) {
     const auto check = [&](bool good, const std::string& what) {
         if (!good || errors.any())
-            throw Error(options.path + ": " + what + ": " + errors.text(), "Choose another driver or path.");
+            throw Error(options.path + ": " + what + ": " +
+                            errors.text("GDAL tells no reason; most often the disk is full"),
+                        "Look whether there is space left, or choose another driver or path.");
     };
     OGRSpatialReference srs = spatial_reference(layer.srs_wkt);
     CPLStringList layer_options = list_of(options.layer_options);
