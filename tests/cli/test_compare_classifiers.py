@@ -171,6 +171,10 @@ def test_peers_meet_the_pixels_that_our_tools_meet(case, told):
     forest = RandomForestClassifier(n_estimators=500, random_state=1).fit(pixels[:, learned > 0].T, learned[learned > 0])
     right = (forest.predict(pixels[:, asked > 0].T) == asked[asked > 0]).mean()
     assert told[1]["random", "raw", "sklearn-forest"][0]["overall_accuracy"] == pytest.approx(right)
+    peer, own = ([100 * one["overall_accuracy"] for one in told[1]["disjoint", "mnf", m]] for m in ("sklearn-svm", "svm"))
+    gains = np.subtract(peer, own)
+    (line,) = [line for line in told[0].splitlines() if "less ours" in line and "disjoint:" in line]
+    assert f" mnf {gains.mean():.1f} ± {gains.std(ddof=1) / 2**0.5:.1f}," in line
 
 
 def test_features_label_what_they_cover(case, tmp_path):

@@ -514,6 +514,6 @@ def test_a_library_of_a_scene_without_wavelengths_and_with_empty_bands_fits_it(t
     path = write_scene(tmp_path / "s.tif", data, driver="GTiff", nodata=-32768)
     succeed(run("gdal_hsi_endmembers", "-q", "-t", 4, "-spectra", tmp_path / "e.sli", path, tmp_path / "e.gpkg"))
     result = succeed(run("gdal_hsi_unmix", "-method", "ucls", path, tmp_path / "e.sli", tmp_path / "a.tif"))
-    assert "no valid value in band 11,12,13" in result.err
+    assert "27 of 30 bands" in result.out  # they are known by their numbers
     shares = read(tmp_path / "a.tif")
     assert np.allclose(np.sort(shares[:, 0], axis=0), np.sort(np.eye(4), axis=0), atol=1e-4)

@@ -84,7 +84,7 @@ std::unique_ptr<OGRGeometry> burnable(std::unique_ptr<OGRGeometry> geometry) {
 }
 
 /// Moves what GDAL burns along the first axis.
-void move(OGRGeometry& geometry, double by) {
+void move_along(OGRGeometry& geometry, double by) {
     const auto type = wkbFlatten(geometry.getGeometryType());
     if (type == wkbPoint) {
         geometry.toPoint()->setX(geometry.toPoint()->getX() + by);
@@ -94,10 +94,10 @@ void move(OGRGeometry& geometry, double by) {
             line.setPoint(i, line.getX(i) + by, line.getY(i));
     } else if (type == wkbPolygon) {
         for (OGRLinearRing* const ring : *geometry.toPolygon())
-            move(*ring, by);
+            move_along(*ring, by);
     } else if (OGR_GT_IsSubClassOf(type, wkbGeometryCollection)) {
         for (OGRGeometry* const part : *geometry.toGeometryCollection())
-            move(*part, by);
+            move_along(*part, by);
     }
 }
 
@@ -338,7 +338,7 @@ class VectorLabels final : public LabelSource {
             if (one.geometry && m_middle && std::isfinite(box.MinX + box.MaxX)) {
                 const double turns = std::round((*m_middle - (box.MinX + box.MaxX) / 2) / full_turn);
                 if (turns != 0) {
-                    move(*one.geometry, turns * full_turn);
+                    move_along(*one.geometry, turns * full_turn);
                     one.geometry->getEnvelope(&box);
                 }
             }
