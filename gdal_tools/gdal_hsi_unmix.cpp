@@ -194,9 +194,9 @@ void run_unmix(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
-    call.input_argument(
-        "library", s.library, Content::spectra,
-        "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, .mat, GeoJSON ...)");
+    call.input_argument("library", s.library, Content::spectra,
+                        "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
+                        ".mat, GeoJSON ...)");
     call.add_destination("The abundances, a band an endmember; it appears when it is complete");
     call.choice<unmix::Method>("method", s.unmix.method, "What abundances must hold to",
                                {{"ucls", unmix::Method::ucls, "nothing"},

@@ -105,8 +105,8 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
         } else if (profile->y.size() != library.bands() || !are_same(nm, library.wavelengths_nm) ||
                    own.band_numbers != library.band_numbers) {
             throw Error(
-                "'" + path + "': its profiles have different wavelengths, or bands ('" + library.names.front() +
-                    "' has " + counted(library.bands(), "band") + ", '" +
+                "'" + path + "': its profiles have different wavelengths, or bands ('" +
+                    library.names.front() + "' has " + counted(library.bands(), "band") + ", '" +
                     (name.empty() ? "Spectrum " + std::to_string(library.names.size() + 1) : name) + "' " +
                     std::to_string(profile->y.size()) + ")",
                 "All spectra of a library have the same wavelengths: interpolate them to one list, or "

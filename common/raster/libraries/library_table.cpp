@@ -221,8 +221,8 @@ void find_axis(Columns& t) {
     });
     if (!head.empty())
         for (size_t c = 0; c < std::min<size_t>(2, count); ++c)
-            if (EQUAL(head[c].c_str(), "band") && t.all_numbers(c) &&
-                are_whole(t.values[c]) && (told || !are_possible_wavelengths(t.values[c]))) {
+            if (EQUAL(head[c].c_str(), "band") && t.all_numbers(c) && are_whole(t.values[c]) &&
+                (told || !are_possible_wavelengths(t.values[c]))) {
                 take_numbers(t, c);
                 first = c + 1;
                 break;
