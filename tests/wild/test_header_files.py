@@ -151,7 +151,12 @@ def test_a_vrt_of_data_that_begin_like_another_format(tmp_path, begin, name):
     (tmp_path / "s.hdr").write_text("ENVI\nsamples = 9\nlines = 7\nbands = 5\nheader offset = 0\ndata type = 4\n"
                                     "interleave = bsq\nbyte order = 0\n")
     result = run("gdal_hsi_pca", "-q", "-nc", "2", "-of", "VRT", tmp_path / name, tmp_path / "o.vrt")
-    assert result.code != 0 and first_error(result) and not (tmp_path / "o.vrt").exists(), result.err
+    if result.code != 0:
+        assert first_error(result) and not (tmp_path / "o.vrt").exists(), result.err
+        return
+    # This GDAL passes on to ENVI's driver what HDF5's cannot open.
+    succeed(run("gdal_hsi_pca", "-q", "-nc", "2", tmp_path / name, tmp_path / "o.tif"))
+    succeed(run("gdal_hsi_compare", "-max-maxabs", "1e-4", tmp_path / "o.tif", tmp_path / "o.vrt"))
 
 
 def places(folder, info, tie):

@@ -206,7 +206,7 @@ def test_a_model_of_values_meets_what_the_numbers_mean(tmp_path, scales):
 @pytest.mark.parametrize("gains, factor, said", [
     ([1, 2, 3, 1, 5], 10000, True), ([2] * 5, 10000, True), ([1] * 5, 10000, False), ([1e-4] * 5, 10000, False),
     ([1, 2, 3, 1, 5], 1, False)])
-@pytest.mark.parametrize("bands", [None, "1", "4,2"])
+@pytest.mark.parametrize("bands", [None, "1,3", "4,2"])
 def test_gains_beside_a_factor(tmp_path, gains, factor, said, bands):
     """One rule for all bands, whichever are read: gains of their own count alone."""
     np.ones((5, 3, 4), "f4").tofile(tmp_path / "s.img")
@@ -218,7 +218,7 @@ def test_gains_beside_a_factor(tmp_path, gains, factor, said, bands):
     kept = [int(b) - 1 for b in bands.split(",")] if bands else range(5)
     options = ("-b", bands) if bands else ()
     found = json.loads(succeed(run("gdal_hsi_info", "-json", *options, tmp_path / "s.img")).out)["scale"]
-    seen = np.ones(len(kept)) if found is None else np.broadcast_to(found, len(kept))
+    seen = np.ones(len(kept)) if not found else np.broadcast_to(found, len(kept))
     np.testing.assert_allclose(seen, right[list(kept)], rtol=1e-6)
     err = succeed(run("gdal_hsi_spp", "-ws", "3", *options, tmp_path / "s.img", tmp_path / "o.tif")).err
     if bands is None or not said:
