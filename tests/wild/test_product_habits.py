@@ -321,7 +321,8 @@ def test_numbers_that_are_written_as_text(tmp_path, out, text):
     values[:, 0, 0], values[2, 4, 4] = -9999, 0
     def told():
         found = json.loads(succeed(run("gdal_hsi_info", "-json", "-count", path)).out)
-        return found["scale"], found["nodata"], found["pixels"] if "pixels" in found else found["valid_pixels"], \
+        scale = [f"{v:.5e}" for v in np.atleast_1d(found["scale"] or [])]  # attributes are in single precision
+        return scale, found["nodata"], found["pixels"] if "pixels" in found else found["valid_pixels"], \
             found["geotransform"]
     path = files.neon(tmp_path, values)
     right = told()
