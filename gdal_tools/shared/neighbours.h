@@ -30,11 +30,11 @@ std::vector<char> touching_pixels(const std::vector<int64_t>& index, int64_t sam
         if (parted(i, j)) touches[i] = touches[j] = 1;
     };
     for (size_t i = 0; i < index.size(); ++i) {
-        const int64_t sample = index[i] % samples, below = index[i] + samples;
-        if (sample + 1 < samples) meet(i, index[i] + 1);
-        if (sample > 0) meet(i, below - 1);
+        const int64_t column = index[i] % samples, below = index[i] + samples;
+        if (column + 1 < samples) meet(i, index[i] + 1);
+        if (column > 0) meet(i, below - 1);
         meet(i, below);
-        if (sample + 1 < samples) meet(i, below + 1);
+        if (column + 1 < samples) meet(i, below + 1);
     }
     return touches;
 }

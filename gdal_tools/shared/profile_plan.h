@@ -38,14 +38,15 @@ inline ProfilePlan plan_profile_planes(const tool::Run& run, const stream::CubeS
                         format_byte_size(left),
                     "Give more -memory, or cut the scene with -srcwin.");
     const int most = std::min(run.options().threads, 2 * components.bands);
-    const stream::CubeShape profile{components.samples, components.lines, components.bands * options.bands()};
+    const stream::CubeShape profiles{components.samples, components.lines,
+                                     components.bands * options.bands()};
     if (components.float_bytes() <= (left - plan.side_bytes) / 2) {
         plan.components_held = true;
         left -= components.float_bytes();
     }
-    if (!plan.written && profile.float_bytes() + plan.side_bytes * static_cast<uint64_t>(most) <= left) {
+    if (!plan.written && profiles.float_bytes() + plan.side_bytes * static_cast<uint64_t>(most) <= left) {
         plan.profile_held = true;
-        left -= profile.float_bytes();
+        left -= profiles.float_bytes();
     }
     plan.workers = static_cast<int>(std::min<uint64_t>(left / plan.side_bytes, static_cast<uint64_t>(most)));
     plan.pass_bytes = left;
