@@ -264,7 +264,7 @@ def test_a_product_is_not_overwritten(tmp_path):
 
 
 @pytest.mark.parametrize("writer, arguments, message", [
-    (files.emit, {"drop": ("sensor_band_parameters",)}, "has no /sensor_band_parameters/wavelengths"),
+    (files.emit, {"drop": ("sensor_band_parameters",)}, "has no /wavelengths"),
     (files.emit, {"drop": ("wavelengths",)}, "has no /sensor_band_parameters/wavelengths"),
     (files.emit, {"wavelengths": np.linspace(400, 2500, 29).astype("f4")}, "has 29 wavelengths, but /reflectance is 37 x 23 x 30"),
     (files.prisma, {"drop": ("List_Cw_Swir",)}, "has no attribute List_Cw_Swir"),
