@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The first byte says which kind: a table, an ENVI library (header and data on both sides of a zero byte), a
 // text that tells what it is, a binary file of a spectrometer.
+#include "core/utf8.h"
 #include "fuzz/fuzz.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/sink/library_output.h"
@@ -25,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const size_t zero = std::min(text.find('\0'), text.size());
     const char* const names[] = {"/vsimem/in.csv", "/vsimem/in.sli", "/vsimem/in.txt", "/vsimem/in.asd"};
     const size_t kind = data[0] % 4;
-    if (raster::holds_features(raster::in_utf8(text)) || text.rfind("SQLite", 0) == 0) return 0; // GDAL's
+    if (raster::holds_features(utf8_text(text)) || text.rfind("SQLite", 0) == 0) return 0; // GDAL's
     const fuzz::MemoryFile file(names[kind], kind != 1            ? text
                                              : zero < text.size() ? text.substr(zero + 1)
                                                                   : std::string());
