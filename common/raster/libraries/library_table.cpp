@@ -146,9 +146,13 @@ void judge_first(Columns& t, size_t c, bool placed) {
 void leave_out_further_axes(Columns& t) {
     if (!t.axis) return;
     const size_t a = *t.axis;
+    const auto& head = t.table.head;
+    const bool own =
+        head.size() > 1 && head[0] == "band" && head[1] == "wavelength"; // as the suite writes it
     std::string others;
     for (size_t c = 0; c < t.values.size(); ++c) {
         if (t.used[c] || t.text_in(c)) continue;
+        if (own && unit_in(head[c]).empty()) continue; // spectra may be called anything
         const bool named = !t.table.head.empty();
         Said said = named ? says_wavelengths(t.head(c)) : Said::nothing;
         if (said == Said::nothing && named && !t.head(c).empty() &&
