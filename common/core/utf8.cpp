@@ -27,25 +27,6 @@ size_t character(std::string_view s) {
     return 0;
 }
 
-void append(std::string& out, unsigned code) {
-    const auto tail = [&](int shift) { out += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
-    if (code < 0x80) {
-        out += static_cast<char>(code);
-    } else if (code < 0x800) {
-        out += static_cast<char>(0xC0 | code >> 6);
-        tail(0);
-    } else if (code < 0x10000) {
-        out += static_cast<char>(0xE0 | code >> 12);
-        tail(6);
-        tail(0);
-    } else {
-        out += static_cast<char>(0xF0 | code >> 18);
-        tail(12);
-        tail(6);
-        tail(0);
-    }
-}
-
 constexpr unsigned no_character = 0xFFFD;
 
 /// `units`: pairs of bytes, the lower one first where `little`.
@@ -66,7 +47,7 @@ std::string from_utf16(std::string_view units, bool little) {
         } else if (first || second) {
             code = no_character;
         }
-        append(out, code);
+        append_utf8(out, code);
     }
     return out;
 }
@@ -98,8 +79,27 @@ std::string utf8_text(std::string text) {
     std::string out;
     out.reserve(text.size() + text.size() / 8);
     for (const char c : text)
-        append(out, windows_1252(static_cast<unsigned char>(c)));
+        append_utf8(out, windows_1252(static_cast<unsigned char>(c)));
     return out;
+}
+
+void append_utf8(std::string& text, char32_t code) {
+    const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
+    if (code < 0x80) {
+        text += static_cast<char>(code);
+    } else if (code < 0x800) {
+        text += static_cast<char>(0xC0 | code >> 6);
+        tail(0);
+    } else if (code < 0x10000) {
+        text += static_cast<char>(0xE0 | code >> 12);
+        tail(6);
+        tail(0);
+    } else {
+        text += static_cast<char>(0xF0 | code >> 18);
+        tail(12);
+        tail(6);
+        tail(0);
+    }
 }
 
 } // namespace hsi

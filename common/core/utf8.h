@@ -15,4 +15,7 @@ bool is_utf8(std::string_view text);
 /// is no character becomes U+FFFD, so that the result is valid whatever comes in.
 std::string utf8_text(std::string text);
 
+/// Appends the character of that number, 0 to 0x10FFFF.
+void append_utf8(std::string& text, char32_t character);
+
 } // namespace hsi

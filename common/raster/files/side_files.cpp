@@ -48,11 +48,6 @@ Dataset open(const std::string& path, unsigned kinds = GDAL_OF_RASTER | GDAL_OF_
         GDALOpenEx(path.c_str(), kinds | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
 }
 
-bool there(const std::string& path) {
-    VSIStatBufL info;
-    return VSIStatExL(path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0;
-}
-
 class Collector {
   public:
     std::vector<std::string> files;
@@ -72,14 +67,14 @@ class Collector {
         if (is_pipe_or_device(path)) return files.push_back(path); // nothing is behind it
         if (const std::string matlab = matlab_file_of(path); !matlab.empty()) return add_file(matlab);
         add_containers(path, depth);
-        if (there(path)) add_file(path);
+        if (is_there(path)) add_file(path);
         const Dataset dataset = open(path);
         if (!dataset) {
             // A spectral library is no raster to GDAL, and has a header all the same.
             for (const std::string& header :
                  {path + ".hdr", std::string(CPLResetExtension(path.c_str(), "hdr")), path + ".HDR",
                   std::string(CPLResetExtension(path.c_str(), "HDR"))})
-                if (there(header)) add_file(header);
+                if (is_there(header)) add_file(header);
             for (const std::string& file : files_of_library(path))
                 add_file(file);
             return;
@@ -89,10 +84,10 @@ class Collector {
         // Not all drivers list all that they read (a table's .csvt).
         if (is_local(path))
             for (const std::string& name : side_file_names(driver, path, {}))
-                if (there(name)) add_file(name);
+                if (is_there(name)) add_file(name);
         const CPLStringList list(dataset->GetFileList());
         for (int i = 0; i < list.size(); ++i) {
-            if (there(list[i])) add_file(list[i]);
+            if (is_there(list[i])) add_file(list[i]);
             if (EQUAL(driver.c_str(), "OGR_VRT")) add(list[i], depth + 1);
         }
         // The product that a scene was made from: points are placed by its arrays.
@@ -114,7 +109,7 @@ class Collector {
             if (path.rfind("/vsimem/", 0) != 0) add_hidden_files(path, depth);
             return;
         }
-        if (path.find(':') == std::string::npos || there(path)) return;
+        if (path.find(':') == std::string::npos || is_there(path)) return;
         if (const std::string begin = "vrt://"; STARTS_WITH_CI(path.c_str(), begin.c_str()))
             return add(path.substr(begin.size(), path.find('?') - begin.size()), depth + 1);
         const CPLStringList parts(CSLTokenizeString2(path.c_str(), ":", CSLT_HONOURSTRINGS));
@@ -146,7 +141,7 @@ class Collector {
                 for (const auto& feature : *layer) {
                     const std::string tile = feature->GetFieldAsString(field);
                     add(tile, depth + 1);
-                    if (!there(tile)) add(join_path(folder_of(name), tile), depth + 1);
+                    if (!is_there(tile)) add(join_path(folder_of(name), tile), depth + 1);
                 }
             }
         }
@@ -392,10 +387,10 @@ std::string other_owner(const std::string& side, const std::string& path) {
 }
 
 void check_side_is_free(const std::string& side, const std::string& path) {
-    if (side.rfind(path + ".", 0) == 0 || !is_local(side) || !there(side)) return;
+    if (side.rfind(path + ".", 0) == 0 || !is_local(side) || !is_there(side)) return;
     const GdalErrors quiet;
     const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
-    if (!header && there(path))
+    if (!header && is_there(path))
         if (const Dataset old = open(path); old && lists(old, side)) return;
     const std::string advice = "Choose a name that differs before the extension.";
     if (const std::string owner = other_owner(side, path); !owner.empty())
@@ -424,8 +419,8 @@ std::vector<std::string> foreign_side_files(const std::string& path, const std::
     for (const char* const end : {"_rpc.txt", "_RPC.TXT"})
         names.push_back(stem + end);
     std::erase_if(names, [&](const std::string& name) {
-        return !there(name) || std::any_of(own.begin(), own.end(),
-                                           [&](const std::string& mine) { return same_file(mine, name); });
+        return !is_there(name) || std::any_of(own.begin(), own.end(),
+                                              [&](const std::string& mine) { return same_file(mine, name); });
     });
     if (names.empty()) return names;
     const GdalErrors quiet;
@@ -436,28 +431,28 @@ std::vector<std::string> foreign_side_files(const std::string& path, const std::
 
 std::vector<std::string> old_side_files(const std::string& path) {
     std::vector<std::string> out;
-    if (!there(path)) { // its database may be gone, but not what would be played back into the next one
+    if (!is_there(path)) { // its database may be gone, but not what would be played back into the next one
         for (const char* extension : {"gpkg", "sqlite", "db", "mbtiles"})
             if (EQUAL(CPLGetExtension(path.c_str()), extension))
                 for (const auto& name : database_logs("SQLite", path))
-                    if (there(name)) out.push_back(name);
+                    if (is_there(name)) out.push_back(name);
         if (EQUAL(CPLGetExtension(path.c_str()), "shp")) // an index of other points would hide the new ones
             for (const auto& name : side_file_names("ESRI Shapefile", path, {}))
-                if (there(name)) out.push_back(name);
+                if (is_there(name)) out.push_back(name);
         return out;
     }
     const GdalErrors quiet;
     for (const char* suffix : {".aux.xml", ".ovr", ".msk"})
-        if (there(path + suffix)) out.push_back(path + suffix);
+        if (is_there(path + suffix)) out.push_back(path + suffix);
     const Dataset old = open(path);
     if (!old || !old->GetDriver()) return out;
     const std::string driver = old->GetDriver()->GetDescription();
     std::vector<std::string> names = side_file_names(driver, path, {});
     if (EQUAL(driver.c_str(), "ENVI")) names.push_back(path + ".hdr");
     for (const auto& name : database_logs(driver, path)) // which no dataset lists
-        if (there(name)) out.push_back(name);
+        if (is_there(name)) out.push_back(name);
     for (const std::string& name : names) {
-        if (std::find(out.begin(), out.end(), name) != out.end() || !there(name) || !lists(old, name))
+        if (std::find(out.begin(), out.end(), name) != out.end() || !is_there(name) || !lists(old, name))
             continue;
         if (EQUAL(CPLGetExtension(name.c_str()), "hdr") && !other_owner(name, path).empty()) continue;
         out.push_back(name);

@@ -21,6 +21,8 @@ decltype(VSIStatBufL::st_mode) mode_of(const std::string& path) {
 
 bool is_regular_file(const std::string& path) { return VSI_ISREG(mode_of(path)); }
 
+bool is_there(const std::string& path) { return mode_of(path) != 0; }
+
 bool is_pipe_or_device(const std::string& path) {
     const auto mode = mode_of(path);
     return mode != 0 && !VSI_ISREG(mode) && !VSI_ISDIR(mode);

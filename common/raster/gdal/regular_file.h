@@ -12,6 +12,9 @@ namespace hsi::raster {
 /// end.
 bool is_regular_file(const std::string& path);
 
+/// Whether there is anything with that name.
+bool is_there(const std::string& path);
+
 /// Whether there is something with that name that is neither a regular file nor a folder.
 bool is_pipe_or_device(const std::string& path);
 

@@ -24,11 +24,6 @@ namespace {
 
 bool is_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
 
-bool exists(const std::string& path) {
-    VSIStatBufL status;
-    return VSIStatL(path.c_str(), &status) == 0;
-}
-
 std::string header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
 /// True when the name itself says that the file is no ENVI library.
@@ -215,7 +210,7 @@ std::vector<std::string> files_of_library(const std::string& path) {
     std::vector<std::string> files;
     if (const auto pair = envi_pair(path); pair && !has_own_extension(path)) {
         for (const std::string& file : {pair->data, pair->header})
-            if (file != path && exists(file)) files.push_back(file);
+            if (file != path && is_there(file)) files.push_back(file);
         return files;
     }
     if (!is_usgs_text(beginning_of_file(path, 200))) return files; // the title tells

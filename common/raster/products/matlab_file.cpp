@@ -2,6 +2,7 @@
 #include "raster/products/matlab_file.h"
 
 #include "core/error.h"
+#include "core/utf8.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/regular_file.h"
@@ -66,27 +67,10 @@ Kind kind_of(const std::string& path) {
     return kind != Kind::none && all_samples(path) ? Kind::none : kind;
 }
 
-void add_utf8(std::string& text, uint32_t character) {
-    const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (character >> shift & 0x3f)); };
-    if (character < 0x80) {
-        text += static_cast<char>(character);
-    } else if (character < 0x800) {
-        text += static_cast<char>(0xc0 | character >> 6);
-        tail(0);
-    } else if (character >= 0xd800 && character < 0xe000) {
-        text += '?'; // half a pair
-    } else if (character < 0x10000) {
-        text += static_cast<char>(0xe0 | character >> 12);
-        tail(6);
-        tail(0);
-    } else if (character < 0x110000) {
-        text += static_cast<char>(0xf0 | character >> 18);
-        tail(12);
-        tail(6);
-        tail(0);
-    } else {
-        text += '?';
-    }
+/// A number that is no character, half a pair of UTF-16 for one, becomes a question mark.
+void add_utf8(std::string& text, uint32_t number) {
+    const bool half = number >= 0xd800 && number < 0xe000;
+    append_utf8(text, half || number >= 0x110000 ? U'?' : static_cast<char32_t>(number));
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include "core/file_path.h"
 #include "parallel/ranks.h"
 #include "raster/files/atomic_file.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/scene_metadata.h"
@@ -24,11 +25,6 @@ namespace hsi::raster {
 namespace {
 
 bool written_as_csv(const std::string& path) { return EQUAL(CPLGetExtension(path.c_str()), "csv"); }
-
-bool has_entry(const std::string& path) {
-    VSIStatBufL status;
-    return VSIStatL(path.c_str(), &status) == 0;
-}
 
 std::string library_header_of(const std::string& path) { return CPLResetExtension(path.c_str(), "hdr"); }
 
@@ -102,7 +98,7 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     if (output.run) output.run->writes(output.role, path, {header});
     // A library's header without a library is what a run that was killed has left. Any other belongs to
     // something else, a scene perhaps.
-    if (has_entry(header) && !(output.overwrite && (has_entry(path) || is_library_header(header))))
+    if (is_there(header) && !(output.overwrite && (is_there(path) || is_library_header(header))))
         throw Error("'" + header + "' is there already",
                     output.overwrite
                         ? "It is no library's: give another name for " + output.role + "."
