@@ -67,6 +67,14 @@ TEST(EnviHeader, LinesOfAnyEncoding) {
     EXPECT_EQ(*h.find("c"), "5 \xe2\x82\xac");
 }
 
+TEST(EnviHeader, ByteOrderMarksWithinJoinedTexts) {
+    const EnviHeader header = EnviHeader::parse("ENVI\n\xef\xbb\xbf samples = 3\nmap info = {UTM,\n"
+                                                "\xef\xbb\xbf 1, 1}\n\xef\xbb\xbf; lines = 4\n");
+    ASSERT_EQ(header.fields().size(), 2u);
+    EXPECT_EQ(*header.find("samples"), "3");
+    EXPECT_EQ(*header.find("map info"), "{UTM,\n1, 1}");
+}
+
 TEST(EnviHeader, LastOfTheSameKeyCounts) {
     const EnviHeader h = EnviHeader::parse("lines = 1\nlines = 2\nbands = 3\nbands = 3.0\n");
     EXPECT_EQ(*h.find("lines"), "2");

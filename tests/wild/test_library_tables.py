@@ -291,6 +291,15 @@ def test_what_stands_above_the_numbers(form, name, tmp_path):
     assert dataset.RasterCount == 1 and dataset.GetRasterBand(1).GetDescription() == "meadow"
 
 
+def test_plots_with_fewer_numbers_than_columns_are_refused(scene, tmp_path):
+    begin = "ENVI ASCII Plot File [x]\nColumn 1: Wavelength\n"
+    for name, text in [("behind", begin + "Column 2: a\n" + one_column("  ") + "Column 3: b\n"),
+                       ("short", begin + "Column 2: a\n450  0.1\n550\n650 0.3\n")]:
+        (tmp_path / name).write_text(text)
+        error = first_error(unmixed(scene, tmp_path / name, code=1))
+        assert error.endswith({"behind": "has 2 columns of data under 3 names", "short": "has 1 column of data under 2 names"}[name])
+
+
 def test_numbers_with_and_without_percent_are_refused(scene, tmp_path):
     (tmp_path / "l.csv").write_text("wavelength,a\n400,10 %\n500,0.2\n")
     assert "column 2 has numbers with and without % (1 and 1)" in first_error(unmixed(scene, tmp_path / "l.csv", code=1))

@@ -439,12 +439,12 @@ SpectralLibrary read_envi_plot(const std::string& path, const std::string& text)
         auto& row = table.rows.emplace_back();
         for (int k = 0; k < words.Count(); ++k)
             row.emplace_back(words[k]);
-        if (row.empty())
-            table.rows.pop_back();
-        else if (row.size() != table.head.size())
+        if (row.empty()) table.rows.pop_back();
+    }
+    for (const auto& row : table.rows)
+        if (row.size() != table.head.size())
             refuse_library(path, "has " + counted(row.size(), "column") + " of data under " +
                                      counted(table.head.size(), "name"));
-    }
     if (table.rows.empty()) refuse_library(path, "holds no data");
     return library_of_columns(path, table, {});
 }

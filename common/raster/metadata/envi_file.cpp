@@ -221,7 +221,7 @@ uint64_t bytes_told(const EnviHeader& header) {
     };
     static const std::pair<int, int> sizes[] = {{1, 1},  {2, 2},  {3, 4},  {4, 4},  {5, 8}, {6, 8},
                                                 {9, 16}, {12, 2}, {13, 4}, {14, 8}, {15, 8}};
-    const int type = static_cast<int>(number("data type", 0));
+    const double type = number("data type", 0);
     const auto* const size =
         std::find_if(std::begin(sizes), std::end(sizes), [&](const auto& s) { return s.first == type; });
     if (size == std::end(sizes)) return 0;

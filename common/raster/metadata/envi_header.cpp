@@ -35,10 +35,12 @@ std::string_view trim(std::string_view s) {
 /// Cuts the next line off `rest`, and trims it; lines end as on any system. A comment is an empty line.
 std::string take_line(std::string_view& rest) {
     const size_t end = rest.find_first_of("\r\n");
-    const std::string_view line = trim(rest.substr(0, end));
+    // Trimmed once more behind a byte-order mark: texts that were joined have them in their middle.
+    const std::string decoded = utf8_text(std::string(trim(rest.substr(0, end))));
+    const std::string_view line = trim(decoded);
     const bool two = end != std::string_view::npos && rest.substr(end, 2) == "\r\n";
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + (two ? 2 : 1));
-    return line.empty() || line.front() == ';' ? std::string() : utf8_text(std::string(line));
+    return line.empty() || line.front() == ';' ? std::string() : std::string(line);
 }
 
 /// "wavelength =" may have its list begin in the next line.
