@@ -310,6 +310,9 @@ void Call::add_report() {
                "Write a record of the run: versions, options, device, passes with bytes and seconds");
     report.shown_as("FILE.json").under(group);
     report.content = Content::text;
+    flag("report-append", o.report_append,
+         "Add the record to those that FILE.json of -report holds: one report for a chain of tools")
+        .under(group);
     flag("dry-run", o.dry_run, "Check everything, print the plan, make no output but -report").under(group);
     flag("q", o.quiet, "No progress, no notes").also("quiet").under(group);
 }
@@ -364,6 +367,8 @@ void Call::finish() {
     for (const auto& [one, other] : m_exclusions)
         if (given(one) && given(other))
             throw UsageError("-" + one + " and -" + other + " exclude one another", "Leave one of them out.");
+    if (m_options.report_append && m_options.report.empty())
+        throw UsageError("-report-append needs -report", "Give -report FILE.json, too.");
     resolve();
 }
 

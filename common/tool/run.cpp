@@ -24,6 +24,7 @@
 #include <cstring>
 #include <ctime>
 #include <limits>
+#include <optional>
 #include <utility>
 
 namespace hsi::tool {
@@ -91,6 +92,7 @@ Json describe(const CommonOptions& o) {
         {"threads", o.threads},
         {"tile", o.tile_samples ? Json{o.tile_samples, o.tile_lines} : Json()},
         {"report", o.report},
+        {"report_append", o.report_append},
         {"dry_run", o.dry_run},
         {"quiet", o.quiet},
     };
@@ -129,17 +131,24 @@ Json describe(const stream::PassReport& p) {
     return json;
 }
 
-/// A report of an earlier run, or an empty file: -report replaces these without -overwrite.
-bool is_report(const std::string& path) {
-    constexpr uint64_t largest = uint64_t{16} << 20;
+bool is_record(const Json& json) {
+    return json.is_object() && json.contains("tool") && json.contains("version") && json.contains("passes");
+}
+
+/// The records of earlier runs that a file holds: of one, or of a chain. Nothing where it is no report.
+std::optional<std::vector<Json>> records_in(const std::string& path) {
+    constexpr uint64_t largest = uint64_t{256} << 20;
     try {
         const std::string text = read_text_file(path, largest);
-        if (text.empty()) return true;
+        if (text.empty()) return std::vector<Json>();
         const Json json = Json::parse(text, nullptr, false);
-        return json.is_object() && json.contains("tool") && json.contains("version") &&
-               json.contains("passes");
+        if (is_record(json)) return std::vector<Json>{json};
+        if (!json.is_object() || !json.contains("chain") || !json["chain"].is_array()) return std::nullopt;
+        const auto& chain = json["chain"];
+        if (!std::all_of(chain.begin(), chain.end(), is_record)) return std::nullopt;
+        return std::vector<Json>(chain.begin(), chain.end());
     } catch (const Error&) {
-        return false;
+        return std::nullopt;
     }
 }
 
@@ -299,6 +308,11 @@ std::string Run::Impl::make_report(const Outcome* failure) {
     if (failure)
         root["error"] =
             Json{{"message", failure->what}, {"advice", failure->advice}, {"exit_code", failure->code}};
+    if (options.report_append) {
+        auto chain = records_in(options.report).value_or(std::vector<Json>());
+        chain.push_back(std::move(root));
+        root = Json{{"chain", std::move(chain)}};
+    }
     return root.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
@@ -307,8 +321,11 @@ raster::TextOutput Run::Impl::report_output() const { return {"-report", options
 void Run::Impl::check_report() {
     raster::TextOutput output = report_output();
     struct stat facts {};
-    if (!overwrite && stat(options.report.c_str(), &facts) == 0 && S_ISREG(facts.st_mode))
-        output.overwrite = is_report(options.report);
+    const bool there = stat(options.report.c_str(), &facts) == 0, file = there && S_ISREG(facts.st_mode);
+    if (there && !file && options.report_append)
+        throw UsageError("-report-append: " + options.report + " is no file that holds records",
+                         "Name a file, or leave out -report-append.");
+    if (file && !overwrite) output.overwrite = records_in(options.report).has_value();
     raster::check_text_output(output);
 }
 

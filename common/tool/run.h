@@ -42,6 +42,7 @@ struct CommonOptions {
     int ranks = 0;              ///< -ranks, with -dry-run; 0: those that there are
     int64_t tile_samples = 0, tile_lines = 0; ///< -tile; 0: choose
     std::string report;                       ///< -report FILE.json
+    bool report_append = false;               ///< the record comes behind those that are there
     bool dry_run = false;
     bool quiet = false;
 };

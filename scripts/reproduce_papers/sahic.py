@@ -65,8 +65,7 @@ def accuracies(run, dataset, ways):
                 needs_arrays()
                 run.args.maps.mkdir(parents=True, exist_ok=True)
                 picture = run.args.maps / f"{key.replace(',', '').replace(' ', '_').lower()}.png"
-                subprocess.run([sys.executable, ROOT / "scripts" / "quicklook", scene, mapped, picture], check=True,
-                               stdout=subprocess.DEVNULL)
+                run.tool("gdal_hsi_quicklook", "-q", "-overwrite", "-beside", mapped, scene, picture)
     return results, classes, seconds
 
 

@@ -3,11 +3,9 @@
 import json
 import re
 import statistics
-import subprocess
-import sys
 
 from . import charts, profiler
-from .common import ROOT, Missing, Result, gdal, item, needs_arrays, ogr, seconds_of_passes, size_of
+from .common import Missing, Result, gdal, item, needs_arrays, ogr, seconds_of_passes, size_of
 from .common import numpy as np
 
 WINDOWS = (3, 5, 7, 9, 11, 13, 15)
@@ -260,8 +258,7 @@ def fig8(run):
             *((name, a, b) for (name, _), a, b in zip(spectra, best["without SPP"], best["ours"])),
             ("Average", *(statistics.mean(v) for v in best.values()))])
         result.data["angles"] = {k: [float(v) for v in values] for k, values in best.items()}
-    subprocess.run([sys.executable, str(ROOT / "scripts" / "quicklook"), str(scene), str(ours), str(run.png),
-                    str(run.path("ours.geojson"))], check=True, stdout=subprocess.DEVNULL)
+    run.tool("gdal_hsi_quicklook", "-q", "-overwrite", "-beside", ours, "-points", run.path("ours.geojson"), scene, run.png)
     result.picture = run.png
     return result
 

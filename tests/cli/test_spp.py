@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from osgeo import gdal
 
-from conftest import (PATIENCE, assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, spp, start,
+from conftest import (PATIENCE, assert_untouched, cube, envi_header, first_error, open_band, read, real_scene, run, spp, start,
                       stored_bytes, succeed, write_scene)
 
 WINDOWS = (3, 5, 7, 9, 11, 13, 15)
@@ -467,6 +467,33 @@ def test_report_of_a_failure(tmp_path, scene, out):
     facts = json.loads(report.read_text())
     assert facts["error"]["exit_code"] == 2
     assert facts["error"]["message"] == first_error(result)
+
+
+def test_one_report_for_a_chain(tmp_path, scene, out):
+    report = tmp_path / "chain.json"
+    append = ("-report", report, "-report-append")
+    succeed(spp("-q", *append, scene, out / "y.tif"))
+    assert [run["tool"] for run in json.loads(report.read_text())["chain"]] == ["gdal_hsi_spp"]
+    succeed(run("gdal_hsi_compare", "-q", *append, scene, out / "y.tif"))
+    assert spp("-q", "-b", "99", *append, scene, out / "z.tif").code == 2
+    chain = json.loads(report.read_text())["chain"]
+    assert [run["tool"] for run in chain] == ["gdal_hsi_spp", "gdal_hsi_compare", "gdal_hsi_spp"]
+    assert ["error" in run for run in chain] == [False, False, True] and chain[0]["started"] <= chain[2]["started"]
+    # A report of one run becomes the first of a chain; without the option a chain is replaced as any report.
+    succeed(spp("-q", "-report", report, scene, out / "a.tif"))
+    succeed(spp("-q", *append, scene, out / "b.tif"))
+    assert [run["destination"] for run in json.loads(report.read_text())["chain"]] == [str(out / "a.tif"), str(out / "b.tif")]
+
+
+def test_reports_that_cannot_be_added_to(tmp_path, scene, out):
+    (tmp_path / "other.json").write_text('{"chain": [1]}')
+    with assert_untouched(tmp_path):
+        assert "-report-append needs -report" in first_error(spp("-report-append", scene, out / "y.tif"))
+        assert "-report-append: /dev/null is no file" in first_error(
+            spp("-report", "/dev/null", "-report-append", scene, out / "y.tif"))
+        assert spp("-report", tmp_path / "other.json", "-report-append", scene, out / "y.tif").code != 0
+    succeed(spp("-q", "-overwrite", "-report", tmp_path / "other.json", "-report-append", scene, out / "y.tif"))
+    assert len(json.loads((tmp_path / "other.json").read_text())["chain"]) == 1
 
 
 @pytest.mark.parametrize("kind", ["ENVI", "GTiff"])

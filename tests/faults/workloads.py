@@ -102,6 +102,8 @@ JOBS = [
         {"map": "map_of.tif", "dst": "o.tif", "report": "run.json"}, SCENE + LABELS + ("shares.tif",)),
     Job("orthorectify", "gdal_hsi_orthorectify", ("-glt", "glt.tif", REPORT, "layers.vrt", "{dst}"),
         {"dst": "o.tif", "report": "run.json"}, SCENE + ("layers.vrt", "glt.tif"), devices=False),
+    Job("quicklook", "gdal_hsi_quicklook", ("-beside", "layers.vrt", REPORT, "s.img", "{dst}"),
+        {"dst": "o.png", "report": "run.json"}, SCENE + ("layers.vrt",), devices=False),
     Job("atdca", "gdal_hsi_atdca",
         ("-t", "3", "-original", "s.img", ("-spectra", "{spectra}"), ("-map", "{map}"), ("-scores", "{scores}"),
          "-reference", "library.sli", REPORT, "y.tif", "{dst}"),

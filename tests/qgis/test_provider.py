@@ -53,6 +53,8 @@ RUNS = {
             ["-b", "1-20,30", "-nc", "3", "-scale", "-device", "cpu", "-model", "{o}/m.json", "-of", "ENVI",
              "{s}/scene.tif", "{o}/p.dat"],
             {"dst": "p.dat", "model": "m.json"}),
+    "quicklook": ({"src": "{s}/scene.tif", "beside": "{s}/map.tif", "dst": "{o}/q.png"},
+                  ["-beside", "{s}/map.tif", "{s}/scene.tif", "{o}/q.png"], {"dst": "q.png"}),
     "profile": ({"src": "{s}/scene.tif", "nc": 2, "kind": 2, "attribute": "area", "thresholds": "9,3", "device": "cpu",
                  "dst": "{o}/p.tif"},
                 ["-nc", "2", "-kind", "eep", "-attribute", "area", "-thresholds", "9,3", "-device", "cpu", "{s}/scene.tif",

@@ -1,0 +1,666 @@
+// SPDX-License-Identifier: MIT
+// gdal_hsi_quicklook: a picture for people. Scenes in the colours of three bands, class maps in their own
+// with a legend, side by side, with rings around points. One pass over each scene picks the values that are
+// shown.
+#include "core/counted.h"
+#include "core/error.h"
+#include "core/utf8.h"
+#include "raster/labels/labels.h"
+#include "raster/sink/output_set.h"
+#include "raster/source/raster_source.h"
+#include "stream/empty_source.h"
+#include "stream/operation.h"
+#include "tool/definition.h"
+#include "tool/scene.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi {
+namespace {
+namespace quicklook_tool {
+
+using tool::Content;
+
+constexpr int64_t gap = 8;          ///< white pixels between panels
+constexpr double land_gamma = 0.6;  ///< land is dark beside the brightest roofs and rocks
+constexpr size_t longest_name = 32; ///< characters of a class name in the legend
+constexpr int64_t legend_line = 20; ///< pixels
+constexpr std::array<double, 3> natural_nm = {650, 550, 450}; ///< red, green, blue
+
+struct Settings {
+    std::string beside, points;
+    int64_t size = 1200;
+    std::array<double, 2> stretch = {2, 98};
+    double gamma = 0; ///< 0: by what is shown
+    bool each = false, no_legend = false;
+};
+
+using Rgb = std::array<uint8_t, 3>;
+
+/// The picture: red, green and blue, one plane after another, white at first.
+class Canvas {
+  public:
+    Canvas(int64_t samples, int64_t lines)
+        : m_samples(samples), m_lines(lines),
+          m_values(static_cast<size_t>(samples * lines), Rgb{255, 255, 255}) {}
+    int64_t samples() const { return m_samples; }
+    int64_t lines() const { return m_lines; }
+    const Rgb& at(int64_t x, int64_t y) const { return m_values[static_cast<size_t>(y * m_samples + x)]; }
+    /// Left out where it is beside the picture.
+    void set(int64_t x, int64_t y, const Rgb& colour) {
+        if (x >= 0 && y >= 0 && x < m_samples && y < m_lines)
+            m_values[static_cast<size_t>(y * m_samples + x)] = colour;
+    }
+
+  private:
+    int64_t m_samples, m_lines;
+    std::vector<Rgb> m_values;
+};
+
+// Panels
+// ----------------------------------------------------------------------------------------------------------
+
+/// Which pixel of a scene each pixel of a panel shows: the one at its centre.
+struct Scale {
+    int64_t samples, lines;             ///< of the scene
+    int64_t panel_samples, panel_lines; ///< of the panel
+    int64_t sample(int64_t x) const { return (2 * x + 1) * samples / (2 * panel_samples); }
+    int64_t line(int64_t y) const { return (2 * y + 1) * lines / (2 * panel_lines); }
+};
+
+/// A panel whose longer side is at most `size`: small scenes are enlarged by a whole number.
+Scale scale_of(const stream::CubeShape& shape, int64_t size) {
+    const int64_t longest = std::max(shape.samples, shape.lines);
+    Scale scale{shape.samples, shape.lines, shape.samples, shape.lines};
+    if (longest <= size) {
+        scale.panel_samples *= size / longest;
+        scale.panel_lines *= size / longest;
+    } else {
+        scale.panel_samples = std::max<int64_t>(1, shape.samples * size / longest);
+        scale.panel_lines = std::max<int64_t>(1, shape.lines * size / longest);
+    }
+    return scale;
+}
+
+/// Values of the pixels that a panel shows, [band][y][x]; NaN: none.
+using Picked = std::vector<std::vector<float>>;
+
+/// A pass that keeps the pixels that a panel shows. Every one lies in the core of one tile.
+class Picking final : public stream::Operation {
+  public:
+    Picking(const Scale& scale, Picked& picked) : m_scale(scale), m_picked(picked) {}
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Picker>(*this);
+    }
+
+  private:
+    /// The first place of a panel that shows `first` of a scene's `count` or one behind it.
+    static int64_t first_place(int64_t first, int64_t count, int64_t places) {
+        // The least x with (2x + 1) * count / (2 * places) >= first, in whole numbers.
+        const int64_t least = 2 * places * first - count;
+        return least <= 0 ? 0 : (least + 2 * count - 1) / (2 * count);
+    }
+
+    struct Picker final : stream::Worker {
+        explicit Picker(const Picking& owner) : m_owner(owner) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>&) override {
+            const Scale& s = m_owner.m_scale;
+            const Rect& core = tile.core;
+            const int64_t x0 = first_place(core.x, s.samples, s.panel_samples);
+            for (int64_t y = first_place(core.y, s.lines, s.panel_lines);
+                 y < s.panel_lines && s.line(y) < core.y + core.h; ++y)
+                for (int b = 0; b < in.bands; ++b) {
+                    const float* const from = in.row(b, s.line(y) - core.y);
+                    float* const to = m_owner.m_picked[static_cast<size_t>(b)].data() + y * s.panel_samples;
+                    for (int64_t x = x0; x < s.panel_samples && s.sample(x) < core.x + core.w; ++x)
+                        to[x] = from[s.sample(x) - core.x];
+                }
+        }
+        const Picking& m_owner;
+    };
+    const Scale m_scale;
+    Picked& m_picked;
+};
+
+/// The lowest and the highest shown value of a band.
+using Limits = std::array<double, 2>;
+
+Limits limits_of(const std::vector<float>& values, const std::array<double, 2>& percent) {
+    std::vector<float> finite;
+    for (const float v : values)
+        if (std::isfinite(v)) finite.push_back(v);
+    if (finite.empty()) return {0, 1};
+    Limits out{};
+    for (size_t k = 0; k < 2; ++k) { // linear between order statistics
+        const double at = percent[k] / 100 * static_cast<double>(finite.size() - 1);
+        const auto below = static_cast<std::ptrdiff_t>(at);
+        std::nth_element(finite.begin(), finite.begin() + below, finite.end());
+        const double low = finite[static_cast<size_t>(below)];
+        const auto above = std::min_element(finite.begin() + below + 1, finite.end());
+        out[k] = above == finite.end() ? low : low + (*above - low) * (at - static_cast<double>(below));
+    }
+    return out;
+}
+
+uint8_t shade(float value, const Limits& limits, double gamma) {
+    const double range = limits[1] - limits[0];
+    const double t = range > 0           ? std::clamp((value - limits[0]) / range, 0.0, 1.0)
+                     : value > limits[0] ? 1.0
+                                         : 0.0;
+    return static_cast<uint8_t>(std::lround(255 * std::pow(t, gamma)));
+}
+
+// What a panel shows
+// ----------------------------------------------------------------------------------------------------------
+
+/// One of the files.
+struct Shown {
+    std::string path;
+    std::shared_ptr<raster::RasterSource> source;
+    std::unique_ptr<raster::LabelSource> classes; ///< of a class map; else null
+    std::vector<int> bands; ///< of the source, 0-based: red, green and blue, or one that is shown in grey
+    bool natural = false;   ///< by wavelengths of visible light
+};
+
+bool is_integer(const std::string& type) { return type.find("Int") != std::string::npos || type == "Byte"; }
+
+/// The legend's reader where a raster of one band is a class map: it has names or colours of classes.
+std::unique_ptr<raster::LabelSource> class_map(const raster::RasterSource& source) {
+    if (source.file_bands() != 1 || !is_integer(source.type_name())) return nullptr;
+    raster::LabelOptions options;
+    options.path = source.path();
+    auto labels = raster::LabelSource::open(options);
+    const bool whole =
+        labels->grid().samples == source.shape().samples && labels->grid().lines == source.shape().lines;
+    return whole && !labels->legend().empty() ? std::move(labels) : nullptr;
+}
+
+/// Red, green and blue of a scene.
+void choose_bands(Shown& shown, bool asked) {
+    const int count = shown.source->shape().bands;
+    shown.bands.clear();
+    if (asked || count < 3) {
+        if (count == 3)
+            shown.bands = {0, 1, 2};
+        else if (count == 1 || !asked)
+            shown.bands = {0};
+        else
+            throw UsageError("-b: " + counted(count, "band") + worded(count, " makes", " make") +
+                                 " no colours",
+                             "Give three, for red, green and blue, or one for shades of grey, or -each for a "
+                             "panel for each.");
+        return;
+    }
+    std::vector<std::pair<double, int>> known;
+    const auto nm = shown.source->wavelengths_nm();
+    for (size_t b = 0; b < nm.size(); ++b)
+        if (std::isfinite(nm[b])) known.emplace_back(nm[b], static_cast<int>(b));
+    std::sort(known.begin(), known.end());
+    if (known.size() < 3) { // components come with the first ones first
+        shown.bands = {0, count == 3 ? 1 : (count - 1) / 2, count - 1};
+        return;
+    }
+    for (const double wanted : natural_nm)
+        shown.bands.push_back(std::min_element(known.begin(), known.end(), [&](const auto& a, const auto& b) {
+                                  return std::fabs(a.first - wanted) < std::fabs(b.first - wanted);
+                              })->second);
+    shown.natural = shown.bands[0] != shown.bands[1] && shown.bands[1] != shown.bands[2];
+    if (!shown.natural) // of a sensor without visible light: long waves as red, short ones as blue
+        shown.bands = {known.back().second, known[known.size() / 2].second, known.front().second};
+}
+
+std::vector<Shown> open_files(tool::Run& run, const Settings& s) {
+    std::vector<Shown> files(s.beside.empty() ? 1 : 2);
+    const auto& first = run.options().source;
+    const bool asked = !first.bands.empty() || !first.choices.empty();
+    for (size_t k = 0; k < files.size(); ++k) {
+        Shown& f = files[k];
+        if (k == 0) {
+            f.source = run.open_source(tool::Precision::full);
+        } else {
+            raster::OpenOptions options;
+            options.path = s.beside;
+            f.source = raster::RasterSource::open(options);
+            if (asked && f.source->file_bands() == files[0].source->file_bands()) { // the same bands
+                options.bands = files[0].source->bands();
+                f.source = raster::RasterSource::open(options);
+            }
+            run.watch_source(f.source, tool::Precision::full);
+        }
+        f.path = f.source->path();
+        const auto shape = f.source->shape(), whole = files[0].source->shape();
+        if (shape.samples != whole.samples || shape.lines != whole.lines)
+            throw Error("-beside " + f.path + " has " + size_text(shape.samples, shape.lines) + " pixels, " +
+                            files[0].path + " " + size_text(whole.samples, whole.lines),
+                        "Panels are of one size: warp it to that grid (gdalwarp -ts -te), or make a picture "
+                        "of each.");
+        if (!first.window) f.classes = class_map(*f.source);
+        if (!f.classes && !s.each)
+            choose_bands(f, asked && f.source->file_bands() == files[0].source->file_bands());
+    }
+    return files;
+}
+
+Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
+            const std::vector<int>& bands, const Scale& scale, double share) {
+    std::vector<int> rising = bands;
+    std::sort(rising.begin(), rising.end());
+    rising.erase(std::unique(rising.begin(), rising.end()), rising.end());
+    const auto wanted = tool::only_bands(source, rising);
+    const auto pixels = static_cast<size_t>(scale.panel_samples * scale.panel_lines);
+    Picked read(rising.size(), std::vector<float>(pixels, std::numeric_limits<float>::quiet_NaN()));
+    Picking picking(scale, read);
+    run.add_pass(stream::run_pass(*wanted, picking, {}, run.pass("picking", share)));
+    Picked out;
+    for (const int band : bands)
+        out.push_back(
+            read[static_cast<size_t>(std::lower_bound(rising.begin(), rising.end(), band) - rising.begin())]);
+    return out;
+}
+
+/// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value are black.
+void draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
+                 const std::vector<Limits>& limits, double gamma) {
+    for (int64_t y = 0; y < scale.panel_lines; ++y)
+        for (int64_t x = 0; x < scale.panel_samples; ++x) {
+            const auto at = static_cast<size_t>(y * scale.panel_samples + x);
+            Rgb colour{};
+            bool valid = true;
+            for (size_t k = 0; k < 3; ++k) {
+                const size_t b = std::min(k, picked.size() - 1);
+                valid &= !std::isnan(picked[b][at]);
+                if (valid) colour[k] = shade(picked[b][at], limits[b], gamma);
+            }
+            canvas.set(x0 + x, y0 + y, valid ? colour : Rgb{});
+        }
+}
+
+/// A class of the legend in its colour.
+struct Entry {
+    std::string name;
+    Rgb colour{};
+    int value = 0;
+    bool seen = false;
+};
+
+std::vector<Entry> entries_of(const raster::LabelSource& labels) {
+    std::vector<Entry> out;
+    for (const LabelClass& c : labels.legend()) {
+        if (c.value == labels.none()) continue;
+        const Colour colour = c.colour.value_or(raster::default_colour(c.value));
+        out.push_back({c.name.empty() ? "Class " + std::to_string(c.value) : c.name,
+                       {colour[0], colour[1], colour[2]},
+                       c.value});
+    }
+    return out;
+}
+
+/// A class map; classes without an entry get one.
+void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, raster::LabelSource& labels,
+                  std::vector<Entry>& entries) {
+    std::vector<uint16_t> line(static_cast<size_t>(scale.samples));
+    std::vector<int> entry(raster::max_class + 1, -1);
+    for (size_t k = 0; k < entries.size(); ++k)
+        entry[static_cast<size_t>(entries[k].value)] = static_cast<int>(k);
+    int64_t before = -1;
+    for (int64_t y = 0; y < scale.panel_lines; ++y) {
+        if (scale.line(y) != before) labels.read(before = scale.line(y), 1, line.data());
+        for (int64_t x = 0; x < scale.panel_samples; ++x) {
+            const uint16_t value = line[static_cast<size_t>(scale.sample(x))];
+            Rgb colour{};
+            if (value != labels.none()) {
+                int& k = entry[value];
+                if (k < 0) {
+                    const Colour c = raster::default_colour(value);
+                    k = static_cast<int>(entries.size());
+                    entries.push_back({"Class " + std::to_string(value), {c[0], c[1], c[2]}, value});
+                }
+                entries[static_cast<size_t>(k)].seen = true;
+                colour = entries[static_cast<size_t>(k)].colour;
+            }
+            canvas.set(x0 + x, y0 + y, colour);
+        }
+    }
+}
+
+// Words
+// ----------------------------------------------------------------------------------------------------------
+
+/// Letters of 5 x 7 pixels from ' ' to '~': five columns each, the lowest bit on top.
+constexpr uint8_t letters[][5] = {
+    {0x00, 0x00, 0x00, 0x00, 0x00}, {0x00, 0x00, 0x5f, 0x00, 0x00}, {0x00, 0x07, 0x00, 0x07, 0x00},
+    {0x14, 0x7f, 0x14, 0x7f, 0x14}, {0x24, 0x2a, 0x7f, 0x2a, 0x12}, {0x23, 0x13, 0x08, 0x64, 0x62},
+    {0x36, 0x49, 0x55, 0x22, 0x50}, {0x00, 0x05, 0x03, 0x00, 0x00}, {0x00, 0x1c, 0x22, 0x41, 0x00},
+    {0x00, 0x41, 0x22, 0x1c, 0x00}, {0x14, 0x08, 0x3e, 0x08, 0x14}, {0x08, 0x08, 0x3e, 0x08, 0x08},
+    {0x00, 0x50, 0x30, 0x00, 0x00}, {0x08, 0x08, 0x08, 0x08, 0x08}, {0x00, 0x60, 0x60, 0x00, 0x00},
+    {0x20, 0x10, 0x08, 0x04, 0x02}, {0x3e, 0x51, 0x49, 0x45, 0x3e}, {0x00, 0x42, 0x7f, 0x40, 0x00},
+    {0x42, 0x61, 0x51, 0x49, 0x46}, {0x21, 0x41, 0x45, 0x4b, 0x31}, {0x18, 0x14, 0x12, 0x7f, 0x10},
+    {0x27, 0x45, 0x45, 0x45, 0x39}, {0x3c, 0x4a, 0x49, 0x49, 0x30}, {0x01, 0x71, 0x09, 0x05, 0x03},
+    {0x36, 0x49, 0x49, 0x49, 0x36}, {0x06, 0x49, 0x49, 0x29, 0x1e}, {0x00, 0x36, 0x36, 0x00, 0x00},
+    {0x00, 0x56, 0x36, 0x00, 0x00}, {0x08, 0x14, 0x22, 0x41, 0x00}, {0x14, 0x14, 0x14, 0x14, 0x14},
+    {0x00, 0x41, 0x22, 0x14, 0x08}, {0x02, 0x01, 0x51, 0x09, 0x06}, {0x3e, 0x41, 0x5d, 0x55, 0x1e},
+    {0x7e, 0x11, 0x11, 0x11, 0x7e}, {0x7f, 0x49, 0x49, 0x49, 0x36}, {0x3e, 0x41, 0x41, 0x41, 0x22},
+    {0x7f, 0x41, 0x41, 0x22, 0x1c}, {0x7f, 0x49, 0x49, 0x49, 0x41}, {0x7f, 0x09, 0x09, 0x09, 0x01},
+    {0x3e, 0x41, 0x49, 0x49, 0x7a}, {0x7f, 0x08, 0x08, 0x08, 0x7f}, {0x00, 0x41, 0x7f, 0x41, 0x00},
+    {0x20, 0x40, 0x41, 0x3f, 0x01}, {0x7f, 0x08, 0x14, 0x22, 0x41}, {0x7f, 0x40, 0x40, 0x40, 0x40},
+    {0x7f, 0x02, 0x0c, 0x02, 0x7f}, {0x7f, 0x04, 0x08, 0x10, 0x7f}, {0x3e, 0x41, 0x41, 0x41, 0x3e},
+    {0x7f, 0x09, 0x09, 0x09, 0x06}, {0x3e, 0x41, 0x51, 0x21, 0x5e}, {0x7f, 0x09, 0x19, 0x29, 0x46},
+    {0x46, 0x49, 0x49, 0x49, 0x31}, {0x01, 0x01, 0x7f, 0x01, 0x01}, {0x3f, 0x40, 0x40, 0x40, 0x3f},
+    {0x1f, 0x20, 0x40, 0x20, 0x1f}, {0x3f, 0x40, 0x38, 0x40, 0x3f}, {0x63, 0x14, 0x08, 0x14, 0x63},
+    {0x07, 0x08, 0x70, 0x08, 0x07}, {0x61, 0x51, 0x49, 0x45, 0x43}, {0x00, 0x7f, 0x41, 0x41, 0x00},
+    {0x02, 0x04, 0x08, 0x10, 0x20}, {0x00, 0x41, 0x41, 0x7f, 0x00}, {0x04, 0x02, 0x01, 0x02, 0x04},
+    {0x40, 0x40, 0x40, 0x40, 0x40}, {0x00, 0x01, 0x02, 0x04, 0x00}, {0x20, 0x54, 0x54, 0x54, 0x78},
+    {0x7f, 0x48, 0x44, 0x44, 0x38}, {0x38, 0x44, 0x44, 0x44, 0x28}, {0x38, 0x44, 0x44, 0x48, 0x7f},
+    {0x38, 0x54, 0x54, 0x54, 0x18}, {0x08, 0x7e, 0x09, 0x01, 0x02}, {0x0c, 0x52, 0x52, 0x52, 0x3e},
+    {0x7f, 0x08, 0x04, 0x04, 0x78}, {0x00, 0x44, 0x7d, 0x40, 0x00}, {0x20, 0x40, 0x44, 0x3d, 0x00},
+    {0x7f, 0x10, 0x28, 0x44, 0x00}, {0x00, 0x41, 0x7f, 0x40, 0x00}, {0x7c, 0x04, 0x78, 0x04, 0x78},
+    {0x7c, 0x08, 0x04, 0x04, 0x78}, {0x38, 0x44, 0x44, 0x44, 0x38}, {0x7c, 0x14, 0x14, 0x14, 0x08},
+    {0x08, 0x14, 0x14, 0x14, 0x7c}, {0x7c, 0x08, 0x04, 0x04, 0x08}, {0x48, 0x54, 0x54, 0x54, 0x24},
+    {0x04, 0x3f, 0x44, 0x40, 0x20}, {0x3c, 0x40, 0x40, 0x20, 0x7c}, {0x1c, 0x20, 0x40, 0x20, 0x1c},
+    {0x3c, 0x40, 0x30, 0x40, 0x3c}, {0x44, 0x28, 0x10, 0x28, 0x44}, {0x0c, 0x50, 0x50, 0x50, 0x3c},
+    {0x44, 0x64, 0x54, 0x4c, 0x44}, {0x00, 0x08, 0x36, 0x41, 0x00}, {0x00, 0x00, 0x7f, 0x00, 0x00},
+    {0x00, 0x41, 0x36, 0x08, 0x00}, {0x08, 0x04, 0x08, 0x10, 0x08},
+};
+constexpr int64_t letter_width = 12, letter_height = 14; ///< of a letter, drawn twice as large
+
+/// A name in the letters that there are: accents go, and what has no Latin letter is a question mark.
+std::string plain_letters(const std::string& name) {
+    // The letters from U+00C0 on.
+    static const std::string latin = "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
+    std::string out;
+    for (size_t i = 0; i < name.size();) {
+        const auto lead = static_cast<unsigned char>(name[i]);
+        const size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+        if (size == 1) {
+            out += lead >= ' ' && lead <= '~' ? static_cast<char>(lead) : '?';
+        } else {
+            const size_t code = size == 2 && i + 1 < name.size()
+                                    ? (lead & 0x1fU) << 6 | (static_cast<unsigned char>(name[i + 1]) & 0x3fU)
+                                    : 0;
+            out += code >= 0xc0 && code - 0xc0 < latin.size() ? latin[code - 0xc0] : '?';
+        }
+        i += size;
+    }
+    if (out.size() > longest_name) out = out.substr(0, longest_name - 2) + "..";
+    return out;
+}
+
+void draw_text(Canvas& canvas, int64_t x0, int64_t y0, const std::string& text) {
+    for (size_t i = 0; i < text.size(); ++i)
+        for (int64_t x = 0; x < 10; ++x)
+            for (int64_t y = 0; y < letter_height; ++y)
+                if (letters[static_cast<size_t>(text[i] - ' ')][x / 2] >> (y / 2) & 1)
+                    canvas.set(x0 + static_cast<int64_t>(i) * letter_width + x, y0 + y, {});
+}
+
+/// Width of the legend with these names; 0 without any.
+int64_t legend_width(const std::vector<Entry>& entries) {
+    size_t longest = 0;
+    for (const auto& e : entries)
+        longest = std::max(longest, plain_letters(e.name).size());
+    return entries.empty() ? 0 : legend_line + 8 + static_cast<int64_t>(longest) * letter_width;
+}
+
+void draw_legend(Canvas& canvas, int64_t x0, const std::vector<Entry>& entries) {
+    for (size_t k = 0; k < entries.size(); ++k) {
+        const int64_t y0 = static_cast<int64_t>(k) * legend_line;
+        for (int64_t y = 2; y < legend_line - 2; ++y)
+            for (int64_t x = 0; x < legend_line - 2; ++x)
+                canvas.set(x0 + x, y0 + y, entries[k].colour);
+        draw_text(canvas, x0 + legend_line + 4, y0 + 3, plain_letters(entries[k].name));
+    }
+}
+
+/// Rings around the pixels that the points lie in.
+void draw_rings(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale,
+                const std::vector<int64_t>& pixels) {
+    constexpr double inner = 3.2, middle = 4.6, outer = 5.6;
+    constexpr int64_t reach = 6;
+    for (const bool rim : {true, false})
+        for (const int64_t pixel : pixels) {
+            const double cx = (static_cast<double>(pixel % scale.samples) + 0.5) *
+                              static_cast<double>(scale.panel_samples) / static_cast<double>(scale.samples);
+            const double cy = (static_cast<double>(pixel / scale.samples) + 0.5) *
+                              static_cast<double>(scale.panel_lines) / static_cast<double>(scale.lines);
+            for (auto y = static_cast<int64_t>(cy) - reach; y <= static_cast<int64_t>(cy) + reach; ++y)
+                for (auto x = static_cast<int64_t>(cx) - reach; x <= static_cast<int64_t>(cx) + reach; ++x) {
+                    if (x < 0 || y < 0 || x >= scale.panel_samples || y >= scale.panel_lines) continue;
+                    const double r =
+                        std::hypot(static_cast<double>(x) + 0.5 - cx, static_cast<double>(y) + 0.5 - cy);
+                    if (rim && r >= middle && r < outer) canvas.set(x0 + x, y0 + y, {});
+                    if (!rim && r >= inner && r < middle) canvas.set(x0 + x, y0 + y, {255, 230, 26});
+                }
+        }
+}
+
+// The run
+// ----------------------------------------------------------------------------------------------------------
+
+/// Copies the picture into the output.
+class Painting final : public stream::Operation {
+  public:
+    explicit Painting(const Canvas& canvas) : m_canvas(canvas) {}
+    std::vector<int> output_bands() const override { return {3}; }
+    std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
+        return std::make_unique<Painter>(m_canvas);
+    }
+
+  private:
+    struct Painter final : stream::Worker {
+        explicit Painter(const Canvas& c) : canvas(c) {}
+        void process(const Tile& tile, const CubeView<float>&,
+                     const std::vector<CubeView<float>>& out) override {
+            for (int b = 0; b < 3; ++b)
+                for (int64_t y = 0; y < tile.core.h; ++y)
+                    for (int64_t x = 0; x < tile.core.w; ++x)
+                        out[0].row(b, y)[x] =
+                            canvas.at(tile.core.x + x, tile.core.y + y)[static_cast<size_t>(b)];
+        }
+        const Canvas& canvas;
+    };
+    const Canvas& m_canvas;
+};
+
+raster::OutputSet output_of(const tool::Run& run, int64_t samples, int64_t lines) {
+    raster::OutputSpec spec;
+    spec.shape = {samples, lines, 3};
+    spec.type = "Byte";
+    spec.bands = {{"Red", {}}, {"Green", {}}, {"Blue", {}}};
+    raster::OutputSet outputs;
+    outputs.plan(run.options().destination, spec);
+    return outputs;
+}
+
+/// Pixels of src that hold a point of the file.
+std::vector<int64_t> points_in(const std::string& path, const raster::RasterSource& source) {
+    if (path.empty()) return {};
+    raster::LabelOptions options;
+    options.path = path;
+    options.mask = true;
+    const auto grid = raster::grid_of(source);
+    const auto labels = raster::LabelSource::open(options, &grid);
+    constexpr size_t most = 10000; // more rings than a picture shows
+    auto pixels = raster::collect_labels(*labels).index;
+    if (pixels.size() > most)
+        throw Error("-points " + path + " marks " + counted(pixels.size(), "pixel") +
+                        " of the scene, more than " + std::to_string(most),
+                    "Rings are for points. Polygons are shown by burning them (gdal_rasterize) and -beside.");
+    return pixels;
+}
+
+struct Panel {
+    size_t file;
+    std::vector<int> bands; ///< of its source; empty: a class map
+};
+
+std::string bands_text(const Shown& file, const std::vector<int>& bands) {
+    std::string out = bands.size() == 1 ? "band " : "bands ";
+    const auto nm = file.source->wavelengths_nm();
+    for (size_t k = 0; k < bands.size(); ++k) {
+        const auto b = static_cast<size_t>(bands[k]);
+        out += (k > 0 ? ", " : "") + std::to_string(file.source->bands()[b]);
+        if (b < nm.size() && std::isfinite(nm[b])) out += " (" + std::to_string(std::lround(nm[b])) + " nm)";
+    }
+    return out + (bands.size() == 3 ? " as red, green, blue" : " in grey");
+}
+
+void run_quicklook(tool::Run& run, const Settings& s) {
+    auto files = open_files(run, s);
+    const auto shape = files[0].source->shape();
+    const Scale scale = scale_of(shape, s.size);
+    std::vector<Panel> panels;
+    for (size_t k = 0; k < files.size(); ++k)
+        if (files[k].classes || !s.each)
+            panels.push_back({k, files[k].bands});
+        else
+            for (int b = 0; b < files[k].source->shape().bands; ++b)
+                panels.push_back({k, {b}});
+    constexpr size_t most_panels = 64;
+    if (panels.size() > most_panels)
+        throw UsageError("-each: " + std::to_string(panels.size()) + " panels are more than " +
+                             std::to_string(most_panels),
+                         "Choose bands with -b.");
+    const int64_t columns = s.each ? std::min<int64_t>(3, static_cast<int64_t>(panels.size()))
+                                   : static_cast<int64_t>(panels.size());
+    const int64_t rows = (static_cast<int64_t>(panels.size()) + columns - 1) / columns;
+    const int64_t wide = columns * (scale.panel_samples + gap) - gap;
+    const int64_t high = rows * (scale.panel_lines + gap) - gap;
+    output_of(run, wide, high).check();
+    const auto panel_bytes =
+        static_cast<uint64_t>(scale.panel_samples * scale.panel_lines) * 3 * sizeof(float);
+    if (panel_bytes + static_cast<uint64_t>(wide * high) * 3 > run.buffer_memory() / 2)
+        throw Error("a picture of " + size_text(wide, high) + " pixels does not fit in -memory",
+                    "Give a smaller -size, or more -memory.");
+    const auto points = points_in(s.points, *files[0].source);
+    if (run.options().dry_run) {
+        const auto seen = tool::only_bands(files[0].source, {0});
+        Picked none;
+        Picking picking(scale, none);
+        return tool::print_plan(run, *seen, picking, run.pass("picking", 1));
+    }
+
+    Canvas picture(wide, high);
+    std::vector<Entry> legend;
+    std::optional<std::vector<Limits>> shared; ///< of src, for files with its bands
+    Json shown = Json::array();
+    for (size_t k = 0; k < panels.size(); ++k) {
+        Shown& file = files[panels[k].file];
+        const int64_t x0 = static_cast<int64_t>(k) % columns * (scale.panel_samples + gap);
+        const int64_t y0 = static_cast<int64_t>(k) / columns * (scale.panel_lines + gap);
+        if (file.classes) {
+            auto entries = entries_of(*file.classes);
+            draw_classes(picture, x0, y0, scale, *file.classes, entries);
+            for (const auto& e : entries)
+                if (e.seen && std::none_of(legend.begin(), legend.end(), [&](const Entry& known) {
+                        return known.name == e.name && known.colour == e.colour;
+                    }))
+                    legend.push_back(e);
+            shown.push_back({{"file", file.path}, {"classes", entries.size()}});
+        } else {
+            const auto picked =
+                pick(run, file.source, panels[k].bands, scale, 0.9 / static_cast<double>(panels.size()));
+            std::vector<Limits> limits;
+            const bool like_first = panels[k].file > 0 && shared && shared->size() == picked.size() &&
+                                    file.source->file_bands() == files[0].source->file_bands();
+            for (const auto& values : picked)
+                limits.push_back(limits_of(values, s.stretch));
+            if (like_first) limits = *shared;
+            if (k == 0) shared = limits;
+            const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;
+            draw_values(picture, x0, y0, scale, picked, limits, gamma);
+            run.note(file.path + ": " + bands_text(file, panels[k].bands));
+            std::vector<int> bands;
+            for (const int b : panels[k].bands)
+                bands.push_back(file.source->bands()[static_cast<size_t>(b)]);
+            shown.push_back({{"file", file.path}, {"bands", bands}, {"stretch", limits}, {"gamma", gamma}});
+        }
+        draw_rings(picture, x0, y0, scale, points);
+    }
+    run.report()["panels"] = shown;
+    const int64_t width = s.no_legend ? 0 : legend_width(legend);
+    if (width > 0) {
+        Canvas with_legend(wide + gap + width,
+                           std::max(high, static_cast<int64_t>(legend.size()) * legend_line));
+        for (int64_t y = 0; y < high; ++y)
+            for (int64_t x = 0; x < wide; ++x)
+                with_legend.set(x, y, picture.at(x, y));
+        draw_legend(with_legend, wide + gap, legend);
+        picture = std::move(with_legend);
+    }
+    auto outputs = output_of(run, picture.samples(), picture.lines());
+    outputs.create(nullptr);
+    run.reserve_cache(outputs.cache_bytes());
+    Painting painting(picture);
+    const stream::EmptySource pixels({picture.samples(), picture.lines(), 3});
+    auto pass = run.pass("picture", 0.1);
+    pass.output_layout = outputs.layout();
+    run.add_pass(stream::run_pass(pixels, painting, outputs.sinks(), pass));
+    outputs.commit();
+}
+
+void declare(tool::Call& call) {
+    auto& s = call.settings<Settings>();
+    call.add_source();
+    call.add_destination("The picture: .png, .jpg, .webp, or .tif; it appears when it is complete");
+    call.add_compute(false);
+    call.input("beside", s.beside, Content::raster,
+               "Another raster of src's size, right of it: a scene, stretched as src when it has as many "
+               "bands, or a class map");
+    call.input("points", s.points, Content::vector, "Draw a ring around every point of FILE");
+    call.option("size", s.size, "Longer side of a panel; smaller scenes are enlarged by a whole number")
+        .between(16, 8000)
+        .in_unit("pixels");
+    call.option("stretch", s.stretch,
+                "Per cent of the shown values that are black, and below which they are not yet white")
+        .between(0, 100)
+        .shown_as("LOW HIGH");
+    call.option("gamma", s.gamma, "Exponent of the stretched values: below 1 lightens the dark")
+        .above(0)
+        .defaults_to("0.6 for scenes of visible light, else 1");
+    call.flag("each", s.each, "A panel in grey for each band that -b chooses, three in a row");
+    call.flag("no-legend", s.no_legend, "Leave out the legend of class maps");
+    call.check([&s](const tool::CommonOptions& options) {
+        if (s.stretch[0] >= s.stretch[1])
+            throw UsageError("-stretch: the first number must be below the second");
+        if (!options.destination.type.empty() && options.destination.type != "Byte")
+            throw UsageError("-ot " + options.destination.type + ": a picture is of bytes",
+                             "gdal_translate -ot changes it afterwards.");
+        if (options.destination.nodata)
+            throw UsageError("-dstnodata means nothing for a picture", "Leave it out.");
+    });
+    call.body([&s](tool::Run& run) { run_quicklook(run, s); });
+}
+
+} // namespace quicklook_tool
+} // namespace
+
+namespace tools {
+
+extern const tool::Definition quicklook{
+    "quicklook",
+    "Pictures of scenes and maps",
+    "Makes a picture of a scene in natural colours or of any bands, of a class map with its legend, or of "
+    "several side by side, and draws rings around points. Bands nearest to 650, 550 and 450 nm are shown "
+    "unless -b says which; where there are no wavelengths the first, middle and last one.",
+    {{"gdal_hsi_quicklook scene.img scene.png", "A scene in natural colours"},
+     {"gdal_hsi_quicklook -beside map.tif scene.img both.png", "A scene and its class map, with the legend"},
+     {"gdal_hsi_quicklook -beside smooth.tif -points targets.gpkg scene.img both.png",
+      "Before and after, with targets"},
+     {"gdal_hsi_quicklook -b 1 -b 2 -b 3 pcs.tif components.png", "Components as red, green and blue"},
+     {"gdal_hsi_quicklook -each -b 1 -b 2 -b 3 -b 4 pcs.tif components.png", "A panel for each"}},
+    "Only the pixels that are shown are looked at: the picture of a large scene is made of every Nth one. "
+    "Pixels without a value are black.",
+    quicklook_tool::declare,
+    true};
+
+} // namespace tools
+} // namespace hsi

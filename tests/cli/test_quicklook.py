@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""gdal_hsi_quicklook: pictures against NumPy's indexing, percentiles and powers."""
+
+import json
+
+import numpy as np
+import pytest
+from osgeo import gdal, ogr
+
+from conftest import assert_untouched, first_error, run, succeed, write_scene
+
+LINES, SAMPLES, BANDS = 60, 80, 6
+NM = [450.0, 552.0, 649.0, 860.0, 1600.0, 2200.0]
+PLACE = (400000.0, 30.0, 0.0, 5800000.0, 0.0, -30.0)
+
+
+def values(seed=1, lines=LINES, samples=SAMPLES):
+    return np.random.default_rng(seed).gamma(2.0, 300.0, (BANDS, lines, samples)).astype("f4")
+
+
+@pytest.fixture
+def cube():
+    data = values()
+    data[:, 5, 7] = -9999
+    return data
+
+
+@pytest.fixture
+def scene(tmp_path, cube):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return write_scene(folder / "s.img", cube, wavelengths=NM, nodata=-9999, geotransform=PLACE, epsg=32633)
+
+
+def quicklook(*args, **kwargs):
+    return run("gdal_hsi_quicklook", *args, **kwargs)
+
+
+def picture(path):
+    """[3, lines, samples]"""
+    return gdal.Open(str(path)).ReadAsArray()
+
+
+def shaded(data, like=None, stretch=(2, 98), gamma=0.6):
+    """What is to come out for bands without a value at -9999."""
+    out = []
+    for band, model in zip(data, data if like is None else like):
+        low, high = np.percentile(model[model != -9999].astype(float), stretch)
+        out.append(np.floor(255 * np.clip((band - low) / (high - low), 0, 1) ** gamma + 0.5))
+    out = np.stack(out)
+    out[:, np.any(data == -9999, axis=0)] = 0
+    return out
+
+
+def near(got, wanted):
+    """A step of rounding apart at the most."""
+    return got.shape == wanted.shape and np.abs(got.astype(int) - wanted).max() <= 1
+
+
+def enlarged(data, times):
+    return data.repeat(times, -2).repeat(times, -1)
+
+
+def test_natural_colours(scene, cube, tmp_path):
+    result = succeed(quicklook("-size", 80, scene, tmp_path / "p.png"))
+    assert "bands 3 (649 nm), 2 (552 nm), 1 (450 nm) as red, green, blue" in result.out
+    assert near(picture(tmp_path / "p.png"), shaded(cube[[2, 1, 0]]))
+    assert gdal.Open(str(tmp_path / "p.png")).GetDriver().ShortName == "PNG"
+
+
+def test_enlarged_and_decimated(scene, cube, tmp_path):
+    succeed(quicklook("-size", 319, scene, tmp_path / "large.png"))
+    assert near(picture(tmp_path / "large.png"), enlarged(shaded(cube[[2, 1, 0]]), 3))
+    succeed(quicklook("-size", 32, scene, tmp_path / "small.png"))
+    y, x = ((2 * np.arange(n) + 1) * whole // (2 * n) for n, whole in [(24, LINES), (32, SAMPLES)])
+    assert near(picture(tmp_path / "small.png"), shaded(cube[[2, 1, 0]][:, y][:, :, x]))
+
+
+@pytest.mark.parametrize("options", [("-tile", 16, 16), ("-threads", 1), ("-memory", "64MB"), ("-tile", 7, 60)])
+def test_the_same_however_it_is_cut(options, scene, tmp_path):
+    succeed(quicklook("-size", 57, scene, tmp_path / "a.png"))
+    succeed(quicklook("-size", 57, *options, scene, tmp_path / "b.png"))
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_bands_stretch_and_gamma(scene, cube, tmp_path):
+    report = tmp_path / "r.json"
+    succeed(quicklook("-b", 5, "-b", 1, "-b", 4, "-stretch", 10, 50, "-gamma", 2, "-size", 80, "-report", report, scene,
+                      tmp_path / "p.tif"))
+    assert near(picture(tmp_path / "p.tif"), shaded(cube[[4, 0, 3]], stretch=(10, 50), gamma=2))
+    panel, = json.loads(report.read_text())["panels"]
+    assert panel["bands"] == [5, 1, 4] and panel["gamma"] == 2
+    assert np.allclose(panel["stretch"][1], np.percentile(cube[0][cube[0] != -9999], (10, 50)))
+    succeed(quicklook("-b", 2, "-size", 80, scene, tmp_path / "grey.png"))
+    assert near(picture(tmp_path / "grey.png"), np.repeat(shaded(cube[[1]], gamma=1), 3, 0))
+
+
+def test_each_band_in_a_panel(scene, cube, tmp_path):
+    succeed(quicklook("-each", "-b", 1, "-b", 2, "-b", 4, "-b", 6, "-size", 80, scene, tmp_path / "p.png"))
+    got = picture(tmp_path / "p.png")
+    assert got.shape == (3, 2 * LINES + 8, 3 * SAMPLES + 16)
+    for k, band in enumerate([0, 1, 3, 5]):
+        y, x = k // 3 * (LINES + 8), k % 3 * (SAMPLES + 8)
+        assert near(got[:, y:y + LINES, x:x + SAMPLES], np.repeat(shaded(cube[[band]], gamma=1), 3, 0)), band
+    assert np.all(got[:, LINES + 8:, SAMPLES + 8:] == 255) and np.all(got[:, LINES:LINES + 8] == 255)
+
+
+def test_beside_is_stretched_as_src(scene, cube, tmp_path):
+    other = np.where(cube == -9999, cube, cube * 1.5 + 100).astype("f4")
+    write_scene(tmp_path / "in" / "o.tif", other, "GTiff", nodata=-9999, geotransform=PLACE, epsg=32633)
+    succeed(quicklook("-b", 3, "-b", 2, "-b", 1, "-gamma", 1, "-size", 80, "-beside", tmp_path / "in" / "o.tif", scene,
+                      tmp_path / "p.png"))
+    got = picture(tmp_path / "p.png")
+    assert near(got[:, :, :SAMPLES], shaded(cube[[2, 1, 0]], gamma=1))
+    assert near(got[:, :, SAMPLES + 8:], shaded(other[[2, 1, 0]], cube[[2, 1, 0]], gamma=1))
+    assert np.all(got[:, :, SAMPLES:SAMPLES + 8] == 255)
+
+
+@pytest.fixture
+def class_map(tmp_path, scene):
+    data = np.zeros((1, LINES, SAMPLES), "u1")
+    data[0, 10:30], data[0, 30:, 40:], data[0, 0, 0] = 1, 3, 9
+    path = write_scene(tmp_path / "in" / "m.tif", data, "GTiff", "u1", geotransform=PLACE, epsg=32633)
+    dataset = gdal.Open(str(path), gdal.GA_Update)
+    table = gdal.ColorTable()
+    for value, colour in {0: (0, 0, 0, 0), 1: (200, 30, 40, 255), 2: (1, 2, 3, 255), 3: (20, 90, 210, 255)}.items():
+        table.SetColorEntry(value, colour)
+    dataset.GetRasterBand(1).SetColorTable(table)
+    dataset.GetRasterBand(1).SetCategoryNames(["Unclassified", "Wheat", "Unseen", "Größe"])
+    return path, data[0]
+
+
+def test_a_class_map_and_its_legend(class_map, scene, tmp_path):
+    path, data = class_map
+    colours = {0: (0, 0, 0), 1: (200, 30, 40), 3: (20, 90, 210)}
+    wanted = np.zeros((3, LINES, SAMPLES), int)
+    for value, colour in colours.items():
+        wanted[:, data == value] = np.array(colour)[:, None]
+    for k, args in enumerate([(path,), ("-beside", path, scene)]):
+        succeed(quicklook("-size", 80, *args, tmp_path / f"{k}.png"))
+        got = picture(tmp_path / f"{k}.png")
+        x = k * (SAMPLES + 8)
+        seen = got[:, :LINES, x:x + SAMPLES]
+        assert np.array_equal(np.where(data == 9, 0, seen), np.where(data == 9, 0, wanted))
+        assert np.any(seen[:, 0, 0] != 0), "a class without colour and name has a colour"
+        legend = got[:, :, x + SAMPLES + 8:]
+        for line, colour in enumerate([(200, 30, 40), (20, 90, 210), tuple(seen[:, 0, 0])]): # not the unseen one
+            box = legend[:, 20 * line + 2:20 * line + 18, :18]
+            assert np.all(box == np.array(colour)[:, None, None]), line
+            words = legend[:, 20 * line:20 * line + 20, 24:]
+            assert 0.02 < np.mean(np.all(words == 0, axis=0)) < 0.5, "letters"
+        assert legend.shape[2] == 28 + len("Class 9") * 12 and got.shape[1] == max(LINES, 3 * 20)
+        succeed(quicklook("-no-legend", "-overwrite", "-size", 80, *args, tmp_path / "no.png"))
+        assert np.array_equal(picture(tmp_path / "no.png"), got[:, :, :x + SAMPLES])
+
+
+def points(path, places, srs=True):
+    reference = None
+    if srs:
+        from osgeo import osr
+        reference = osr.SpatialReference()
+        reference.ImportFromEPSG(32633)
+    layer = (dataset := ogr.GetDriverByName("GPKG").CreateDataSource(str(path))).CreateLayer("p", reference, ogr.wkbPoint)
+    for x, y in places:
+        feature = ogr.Feature(layer.GetLayerDefn())
+        feature.SetGeometry(ogr.CreateGeometryFromWkt(f"POINT({x} {y})"))
+        layer.CreateFeature(feature)
+    del dataset
+    return path
+
+
+def test_rings_around_points(scene, cube, tmp_path):
+    path = points(tmp_path / "in" / "p.gpkg", [(PLACE[0] + 30 * 20.4, PLACE[3] - 30 * 12.7)])
+    succeed(quicklook("-size", 80, scene, tmp_path / "plain.png"))
+    succeed(quicklook("-size", 80, "-points", path, scene, tmp_path / "rings.png"))
+    plain, got = picture(tmp_path / "plain.png"), picture(tmp_path / "rings.png")
+    y, x = np.mgrid[:LINES, :SAMPLES]
+    r = np.hypot(x - 20, y - 12)
+    ring, rim = (r >= 3.2) & (r < 4.6), (r >= 4.6) & (r < 5.6)
+    assert np.all(got[:, ring] == np.array([255, 230, 26])[:, None]) and np.all(got[:, rim] == 0)
+    assert np.array_equal(got[:, ~ring & ~rim], plain[:, ~ring & ~rim])
+
+
+def test_without_visible_light_or_wavelengths(cube, tmp_path):
+    write_scene(tmp_path / "swir.img", cube, wavelengths=[1000.0 + 100 * k for k in range(BANDS)], nodata=-9999)
+    write_scene(tmp_path / "none.img", cube, nodata=-9999)
+    succeed(quicklook("-size", 80, tmp_path / "swir.img", tmp_path / "swir.png"))
+    assert near(picture(tmp_path / "swir.png"), shaded(cube[[5, 3, 0]], gamma=1))
+    succeed(quicklook("-size", 80, tmp_path / "none.img", tmp_path / "none.png"))
+    assert near(picture(tmp_path / "none.png"), shaded(cube[[0, 2, 5]], gamma=1))
+
+
+def test_constant_and_empty_bands(tmp_path):
+    data = np.full((3, 20, 30), 5, "f4")
+    write_scene(tmp_path / "s.img", data)
+    succeed(quicklook("-size", 30, tmp_path / "s.img", tmp_path / "p.png"))
+    assert np.all(picture(tmp_path / "p.png") == 0)
+    write_scene(tmp_path / "n.img", data * np.nan)
+    succeed(quicklook("-size", 30, tmp_path / "n.img", tmp_path / "n.png"))
+    assert np.all(picture(tmp_path / "n.png") == 0)
+
+
+REFUSED = {
+    "two bands": (("-b", 1, "-b", 2), 2, "-b: 2 bands make no colours"),
+    "stretch": (("-stretch", 50, 50), 2, "-stretch: the first number must be below the second"),
+    "type": (("-ot", "Int16"), 2, "-ot Int16: a picture is of bytes"),
+    "nodata": (("-dstnodata", 0), 2, "-dstnodata means nothing for a picture"),
+    "size": (("-size", 8), 2, "-size"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused(case, scene, tmp_path):
+    options, code, words = REFUSED[case]
+    with assert_untouched(tmp_path):
+        assert words in first_error(result := quicklook(*options, scene, tmp_path / "p.png")) and result.code == code
+
+
+def test_files_that_do_not_fit(scene, class_map, tmp_path):
+    write_scene(tmp_path / "in" / "small.img", values(lines=10))
+    far = points(tmp_path / "in" / "far.gpkg", [(0, 0)])
+    for options, words in [(("-beside", tmp_path / "in" / "small.img"), "has 80x10 pixels"),
+                           (("-points", far), "far.gpkg"), (("-beside", tmp_path / "in" / "none.img"), "none.img"),
+                           (("-size", 8000, "-memory", "64MB"), "does not fit in -memory")]:
+        with assert_untouched(tmp_path):
+            result = quicklook(*options, scene, tmp_path / "p.png")
+            assert result.code == 1 and words in first_error(result)
+
+
+def test_many_panels(tmp_path):
+    write_scene(tmp_path / "s.img", np.ones((65, 4, 4), "f4"))
+    result = quicklook("-each", tmp_path / "s.img", tmp_path / "p.png")
+    assert result.code == 2 and "-each: 65 panels are more than 64" in first_error(result)
