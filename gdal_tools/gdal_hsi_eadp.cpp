@@ -5,7 +5,6 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "eadp/profile.h"
-#include "parallel/ranks.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
 #include "stream/plane_store.h"
@@ -262,7 +261,7 @@ class Profiling {
     /// On a CPU with enough memory: see eadp::DiffusionPlan::written.
     bool writes_beside() const {
         const auto& o = m_run.options();
-        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !parallel::ranks().several() &&
+        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !m_run.ranks().several() &&
                o.tile_samples <= 0 && m_settings.eadp.evolution != eadp::Evolution::cascade;
     }
 

@@ -6,7 +6,6 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
 #include "profile/profile.h"
 #include "raster/sink/raster_sink.h"
 #include "raster/source/pixel_size.h"
@@ -15,7 +14,6 @@
 #include "stream/band_writer.h"
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
-#include "stream/rank_report.h"
 #include "tool/argument.h"
 #include "tool/definition.h"
 #include "tool/devices.h"
@@ -215,7 +213,7 @@ class ProfileBands {
 
     /// Where dst wants all bands of a tile at once.
     void write_tiles(std::unique_ptr<stream::PlaneStore> components) {
-        auto& ranks = parallel::ranks();
+        parallel::Group& ranks = m_run.ranks();
         const auto profile = m_plan.profile_held
                                  ? stream::PlaneStore::in_memory_of(ranks, m_shape)
                                  : std::make_unique<stream::PlaneStore>(
@@ -262,7 +260,7 @@ class ProfileBands {
         report.lanes = m_plan.workers;
         report.buffer_bytes = m_plan.side_bytes * static_cast<uint64_t>(m_plan.workers);
         report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        stream::add_up(parallel::ranks(), report, 0);
+        stream::add_up(m_run.ranks(), report, 0);
         m_run.add_pass(report);
     }
 

@@ -5,7 +5,6 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "parallel/ranks.h"
 #include "raster/labels/labels.h"
 #include "raster/metadata/packed_text.h"
 #include "raster/sink/output_set.h"
@@ -195,7 +194,7 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
                                  "under " + std::to_string(tools::least_class_pixels) +
                                      " do not show how a class spreads");
     sahic::LorsalOptions options = s.lorsal;
-    options.threads = parallel::ranks().threads_of_host(run.options().threads);
+    options.threads = run.ranks().threads_of_host(run.options().threads);
     options.memory = run.buffer_memory();
     const auto rest = run.pass("training", 0.2);
     options.cancel = rest.cancel;
@@ -214,8 +213,7 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
 }
 
 /// One rank trains for all: a BLAS may have other last digits on another processor.
-sahic::MlrModel train_on_root(const std::function<sahic::MlrModel()>& train_here) {
-    parallel::Ranks& ranks = parallel::ranks();
+sahic::MlrModel train_on_root(parallel::Group& ranks, const std::function<sahic::MlrModel()>& train_here) {
     if (!ranks.several()) return train_here();
     std::optional<sahic::MlrModel> mine;
     if (ranks.root()) mine = train_here();
@@ -298,8 +296,9 @@ PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing,
 }
 
 /// The same of what the random field solves for, where it is a whole scene's and this process's alone.
-std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan) {
-    if (!computing.on_devices() || !plan.whole || parallel::ranks().several()) return {};
+std::future<HostBuffer<float>> begin_field_q(const tool::Run& run, SahicComputing& computing,
+                                             const sahic::FieldPlan& plan) {
+    if (!computing.on_devices() || !plan.whole || run.ranks().several()) return {};
     const auto values = static_cast<size_t>(plan.limits.samples * plan.limits.lines) *
                         static_cast<size_t>(plan.limits.classes);
     return std::async(std::launch::async, [values, allocator = computing->allocator()] {
@@ -327,7 +326,7 @@ MapResult classify_with_field(tool::Run& run, SahicComputing& computing, const S
         auto pass = pass_of(computing, "probabilities", 0.2);
         uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
         if (2 * held <= pass.memory / 2) { // room for the lanes is left beside it, too
-            q = begin_field_q(computing, plan);
+            q = begin_field_q(run, computing, plan);
             if (q.valid()) held *= 2;
         }
         pass.memory -= std::min(pass.memory / 2, held);
@@ -406,8 +405,8 @@ void run_sahic(tool::Run& run, const Settings& s) {
         if (planned_late) plan_field(classes);
         planes = begin_field_planes(run, computing, s, plan, scene.shape(), classes, labels);
         if (border) set_border(scene, *found, spectral);
-        model = std::make_shared<const sahic::MlrModel>(
-            train_on_root([&] { return train(run, computing, s, *scene.raster(), *found, labels); }));
+        model = std::make_shared<const sahic::MlrModel>(train_on_root(
+            run.ranks(), [&] { return train(run, computing, s, *scene.raster(), *found, labels); }));
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);

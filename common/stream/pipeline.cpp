@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
-#include "stream/rank_report.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <atomic>
@@ -93,9 +91,7 @@ class PassRun {
           m_outputs(operation.output_bands()), m_limits(limits_of(plan)),
           m_count(options.only ? static_cast<int64_t>(options.only->size()) : plan.size()),
           m_ordered(std::any_of(sinks.begin(), sinks.end(), [](CubeSink* s) { return !s->concurrent(); })),
-          m_divisible(dynamic_cast<Divisible*>(&operation)),
-          m_divided(m_ranks.several() && m_divisible != nullptr && m_divisible->divides() &&
-                    can_share(sinks, m_ordered)) {
+          m_divided(m_ranks.several() && operation.divides() && can_share(sinks, m_ordered)) {
         if (m_outputs.size() != sinks.size())
             throw Error("internal: an operation's outputs and sinks differ in number");
     }
@@ -138,7 +134,7 @@ class PassRun {
         if (m_divided) {
             m_report.tiles = m_done;
             add_up(m_ranks, m_report, m_shared->waited());
-            m_divisible->exchange(m_ranks);
+            m_operation.exchange(m_ranks);
             for (CubeSink* sink : m_sinks)
                 if (auto* const gathering = dynamic_cast<GatheringSink*>(sink)) gathering->gather(m_ranks);
             m_report.seconds = seconds_since(begin);
@@ -329,7 +325,6 @@ class PassRun {
     const int64_t m_count;
     const bool m_ordered;
     parallel::Ranks& m_ranks = parallel::ranks();
-    Divisible* const m_divisible;
     const bool m_divided;                      ///< the tiles are shared among ranks
     parallel::SharedTiles* m_shared = nullptr; ///< with them
     Turnstile m_turnstile;
@@ -356,7 +351,7 @@ TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
 
 } // namespace
 
-void add_up(parallel::Ranks& ranks, PassReport& report, double waited) {
+void add_up(parallel::Group& ranks, PassReport& report, double waited) {
     if (!ranks.several()) return;
     const RankPass mine{report.tiles,           report.lanes,         report.bytes_read,
                         report.bytes_written,   report.seconds,       report.read_seconds,

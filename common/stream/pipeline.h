@@ -71,14 +71,18 @@ uint64_t plan_device_bytes(const Operation& operation, const TilePlan& plan);
 /// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any lane; an error
 /// while reading or writing says which tile. Throws Cancelled when options.cancel was set.
 ///
-/// With several ranks, which all call this with the same plan, the tiles of a Divisible operation
-/// (stream/shared.h) are shared among them unless a sink is a rank's own and gathers nothing; any other
-/// operation is run as a whole by each of them, and the root alone writes to shared sinks.
+/// With several ranks, which all call this with the same plan, the tiles of an operation that
+/// divides are shared among them unless a sink is a rank's own and gathers nothing; any other operation is
+/// run as a whole by each of them, and the root alone writes to shared sinks.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options);
 
 /// The same with plan_pass()'s plan.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const PassOptions& options);
+
+/// For a pass that does without run_pass(), all ranks together: this rank's report of its part becomes that
+/// of the whole, with what each rank did. waited: seconds for tiles, summed over lanes.
+void add_up(parallel::Group& ranks, PassReport& report, double waited);
 
 } // namespace hsi::stream

@@ -508,6 +508,8 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     return side;
 }
 
+parallel::Group& Run::ranks() const { return parallel::ranks(); }
+
 void Run::only_print() { m->options.quiet = true; }
 
 void Run::note(const std::string& text) {

@@ -4,7 +4,6 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
 #include "stream/band_statistics.h"
 #include "tool/words.h"
 
@@ -127,8 +126,6 @@ void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
         run.note(std::to_string(invalid) + " of " + counted(valid + invalid, "pixel") +
                  worded(invalid, " is", " are") + " invalid (nodata, masked, NaN or all zero) " + fate);
 }
-
-void share_values(const stream::RangeWatch& watch) { watch.exchange(parallel::ranks()); }
 
 Scene::Scene(Run& run, std::string what) : Scene(run, run.open_source(), std::move(what)) {}
 

@@ -62,9 +62,6 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
 /// value".
 void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and stay without a value");
 
-/// What the ranks of a job have seen beside a pass, put together.
-void share_values(const stream::RangeWatch& watch);
-
 class Scene {
   public:
     /// Opens src. `what` needs a spectrum (check_spectrum()); empty: any number of bands will do.
@@ -102,7 +99,7 @@ class Scene {
             if (m_watching) {
                 const stream::RangeWatch watch(*cube);
                 m_run.add_pass(stream::run_pass(watch, *operation, {}, options));
-                share_values(watch);
+                watch.exchange(m_run.ranks());
                 m_minimum = watch.minimum();
                 m_maximum = watch.maximum();
             } else {

@@ -2,10 +2,8 @@
 #include "shared/components.h"
 
 #include "core/byte_size.h"
-#include "parallel/ranks.h"
 #include "shared/number_lists.h"
 #include "stream/empty_source.h"
-#include "stream/shared.h"
 
 #include <atomic>
 #include <cmath>
@@ -176,7 +174,7 @@ class ValidCount final : public stream::SharedSink {
         m_valid += valid;
         m_to.write(core, src);
     }
-    int64_t valid() const { return parallel::ranks().sum("valid pixels", m_valid); } ///< of all ranks
+    int64_t valid() const { return m_valid; } ///< of this rank
 
   private:
     stream::SharedSink& m_to;
@@ -196,7 +194,7 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
     const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
     ValidCount counted(*sink);
     run.add_pass(stream::run_pass(cube, *operation, {&counted}, pass));
-    const int64_t valid = counted.valid();
+    const int64_t valid = run.ranks().sum("valid pixels", counted.valid());
     if (valid == 0) throw tool::no_valid_pixel(like);
     tool::tell_invalid(run, valid, cube.shape().pixels() - valid);
     sink->commit();

@@ -3,7 +3,6 @@
 
 #include "core/byte_size.h"
 #include "core/counted.h"
-#include "parallel/ranks.h"
 
 #include <cmath>
 
@@ -65,7 +64,7 @@ std::unique_ptr<stream::PlaneStore> make_field_planes(const tool::Run& run, Sahi
     const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
     if (plan.store_in_memory)
         return computing.on_devices() ? std::make_unique<stream::PlaneStore>(stored, computing->allocator())
-                                      : stream::PlaneStore::in_memory_of(parallel::ranks(), stored);
+                                      : stream::PlaneStore::in_memory_of(run.ranks(), stored);
     return std::make_unique<stream::PlaneStore>(stored,
                                                 stream::folder_beside(run.options().destination.path));
 }

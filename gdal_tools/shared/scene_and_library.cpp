@@ -6,7 +6,6 @@
 #include "core/names.h"
 #include "core/valid_pixel.h"
 #include "model/classes.h"
-#include "parallel/ranks.h"
 #include "tool/model_values.h"
 #include "tool/scene.h"
 
@@ -323,7 +322,7 @@ double proposed_scale(double ratio, const std::string& type) {
 }
 
 void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& spectra) {
-    if (!parallel::ranks().root()) return; // who warns reads the scene for it
+    if (!run.ranks().root()) return; // who warns reads the scene for it
     const Sizes of_library = sizes_of(spectra), of_scene = first_sizes(scene);
     const double library = median(of_library.lengths), pixels = median(of_scene.lengths);
     if (pixels == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;

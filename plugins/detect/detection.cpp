@@ -4,7 +4,7 @@
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -176,7 +176,7 @@ class CpuBackend final : public Backend {
 
 } // namespace
 
-void Detection::exchange(parallel::Ranks& ranks) {
+void Detection::exchange(parallel::Group& ranks) {
     std::vector<int64_t> counts{m_valid, m_invalid, m_few, m_flat};
     ranks.add_up("pixels", counts);
     m_valid = counts[0];

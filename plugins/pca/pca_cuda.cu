@@ -11,7 +11,6 @@
 #include "pca/pca.h"
 #include "pca/pca_cuda_kernels.cuh"
 #include "pca/pca_cuda_scene.cuh"
-#include "stream/shared.h"
 
 #include <memory>
 #include <utility>
@@ -178,10 +177,11 @@ class TransformWorker final : public stream::Worker {
     DeviceBuffer<double> m_matrix, m_offset;
 };
 
-class CudaTransform final : public stream::Operation, public stream::Divisible {
+class CudaTransform final : public stream::Operation {
   public:
     CudaTransform(std::vector<CudaDevice> devices, Transform transform, std::shared_ptr<HeldScene> scene)
         : m_devices(std::move(devices)), m_transform(std::move(transform)), m_scene(std::move(scene)) {}
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return TransformWorker::device_bytes(m_scene != nullptr, m_transform, l);

@@ -7,7 +7,6 @@
 #include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
 #include "parallel/team.h"
-#include "stream/rank_report.h"
 
 #include <algorithm>
 #include <chrono>

@@ -3,7 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 /// Values of which each rank has some and zero elsewhere: those of all of them, bit by bit.
 template <class T>
-void join(parallel::Ranks& ranks, const std::string& what, std::vector<T>& values) {
+void join(parallel::Group& ranks, const std::string& what, std::vector<T>& values) {
     const std::string whole =
         ranks.reduce(what, BytePacker().put(values).take(), [](std::string a, const std::string& b) {
             if (a.size() != b.size()) throw Error("internal: values of another number");
@@ -108,7 +108,7 @@ void SceneScan::stop(stream::Worker& worker) {
         m_finite[b] = m_finite[b] || w.finite[b];
 }
 
-void SceneScan::exchange(parallel::Ranks& ranks) {
+void SceneScan::exchange(parallel::Group& ranks) {
     for (const std::string& one : ranks.all("greatest values", BytePacker().put(m_largest).take()))
         m_largest = std::max(m_largest, ByteUnpacker(one).one<float>());
     m_invalid = ranks.sum("invalid pixels", m_invalid);

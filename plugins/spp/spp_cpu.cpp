@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "spp/spp.h"
 #include "spp/spp_simd.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -233,7 +232,7 @@ class DisplacementWorker final : public stream::Worker {
     const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr;
 };
 
-class Displacement final : public stream::Operation, public stream::Divisible {
+class Displacement final : public stream::Operation {
   public:
     Displacement(const Options& options, std::vector<double> centroid)
         : m_options(options), m_centroid(std::move(centroid)) {
@@ -241,6 +240,7 @@ class Displacement final : public stream::Operation, public stream::Divisible {
             throw UsageError("-ws: " + std::to_string(options.window) + " is not a window size",
                              "Use an odd number from 3 to 63.");
     }
+    bool divides() const override { return true; }
     int64_t halo() const override { return m_options.window / 2; }
     std::vector<int> output_bands() const override {
         std::vector<int> bands;

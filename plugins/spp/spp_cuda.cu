@@ -8,7 +8,6 @@
 #include "cuda/stream.h"
 #include "spp/spp.h"
 #include "spp/spp_cuda_kernels.cuh"
-#include "stream/shared.h"
 
 #include <limits>
 
@@ -143,10 +142,11 @@ class DisplacementWorker final : public stream::Worker {
     DeviceBuffer<float2> m_centroid;
 };
 
-class Displacement final : public stream::Operation, public stream::Divisible {
+class Displacement final : public stream::Operation {
   public:
     Displacement(std::vector<CudaDevice> devices, const Options& options, std::vector<double> centroid)
         : m_devices(std::move(devices)), m_options(options), m_centroid(std::move(centroid)) {}
+    bool divides() const override { return true; }
     int64_t halo() const override { return m_options.window / 2; }
     std::vector<int> output_bands() const override {
         std::vector<int> bands;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "synth/synth.h"
 
-#include "stream/shared.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -34,9 +32,10 @@ class EmptyReader final : public stream::CubeReader {
     void read(const Rect&, const CubeView<float>&) override {}
 };
 
-class Painter final : public stream::Operation, public stream::Divisible {
+class Painter final : public stream::Operation {
   public:
     Painter(std::shared_ptr<const Scene> scene, bool labels) : m_scene(std::move(scene)), m_labels(labels) {}
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override {
         std::vector<int> bands{m_scene->options().bands};
         if (m_labels) bands.push_back(1);

@@ -5,7 +5,6 @@
 #include "math/linear_algebra.h"
 #include "parallel/thread_job.h"
 #include "stream/band_writer.h"
-#include "stream/shared.h"
 #include "support/memory_cube.h"
 #include "support/thread_ranks.h"
 
