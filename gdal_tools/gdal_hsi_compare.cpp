@@ -11,8 +11,8 @@
 #include "stream/stacked_source.h"
 #include "stream/value_parts.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/model_values.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 

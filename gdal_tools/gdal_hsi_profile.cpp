@@ -16,7 +16,7 @@
 #include "stream/plane_store.h"
 #include "tool/argument.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -364,7 +364,7 @@ class Profiling {
 
     tool::Work pca_work() const {
         const auto shape = m_scene.shape();
-        return tools::pca_work(shape, components(), true);
+        return tools::projection_work(shape, components(), true);
     }
     int components() const {
         const int bands = m_scene.shape().bands;
@@ -410,7 +410,7 @@ class Profiling {
         stream::CopyOperation copy(shape.bands, true);
         const auto to = planes->sink(every);
         auto pass = m_run.pass("bands", 0.3);
-        if (planes->in_memory()) pass.memory -= std::min(pass.memory / 2, shape.float_bytes());
+        if (planes->in_memory()) tool::leave_room(pass, shape.float_bytes());
         m_run.add_pass(stream::run_pass(m_scene.cube(), copy, {to.get()}, pass));
         if (copy.valid() == 0) throw tool::no_valid_pixel(*m_scene.raster());
         tool::tell_invalid(m_run, copy.valid(), shape.pixels() - copy.valid());

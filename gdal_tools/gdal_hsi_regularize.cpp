@@ -116,7 +116,7 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
     std::iota(all.begin(), all.end(), 0);
     const auto p = planes.sink(all), a = planes.sink({operation.classes()});
     auto pass = run.pass("probabilities", scene != nullptr ? 0.1 : 0.2);
-    if (planes.in_memory()) pass.memory -= std::min(pass.memory / 2, planes.shape().float_bytes());
+    if (planes.in_memory()) tool::leave_room(pass, planes.shape().float_bytes());
     run.add_pass(stream::run_pass(stacked, operation, {p.get(), a.get()}, pass));
     const auto& facts = operation.facts();
     if (facts.valid == 0) throw tool::no_valid_pixel(source);
@@ -141,8 +141,7 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) + 2 * scene_bytes;
     work.writes = static_cast<double>(shape.float_bytes());
-    work.core_seconds = 1.3e-8 * turns;
-    work.device_seconds = 3e-11 * turns;
+    work.add(tool::cost::random_field, turns);
     return work;
 }
 

@@ -15,8 +15,8 @@
 #include "shared/training_pixels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/model_values.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -110,8 +110,8 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = trained ? 2 * bytes : bytes;
     work.writes = static_cast<double>(scene.pixels());
-    work.core_seconds = 1.3e-8 * turns + 4e-10 * values * scene.bands;
-    work.device_seconds = 3e-11 * turns + 1e-12 * values * scene.bands;
+    work.add(tool::cost::random_field, turns);
+    work.add(tool::cost::classifier, values * scene.bands);
     return work;
 }
 
@@ -134,8 +134,7 @@ std::shared_ptr<const sahic::SceneScan> scan_for_training(tool::Scene& scene,
     scene.set_fate(nullptr); // the map counts them, too
     const auto pass_of_scan = [&](bool again) {
         auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
-        pass.memory -=
-            std::min(pass.memory / 2, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
+        tool::leave_room(pass, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
         return pass;
     };
     scene.scan(
@@ -244,12 +243,12 @@ void set_border(const tool::Scene& scene, const sahic::SceneScan& found, sahic::
     spectral.first_sample = found.first_sample();
 }
 
-/// Options of a pass that computes there. Lanes wait for the file more than for the device: eight read 10 GB
-/// in 0.60 s, 16 in 0.455. Each holds buffers on it.
+/// Options of a pass that computes there, each of whose lanes holds buffers on the device.
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
     auto options = computing.pass(name, share);
     if (computing.on_devices())
-        options.lanes = std::min(options.lanes, 16 * static_cast<int>(computing.devices().size()));
+        options.lanes =
+            std::min(options.lanes, tool::most_lanes_a_device * static_cast<int>(computing.devices().size()));
     return options;
 }
 
@@ -325,11 +324,11 @@ MapResult classify_with_field(tool::Run& run, SahicComputing& computing, const S
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
         uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
-        if (2 * held <= pass.memory / 2) { // room for the lanes is left beside it, too
+        if (2 * held <= tool::half(pass.memory)) { // room for the lanes is left beside it, too
             q = begin_field_q(run, computing, plan);
             if (q.valid()) held *= 2;
         }
-        pass.memory -= std::min(pass.memory / 2, held);
+        tool::leave_room(pass, held);
         std::vector<int> all(static_cast<size_t>(classes));
         std::iota(all.begin(), all.end(), 0);
         const auto p = planes->sink(all), a = planes->sink({classes});

@@ -16,6 +16,7 @@
 #include "spectra/spectra.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ struct Source {
 template <class Scan>
 bool run_scan(tool::Run& run, const raster::RasterSource& cube, Scan& scan, uint64_t held) {
     auto pass = run.pass("spectra", 1);
-    pass.memory -= std::min(pass.memory / 2, held);
+    tool::leave_room(pass, held);
     const auto plan = stream::plan_pass(cube, scan, pass);
     if (run.options().dry_run) {
         tool::print_plan(run, cube, scan, pass);

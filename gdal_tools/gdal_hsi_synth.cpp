@@ -6,7 +6,7 @@
 #include "raster/sink/raster_sink.h"
 #include "synth/synth.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>

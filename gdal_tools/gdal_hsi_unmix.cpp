@@ -5,7 +5,7 @@
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/unmix.h"
 
@@ -128,8 +128,8 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
     work.writes = pixels * 4 * (p + (s.unmix.rmse ? 1 : 0));
-    work.core_seconds = 4.5e-10 * products + 1.5e-9 * pixels * rounds * p * p;
-    work.device_seconds = 3e-13 * products + 1e-11 * pixels * rounds * p * p;
+    work.add(tool::cost::unmix_product, products);
+    work.add(tool::cost::unmix_round, pixels * rounds * p * p);
     return work;
 }
 

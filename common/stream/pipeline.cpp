@@ -372,13 +372,12 @@ void add_up(parallel::Group& ranks, PassReport& report, double waited) {
 
 namespace {
 
-/// Of a raw scene that goes through a device. Its lanes wait for the file and for the device alone, and each
-/// has a stream, buffers on the device and pinned memory, which take longer to make and to give back than a
-/// few dozen megabytes to read.
-int lanes_for_device(int wanted, const CubeShape& shape) {
-    constexpr uint64_t worth_a_lane = uint64_t{64} << 20, least = 4;
-    const uint64_t worth = std::max(least, shape.float_bytes() / worth_a_lane);
-    return worth < static_cast<uint64_t>(wanted) ? static_cast<int>(worth) : wanted;
+/// Those wanted, or of a raw scene as many as it is worth.
+int lanes_of(const PassOptions& options, const CubeShape& shape, bool raw) {
+    if (!raw || options.bytes_worth_a_lane == 0) return options.lanes;
+    const uint64_t worth = std::max(static_cast<uint64_t>(options.least_lanes),
+                                    shape.float_bytes() / options.bytes_worth_a_lane);
+    return worth < static_cast<uint64_t>(options.lanes) ? static_cast<int>(worth) : options.lanes;
 }
 
 /// `operation` must outlive it.
@@ -399,8 +398,7 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     }
     request.halo = operation.halo();
     const uint64_t reader = source.reader_bytes();
-    const bool raw = reader == 0, on_device = options.device_memory > 0;
-    request.lanes = raw && on_device ? lanes_for_device(options.lanes, shape) : options.lanes;
+    request.lanes = lanes_of(options, shape, reader == 0);
     request.budget = options.memory;
     request.memory = options.asked_memory;
     request.preferred = operation.preferred_bytes();

@@ -47,6 +47,8 @@ struct PassOptions {
     uint64_t memory = uint64_t{1} << 30; ///< host bytes for all lanes
     uint64_t asked_memory = 0;  ///< -memory, of which `memory` is what is left; 0: not known. For messages
     uint64_t device_memory = 0; ///< device bytes for all lanes; 0: no limit
+    uint64_t bytes_worth_a_lane = 0; ///< fewer lanes for a raw scene, one for each so many bytes; 0: all
+    int least_lanes = 1;             ///< of these
     int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
     BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
     const CancelFlag* cancel = nullptr;

@@ -12,7 +12,8 @@
 
 namespace hsi::tools {
 
-tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan, const ScanCost& cost) {
+tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan,
+                           const tool::Cost& statistics) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
     const double products = scan ? pixels * scene.bands * scene.bands : 0,
                  projected = pixels * scene.bands * components;
@@ -20,13 +21,9 @@ tool::Work projection_work(const stream::CubeShape& scene, int components, bool 
     work.cpu_reads = scan ? 2 * bytes : bytes;
     work.device_reads = bytes;
     work.writes = pixels * components * 4;
-    work.core_seconds = cost.core * products + 1e-10 * projected;
-    work.device_seconds = cost.device * products + 3e-13 * projected;
+    work.add(statistics, products);
+    work.add(tool::cost::projection, projected);
     return work;
-}
-
-tool::Work pca_work(const stream::CubeShape& scene, int components, bool scan) {
-    return projection_work(scene, components, scan, covariance_cost);
 }
 
 int component_count(int asked, bool given, int bands) {

@@ -7,7 +7,7 @@
 #include "sahic/lorsal.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 
 #include <memory>
 #include <string>

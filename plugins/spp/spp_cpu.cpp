@@ -268,14 +268,6 @@ std::unique_ptr<stream::Operation> make_displacement(const Options& options, std
     return std::make_unique<Displacement>(options, std::move(centroid));
 }
 
-double cpu_seconds(const stream::CubeShape& shape, int window) {
-    // Measured with AVX2 at 2.4 GHz (docs/measurements_smoothing.md): nanoseconds for a value of the cube,
-    // and for each of the (ws^2 - 1)/2 angles that it takes part in.
-    constexpr double value = 1.8e-9, angle = 0.09e-9;
-    const double pairs = (static_cast<double>(window) * window - 1) / 2;
-    return static_cast<double>(shape.pixels()) * shape.bands * (value + angle * pairs);
-}
-
 const char* simd_target() { return simd_kernels().target; }
 
 namespace {

@@ -48,7 +48,7 @@ RASTER = {
     "sink": "library_output output_format output_set raster_sink vector_sink",
     "labels": "labels",
 }
-RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/job.h", "common/tool/devices.cpp", "common/tool/run.cpp",
+RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/job.h", "common/tool/resources.cpp", "common/tool/run.cpp",
          "plugins/sahic/field.cpp"}
 STANDARD = {
     "algorithm": "all_of any_of binary_search clamp copy copy_n count count_if equal fill fill_n find find_if generate is_sorted "
