@@ -5,6 +5,7 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "eadp/eadp.h"
@@ -350,10 +351,8 @@ class DiffusionWorker final : public GradientWorker {
 
 /// Window indices are 32 bit on the device.
 void check_pixels(const TileLimits& l) {
-    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()) || l.window_lines > 65535)
-        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
-                        " pixels is too large for the GPU",
-                    "Use a smaller -tile.");
+    // Lines are rows of a grid, of which there are so many.
+    cuda::check_pixels(l, l.window_lines > 65535 ? 0 : std::numeric_limits<int>::max());
 }
 
 class CudaRangeScan final : public RangeScan {

@@ -6,7 +6,7 @@
     check_rules.py --self-test  shows that every rule catches its breach
 
 The rules, also told in docs/architecture.md:
-  core <- cuda, parallel, math, stream <- raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
+  core <- parallel, math, stream <- cuda, raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
   source <- sink <- labels, of whose headers a few are for others (RASTER); an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
   catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is one file, gdal_tools/gdal_hsi_NAME.cpp;
@@ -30,7 +30,7 @@ COMMON = {  # room -> the rooms whose headers it may include
     "parallel": {"core", "parallel"},
     "math": {"core", "math"},
     "model": {"core", "model"},
-    "cuda": {"core", "cuda"},
+    "cuda": {"core", "parallel", "stream", "cuda"},
     "stream": {"core", "parallel", "math", "stream"},
     "raster": {"core", "parallel", "math", "stream", "raster"},
     "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
