@@ -125,8 +125,8 @@ class DetectTargets {
 
   private:
     const std::vector<std::array<int64_t, 2>> m_pixels;
-    tools::SceneSpectra m_library; ///< of pixels: their names alone
-    std::vector<int> m_bands;      ///< file bands behind the library's
+    tools::FittedSpectra m_library; ///< of pixels: their names alone
+    std::vector<int> m_bands;       ///< file bands behind the library's
     std::string m_missing;
 };
 
@@ -321,7 +321,7 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
 
 /// Pixels without a score, and why.
 void report_counts(tool::Run& run, const detect::Detection& found, const Settings& s) {
-    tool::tell_invalid(run, found.valid(), found.invalid());
+    tool::report_invalid(run, found.valid(), found.invalid());
     if (!s.local()) return;
     run.report()["pixels_without_background"] = found.without_background();
     run.report()["pixels_without_variance"] = found.without_variance();

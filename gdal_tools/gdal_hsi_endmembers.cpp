@@ -91,7 +91,7 @@ void report_search(tool::Run& run, const Settings& s, const endmembers::Extracti
 
 /// N-FINDR and VCA.
 Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) {
-    tool::tell_devices(run, {}, pca::simd_target());
+    tool::report_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
     scene.set_fate("and cannot be endmembers");
     const auto scan = [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); };

@@ -316,7 +316,7 @@ class Profiling {
         raster::RasterSink::check(destination, written);
         m_plan = tools::plan_profile_planes(run, {source.shape().samples, source.shape().lines, n}, m_options,
                                             raster::RasterSink::will_take_bands(destination, written));
-        report_devices();
+        report_where();
     }
 
     void show_plan() {
@@ -379,7 +379,7 @@ class Profiling {
     std::string folder() const { return stream::folder_beside(m_run.options().destination.path); }
 
     /// What runs where: PCA may be a device's, trees and reconstructions are the CPU's.
-    void report_devices() {
+    void report_where() {
         const std::string trees = tool::describe_devices(m_run, {}, nullptr);
         if (m_settings.no_pca)
             m_run.report()["device"] = trees;
@@ -413,7 +413,7 @@ class Profiling {
         if (planes->in_memory()) tool::leave_room(pass, shape.float_bytes());
         m_run.add_pass(stream::run_pass(m_scene.cube(), copy, {to.get()}, pass));
         if (copy.valid() == 0) throw tool::no_valid_pixel(*m_scene.raster());
-        tool::tell_invalid(m_run, copy.valid(), shape.pixels() - copy.valid());
+        tool::report_invalid(m_run, copy.valid(), shape.pixels() - copy.valid());
         return planes;
     }
 };

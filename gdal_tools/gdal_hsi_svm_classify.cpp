@@ -117,7 +117,7 @@ void run_classify(tool::Run& run, const Settings& s) {
     report["classified"] = operation->classified();
     report["repeated_exactly"] = operation->repeated();
     if (const double seconds = computing->kernel_seconds(); seconds > 0) report["kernel_seconds"] = seconds;
-    tool::tell_invalid(run, operation->classified(), operation->invalid(), "and have no class");
+    tool::report_invalid(run, operation->classified(), operation->invalid(), "and have no class");
 }
 
 void declare(tool::Call& call) {

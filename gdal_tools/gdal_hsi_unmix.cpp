@@ -59,7 +59,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const stre
 
 /// VRTs that compute a band when it is read.
 void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                   const tools::SceneSpectra& library, const char* method) {
+                   const tools::FittedSpectra& library, const char* method) {
     std::vector<double> all;
     for (const auto& spectrum : library.spectra)
         all.insert(all.end(), spectrum.begin(), spectrum.end());
@@ -137,7 +137,7 @@ using UnmixComputing = tool::Computing<unmix::Backend>;
 
 /// One pass; false when no pixel is valid. share: of the progress.
 bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
-                 const std::shared_ptr<raster::RasterSource>& scene, const tools::SceneSpectra& library,
+                 const std::shared_ptr<raster::RasterSource>& scene, const tools::FittedSpectra& library,
                  double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
@@ -154,7 +154,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), pass));
     if (operation->valid() == 0) return false;
-    tool::tell_invalid(run, operation->valid(), operation->invalid());
+    tool::report_invalid(run, operation->valid(), operation->invalid());
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
     outputs.commit();
@@ -163,7 +163,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
 
 /// VRTs: what the pixel function will compute, on the CPU.
 void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
-                       tools::SceneSpectra library) {
+                       tools::FittedSpectra library) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     const auto all = scene->bands();
     if (tool::leave_out_unseen_bands(run, scene)) library = tools::without_lost_bands(library, all, *scene);

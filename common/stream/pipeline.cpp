@@ -212,8 +212,8 @@ class PassRun {
     }
 
     /// To the sinks, or to the root, which has them.
-    void hand_on(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
-                 PassReport& mine) {
+    void write_or_send(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
+                       PassReport& mine) {
         if (m_divided && m_ordered && !m_ranks.root()) {
             const auto t0 = Clock::now();
             for (size_t k = 0; k < m_sinks.size(); ++k) {
@@ -287,7 +287,7 @@ class PassRun {
             worker->process(tile, in_view, out_views);
             mine.compute_seconds += seconds_since(t0);
 
-            if (!m_sinks.empty()) hand_on(position, tile, out_views, mine);
+            if (!m_sinks.empty()) write_or_send(position, tile, out_views, mine);
             {
                 const std::lock_guard lock(m_mutex);
                 ++m_done;

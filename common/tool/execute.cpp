@@ -128,8 +128,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.options = options;
         state.own_options = own_options(call);
         run = RunAccess::make(std::move(made));
-        files->tell_through([&run](const std::string& text) { run->warn(text); },
-                            [&run](const std::string& text) { run->note(text); });
+        files->set_listeners([&run](const std::string& text) { run->warn(text); },
+                             [&run](const std::string& text) { run->note(text); });
         host.begin(options, [&state](const std::string& text) { state.warn(text); });
         ending.host = &host;
         state.start();
@@ -160,7 +160,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         return {};
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
-        if (run) RunAccess::state(*run).tell_beyond_float(false); // perhaps the reason
+        if (run) RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
                 RunAccess::state(*run).write_failure_report(failure);

@@ -104,7 +104,7 @@ std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devi
     return text;
 }
 
-void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
+void report_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd) {
     const std::string text = describe_devices(run, devices, simd);
     run.report()["device"] = text;
     if (parallel::Ranks& ranks = parallel::ranks(); ranks.several())

@@ -112,7 +112,7 @@ inline constexpr Cost svm_kernel{1.9e-10, 1.5e-13};     ///< a value and a suppo
 inline constexpr Cost unmix_product{4.5e-10, 3e-13};    ///< a value and an endmember
 inline constexpr Cost unmix_round{1.5e-9, 1e-11};       ///< a pixel, a round and a pair of endmembers
 inline constexpr Cost classifier{4e-10, 1e-12};         ///< SAHIC: a value and a class
-inline constexpr Cost random_field{1.3e-8, 3e-11};      ///< a pixel, a class and an iteration
+inline constexpr Cost mrf{1.3e-8, 3e-11};               ///< a pixel, a class and an iteration
 inline constexpr Cost target_search{1.5e-9, 5e-12};     ///< ATDCA: a byte of the scene; targets hardly count
 } // namespace cost
 
@@ -147,7 +147,7 @@ std::string describe(const Estimate& estimate, bool with_device);
 /// "CPU, 2 threads, AVX2", or "CUDA 0 (NVIDIA H200)".
 std::string describe_devices(const Run& run, const std::vector<CudaDevice>& devices, const char* simd);
 /// The same into the report and, as a note, to the user.
-void tell_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd);
+void report_devices(Run& run, const std::vector<CudaDevice>& devices, const char* simd);
 
 /// The devices that -device names, no more than `most`: those that are left out are told by a warning. auto:
 /// the first one where `work` ends sooner on it. -dry-run tells the estimate.
@@ -170,7 +170,7 @@ class Computing {
               MakeCpu make_cpu, bool told = true)
         : m_run(run), m_devices(std::move(devices)), m_simd(simd), m_make_cpu(std::move(make_cpu)),
           m_told(told) {
-        if (told) tell_devices(run, m_devices, m_simd);
+        if (told) report_devices(run, m_devices, m_simd);
         if (m_devices.empty())
             m_backend = m_make_cpu();
         else

@@ -207,7 +207,7 @@ void Run::Impl::warn(const std::string& text) {
     host.warn(text);
 }
 
-void Run::Impl::tell_coarse(const raster::RasterSource& scene) {
+void Run::Impl::warn_of_coarse_bands(const raster::RasterSource& scene) {
     std::vector<raster::RasterSource::CoarseBand> coarse;
     try {
         coarse = scene.coarse_bands();
@@ -216,7 +216,7 @@ void Run::Impl::tell_coarse(const raster::RasterSource& scene) {
     if (!coarse.empty()) warn("'" + scene.path() + "': " + coarse_text(coarse));
 }
 
-void Run::Impl::tell_beyond_float(bool together) {
+void Run::Impl::warn_of_overflow(bool together) {
     for (const auto& file : std::exchange(watched, {})) {
         const bool met =
             together ? parallel::ranks().any("infinities", file->met_infinity()) : file->met_infinity();
@@ -235,7 +235,7 @@ void Run::Impl::tell_beyond_float(bool together) {
 }
 
 void Run::Impl::finish() {
-    tell_beyond_float(true);
+    warn_of_overflow(true);
     if (bar_position > 0 && bar_position < 1) progress(1.0);
     host.check_printed();
 }
@@ -395,7 +395,7 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
                             "Give all ranks the same file, on a file system that they share.");
     for (const std::string& text : source->notes())
         warn(text);
-    if (precision == Precision::single && parallel::ranks().root()) m->tell_coarse(*source);
+    if (precision == Precision::single && parallel::ranks().root()) m->warn_of_coarse_bands(*source);
 }
 
 void Run::reserve_cache(uint64_t bytes) {

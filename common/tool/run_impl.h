@@ -47,9 +47,9 @@ struct Run::Impl {
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
     /// Bands whose values lie too close together for single precision.
-    void tell_coarse(const raster::RasterSource& scene);
+    void warn_of_coarse_bands(const raster::RasterSource& scene);
     /// Values of the sources that became infinite; never throws. `together`: all ranks call it.
-    void tell_beyond_float(bool together);
+    void warn_of_overflow(bool together);
     void finish(); ///< after a body that succeeded: completes the bar, checks what was printed
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();

@@ -193,7 +193,7 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
     run.add_pass(stream::run_pass(cube, *operation, {&counted}, pass));
     const int64_t valid = run.ranks().sum("valid pixels", counted.valid());
     if (valid == 0) throw tool::no_valid_pixel(like);
-    tool::tell_invalid(run, valid, cube.shape().pixels() - valid);
+    tool::report_invalid(run, valid, cube.shape().pixels() - valid);
     sink->commit();
 }
 

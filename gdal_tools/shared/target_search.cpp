@@ -85,7 +85,7 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
     });
     if (!any) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
     scene.set_fate("and cannot be targets");
-    scene.tell_counted(found.valid_pixels, found.invalid_pixels);
+    scene.report_counted(found.valid_pixels, found.invalid_pixels);
     if (!found.warning.empty()) run.warn(found.warning);
     return found;
 }

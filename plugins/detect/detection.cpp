@@ -92,7 +92,8 @@ class DetectWorker final : public stream::Worker {
             ++(is_valid ? valid : invalid);
             for (size_t k = 0; k < m_targets && is_valid; ++k)
                 m_scores[k] = score(k, i);
-            put(m_decider, m_scores.data(), m_targets, is_valid, line, sample + static_cast<int64_t>(i), out);
+            write_decision(m_decider, m_scores.data(), m_targets, is_valid, line,
+                           sample + static_cast<int64_t>(i), out);
         }
     }
 

@@ -400,7 +400,7 @@ class DiffusionWorker final : public stream::Worker {
                                                     ? in.at(component, core.y + y, core.x + x)
                                                     : no_value;
                 });
-                hand_on(band++, plane);
+                write_band(band++, plane);
             }
             set_up(in, component, contrast);
             int64_t reach = 0;
@@ -417,7 +417,7 @@ class DiffusionWorker final : public stream::Worker {
                 m_recurrence.run(stage, window, region, targets, m_team, meet, s == 0);
                 for (size_t c = 0; c < targets.size(); ++c) {
                     finish(targets[c], window, region, core, contrast.level, planes[c]);
-                    hand_on(band++, planes[c]);
+                    write_band(band++, planes[c]);
                 }
                 if (s + 1 < m_stages.size()) // the next copy starts from this one
                     for (int64_t y = region.y; y < region.bottom(); ++y)
@@ -437,7 +437,7 @@ class DiffusionWorker final : public stream::Worker {
         plane.bands = 1;
         return plane;
     }
-    void hand_on(int band, const CubeView<float>& plane) {
+    void write_band(int band, const CubeView<float>& plane) {
         if (m_writer) m_writer->give(band, plane);
     }
 
@@ -517,7 +517,7 @@ class DiffusionWorker final : public stream::Worker {
         each(core.y, [&](const char* row) { before.append(row, bytes); });
         each(core.bottom() - fused_sweeps, [&](const char* row) { after.append(row, bytes); });
         m_joined->swap_borders("borders of strips", before, after);
-        const auto put = [&](const std::string& theirs, int64_t first) {
+        const auto receive = [&](const std::string& theirs, int64_t first) {
             if (theirs.size() != 2 * fused_sweeps * bytes)
                 throw Error("internal: the border of another rank's strip has another size");
             const char* from = theirs.data();
@@ -526,8 +526,8 @@ class DiffusionWorker final : public stream::Worker {
                 from += bytes;
             });
         };
-        if (core.y > 0) put(before, core.y - fused_sweeps);
-        if (core.bottom() < window.h) put(after, core.bottom());
+        if (core.y > 0) receive(before, core.y - fused_sweeps);
+        if (core.bottom() < window.h) receive(after, core.bottom());
     }
 
     /// Single precision sums up in the output itself, unless the sums are needed beyond the core.
@@ -698,25 +698,25 @@ class CpuWholeDiffusion final : public stream::Operation {
     std::shared_ptr<KeptCopies>& m_kept;
 };
 
-class CpuProfile final : public stream::Operation {
+class CpuKeptOutput final : public stream::Operation {
   public:
-    CpuProfile(bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
+    CpuKeptOutput(bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
         : m_zero_is_invalid(zero_is_invalid), m_kept(std::move(kept)) {}
     std::vector<int> output_bands() const override {
         return {m_kept->shape.bands / m_kept->copies * (m_kept->copies + 1)};
     }
     bool reads_in_place() const override { return true; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        return ProfileWorker::bytes(limits);
+        return KeptOutputWorker::bytes(limits);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         return std::make_unique<Work>(m_zero_is_invalid, *m_kept, limits);
     }
 
   private:
-    struct Work final : ProfileWorker {
+    struct Work final : KeptOutputWorker {
         Work(bool zero_is_invalid, const KeptCopies& k, const stream::TileLimits& limits)
-            : ProfileWorker(zero_is_invalid, k.copies, limits), kept(k) {}
+            : KeptOutputWorker(zero_is_invalid, k.copies, limits), kept(k) {}
         void copy(const Rect& core, int component, const CubeView<float>& to) override {
             const auto from = kept.view().cut(core.x, core.y, core.w, core.h);
             for (int b = 0; b < to.bands; ++b)
@@ -767,8 +767,8 @@ class CpuBackend final : public Backend {
         return std::make_unique<CpuWrittenDiffusion>(options, stages, contrasts, team,
                                                      joined_lines > 0 ? &parallel::group() : nullptr);
     }
-    std::unique_ptr<stream::Operation> make_profile(const Options& options) override {
-        return std::make_unique<CpuProfile>(options.zero_is_invalid, std::move(m_kept));
+    std::unique_ptr<stream::Operation> make_kept_output(const Options& options) override {
+        return std::make_unique<CpuKeptOutput>(options.zero_is_invalid, std::move(m_kept));
     }
     uint64_t kept_bytes(const stream::CubeShape& copies) const override { return copies.float_bytes(); }
     std::string describe() const override { return std::string("CPU, ") + simd_target(); }

@@ -261,7 +261,7 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     // to make room for all of it, and then write alone.
     const auto shape = components.shape();
     const stream::CubeShape copies{shape.samples, shape.lines, options.copies() * shape.bands};
-    const auto profile = backend.make_profile(options);
+    const auto profile = backend.make_kept_output(options);
     if (sink == nullptr) sink = &open_sink(facts);
     auto pass = options_of(run, "profile", 0.2, run.memory - backend.kept_bytes(copies));
     pass.output_layout = sink->layout();

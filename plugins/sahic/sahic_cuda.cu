@@ -357,7 +357,7 @@ class CudaMrfSolver final : public MrfSolver {
         cuda::Stream stream;
         cuda::Event begin{cuda::Event::Timing::on}, end{cuda::Event::Timing::on};
         std::array<cuda::Event, 2> reached;
-        gpu::Field field;
+        gpu::DeviceMrf field;
         OnDevice(const MrfOptions& options, const MrfLimits& limits) : field(options, limits) {}
     };
     /// Iterations of one graph: an even number, so that the multipliers end where they began; of those from
@@ -558,7 +558,9 @@ class CudaBackend final : public Backend {
         return std::make_unique<CudaMrfSolver>(first(), options, limits, m_kernel_seconds[2]);
     }
     uint64_t mrf_host_bytes(const MrfLimits&) const override { return 0; }
-    uint64_t mrf_device_bytes(const MrfLimits& limits) const override { return gpu::Field::bytes(limits); }
+    uint64_t mrf_device_bytes(const MrfLimits& limits) const override {
+        return gpu::DeviceMrf::bytes(limits);
+    }
     uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(first());

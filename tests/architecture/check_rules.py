@@ -49,7 +49,7 @@ RASTER = {
     "labels": "labels",
 }
 RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/job.h", "common/tool/resources.cpp", "common/tool/run.cpp",
-         "plugins/sahic/field.cpp"}
+         "plugins/sahic/mrf_scene.cpp"}
 STANDARD = {
     "algorithm": "all_of any_of binary_search clamp copy copy_n count count_if equal fill fill_n find find_if generate is_sorted "
                  "lower_bound max max_element min min_element minmax_element mismatch none_of nth_element partial_sort "

@@ -12,10 +12,10 @@
 
 namespace hsi::sahic {
 
-class SceneScan final : public stream::Operation {
+class TrainingScan final : public stream::Operation {
   public:
     /// `index`: line * samples + sample of the wanted pixels, ascending.
-    SceneScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
+    TrainingScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
     bool divides() const override { return true; }
