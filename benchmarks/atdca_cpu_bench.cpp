@@ -38,7 +38,7 @@ const test::Cube& scene(int64_t samples, int64_t lines, int bands) {
         options.endmembers = 12;
         options.targets = 12;
         cube = test::Cube(samples, lines, bands);
-        synth::Scene(options).paint({0, 0, samples, lines}, cube.view(), {});
+        synth::MadeScene(options).paint({0, 0, samples, lines}, cube.view(), {});
     }
     return cube;
 }

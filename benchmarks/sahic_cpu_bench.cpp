@@ -233,7 +233,7 @@ void kernel(benchmark::State& state) {
                     e.sv = sv.data() + 16;
                     simd.edges_isotropic(e);
                 } else {
-                    sahic::PixelRow p;
+                    sahic::SiteRow p;
                     p.samples = s.samples;
                     p.p = a[0].data() + at;
                     p.v4 = a[1].data() + at;

@@ -89,7 +89,7 @@ double field(const Size& s, const MadeField& made, Backend& backend, int repeat)
             median(kernels), median(whole));
     }
     const cuda::Stream stream;
-    gpu::Field f(o, limits);
+    gpu::DeviceMrf f(o, limits);
     f.upload(problem, stream.get());
     f.iterate(0, 3, stream.get());
     const auto one = [&](const std::function<void()>& launch) {

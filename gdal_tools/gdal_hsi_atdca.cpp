@@ -12,8 +12,8 @@
 #include "shared/second_scene.h"
 #include "shared/target_search.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/model_values.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -236,14 +236,12 @@ void compare_with_references(tool::Run& run, const raster::SpectralLibrary& refe
 // The run
 // ----------------------------------------------------------------------------------------------------------
 
-/// Most of the search is looking at the scene a few times; the targets hardly count.
 tool::Work work_of(const stream::CubeShape& scene) {
     const auto bytes = static_cast<double>(scene.float_bytes());
     tool::Work work;
     work.cpu_reads = 3 * bytes;
     work.device_reads = bytes;
-    work.core_seconds = 1.5e-9 * bytes;
-    work.device_seconds = 5e-12 * bytes;
+    work.add(tool::cost::target_search, bytes);
     return work;
 }
 

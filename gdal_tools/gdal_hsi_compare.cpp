@@ -11,8 +11,8 @@
 #include "stream/stacked_source.h"
 #include "stream/value_parts.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/model_values.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -360,8 +360,8 @@ ComparedScene without_bands(const ComparedScene& o, const std::vector<int>& empt
 }
 
 /// For scenes without a common valid pixel.
-std::vector<tool::BandedScene> banded(ComparedScene& a, ComparedScene& b) {
-    std::vector<tool::BandedScene> scenes;
+std::vector<tool::BandedSource> banded(ComparedScene& a, ComparedScene& b) {
+    std::vector<tool::BandedSource> scenes;
     for (ComparedScene* scene : {&a, &b})
         scenes.push_back({scene->cube, scene->bands,
                           [scene](const std::vector<int>& empty) { *scene = without_bands(*scene, empty); }});

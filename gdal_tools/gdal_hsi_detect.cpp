@@ -12,8 +12,8 @@
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/mask.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -125,8 +125,8 @@ class DetectTargets {
 
   private:
     const std::vector<std::array<int64_t, 2>> m_pixels;
-    tools::SceneSpectra m_library; ///< of pixels: their names alone
-    std::vector<int> m_bands;      ///< file bands behind the library's
+    tools::FittedSpectra m_library; ///< of pixels: their names alone
+    std::vector<int> m_bands;       ///< file bands behind the library's
     std::string m_missing;
 };
 
@@ -165,23 +165,16 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t tar
     work.writes = pixels * (4 * scores + (s.map.empty() ? 0 : 1));
     if (s.local()) {
         const detect::Ring ring{s.window[0], s.window[1], nullptr};
-        work.core_seconds = 6.7e-11 * passes * pixels * detect::local_cost(scene.bands, ring);
-        work.device_seconds = 3.2e-13 * passes * pixels * detect::local_products(scene.bands, ring);
+        work.add(tool::cost::local_score, passes * pixels * detect::local_cost(scene.bands, ring),
+                 passes * pixels * detect::local_products(scene.bands, ring));
         return work;
     }
     const double values = passes * pixels * b;
-    work.core_seconds = 2e-10 * values * scores;
-    work.device_seconds = 1.3e-12 * values * scores;
-    if (s.method == Method::sid) {
-        work.core_seconds += 2.3e-9 * values;
-        work.device_seconds += 3e-11 * values;
-    }
-    if (s.method == Method::ace || s.method == Method::rx) {
-        work.core_seconds += 1.3e-11 * values * b;
-        work.device_seconds += 3e-13 * values * b;
-    }
+    work.add(tool::cost::score, values * scores);
+    if (s.method == Method::sid) work.add(tool::cost::score_logarithms, values);
+    if (s.method == Method::ace || s.method == Method::rx) work.add(tool::cost::score_matrix, values * b);
     if (detect::has_background(s.method)) {
-        const double background = 2.7e-11 * pixels * b * b;
+        const double background = tool::cost::background.core * pixels * b * b;
         work.cpu_reads += bytes;
         work.device_reads += bytes;
         work.core_seconds += background;
@@ -328,7 +321,7 @@ bool write_virtual_scores(tool::Run& run, const Settings& s, const raster::Raste
 
 /// Pixels without a score, and why.
 void report_counts(tool::Run& run, const detect::Detection& found, const Settings& s) {
-    tool::tell_invalid(run, found.valid(), found.invalid());
+    tool::report_invalid(run, found.valid(), found.invalid());
     if (!s.local()) return;
     run.report()["pixels_without_background"] = found.without_background();
     run.report()["pixels_without_variance"] = found.without_variance();

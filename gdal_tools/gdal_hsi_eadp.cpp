@@ -5,12 +5,11 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "eadp/profile.h"
-#include "parallel/ranks.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -246,23 +245,27 @@ class Profiling {
             m_settings.no_pca ? source.band_names() : tools::component_names(m_components), nullptr);
         raster::RasterSink::check(destination, spec);
         m_takes_bands = raster::RasterSink::will_take_bands(destination, spec);
-        auto work = m_settings.no_pca ? tool::Work() : tools::pca_work(source.shape(), m_components, true);
+        auto work =
+            m_settings.no_pca ? tool::Work() : tools::projection_work(source.shape(), m_components, true);
         const double values = static_cast<double>(source.shape().pixels()) * m_components;
         double sweeps = 0;
         for (const auto& stage : eadp::make_stages(m_settings.eadp))
             sweeps += stage.degree;
         work.writes_after = values * (1 + m_settings.eadp.copies()) * 4;
-        const double diffusion = values * (5e-8 + 4e-10 * sweeps * (1 + m_settings.eadp.copies()));
-        work.core_seconds += diffusion;
-        if (writes_beside()) work.seconds_beside = diffusion;
-        work.device_seconds += values * (3e-10 + 2e-12 * sweeps);
+        tool::Work diffusion;
+        diffusion.add(tool::cost::eadp_value, values);
+        diffusion.add(tool::cost::eadp_sweep, values * sweeps * (1 + m_settings.eadp.copies()),
+                      values * sweeps);
+        work.core_seconds += diffusion.core_seconds;
+        work.device_seconds += diffusion.device_seconds;
+        if (writes_beside()) work.seconds_beside = diffusion.core_seconds;
         return tool::choose_devices(m_run, "eadp", work, 1);
     }
 
     /// On a CPU with enough memory: see eadp::DiffusionPlan::written.
     bool writes_beside() const {
         const auto& o = m_run.options();
-        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !parallel::ranks().several() &&
+        return m_takes_bands && o.threads > 1 && o.ranks <= 1 && !m_run.ranks().several() &&
                o.tile_samples <= 0 && m_settings.eadp.evolution != eadp::Evolution::cascade;
     }
 
@@ -270,7 +273,9 @@ class Profiling {
         return {cube.shape().samples, cube.shape().lines, m_components};
     }
     /// Component planes stay in memory when they take no more than half of it.
-    bool in_memory(const stream::CubeShape& planes) const { return planes.float_bytes() <= m_memory / 2; }
+    bool in_memory(const stream::CubeShape& planes) const {
+        return planes.float_bytes() <= tool::half(m_memory);
+    }
 
     eadp::ProfileFacts profile_of(const stream::CubeSource& planes, const raster::RasterSource& like,
                                   const std::vector<std::string>& names, uint64_t memory) {
@@ -299,7 +304,7 @@ class Profiling {
     eadp::ProfileFacts profile_components(std::optional<pca::Model>& model) {
         const auto made = tools::project_into_planes(m_scene, m_pca_computing,
                                                      {m_settings.components, m_settings.components_given,
-                                                      m_memory / 2, m_profile.folder, pca_share()});
+                                                      tool::half(m_memory), m_profile.folder, pca_share()});
         m_components = made.components(); // bands without values are out
         model = made.model;
         std::vector<int> every(static_cast<size_t>(m_components));

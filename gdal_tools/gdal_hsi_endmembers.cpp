@@ -6,7 +6,6 @@
 #include "core/error.h"
 #include "endmembers/endmembers.h"
 #include "math/exact_sum.h"
-#include "parallel/ranks.h"
 #include "pca/pca.h"
 #include "raster/sink/library_output.h"
 #include "raster/sink/vector_sink.h"
@@ -14,9 +13,8 @@
 #include "shared/target_search.h"
 #include "stream/covariance_scan.h"
 #include "stream/moment_scan.h"
-#include "stream/shared.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/unmix.h"
 
@@ -93,7 +91,7 @@ void report_search(tool::Run& run, const Settings& s, const endmembers::Extracti
 
 /// N-FINDR and VCA.
 Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) {
-    tool::tell_devices(run, {}, pca::simd_target());
+    tool::report_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
     scene.set_fate("and cannot be endmembers");
     const auto scan = [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); };
@@ -146,7 +144,7 @@ class SquareSum final : public stream::GatheringSink {
         const std::lock_guard lock(m_mutex);
         m_sum.add(sum);
     }
-    void gather(parallel::Ranks& ranks) override { stream::unite(ranks, "squares", m_sum); }
+    void gather(parallel::Group& ranks) override { stream::unite(ranks, "squares", m_sum); }
     double value() const { return m_sum.value(0); }
 
   private:
@@ -163,7 +161,7 @@ class Discard final : public stream::GatheringSink {
     bool concurrent() const override { return true; }
     uint64_t stored_bytes_per_pixel() const override { return 0; }
     void write(const Rect&, const CubeView<float>&) override {}
-    void gather(parallel::Ranks&) override {}
+    void gather(parallel::Group&) override {}
 
   private:
     const stream::CubeShape m_shape;

@@ -10,7 +10,7 @@
 #include "eadp/profile.h"
 #include "profile/profile.h"
 #include "raster/source/raster_source.h"
-#include "sahic/field.h"
+#include "sahic/mrf_scene.h"
 #include "shared/profile_plan.h"
 #include "spp/spp.h"
 #include "stream/band_statistics.h"
@@ -264,7 +264,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
                         plan.buffer_bytes + plan.pool_bytes + (plan.in_memory ? plan.scene_bytes : 0)};
     });
     add("sahic", "random field of 9 classes", [&] {
-        sahic::FieldRequest field;
+        sahic::MrfRequest field;
         field.shape = shape;
         field.classes = 9;
         field.memory = pass.memory;
@@ -272,7 +272,7 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         field.tile_lines = pass.tile_lines;
         field.host_bytes = [](const sahic::MrfLimits& limits) { return sahic::mrf_bytes(limits); };
         field.device_bytes = [](const sahic::MrfLimits&) { return uint64_t{0}; };
-        const auto plan = sahic::plan_field(field);
+        const auto plan = sahic::plan_mrf(field);
         return PlanLine{"", "", plan.tiles.size(), plan.host_bytes};
     });
     add("regularize", "random field of 9 classes", [&] { return lines.back(); });

@@ -9,7 +9,7 @@
 #include "shared/components.h"
 #include "stream/moment_scan.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -26,7 +26,6 @@ namespace mnf_tool {
 using Settings = tools::ProjectionSettings;
 
 /// Two matrices in double precision, as measured (docs/measurements_components.md).
-constexpr tools::ScanCost moment_cost{6e-11, 2.9e-13};
 
 raster::OutputSpec component_spec(const stream::CubeShape& scene, int components, bool holes,
                                   const mnf::Model* model) {
@@ -136,7 +135,8 @@ void run_mnf(tool::Run& run, const Settings& settings) {
     if (!settings.apply_file.empty()) model = mnf::load_model(settings.apply_file);
     const auto source = run.open_source();
     const int made = settings.inverse ? model.band_count() : settings.components;
-    const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty(), moment_cost);
+    const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty(),
+                                             tool::cost::noise_and_signal);
     tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
                                   pca::make_cpu_backend);
     if (settings.apply_file.empty())

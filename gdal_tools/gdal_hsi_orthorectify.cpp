@@ -4,10 +4,8 @@
 // would decode its blocks again and again.
 #include "core/counted.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
 #include "raster/sink/output_set.h"
 #include "raster/source/lookup_table.h"
-#include "stream/shared.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
 
@@ -41,7 +39,7 @@ class Reading final : public stream::Operation {
 };
 
 /// Values as they are, band by band; counts the pixels that have one.
-class Placing final : public stream::Operation, public stream::Divisible {
+class Placing final : public stream::Operation {
   public:
     explicit Placing(int bands) : m_bands(bands) {}
     std::vector<int> output_bands() const override { return {m_bands}; }
@@ -52,7 +50,8 @@ class Placing final : public stream::Operation, public stream::Divisible {
         return std::make_unique<Placer>();
     }
     void stop(stream::Worker& worker) override { m_placed += static_cast<const Placer&>(worker).placed; }
-    void exchange(parallel::Ranks& ranks) override {
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override {
         std::vector<int64_t> counts{m_placed};
         ranks.add_up("pixels", counts);
         m_placed = counts[0];

@@ -6,7 +6,7 @@
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <cstdio>
@@ -78,7 +78,7 @@ void run_pca(tool::Run& run, const Settings& settings) {
     if (!settings.apply_file.empty()) model = pca::load_model(settings.apply_file);
     const auto source = run.open_source();
     const int made = settings.inverse ? model.band_count() : settings.components;
-    const auto work = tools::pca_work(source->shape(), made, settings.apply_file.empty());
+    const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty());
     tools::PcaComputing computing(run, "pca", tool::choose_devices(run, "pca", work), pca::simd_target(),
                                   pca::make_cpu_backend);
     if (settings.apply_file.empty())

@@ -6,7 +6,6 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
 #include "profile/profile.h"
 #include "raster/sink/raster_sink.h"
 #include "raster/source/pixel_size.h"
@@ -15,10 +14,9 @@
 #include "stream/band_writer.h"
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
-#include "stream/rank_report.h"
 #include "tool/argument.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "tool/words.h"
 
@@ -215,7 +213,7 @@ class ProfileBands {
 
     /// Where dst wants all bands of a tile at once.
     void write_tiles(std::unique_ptr<stream::PlaneStore> components) {
-        auto& ranks = parallel::ranks();
+        parallel::Group& ranks = m_run.ranks();
         const auto profile = m_plan.profile_held
                                  ? stream::PlaneStore::in_memory_of(ranks, m_shape)
                                  : std::make_unique<stream::PlaneStore>(
@@ -262,7 +260,7 @@ class ProfileBands {
         report.lanes = m_plan.workers;
         report.buffer_bytes = m_plan.side_bytes * static_cast<uint64_t>(m_plan.workers);
         report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-        stream::add_up(parallel::ranks(), report, 0);
+        stream::add_up(m_run.ranks(), report, 0);
         m_run.add_pass(report);
     }
 
@@ -318,7 +316,7 @@ class Profiling {
         raster::RasterSink::check(destination, written);
         m_plan = tools::plan_profile_planes(run, {source.shape().samples, source.shape().lines, n}, m_options,
                                             raster::RasterSink::will_take_bands(destination, written));
-        report_devices();
+        report_where();
     }
 
     void show_plan() {
@@ -366,7 +364,7 @@ class Profiling {
 
     tool::Work pca_work() const {
         const auto shape = m_scene.shape();
-        return tools::pca_work(shape, components(), true);
+        return tools::projection_work(shape, components(), true);
     }
     int components() const {
         const int bands = m_scene.shape().bands;
@@ -381,7 +379,7 @@ class Profiling {
     std::string folder() const { return stream::folder_beside(m_run.options().destination.path); }
 
     /// What runs where: PCA may be a device's, trees and reconstructions are the CPU's.
-    void report_devices() {
+    void report_where() {
         const std::string trees = tool::describe_devices(m_run, {}, nullptr);
         if (m_settings.no_pca)
             m_run.report()["device"] = trees;
@@ -412,10 +410,10 @@ class Profiling {
         stream::CopyOperation copy(shape.bands, true);
         const auto to = planes->sink(every);
         auto pass = m_run.pass("bands", 0.3);
-        if (planes->in_memory()) pass.memory -= std::min(pass.memory / 2, shape.float_bytes());
+        if (planes->in_memory()) tool::leave_room(pass, shape.float_bytes());
         m_run.add_pass(stream::run_pass(m_scene.cube(), copy, {to.get()}, pass));
         if (copy.valid() == 0) throw tool::no_valid_pixel(*m_scene.raster());
-        tool::tell_invalid(m_run, copy.valid(), shape.pixels() - copy.valid());
+        tool::report_invalid(m_run, copy.valid(), shape.pixels() - copy.valid());
         return planes;
     }
 };

@@ -7,8 +7,8 @@
 #include "raster/labels/labels.h"
 #include "raster/sink/output_set.h"
 #include "sahic/probabilities.h"
-#include "sahic/scene_scan.h"
-#include "shared/random_field.h"
+#include "sahic/training_scan.h"
+#include "shared/mrf.h"
 #include "shared/second_scene.h"
 #include "shared/training_pixels.h"
 #include "stream/stacked_source.h"
@@ -30,7 +30,7 @@ namespace regularize_tool {
 
 using tool::Content;
 
-struct Settings : tools::FieldSettings {
+struct Settings : tools::MrfSettings {
     std::string scene, map;
     raster::LabelOptions labels;
 };
@@ -95,10 +95,11 @@ raster::LabelledPixels labels_of(tool::Run& run, const Settings& s, const raster
 /// What the weights need to know of the scene, by one scan.
 std::optional<sahic::WeightScene> scan_scene(tool::Scene* scene, bool periodic) {
     if (scene == nullptr) return {};
-    std::shared_ptr<sahic::SceneScan> found;
+    std::shared_ptr<sahic::TrainingScan> found;
     scene->set_fate(nullptr); // pixels without a value in either are reported together
     scene->scan("scan", 0.1, [&] {
-        return found = std::make_shared<sahic::SceneScan>(scene->shape(), std::vector<int64_t>(), periodic);
+        return found =
+                   std::make_shared<sahic::TrainingScan>(scene->shape(), std::vector<int64_t>(), periodic);
     });
     return sahic::WeightScene{scene->shape().bands, static_cast<double>(found->largest()),
                               found->first_line(), found->first_sample()};
@@ -116,7 +117,7 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
     std::iota(all.begin(), all.end(), 0);
     const auto p = planes.sink(all), a = planes.sink({operation.classes()});
     auto pass = run.pass("probabilities", scene != nullptr ? 0.1 : 0.2);
-    if (planes.in_memory()) pass.memory -= std::min(pass.memory / 2, planes.shape().float_bytes());
+    if (planes.in_memory()) tool::leave_room(pass, planes.shape().float_bytes());
     run.add_pass(stream::run_pass(stacked, operation, {p.get(), a.get()}, pass));
     const auto& facts = operation.facts();
     if (facts.valid == 0) throw tool::no_valid_pixel(source);
@@ -132,7 +133,7 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
                  (source.shape().bands == 1 ? "the probability lies outside of 0..1, and was cut"
                                             : "the sum of the probabilities is off 1 by more than 0.001, and "
                                               "they were divided by it"));
-    tool::tell_invalid(run, facts.valid, facts.invalid, "and have no class");
+    tool::report_invalid(run, facts.valid, facts.invalid, "and have no class");
 }
 
 tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t classes, double scene_bytes) {
@@ -141,8 +142,7 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& shape, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes()) + 2 * scene_bytes;
     work.writes = static_cast<double>(shape.float_bytes());
-    work.core_seconds = 1.3e-8 * turns;
-    work.device_seconds = 3e-11 * turns;
+    work.add(tool::cost::mrf, turns);
     return work;
 }
 
@@ -158,11 +158,11 @@ void run_regularize(tool::Run& run, const Settings& s) {
         tool::choose_devices(run, "sahic", work_of(s, source->shape(), classes.size(), scene_bytes), 1),
         sahic::simd_target(), [&] { return sahic::make_cpu_backend(run.options().threads); });
     const int k = static_cast<int>(classes.size());
-    const auto field = tools::field_of(run, computing, s, source->shape(), k);
-    const auto plan = sahic::plan_field(field);
-    if (run.options().dry_run) return run.print(tools::describe_field_plan(run, plan));
+    const auto field = tools::mrf_request_of(run, computing, s, source->shape(), k);
+    const auto plan = sahic::plan_mrf(field);
+    if (run.options().dry_run) return run.print(tools::describe_mrf_plan(run, plan));
 
-    const auto planes = tools::make_field_planes(run, computing, plan, source->shape(), k);
+    const auto planes = tools::make_mrf_planes(run, computing, plan, source->shape(), k);
     {
         std::optional<tool::Scene> scene;
         if (scene_file) scene.emplace(run, scene_file, "");
@@ -170,17 +170,17 @@ void run_regularize(tool::Run& run, const Settings& s) {
     }
     outputs.create(source.get());
     run.reserve_cache(outputs.cache_bytes());
-    sahic::FieldOutputs to;
+    sahic::MrfOutputs to;
     to.sinks = outputs.sinks();
     to.probabilities = true;
     to.map = to.sinks.size() > 1;
     if (to.map) std::swap(to.sinks[0], to.sinks[1]);
     to.probability_bands = source->shape().bands;
-    const auto solver = sahic::make_field_solver(computing.backend(), field, plan);
-    const auto result = sahic::smooth_field(field, plan, solver, *planes, {labels.index, labels.value},
+    const auto solver = sahic::make_mrf_setup(computing.backend(), field, plan);
+    const auto result = sahic::smooth_scene(field, plan, solver, *planes, {labels.index, labels.value},
                                             classes, to, run.pass("mrf", 0.8));
     run.add_pass(result.report);
-    tools::report_field(run, s, plan, result.residuals);
+    tools::report_mrf(run, s, plan, result.residuals);
     for (size_t c = 0; c < classes.size(); ++c)
         run.report()["classes"].push_back(
             {{"value", classes[c].value}, {"name", classes[c].name}, {"pixels", result.pixels_by_class[c]}});
@@ -191,7 +191,7 @@ void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
     call.add_destination("The smoothed probabilities, a band a class; it appears when it is complete");
-    tools::add_field_options(call, s).from(0);
+    tools::add_mrf_options(call, s).from(0);
     call.input(
         "scene", s.scene, Content::raster,
         "Keep the edges of the scene FILE, on the same grid: where it changes much, probabilities may");

@@ -5,19 +5,18 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
-#include "parallel/ranks.h"
 #include "raster/labels/labels.h"
 #include "raster/metadata/packed_text.h"
 #include "raster/sink/output_set.h"
-#include "sahic/field.h"
 #include "sahic/lorsal.h"
-#include "sahic/scene_scan.h"
-#include "shared/random_field.h"
+#include "sahic/mrf_scene.h"
+#include "sahic/training_scan.h"
+#include "shared/mrf.h"
 #include "shared/training_pixels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/model_values.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -42,7 +41,7 @@ namespace sahic_tool {
 using tool::Content;
 using tools::SahicComputing;
 
-struct Settings : tools::FieldSettings {
+struct Settings : tools::MrfSettings {
     raster::LabelOptions labels;
     sahic::LorsalOptions lorsal;
     std::string model_file, apply, probabilities, confidence;
@@ -111,17 +110,17 @@ tool::Work work_of(const Settings& s, const stream::CubeShape& scene, size_t cla
     tool::Work work;
     work.cpu_reads = work.device_reads = trained ? 2 * bytes : bytes;
     work.writes = static_cast<double>(scene.pixels());
-    work.core_seconds = 1.3e-8 * turns + 4e-10 * values * scene.bands;
-    work.device_seconds = 3e-11 * turns + 1e-12 * values * scene.bands;
+    work.add(tool::cost::mrf, turns);
+    work.add(tool::cost::classifier, values * scene.bands);
     return work;
 }
 
 /// -dry-run.
-void print_field_plan(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
-                      const sahic::FieldPlan& plan) {
+void print_mrf_plan(tool::Run& run, const Settings& s, const stream::CubeShape& shape,
+                    const sahic::MrfPlan& plan) {
     std::string text = "Class probabilities: a scan, then one pass over " + std::to_string(shape.samples) +
                        "x" + std::to_string(shape.lines) + " pixels";
-    if (!s.no_spatial) text += "\n" + tools::describe_field_plan(run, plan);
+    if (!s.no_spatial) text += "\n" + tools::describe_mrf_plan(run, plan);
     run.print(text);
 }
 
@@ -129,18 +128,17 @@ void print_field_plan(tool::Run& run, const Settings& s, const stream::CubeShape
 // ----------------------------------------------------------------------------------------------------------
 
 /// What training has to know of the scene.
-std::shared_ptr<const sahic::SceneScan> scan_for_training(tool::Scene& scene,
-                                                          const raster::LabelledPixels& labels, bool border) {
-    std::shared_ptr<sahic::SceneScan> found;
+std::shared_ptr<const sahic::TrainingScan>
+scan_for_training(tool::Scene& scene, const raster::LabelledPixels& labels, bool border) {
+    std::shared_ptr<sahic::TrainingScan> found;
     scene.set_fate(nullptr); // the map counts them, too
     const auto pass_of_scan = [&](bool again) {
         auto pass = scene.run().pass("scan", again ? 0.0 : 0.1);
-        pass.memory -=
-            std::min(pass.memory / 2, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
+        tool::leave_room(pass, tools::spectra_bytes(scene.run(), labels, scene.shape().bands));
         return pass;
     };
     scene.scan(
-        [&] { return found = std::make_shared<sahic::SceneScan>(scene.shape(), labels.index, border); },
+        [&] { return found = std::make_shared<sahic::TrainingScan>(scene.shape(), labels.index, border); },
         pass_of_scan);
     return found;
 }
@@ -184,7 +182,7 @@ void report_training(tool::Run& run, const sahic::LorsalOptions& options, const 
 
 /// The model of the labelled pixels; what came out goes into the report.
 sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings& s,
-                      const raster::RasterSource& scene, const sahic::SceneScan& found,
+                      const raster::RasterSource& scene, const sahic::TrainingScan& found,
                       const raster::LabelledPixels& labels) {
     auto set = tools::training_set(run, labels, scene.shape().bands, found.spectra(),
                                    [&](size_t i) { return found.valid(i); });
@@ -195,7 +193,7 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
                                  "under " + std::to_string(tools::least_class_pixels) +
                                      " do not show how a class spreads");
     sahic::LorsalOptions options = s.lorsal;
-    options.threads = parallel::ranks().threads_of_host(run.options().threads);
+    options.threads = run.ranks().threads_of_host(run.options().threads);
     options.memory = run.buffer_memory();
     const auto rest = run.pass("training", 0.2);
     options.cancel = rest.cancel;
@@ -214,8 +212,7 @@ sahic::MlrModel train(tool::Run& run, SahicComputing& computing, const Settings&
 }
 
 /// One rank trains for all: a BLAS may have other last digits on another processor.
-sahic::MlrModel train_on_root(const std::function<sahic::MlrModel()>& train_here) {
-    parallel::Ranks& ranks = parallel::ranks();
+sahic::MlrModel train_on_root(parallel::Group& ranks, const std::function<sahic::MlrModel()>& train_here) {
     if (!ranks.several()) return train_here();
     std::optional<sahic::MlrModel> mine;
     if (ranks.root()) mine = train_here();
@@ -228,7 +225,7 @@ sahic::MlrModel train_on_root(const std::function<sahic::MlrModel()>& train_here
 
 /// First line and sample of the scene, which a wrapping border needs, without training's scan.
 void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::SpectralOptions& spectral) {
-    sahic::SceneScan operation(scene.shape(), {}, true);
+    sahic::TrainingScan operation(scene.shape(), {}, true);
     auto pass = run.pass("border", 0.3);
     const auto plan = stream::plan_pass(scene, operation, pass);
     const auto tiles = operation.tiles(plan);
@@ -240,18 +237,19 @@ void read_border(tool::Run& run, const raster::RasterSource& scene, sahic::Spect
 
 /// First line and sample of the scene, which a wrapping border needs: those that training's scan has seen, or
 /// read again where it saw those in a mask alone.
-void set_border(const tool::Scene& scene, const sahic::SceneScan& found, sahic::SpectralOptions& spectral) {
+void set_border(const tool::Scene& scene, const sahic::TrainingScan& found,
+                sahic::SpectralOptions& spectral) {
     if (scene.run().masks_statistics()) return read_border(scene.run(), *scene.raster(), spectral);
     spectral.first_line = found.first_line();
     spectral.first_sample = found.first_sample();
 }
 
-/// Options of a pass that computes there. Lanes wait for the file more than for the device: eight read 10 GB
-/// in 0.60 s, 16 in 0.455. Each holds buffers on it.
+/// Options of a pass that computes there, each of whose lanes holds buffers on the device.
 stream::PassOptions pass_of(SahicComputing& computing, const std::string& name, double share) {
     auto options = computing.pass(name, share);
     if (computing.on_devices())
-        options.lanes = std::min(options.lanes, 16 * static_cast<int>(computing.devices().size()));
+        options.lanes =
+            std::min(options.lanes, tool::most_lanes_a_device * static_cast<int>(computing.devices().size()));
     return options;
 }
 
@@ -278,12 +276,12 @@ MapResult classify_spectra(tool::Run& run, SahicComputing& computing, const Sett
 
 using PlanesToCome = std::future<std::unique_ptr<stream::PlaneStore>>;
 
-/// tools::make_field_planes() on a thread of its own for the time of train(), where a device copies from them
+/// tools::make_mrf_planes() on a thread of its own for the time of train(), where a device copies from them
 /// and pinning takes its time. Empty elsewhere, and where -memory does not hold them beside what training
 /// takes.
-PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing, const Settings& s,
-                                const sahic::FieldPlan& plan, const stream::CubeShape& shape, size_t classes,
-                                const raster::LabelledPixels& labels) {
+PlanesToCome begin_mrf_planes(const tool::Run& run, SahicComputing& computing, const Settings& s,
+                              const sahic::MrfPlan& plan, const stream::CubeShape& shape, size_t classes,
+                              const raster::LabelledPixels& labels) {
     if (s.no_spatial) return {};
     const auto features = static_cast<uint64_t>(labels.index.size()) + 1;
     const uint64_t training =
@@ -298,8 +296,9 @@ PlanesToCome begin_field_planes(const tool::Run& run, SahicComputing& computing,
 }
 
 /// The same of what the random field solves for, where it is a whole scene's and this process's alone.
-std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sahic::FieldPlan& plan) {
-    if (!computing.on_devices() || !plan.whole || parallel::ranks().several()) return {};
+std::future<HostBuffer<float>> begin_mrf_q(const tool::Run& run, SahicComputing& computing,
+                                           const sahic::MrfPlan& plan) {
+    if (!computing.on_devices() || !plan.whole || run.ranks().several()) return {};
     const auto values = static_cast<size_t>(plan.limits.samples * plan.limits.lines) *
                         static_cast<size_t>(plan.limits.classes);
     return std::async(std::launch::async, [values, allocator = computing->allocator()] {
@@ -309,16 +308,16 @@ std::future<HostBuffer<float>> begin_field_q(SahicComputing& computing, const sa
 
 /// Class probabilities and weights into planes, which the random field smooths; `to_come` may be empty.
 /// release() is called when the cube has been read.
-MapResult classify_with_field(tool::Run& run, SahicComputing& computing, const Settings& s,
-                              const std::shared_ptr<const sahic::MlrModel>& model,
-                              const stream::CubeSource& cube, sahic::SpectralOptions spectral,
-                              const sahic::FieldRequest& field, const sahic::FieldPlan& plan,
-                              PlanesToCome to_come, const raster::LabelledPixels& labels,
-                              const raster::OutputSet& outputs, const std::function<void()>& release) {
+MapResult classify_with_mrf(tool::Run& run, SahicComputing& computing, const Settings& s,
+                            const std::shared_ptr<const sahic::MlrModel>& model,
+                            const stream::CubeSource& cube, sahic::SpectralOptions spectral,
+                            const sahic::MrfRequest& field, const sahic::MrfPlan& plan, PlanesToCome to_come,
+                            const raster::LabelledPixels& labels, const raster::OutputSet& outputs,
+                            const std::function<void()>& release) {
     const auto shape = cube.shape();
     const int classes = model->class_count();
     const auto planes =
-        to_come.valid() ? to_come.get() : tools::make_field_planes(run, computing, plan, shape, classes);
+        to_come.valid() ? to_come.get() : tools::make_mrf_planes(run, computing, plan, shape, classes);
     MapResult result;
     spectral.probabilities = spectral.weight = true;
     std::future<HostBuffer<float>> q;
@@ -326,11 +325,11 @@ MapResult classify_with_field(tool::Run& run, SahicComputing& computing, const S
         const auto operation = computing->make_spectral_pass(model, spectral, shape.samples, shape.lines);
         auto pass = pass_of(computing, "probabilities", 0.2);
         uint64_t held = plan.store_in_memory ? planes->shape().float_bytes() : 0;
-        if (2 * held <= pass.memory / 2) { // room for the lanes is left beside it, too
-            q = begin_field_q(computing, plan);
+        if (2 * held <= tool::half(pass.memory)) { // room for the lanes is left beside it, too
+            q = begin_mrf_q(run, computing, plan);
             if (q.valid()) held *= 2;
         }
-        pass.memory -= std::min(pass.memory / 2, held);
+        tool::leave_room(pass, held);
         std::vector<int> all(static_cast<size_t>(classes));
         std::iota(all.begin(), all.end(), 0);
         const auto p = planes->sink(all), a = planes->sink({classes});
@@ -338,13 +337,13 @@ MapResult classify_with_field(tool::Run& run, SahicComputing& computing, const S
         result.invalid = operation->invalid();
     }
     release();
-    auto solver = sahic::make_field_solver(computing.backend(), field, plan);
+    auto solver = sahic::make_mrf_setup(computing.backend(), field, plan);
     if (q.valid()) solver.q = q.get();
-    const auto smoothed = sahic::smooth_field(
+    const auto smoothed = sahic::smooth_scene(
         field, plan, solver, *planes, {labels.index, labels.value}, model->classes,
         {outputs.sinks(), !s.probabilities.empty(), !s.confidence.empty()}, run.pass("mrf", 0.5));
     run.add_pass(smoothed.report);
-    tools::report_field(run, s, plan, smoothed.residuals);
+    tools::report_mrf(run, s, plan, smoothed.residuals);
     result.by_class = smoothed.pixels_by_class;
     return result;
 }
@@ -363,7 +362,7 @@ void report_classes(tool::Run& run, SahicComputing& computing, const sahic::MlrM
         run.report()["kernel_seconds"] = {
             {"training", seconds[0]}, {"probabilities", seconds[1]}, {"mrf", seconds[2]}};
     }
-    tool::tell_invalid(run, pixels - result.invalid, result.invalid, "and have no class");
+    tool::report_invalid(run, pixels - result.invalid, result.invalid, "and have no class");
 }
 
 // The run
@@ -386,33 +385,33 @@ void run_sahic(tool::Run& run, const Settings& s) {
     SahicComputing computing(
         run, "sahic", tool::choose_devices(run, "sahic", work_of(s, scene.shape(), classes, !model)),
         sahic::simd_target(), [&] { return sahic::make_cpu_backend(run.options().threads); });
-    sahic::FieldRequest field;
-    sahic::FieldPlan plan;
-    const auto plan_field = [&](size_t of) {
-        field = tools::field_of(run, computing, s, scene.shape(), static_cast<int>(of));
-        if (!s.no_spatial) plan = sahic::plan_field(field);
+    sahic::MrfRequest field;
+    sahic::MrfPlan plan;
+    const auto plan_mrf = [&](size_t of) {
+        field = tools::mrf_request_of(run, computing, s, scene.shape(), static_cast<int>(of));
+        if (!s.no_spatial) plan = sahic::plan_mrf(field);
     };
     const bool trained = !model, dry_run = run.options().dry_run;
     // A device that is still starting says later what memory it has: a scan of the scene goes on meanwhile.
     const bool planned_late = trained && !dry_run && computing.starting();
-    if (!planned_late) plan_field(classes);
-    if (dry_run) return print_field_plan(run, s, scene.shape(), plan);
+    if (!planned_late) plan_mrf(classes);
+    if (dry_run) return print_mrf_plan(run, s, scene.shape(), plan);
 
     sahic::SpectralOptions spectral;
     PlanesToCome planes;
     const bool border = s.periodic && !s.no_spatial;
     if (trained) {
         const auto found = scan_for_training(scene, labels, border);
-        if (planned_late) plan_field(classes);
-        planes = begin_field_planes(run, computing, s, plan, scene.shape(), classes, labels);
+        if (planned_late) plan_mrf(classes);
+        planes = begin_mrf_planes(run, computing, s, plan, scene.shape(), classes, labels);
         if (border) set_border(scene, *found, spectral);
-        model = std::make_shared<const sahic::MlrModel>(
-            train_on_root([&] { return train(run, computing, s, *scene.raster(), *found, labels); }));
+        model = std::make_shared<const sahic::MlrModel>(train_on_root(
+            run.ranks(), [&] { return train(run, computing, s, *scene.raster(), *found, labels); }));
         // A class may have lost all its pixels.
         if (model->classes.size() != classes) {
             outputs = plan_outputs(run, s, *scene.raster(), model->classes);
             planes = {};
-            plan_field(model->classes.size());
+            plan_mrf(model->classes.size());
         }
     } else if (border) {
         read_border(run, *scene.raster(), spectral);
@@ -431,8 +430,8 @@ void run_sahic(tool::Run& run, const Settings& s) {
     };
     const auto result = s.no_spatial
                             ? classify_spectra(run, computing, s, model, cube, outputs)
-                            : classify_with_field(run, computing, s, model, cube, std::move(spectral), field,
-                                                  plan, std::move(planes), labels, outputs, finished_reading);
+                            : classify_with_mrf(run, computing, s, model, cube, std::move(spectral), field,
+                                                plan, std::move(planes), labels, outputs, finished_reading);
     if (check) finished_reading();
     if (result.invalid == pixels) throw tool::no_valid_pixel(*scene.raster());
     raster::write_text_output(model_output, sahic::to_json(*model));
@@ -462,7 +461,7 @@ void declare_training(tool::Call& call, Settings& s) {
 }
 
 void declare_random_field(tool::Call& call, Settings& s) {
-    tools::add_field_options(call, s).above(0);
+    tools::add_mrf_options(call, s).above(0);
     call.flag("no-spatial", s.no_spatial, "The regression's own map, without the random field");
 }
 

@@ -16,6 +16,7 @@
 #include "spectra/spectra.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ struct Source {
 template <class Scan>
 bool run_scan(tool::Run& run, const raster::RasterSource& cube, Scan& scan, uint64_t held) {
     auto pass = run.pass("spectra", 1);
-    pass.memory -= std::min(pass.memory / 2, held);
+    tool::leave_room(pass, held);
     const auto plan = stream::plan_pass(cube, scan, pass);
     if (run.options().dry_run) {
         tool::print_plan(run, cube, scan, pass);
@@ -114,7 +115,8 @@ std::vector<SpectrumRow> class_rows(tool::Run& run, const Source& source,
         rows.push_back({class_name(known), known.value, result[c].pixels, std::move(result[c].mean),
                         std::move(result[c].deviation)});
     }
-    tool::tell_invalid(run, static_cast<int64_t>(labels.index.size()) - invalid, invalid, "and take no part");
+    tool::report_invalid(run, static_cast<int64_t>(labels.index.size()) - invalid, invalid,
+                         "and take no part");
     return rows;
 }
 
@@ -144,7 +146,7 @@ std::vector<SpectrumRow> pixel_rows(tool::Run& run, const Source& source,
                         sample});
     }
     const auto valid = static_cast<int64_t>(rows.size());
-    tool::tell_invalid(run, valid, static_cast<int64_t>(pixels.index.size()) - valid, "and are left out");
+    tool::report_invalid(run, valid, static_cast<int64_t>(pixels.index.size()) - valid, "and are left out");
     return rows;
 }
 

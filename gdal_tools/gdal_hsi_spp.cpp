@@ -8,7 +8,7 @@
 #include "spp/spp.h"
 #include "stream/band_statistics.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <unistd.h>
@@ -125,8 +125,10 @@ tool::Work work_of(const stream::CubeShape& shape, const spp::Options& options) 
     tool::Work work;
     work.cpu_reads = work.device_reads = 2 * bytes;
     work.writes = options.cube ? bytes : 0;
-    work.core_seconds = spp::cpu_seconds(shape, options.window);
-    work.device_seconds = bytes * area * 2.5e-14;
+    const double values = static_cast<double>(shape.pixels()) * shape.bands;
+    work.add(tool::cost::spp_value, values);
+    work.add(tool::cost::spp_angle, values * (area - 1) / 2); // each value takes part in so many
+    work.add(tool::cost::spp_window, bytes * area);
     return work;
 }
 

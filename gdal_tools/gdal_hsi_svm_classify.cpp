@@ -7,8 +7,8 @@
 #include "svm/svm.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/model_values.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -55,8 +55,7 @@ tool::Work work_of(const stream::CubeShape& shape, const svm::Model& model) {
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
     work.writes = static_cast<double>(shape.pixels());
-    work.core_seconds = 1.9e-10 * products;
-    work.device_seconds = 1.5e-13 * products;
+    work.add(tool::cost::svm_kernel, products);
     return work;
 }
 
@@ -118,7 +117,7 @@ void run_classify(tool::Run& run, const Settings& s) {
     report["classified"] = operation->classified();
     report["repeated_exactly"] = operation->repeated();
     if (const double seconds = computing->kernel_seconds(); seconds > 0) report["kernel_seconds"] = seconds;
-    tool::tell_invalid(run, operation->classified(), operation->invalid(), "and have no class");
+    tool::report_invalid(run, operation->classified(), operation->invalid(), "and have no class");
 }
 
 void declare(tool::Call& call) {

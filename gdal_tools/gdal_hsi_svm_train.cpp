@@ -10,7 +10,7 @@
 #include "svm/svm_train.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -72,7 +72,7 @@ svm::Gather read_spectra(tool::Run& run, std::shared_ptr<raster::RasterSource>& 
     const uint64_t bytes = tools::spectra_bytes(run, labels, shape.bands);
     svm::Gather operation(shape.bands, shape.samples, labels.index);
     auto pass = run.pass("training pixels", 0.05);
-    pass.memory -= std::min(pass.memory / 2, bytes);
+    tool::leave_room(pass, bytes);
     const auto plan = stream::plan_pass(*scene, operation, pass);
     const auto tiles = operation.tiles(plan);
     pass.only = &tiles;

@@ -6,7 +6,7 @@
 #include "raster/sink/raster_sink.h"
 #include "synth/synth.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -128,7 +128,7 @@ raster::OutputSpec frame(const Settings& s, int bands) {
 }
 
 /// Georeference, wavelengths, widths and bad bands of the cube.
-raster::OutputSpec cube_spec(const Settings& s, const synth::Scene& scene) {
+raster::OutputSpec cube_spec(const Settings& s, const synth::MadeScene& scene) {
     raster::OutputSpec spec = frame(s, s.scene.bands);
     const auto bands = static_cast<size_t>(s.scene.bands);
     std::vector<int> good(bands, 1);
@@ -157,7 +157,7 @@ raster::OutputSpec cube_spec(const Settings& s, const synth::Scene& scene) {
 }
 
 /// Class 0 is "Unclassified"; the materials follow in their order.
-raster::OutputSpec label_spec(const Settings& s, const synth::Scene& scene) {
+raster::OutputSpec label_spec(const Settings& s, const synth::MadeScene& scene) {
     raster::OutputSpec spec = frame(s, 1);
     spec.type = "Byte";
     spec.bands = {{"Dominant material", {}}};
@@ -169,7 +169,7 @@ raster::OutputSpec label_spec(const Settings& s, const synth::Scene& scene) {
 }
 
 /// -truth: what is known of the scene.
-Json truth_of(const Settings& s, const synth::Scene& scene) {
+Json truth_of(const Settings& s, const synth::MadeScene& scene) {
     Json endmembers = Json::array(), targets = Json::array(), holes = Json::array(), bad = Json::array();
     const auto names = scene.names();
     for (int k = 0; k < s.scene.endmembers; ++k)
@@ -226,7 +226,7 @@ void make_scene(tool::Run& run, Settings s) {
         throw UsageError("-dstnodata means nothing without -nodata-stripe",
                          "Leave it out, or give -nodata-stripe.");
 
-    const auto scene = std::make_shared<const synth::Scene>(s.scene);
+    const auto scene = std::make_shared<const synth::MadeScene>(s.scene);
     const raster::OutputSpec cube = cube_spec(s, *scene);
     raster::RasterSink::check(cube_options, cube);
     const bool labels = !s.labels.empty();

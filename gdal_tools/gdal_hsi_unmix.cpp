@@ -5,7 +5,7 @@
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/unmix.h"
 
@@ -59,7 +59,7 @@ raster::OutputSet outputs_of(const tool::Run& run, const Settings& s, const stre
 
 /// VRTs that compute a band when it is read.
 void write_virtual(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                   const tools::SceneSpectra& library, const char* method) {
+                   const tools::FittedSpectra& library, const char* method) {
     std::vector<double> all;
     for (const auto& spectrum : library.spectra)
         all.insert(all.end(), spectrum.begin(), spectrum.end());
@@ -128,8 +128,8 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
     tool::Work work;
     work.cpu_reads = work.device_reads = static_cast<double>(shape.float_bytes());
     work.writes = pixels * 4 * (p + (s.unmix.rmse ? 1 : 0));
-    work.core_seconds = 4.5e-10 * products + 1.5e-9 * pixels * rounds * p * p;
-    work.device_seconds = 3e-13 * products + 1e-11 * pixels * rounds * p * p;
+    work.add(tool::cost::unmix_product, products);
+    work.add(tool::cost::unmix_round, pixels * rounds * p * p);
     return work;
 }
 
@@ -137,7 +137,7 @@ using UnmixComputing = tool::Computing<unmix::Backend>;
 
 /// One pass; false when no pixel is valid. share: of the progress.
 bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
-                 const std::shared_ptr<raster::RasterSource>& scene, const tools::SceneSpectra& library,
+                 const std::shared_ptr<raster::RasterSource>& scene, const tools::FittedSpectra& library,
                  double share) {
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
@@ -154,7 +154,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     pass.output_layout = outputs.layout();
     run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), pass));
     if (operation->valid() == 0) return false;
-    tool::tell_invalid(run, operation->valid(), operation->invalid());
+    tool::report_invalid(run, operation->valid(), operation->invalid());
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
     outputs.commit();
@@ -163,7 +163,7 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
 
 /// VRTs: what the pixel function will compute, on the CPU.
 void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster::RasterSource> scene,
-                       tools::SceneSpectra library) {
+                       tools::FittedSpectra library) {
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
     const auto all = scene->bands();
     if (tool::leave_out_unseen_bands(run, scene)) library = tools::without_lost_bands(library, all, *scene);

@@ -5,7 +5,7 @@
 #include "stream/covariance_scan.h"
 #include "stream/moment_scan.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 #include "vd/hysime.h"
 #include "vd/vd.h"

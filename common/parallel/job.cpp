@@ -47,6 +47,8 @@ Ranks& ranks() {
     return g_ranks != nullptr ? *g_ranks : alone;
 }
 
+Group& group() { return ranks(); }
+
 Job::Job(Ranks& ranks) : m_before(g_ranks) { g_ranks = &ranks; }
 Job::~Job() { g_ranks = m_before; }
 

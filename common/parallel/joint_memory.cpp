@@ -120,7 +120,7 @@ JointMemory::JointMemory(void* memory, uint64_t size, const CancelFlag* cancel)
 
 JointMemory::~JointMemory() { munmap(m_head, m_size); }
 
-std::shared_ptr<JointMemory> JointMemory::make(Ranks& ranks, const std::string& what, uint64_t bytes,
+std::shared_ptr<JointMemory> JointMemory::make(Group& ranks, const std::string& what, uint64_t bytes,
                                                bool at_once) {
     if (!ranks.several()) return nullptr;
     Offer offer;

@@ -5,7 +5,7 @@
 
 #include "core/cancel.h"
 #include "core/host_memory.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <cstdint>
 #include <memory>
@@ -20,7 +20,7 @@ class JointMemory final : public HostAllocator {
     /// The system has it once for all of them, and it is gone with the last of them, however that ends.
     /// `ranks` must outlive it. at_once: it is there before anything is touched, which is quicker for what
     /// every rank goes through, again and again.
-    static std::shared_ptr<JointMemory> make(Ranks& ranks, const std::string& what, uint64_t bytes,
+    static std::shared_ptr<JointMemory> make(Group& ranks, const std::string& what, uint64_t bytes,
                                              bool at_once = true);
     JointMemory(const JointMemory&) = delete;
     JointMemory& operator=(const JointMemory&) = delete;

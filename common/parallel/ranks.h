@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/cancel.h"
+#include "parallel/group.h"
 #include "parallel/transport.h"
 
 #include <atomic>
@@ -31,7 +32,7 @@ struct Ending {
 
 class JointMemory;
 
-class Ranks {
+class Ranks final : public Group {
   public:
     /// One process, which is its own root.
     Ranks();
@@ -40,74 +41,46 @@ class Ranks {
     Ranks(std::unique_ptr<Transport> transport, CancelFlag& cancel);
     Ranks(const Ranks&) = delete;
     Ranks& operator=(const Ranks&) = delete;
-    ~Ranks();
+    ~Ranks() override;
 
     /// All ranks together, first of all: they learn of one another's hosts. On a single one they get memory
     /// in common, for what is asked too often for messages.
     void meet();
 
-    int rank() const { return m_alone ? 0 : m_rank; }
-    int size() const { return m_alone ? 1 : m_size; }
-    bool several() const { return size() > 1; }
-    bool root() const { return rank() == 0; }
+    int rank() const override { return m_alone ? 0 : m_rank; }
+    int size() const override { return m_alone ? 1 : m_size; }
     int local_rank() const { return m_transport ? m_transport->local_rank() : 0; }
     int local_size() const { return m_transport ? m_transport->local_size() : 1; }
-    /// Threads for what one rank does while the others wait for it, each of which has `threads`: those of all
-    /// ranks of its host, as far as it may run on so many processors.
-    int threads_of_host(int threads) const;
-    const std::string& host(int rank) const { return m_hosts[static_cast<size_t>(rank)]; }
-    /// True when ranks run on more than one host: what one writes the others see through the file system
-    /// alone.
-    bool several_hosts() const;
+    int threads_of_host(int threads) const override;
+    const std::string& host(int rank) const override { return m_hosts[static_cast<size_t>(rank)]; }
+    bool several_hosts() const override;
     /// "rank 3 on node17"
     std::string name(int rank) const;
     int job_size() const { return m_size; } ///< size(), also while the root works alone
-    /// Is set when the run is to end; null for one process.
-    const CancelFlag* cancel() const { return m_cancel; }
+    const CancelFlag* cancel() const override { return m_cancel; }
 
     /// From now on the root works as one process does, and the others only wait for its end.
     void work_alone() { m_alone = true; }
 
-    // All ranks together, each in the same order, by the thread that runs the tool. They throw Cancelled when
-    // `cancel` is set meanwhile, and Error when ranks have lost step; `what` says for what.
-
-    /// The root's bytes for all.
-    std::string broadcast(const std::string& what, std::string bytes);
-    /// One value from those of all ranks. merge(a, b) puts two together; neither order nor grouping may
-    /// matter. All get the result.
-    using Merge = std::function<std::string(const std::string& a, const std::string& b)>;
-    std::string reduce(const std::string& what, std::string mine, const Merge& merge);
-    /// reduce() for what is large and put together where it is. add(): what another rank has is added to what
-    /// is here; packed(): all that is here; set(): that becomes the whole, which the root has already.
+    std::string broadcast(const std::string& what, std::string bytes) override;
+    std::string reduce(const std::string& what, std::string mine, const Merge& merge) override;
     void unite(const std::string& what, const std::function<std::string()>& packed,
                const std::function<void(const std::string& bytes)>& add,
-               const std::function<void(const std::string& bytes)>& set);
-    int64_t sum(const std::string& what, int64_t mine);
-    /// The sum of each of these counts, in its place.
-    void add_up(const std::string& what, std::vector<int64_t>& counts);
-    uint64_t least(const std::string& what, uint64_t mine);
-    bool any(const std::string& what, bool mine);
-    /// Everybody's bytes, in the order of ranks.
-    std::vector<std::string> all(const std::string& what, const std::string& mine);
-    /// all(), piece by piece, of what is too large for one message: next() gives this rank's next piece,
-    /// which is empty when nothing is left; take() gets every rank's, its own ones too, in the order of
-    /// ranks.
+               const std::function<void(const std::string& bytes)>& set) override;
+    int64_t sum(const std::string& what, int64_t mine) override;
+    void add_up(const std::string& what, std::vector<int64_t>& counts) override;
+    uint64_t least(const std::string& what, uint64_t mine) override;
+    bool any(const std::string& what, bool mine) override;
+    std::vector<std::string> all(const std::string& what, const std::string& mine) override;
     void all_in_pieces(const std::string& what, const std::function<std::string()>& next,
-                       const std::function<void(int rank, const std::string& piece)>& take);
-    /// From every rank to every other, by the straight way. next(to): this rank's next piece for another,
-    /// no larger than a message (Transport::most_bytes), empty when nothing is left; take() gets those of the
-    /// others, each rank's in their order. Eight pieces are under way at most, whatever the number of
-    /// ranks.
+                       const std::function<void(int rank, const std::string& piece)>& take) override;
     void exchange(const std::string& what, const std::function<std::string(int to)>& next,
-                  const std::function<void(int from, const std::string& piece)>& take);
-    /// What neighbours in the order of ranks have for one another: `before` and `after` are for the rank
-    /// before and the one after this one, and become what these have for it; they stay as they are where
-    /// there is none.
-    void swap_borders(const std::string& what, std::string& before, std::string& after);
-    /// Throws Error, naming a rank, on all ranks when one has other bytes than the root. `fault` says what
-    /// that means: "sees another src".
+                  const std::function<void(int from, const std::string& piece)>& take) override;
+    void swap_borders(const std::string& what, std::string& before, std::string& after) override;
     void agree(const std::string& what, const std::string& mine, const std::string& fault,
-               const std::string& advice);
+               const std::string& advice) override;
+    void for_each(const std::string& what, int64_t units, int members, const CancelFlag* cancel,
+                  const std::function<void(int64_t unit, int member)>& work) override;
 
     // The end of a run.
 
@@ -169,7 +142,7 @@ class Ranks {
     std::vector<std::unique_ptr<Sending>> m_verdicts;
 };
 
-/// The ranks of this process's job: those of the last Job that lives, or this process alone.
+/// group() with its beginning and its end.
 Ranks& ranks();
 
 /// Makes `ranks` the process's own as long as it lives.
@@ -232,11 +205,5 @@ class SharedTiles {
     std::map<int64_t, int> m_owners; ///< of positions whose owner nobody has asked for yet
     std::thread m_server;            ///< where the counter is asked by messages
 };
-
-/// for_each() (parallel/threads.h) with the units shared among the ranks, who call it together: whoever is
-/// free takes the next one, `members` at a time on each. Returns when all ranks have ended theirs. What
-/// work() leaves behind is its own rank's. `what` is for errors.
-void for_each(Ranks& ranks, const std::string& what, int64_t units, int members, const CancelFlag* cancel,
-              const std::function<void(int64_t unit, int member)>& work);
 
 } // namespace hsi::parallel

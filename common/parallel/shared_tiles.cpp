@@ -239,13 +239,13 @@ void SharedTiles::receive(int64_t position, int from, void* bytes, size_t size,
     }
 }
 
-void for_each(Ranks& ranks, const std::string& what, int64_t units, int members, const CancelFlag* cancel,
-              const std::function<void(int64_t unit, int member)>& work) {
-    if (!ranks.several()) {
-        for_each(units, members, cancel, work);
+void Ranks::for_each(const std::string& what, int64_t units, int members, const CancelFlag* cancel,
+                     const std::function<void(int64_t unit, int member)>& work) {
+    if (!several()) {
+        parallel::for_each(units, members, cancel, work);
         return;
     }
-    SharedTiles shared(ranks, units);
+    SharedTiles shared(*this, units);
     std::atomic<bool> stop{false};
     const auto give_up = [&] { return stop || (cancel != nullptr && cancel->requested()); };
     on_threads(
@@ -259,7 +259,7 @@ void for_each(Ranks& ranks, const std::string& what, int64_t units, int members,
         },
         [&] { stop = true; });
     if (give_up()) throw Cancelled();
-    ranks.sum(what, 0); // the root answers as long as anybody asks
+    sum(what, 0); // the root answers as long as anybody asks
 }
 
 } // namespace hsi::parallel

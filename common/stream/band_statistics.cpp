@@ -3,7 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -124,7 +124,7 @@ void BandStatisticsScan::merge(const std::vector<math::ExactSum>& sums, const st
     m_invalid += invalid;
 }
 
-void BandStatisticsScan::exchange(parallel::Ranks& ranks) {
+void BandStatisticsScan::exchange(parallel::Group& ranks) {
     const auto packed = [](const BandStatisticsScan& s) {
         return BytePacker().put(s.m_sum).put(s.m_finite).put(s.m_valid).put(s.m_invalid).take();
     };

@@ -4,7 +4,6 @@
 
 #include "math/exact_sum.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <cstdint>
 #include <vector>
@@ -28,7 +27,7 @@ struct BandStatistics {
 };
 
 /// The scan. result() is complete after run_pass().
-class BandStatisticsScan : public Operation, public Divisible {
+class BandStatisticsScan : public Operation {
   public:
     explicit BandStatisticsScan(int bands)
         : m_sum(static_cast<size_t>(bands)), m_finite(static_cast<size_t>(bands)) {}
@@ -37,7 +36,8 @@ class BandStatisticsScan : public Operation, public Divisible {
     uint64_t preferred_bytes() const override { return uint64_t{16} << 20; }
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     BandStatistics result() const;
 
   protected:

@@ -3,9 +3,8 @@
 #pragma once
 
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <limits>
@@ -13,7 +12,7 @@
 
 namespace hsi::stream {
 
-class CopyOperation final : public Operation, public Divisible {
+class CopyOperation final : public Operation {
   public:
     /// zero_is_invalid: a pixel that is zero in all bands has no value.
     CopyOperation(int bands, bool zero_is_invalid) : m_bands(bands), m_zero_is_invalid(zero_is_invalid) {}
@@ -22,7 +21,8 @@ class CopyOperation final : public Operation, public Divisible {
         return std::make_unique<CopyWorker>(*this);
     }
     void stop(Worker& worker) override { m_valid += static_cast<const CopyWorker&>(worker).valid; }
-    void exchange(parallel::Ranks& ranks) override { m_valid = ranks.sum("valid pixels", m_valid); }
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override { m_valid = ranks.sum("valid pixels", m_valid); }
     int64_t valid() const { return m_valid; } ///< pixels; complete after the pass
     uint64_t scratch_bytes(const TileLimits& limits) const override {
         return static_cast<uint64_t>(limits.core_samples) * 2 * sizeof(float);

@@ -4,7 +4,7 @@
 #include "core/byte_pack.h"
 #include "core/error.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -429,13 +429,13 @@ std::vector<double> CovarianceSums::covariance() const {
     return matrix;
 }
 
-void unite(parallel::Ranks& ranks, const std::string& what, math::ExactSums& sums) {
+void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums) {
     ranks.unite(
         what, [&] { return sums.packed(); }, [&](const std::string& bytes) { sums.add_packed(bytes); },
         [&](const std::string& bytes) { sums.set_packed(bytes); });
 }
 
-void CovarianceSums::unite(parallel::Ranks& ranks) {
+void CovarianceSums::unite(parallel::Group& ranks) {
     // All but the products, which are most of it: these go apart, from where they are to where they belong.
     const auto packed = [this] {
         return BytePacker()
@@ -495,7 +495,7 @@ std::unique_ptr<Worker> CovarianceScan::start(int, const TileLimits&) {
 
 void CovarianceScan::stop(Worker& worker) { merge(static_cast<const SumsWorker&>(worker).sums); }
 
-void CovarianceScan::exchange(parallel::Ranks& ranks) { m_total.unite(ranks); }
+void CovarianceScan::exchange(parallel::Group& ranks) { m_total.unite(ranks); }
 
 SceneCovariance CovarianceScan::result() const {
     SceneCovariance r;

@@ -11,7 +11,6 @@
 
 #include "math/exact_sum.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -71,7 +70,7 @@ struct CovarianceSums {
     std::vector<double> covariance() const;
     static uint64_t bytes(int bands); ///< at most
     /// By all ranks together: become those of all of them. \throws Error when another has other bands.
-    void unite(parallel::Ranks& ranks);
+    void unite(parallel::Group& ranks);
 
     int bands;
     int64_t valid = 0, invalid = 0;
@@ -83,10 +82,10 @@ struct CovarianceSums {
 };
 
 /// By all ranks together: the sums of all of them, on each.
-void unite(parallel::Ranks& ranks, const std::string& what, math::ExactSums& sums);
+void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums);
 
 /// The scan. result() is complete after run_pass().
-class CovarianceScan : public Operation, public Divisible {
+class CovarianceScan : public Operation {
   public:
     explicit CovarianceScan(int bands, Products products = Products::single)
         : m_total(bands), m_products(products) {}
@@ -96,7 +95,8 @@ class CovarianceScan : public Operation, public Divisible {
     uint64_t preferred_bytes() const override;
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     /// \throws Error when the scene varies, but so little that products in single precision vanish.
     SceneCovariance result() const;
 

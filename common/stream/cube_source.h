@@ -10,6 +10,10 @@
 #include <memory>
 #include <optional>
 
+namespace hsi::parallel {
+class Group;
+}
+
 namespace hsi::stream {
 
 struct CubeShape {
@@ -76,6 +80,17 @@ class CubeSink {
     /// Writes the tile; `src` may be changed by the call (conversion in place). Throws Error (disk full ...).
     virtual void write(const Rect& core, const CubeView<float>& src) = 0;
     virtual uint64_t stored_bytes_per_pixel() const { return static_cast<uint64_t>(shape().bands) * 4; }
+};
+
+/// A sink whose one file the ranks of a job write together. Where concurrent(), each writes its own tiles;
+/// else the root writes what the others send.
+class SharedSink : public CubeSink {};
+
+/// A sink of which each rank has its own, which is to hold all tiles on every rank.
+class GatheringSink : public CubeSink {
+  public:
+    /// All ranks together, after the last tile: each gives the others what was written into its own.
+    virtual void gather(parallel::Group& ranks) = 0;
 };
 
 } // namespace hsi::stream

@@ -3,7 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -669,7 +669,7 @@ void MomentScan::merge_moments(const MomentSums& sums) {
 
 /// Columns whose neighbours were another rank's: those right of a border go to all ranks, and the one that
 /// has the left one adds up their pairs.
-void MomentScan::meet_other_ranks(parallel::Ranks& ranks) {
+void MomentScan::meet_other_ranks(parallel::Group& ranks) {
     auto waiting = m_columns.take_waiting();
     MomentSums sums(bands(), true);
     std::vector<double> run(BorderPairs::run_size(bands())), scatter(BorderPairs::scatter_size(bands()));
@@ -699,7 +699,7 @@ void MomentScan::meet_other_ranks(parallel::Ranks& ranks) {
     merge_moments(sums);
 }
 
-void MomentScan::exchange(parallel::Ranks& ranks) {
+void MomentScan::exchange(parallel::Group& ranks) {
     if (m_with_differences) {
         meet_other_ranks(ranks);
         m_pairs = ranks.sum("pairs", m_pairs);

@@ -96,7 +96,7 @@ class MomentScan : public CovarianceScan {
     uint64_t preferred_bytes() const override;
     std::unique_ptr<Worker> start(int lane, const TileLimits& limits) override;
     void stop(Worker& worker) override;
-    void exchange(parallel::Ranks& ranks) override;
+    void exchange(parallel::Group& ranks) override;
     SceneMoments result() const;
 
   protected:
@@ -107,7 +107,7 @@ class MomentScan : public CovarianceScan {
 
   private:
     class ScanWorker;
-    void meet_other_ranks(parallel::Ranks& ranks);
+    void meet_other_ranks(parallel::Group& ranks);
 
     const CubeShape m_scene;
     const bool m_with_differences;

@@ -4,6 +4,7 @@
 
 #include "core/host_memory.h"
 #include "core/tile_plan.h"
+#include "parallel/group.h"
 #include "stream/cube_source.h"
 
 #include <cstdint>
@@ -60,6 +61,13 @@ class Operation {
     virtual std::unique_ptr<Worker> start(int lane, const TileLimits& limits) = 0;
     /// Called once for every worker, from one thread, after the last tile, and only when no tile failed.
     virtual void stop(Worker&) {}
+
+    /// True: the ranks of a job may share the tiles. False: each of them goes through all tiles itself, with
+    /// the same result, as an operation must that gathers what exchange() does not put together.
+    virtual bool divides() const { return false; }
+    /// All ranks together, after stop(), of an operation that divides: what this rank has gathered becomes
+    /// the whole, the same on every rank. Where nothing is gathered there is nothing to do.
+    virtual void exchange(parallel::Group&) {}
 };
 
 } // namespace hsi::stream

@@ -7,8 +7,6 @@
 #include "core/error.h"
 #include "parallel/ranks.h"
 #include "parallel/threads.h"
-#include "stream/rank_report.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <atomic>
@@ -93,9 +91,7 @@ class PassRun {
           m_outputs(operation.output_bands()), m_limits(limits_of(plan)),
           m_count(options.only ? static_cast<int64_t>(options.only->size()) : plan.size()),
           m_ordered(std::any_of(sinks.begin(), sinks.end(), [](CubeSink* s) { return !s->concurrent(); })),
-          m_divisible(dynamic_cast<Divisible*>(&operation)),
-          m_divided(m_ranks.several() && m_divisible != nullptr && m_divisible->divides() &&
-                    can_share(sinks, m_ordered)) {
+          m_divided(m_ranks.several() && operation.divides() && can_share(sinks, m_ordered)) {
         if (m_outputs.size() != sinks.size())
             throw Error("internal: an operation's outputs and sinks differ in number");
     }
@@ -138,7 +134,7 @@ class PassRun {
         if (m_divided) {
             m_report.tiles = m_done;
             add_up(m_ranks, m_report, m_shared->waited());
-            m_divisible->exchange(m_ranks);
+            m_operation.exchange(m_ranks);
             for (CubeSink* sink : m_sinks)
                 if (auto* const gathering = dynamic_cast<GatheringSink*>(sink)) gathering->gather(m_ranks);
             m_report.seconds = seconds_since(begin);
@@ -216,8 +212,8 @@ class PassRun {
     }
 
     /// To the sinks, or to the root, which has them.
-    void hand_on(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
-                 PassReport& mine) {
+    void write_or_send(int64_t position, const Tile& tile, const std::vector<CubeView<float>>& views,
+                       PassReport& mine) {
         if (m_divided && m_ordered && !m_ranks.root()) {
             const auto t0 = Clock::now();
             for (size_t k = 0; k < m_sinks.size(); ++k) {
@@ -291,7 +287,7 @@ class PassRun {
             worker->process(tile, in_view, out_views);
             mine.compute_seconds += seconds_since(t0);
 
-            if (!m_sinks.empty()) hand_on(position, tile, out_views, mine);
+            if (!m_sinks.empty()) write_or_send(position, tile, out_views, mine);
             {
                 const std::lock_guard lock(m_mutex);
                 ++m_done;
@@ -329,7 +325,6 @@ class PassRun {
     const int64_t m_count;
     const bool m_ordered;
     parallel::Ranks& m_ranks = parallel::ranks();
-    Divisible* const m_divisible;
     const bool m_divided;                      ///< the tiles are shared among ranks
     parallel::SharedTiles* m_shared = nullptr; ///< with them
     Turnstile m_turnstile;
@@ -356,7 +351,7 @@ TilePlan enough_for(int ranks, TilePlan plan, const TileRequest& r) {
 
 } // namespace
 
-void add_up(parallel::Ranks& ranks, PassReport& report, double waited) {
+void add_up(parallel::Group& ranks, PassReport& report, double waited) {
     if (!ranks.several()) return;
     const RankPass mine{report.tiles,           report.lanes,         report.bytes_read,
                         report.bytes_written,   report.seconds,       report.read_seconds,
@@ -377,13 +372,12 @@ void add_up(parallel::Ranks& ranks, PassReport& report, double waited) {
 
 namespace {
 
-/// Of a raw scene that goes through a device. Its lanes wait for the file and for the device alone, and each
-/// has a stream, buffers on the device and pinned memory, which take longer to make and to give back than a
-/// few dozen megabytes to read.
-int lanes_for_device(int wanted, const CubeShape& shape) {
-    constexpr uint64_t worth_a_lane = uint64_t{64} << 20, least = 4;
-    const uint64_t worth = std::max(least, shape.float_bytes() / worth_a_lane);
-    return worth < static_cast<uint64_t>(wanted) ? static_cast<int>(worth) : wanted;
+/// Those wanted, or of a raw scene as many as it is worth.
+int lanes_of(const PassOptions& options, const CubeShape& shape, bool raw) {
+    if (!raw || options.bytes_worth_a_lane == 0) return options.lanes;
+    const uint64_t worth = std::max(static_cast<uint64_t>(options.least_lanes),
+                                    shape.float_bytes() / options.bytes_worth_a_lane);
+    return worth < static_cast<uint64_t>(options.lanes) ? static_cast<int>(worth) : options.lanes;
 }
 
 /// `operation` must outlive it.
@@ -404,8 +398,7 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
     }
     request.halo = operation.halo();
     const uint64_t reader = source.reader_bytes();
-    const bool raw = reader == 0, on_device = options.device_memory > 0;
-    request.lanes = raw && on_device ? lanes_for_device(options.lanes, shape) : options.lanes;
+    request.lanes = lanes_of(options, shape, reader == 0);
     request.budget = options.memory;
     request.memory = options.asked_memory;
     request.preferred = operation.preferred_bytes();

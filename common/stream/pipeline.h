@@ -47,6 +47,8 @@ struct PassOptions {
     uint64_t memory = uint64_t{1} << 30; ///< host bytes for all lanes
     uint64_t asked_memory = 0;  ///< -memory, of which `memory` is what is left; 0: not known. For messages
     uint64_t device_memory = 0; ///< device bytes for all lanes; 0: no limit
+    uint64_t bytes_worth_a_lane = 0; ///< fewer lanes for a raw scene, one for each so many bytes; 0: all
+    int least_lanes = 1;             ///< of these
     int64_t tile_samples = 0, tile_lines = 0; ///< forced tile size, 0: choose
     BlockLayout output_layout;                ///< CubeSink::layout() of the largest output
     const CancelFlag* cancel = nullptr;
@@ -71,14 +73,18 @@ uint64_t plan_device_bytes(const Operation& operation, const TilePlan& plan);
 /// Runs the operation over the scene. sinks[k] takes output k. Throws the first error of any lane; an error
 /// while reading or writing says which tile. Throws Cancelled when options.cancel was set.
 ///
-/// With several ranks, which all call this with the same plan, the tiles of a Divisible operation
-/// (stream/shared.h) are shared among them unless a sink is a rank's own and gathers nothing; any other
-/// operation is run as a whole by each of them, and the root alone writes to shared sinks.
+/// With several ranks, which all call this with the same plan, the tiles of an operation that
+/// divides are shared among them unless a sink is a rank's own and gathers nothing; any other operation is
+/// run as a whole by each of them, and the root alone writes to shared sinks.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const TilePlan& plan, const PassOptions& options);
 
 /// The same with plan_pass()'s plan.
 PassReport run_pass(const CubeSource& source, Operation& operation, const std::vector<CubeSink*>& sinks,
                     const PassOptions& options);
+
+/// For a pass that does without run_pass(), all ranks together: this rank's report of its part becomes that
+/// of the whole, with what each rank did. waited: seconds for tiles, summed over lanes.
+void add_up(parallel::Group& ranks, PassReport& report, double waited);
 
 } // namespace hsi::stream

@@ -3,9 +3,8 @@
 
 #include "core/byte_pack.h"
 #include "core/error.h"
+#include "parallel/group.h"
 #include "parallel/joint_memory.h"
-#include "parallel/ranks.h"
-#include "stream/shared.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -87,7 +86,7 @@ class PlaneStore::Sink final : public GatheringSink {
         const std::lock_guard lock(m_mutex);
         m_written.push_back({m_planes, core});
     }
-    void gather(parallel::Ranks& ranks) override { m_store.share(ranks, std::exchange(m_written, {})); }
+    void gather(parallel::Group& ranks) override { m_store.share(ranks, std::exchange(m_written, {})); }
     uint64_t stored_bytes_per_pixel() const override { return m_store.in_memory() ? 0 : m_planes.size() * 4; }
 
   private:
@@ -109,7 +108,7 @@ PlaneStore::PlaneStore(const CubeShape& shape, const std::string& folder) : m_sh
     ::unlink(name.c_str());
 }
 
-std::unique_ptr<PlaneStore> PlaneStore::in_memory_of(parallel::Ranks& ranks, const CubeShape& shape) {
+std::unique_ptr<PlaneStore> PlaneStore::in_memory_of(parallel::Group& ranks, const CubeShape& shape) {
     const auto memory = parallel::JointMemory::make(ranks, "planes", shape.float_bytes(), false);
     const bool common = memory && memory->processes() == ranks.size();
     if (!common) return std::make_unique<PlaneStore>(shape);
@@ -157,7 +156,7 @@ void PlaneStore::write_row(int plane, int64_t line, int64_t sample, int64_t coun
     }
 }
 
-void PlaneStore::share(parallel::Ranks& ranks, const std::vector<Part>& mine, int64_t rows) {
+void PlaneStore::share(parallel::Group& ranks, const std::vector<Part>& mine, int64_t rows) {
     if (m_common) {
         ranks.sum("planes", 0); // all have written
         return;

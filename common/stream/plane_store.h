@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace hsi::parallel {
-class Ranks;
+class Group;
 }
 
 namespace hsi::stream {
@@ -26,7 +26,7 @@ class PlaneStore {
     PlaneStore(const CubeShape& shape, const std::string& folder);
     /// In memory, by all ranks together: one for all of them where they can have memory in common, else each
     /// its own.
-    static std::unique_ptr<PlaneStore> in_memory_of(parallel::Ranks& ranks, const CubeShape& shape);
+    static std::unique_ptr<PlaneStore> in_memory_of(parallel::Group& ranks, const CubeShape& shape);
     ~PlaneStore();
     PlaneStore(const PlaneStore&) = delete;
     PlaneStore& operator=(const PlaneStore&) = delete;
@@ -46,7 +46,7 @@ class PlaneStore {
     };
     /// By all ranks together: `mine` is what this rank has written of the store, and no other. Afterwards
     /// each has what all of them have, or where rows > 0 at least its own lines of it.
-    void share(parallel::Ranks& ranks, const std::vector<Part>& mine, int64_t rows = 0);
+    void share(parallel::Group& ranks, const std::vector<Part>& mine, int64_t rows = 0);
     /// Whose a line is where runs of so many lines (a row of tiles) go to the ranks in turn.
     static int owner(int64_t line, int64_t rows, int ranks) { return static_cast<int>(line / rows % ranks); }
     /// All planes of a window into `to`, packed. The window may leave the scene on every side: lines and

@@ -3,7 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -158,7 +158,7 @@ RangeWatch::RangeWatch(const CubeSource& from, ValueRange known)
 
 RangeWatch::~RangeWatch() = default;
 
-void RangeWatch::exchange(parallel::Ranks& ranks) const {
+void RangeWatch::exchange(parallel::Group& ranks) const {
     if (!ranks.several()) return;
     const size_t bands = static_cast<size_t>(shape().bands);
     std::vector<uint8_t> grid(m_seen.begin(), m_seen.end());

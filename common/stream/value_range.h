@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace hsi::parallel {
-class Ranks;
+class Group;
 }
 
 namespace hsi::stream {
@@ -45,7 +45,7 @@ class RangeWatch final : public CubeSource {
 
     /// All ranks together, after the pass, whether they have shared it or not: what they have seen becomes
     /// the whole.
-    void exchange(parallel::Ranks& ranks) const;
+    void exchange(parallel::Group& ranks) const;
 
     // Complete when all readers are gone.
     int64_t valid() const { return m_valid; }             ///< valid pixels of the grid

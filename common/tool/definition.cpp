@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "tool/definition.h"
 
-#include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
-#include "core/process_limits.h"
 #include "raster/gdal/sample_convert.h"
+#include "tool/resources.h"
 #include "tool/words.h"
 
 #include <gdal.h>
@@ -17,7 +16,6 @@
 namespace hsi::tool {
 namespace {
 
-constexpr int max_threads = 1024;
 constexpr int max_ranks = 1 << 20;
 constexpr const char* input_group = "Input";
 constexpr const char* output_group = "Output";
@@ -26,14 +24,6 @@ constexpr const char* compute_group = "Computing";
 double number_of(const std::string& text, const std::string& option, const std::string& allowed) {
     const auto value = parse_number(text);
     if (!value) throw UsageError(option + ": '" + text + "' is not a number", allowed);
-    return *value;
-}
-
-int64_t integer_of(const std::string& text, const std::string& option, int64_t least, int64_t greatest,
-                   const std::string& allowed) {
-    const auto value = parse_integer(text);
-    if (!value || *value < least || *value > greatest)
-        throw UsageError(option + ": '" + text + "' is not " + allowed);
     return *value;
 }
 
@@ -100,7 +90,7 @@ struct Call::Raw {
     std::array<std::string, 2> tile;
     bool use_bad_band_list = true;
     std::string source_nodata, nodata;
-    std::string device = "auto", memory = "25%", device_memory, threads = "ALL_CPUS";
+    std::string device = "auto", memory = default_memory, device_memory, threads = "ALL_CPUS";
 };
 
 Call::Call(const Definition& definition) : m_definition(definition), m_raw(std::make_unique<Raw>()) {
@@ -280,7 +270,7 @@ void Call::add_compute(bool device) {
     if (device)
         option("device-memory", m_raw->device_memory, "Ceiling on device memory: 8GB")
             .shown_as("SIZE")
-            .defaults_to("80 % of what is free")
+            .defaults_to(default_device_memory)
             .under(compute_group);
     option("threads", m_raw->threads, "Threads, each of which reads, computes and writes")
         .shown_as("N|ALL_CPUS")
@@ -410,22 +400,9 @@ void Call::resolve() {
     if (o.ranks > 1 && m_definition.one_process)
         throw UsageError("-ranks: one process is enough for this tool", "Leave it out.");
     const int sharing = std::max(1, o.ranks); // as mpirun's processes would, of whom nobody has said more
-    o.memory = parse_byte_size(raw.memory, usable_ram() / static_cast<uint64_t>(sharing), "-memory");
-    if (!raw.device_memory.empty()) {
-        if (raw.device_memory.find('%') != std::string::npos)
-            throw UsageError(
-                "-device-memory: '" + raw.device_memory + "' is not a memory size",
-                "Give a size such as 8GB; without the option 80 % of the free device memory is used.");
-        o.device_memory = parse_byte_size(raw.device_memory, 0, "-device-memory");
-    }
-    if (m_has_compute && !given("threads"))
-        o.threads = std::max(1, default_threads(max_threads) / sharing);
-    else if (equal_names(raw.threads, "ALL_CPUS"))
-        o.threads = std::clamp(usable_processors() / sharing, 1, max_threads);
-    else
-        o.threads = static_cast<int>(
-            integer_of(raw.threads, "-threads", 1, max_threads,
-                       "ALL_CPUS or a whole number from 1 to " + std::to_string(max_threads)));
+    o.memory = memory_bytes(raw.memory, sharing);
+    o.device_memory = device_memory_bytes(raw.device_memory);
+    o.threads = thread_count(raw.threads, given("threads") || !m_has_compute, sharing);
     if (given("tile")) {
         const std::string allowed = "a tile size: a whole number from 1 on";
         o.tile_samples = integer_of(raw.tile[0], "-tile", 1, most, allowed);

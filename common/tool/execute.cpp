@@ -71,14 +71,7 @@ bool take_part(Call& call) {
     options.memory = ranks.least("memory", options.memory);
     options.device_memory = ranks.least("device memory", options.device_memory);
     options.threads = static_cast<int>(ranks.least("threads", static_cast<uint64_t>(options.threads)));
-    // A rank takes one of the devices that the ranks of its node share.
-    if (DeviceChoice& choice = options.device; choice.kind == DeviceChoice::Kind::cuda) {
-        const auto local = static_cast<size_t>(ranks.local_rank());
-        if (!choice.devices.empty())
-            choice.devices = {choice.devices[local % choice.devices.size()]};
-        else if (const size_t count = cuda_devices().size(); count > 0)
-            choice.devices = {static_cast<int>(local % count)};
-    }
+    take_own_device(options.device);
     return true;
 }
 
@@ -124,7 +117,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         if (!take_part(call)) return {};
         const auto files = std::make_shared<raster::RunFiles>();
         options.destination.history = command;
-        options.destination.memory = options.memory / 4;
+        options.destination.memory = quarter(options.memory);
         options.destination.run = files;
         options.destination.cancel = &host.cancel();
 
@@ -135,8 +128,8 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         state.options = options;
         state.own_options = own_options(call);
         run = RunAccess::make(std::move(made));
-        files->tell_through([&run](const std::string& text) { run->warn(text); },
-                            [&run](const std::string& text) { run->note(text); });
+        files->set_listeners([&run](const std::string& text) { run->warn(text); },
+                             [&run](const std::string& text) { run->note(text); });
         host.begin(options, [&state](const std::string& text) { state.warn(text); });
         ending.host = &host;
         state.start();
@@ -167,7 +160,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         return {};
     } catch (...) {
         Outcome failure = current_failure(host.cancel().requested());
-        if (run) RunAccess::state(*run).tell_beyond_float(false); // perhaps the reason
+        if (run) RunAccess::state(*run).warn_of_overflow(false); // perhaps the reason
         if (report_possible && !run->files()->clashes("-report", call.options().report)) {
             try {
                 RunAccess::state(*run).write_failure_report(failure);

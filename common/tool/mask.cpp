@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "raster/labels/labels.h"
+#include "tool/resources.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -56,7 +57,7 @@ std::shared_ptr<stream::PixelMask> empty_mask(const Run& run, const std::string&
                                               const raster::RasterSource& scene) {
     const auto shape = scene.shape();
     const uint64_t bytes = stream::PixelMask::bytes(shape.samples, shape.lines);
-    if (bytes > run.options().memory / 4)
+    if (bytes > quarter(run.options().memory))
         throw Error(role + ": a mask of " + std::to_string(shape.pixels()) + " pixels takes " +
                         format_byte_size(bytes) + ", more than a quarter of -memory " +
                         format_byte_size(run.options().memory),

@@ -2,7 +2,6 @@
 #include "tool/model_values.h"
 
 #include "model/band_match.h"
-#include "parallel/ranks.h"
 #include "tool/execute.h"
 #include "tool/scene.h"
 
@@ -125,7 +124,7 @@ RangeCheck::RangeCheck(const stream::CubeSource& cube, const model::ModelBands& 
     : m_model(model), m_watch(cube, range_of(model, matched)) {}
 
 void RangeCheck::tell(Run& run) const {
-    m_watch.exchange(parallel::ranks());
+    m_watch.exchange(run.ranks());
     if (m_model.minimum.empty() || m_watch.valid() == 0) return;
     const double share = static_cast<double>(m_watch.far_outside()) / static_cast<double>(m_watch.valid());
     const auto scene = extremes(m_watch.minimum(), m_watch.maximum());

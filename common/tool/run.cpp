@@ -30,11 +30,6 @@
 namespace hsi::tool {
 namespace {
 
-// Enough for GDAL's own bookkeeping and for one row of blocks of an ordinary file.
-constexpr uint64_t least_cache = uint64_t{16} << 20;
-// Less than this holds no line of any scene worth a pass.
-constexpr uint64_t least_buffers = uint64_t{64} << 10;
-
 std::string utc_now() {
     const std::time_t now = std::time(nullptr);
     std::tm parts{};
@@ -199,20 +194,11 @@ std::string coarse_text(const std::vector<raster::RasterSource::CoarseBand>& coa
 void Run::Impl::start() {
     begin = std::chrono::steady_clock::now();
     started = utc_now();
+    memory = MemoryPlan(options.memory, options.threads);
     set_cache();
 }
 
-uint64_t Run::Impl::cache() const {
-    const uint64_t bytes = std::min(std::max(cache_wanted, least_cache), options.memory / 4);
-    // GDAL lays the bands that share a block with the one it is asked for into the cache, when they fit.
-    // Where that pushes them out again before they are asked for, each band brings all others anew: better
-    // that none fits.
-    const auto lanes = static_cast<uint64_t>(std::max(1, options.threads));
-    return shared_block > 0 && bytes >= shared_block && bytes < (lanes + 1) * shared_block ? shared_block - 1
-                                                                                           : bytes;
-}
-
-void Run::Impl::set_cache() { host.limit_cache(cache()); }
+void Run::Impl::set_cache() { host.limit_cache(memory.cache()); }
 
 void Run::Impl::progress(double done) {
     if (options.quiet || options.dry_run) return;
@@ -230,7 +216,7 @@ void Run::Impl::warn(const std::string& text) {
     host.warn(text);
 }
 
-void Run::Impl::tell_coarse(const raster::RasterSource& scene) {
+void Run::Impl::warn_of_coarse_bands(const raster::RasterSource& scene) {
     std::vector<raster::RasterSource::CoarseBand> coarse;
     try {
         coarse = scene.coarse_bands();
@@ -239,7 +225,7 @@ void Run::Impl::tell_coarse(const raster::RasterSource& scene) {
     if (!coarse.empty()) warn("'" + scene.path() + "': " + coarse_text(coarse));
 }
 
-void Run::Impl::tell_beyond_float(bool together) {
+void Run::Impl::warn_of_overflow(bool together) {
     for (const auto& file : std::exchange(watched, {})) {
         const bool met =
             together ? parallel::ranks().any("infinities", file->met_infinity()) : file->met_infinity();
@@ -258,7 +244,7 @@ void Run::Impl::tell_beyond_float(bool together) {
 }
 
 void Run::Impl::finish() {
-    tell_beyond_float(true);
+    warn_of_overflow(true);
     if (bar_position > 0 && bar_position < 1) progress(1.0);
     host.check_printed();
 }
@@ -298,7 +284,7 @@ std::string Run::Impl::make_report(const Outcome* failure) {
                           {"read_seconds", total.read_seconds},
                           {"compute_seconds", total.compute_seconds},
                           {"write_seconds", total.write_seconds}};
-    root["block_cache_bytes"] = cache();
+    root["block_cache_bytes"] = memory.cache();
     root["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     root["peak_resident_bytes"] = peak_resident();
     {
@@ -366,16 +352,16 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     m->files->reads("src", source->path(), files);
     watch_source(source, precision);
     // Passes get half of -memory at least: with that one lane can always work.
-    if (const uint64_t held = source->reader_bytes(); held > m->options.memory / 2)
+    if (const uint64_t held = source->reader_bytes(); held > half(m->options.memory))
         throw Error("a reader of " + source->path() + " holds " + format_byte_size(held) +
                         " of decoded blocks, more than half of -memory " +
                         format_byte_size(m->options.memory),
                     "Use a larger -memory, or store the scene with smaller blocks or with the blocks of each "
                     "band apart (gdal_translate -co TILED=YES -co INTERLEAVE=BAND).");
-    m->shared_block = std::max(m->shared_block, source->shared_block_bytes());
+    m->memory.expect_shared_block(source->shared_block_bytes());
     // What readers hold beside the cache is in the plan of each pass; the cache itself never gets more than a
     // quarter.
-    reserve_cache(std::min(source->cache_bytes(), m->options.memory / 4));
+    reserve_cache(std::min(source->cache_bytes(), quarter(m->options.memory)));
     if (m->source.is_null()) {
         const auto shape = source->shape();
         m->source = Json{
@@ -426,11 +412,11 @@ void Run::watch_source(const std::shared_ptr<raster::RasterSource>& source, Prec
                             "Give all ranks the same file, on a file system that they share.");
     for (const std::string& text : source->notes())
         warn(text);
-    if (precision == Precision::single && parallel::ranks().root()) m->tell_coarse(*source);
+    if (precision == Precision::single && parallel::ranks().root()) m->warn_of_coarse_bands(*source);
 }
 
 void Run::reserve_cache(uint64_t bytes) {
-    m->cache_wanted += bytes;
+    m->memory.reserve_cache(bytes);
     m->set_cache();
 }
 
@@ -448,8 +434,7 @@ std::shared_ptr<stream::CubeSource> Run::keep_if_slow(const std::shared_ptr<rast
     // Ranks that share a pass would keep a part each.
     if (parallel::ranks().several()) return source;
     if (source->raw_access()) return source;
-    const uint64_t left = buffer_memory(), bytes = source->shape().float_bytes();
-    if (bytes > left / 2 || left - bytes < std::max(beside, source->reader_bytes() + least_buffers))
+    if (!MemoryPlan::may_keep(source->shape().float_bytes(), buffer_memory(), source->reader_bytes(), beside))
         return source;
     const auto kept = std::make_shared<stream::ResidentSource>(source);
     m->kept = kept;
@@ -461,17 +446,8 @@ void Run::seal(stream::CubeSource& source) {
 }
 
 uint64_t Run::buffer_memory() const {
-    // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making. It is
-    // left free for that, up to half of the whole; a scene that is kept took at most half of the rest.
-    const uint64_t reserved = std::clamp(m->cache_wanted, m->cache(), m->options.memory / 2);
     const auto kept = m->kept.lock();
-    const uint64_t held =
-        reserved + (kept ? kept->shape().float_bytes() : 0) + (m->mask ? m->mask->bytes() : 0);
-    const uint64_t left = m->options.memory - std::min(held, m->options.memory);
-    if (left < least_buffers)
-        throw Error("-memory: " + format_byte_size(m->options.memory) + " leaves no room for tile buffers",
-                    "Give more, for example -memory 64MB.");
-    return left;
+    return m->memory.buffers((kept ? kept->shape().float_bytes() : 0) + (m->mask ? m->mask->bytes() : 0));
 }
 
 stream::PassOptions Run::pass(const std::string& name, double share) {
@@ -480,7 +456,7 @@ stream::PassOptions Run::pass(const std::string& name, double share) {
     pass.lanes = m->options.threads;
     pass.memory = buffer_memory();
     pass.asked_memory = m->options.memory;
-    pass.device_memory = m->options.device_memory;
+    set_device_memory(pass, m->options.device_memory);
     pass.tile_samples = m->options.tile_samples;
     pass.tile_lines = m->options.tile_lines;
     pass.cancel = &m->host.cancel();
@@ -524,6 +500,8 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     }
     return side;
 }
+
+parallel::Group& Run::ranks() const { return parallel::ranks(); }
 
 void Run::only_print() { m->options.quiet = true; }
 

@@ -112,6 +112,9 @@ class Run {
     void add_pass(const stream::PassReport& pass);
     Json& report(); ///< the tool's own entries
     const CancelFlag& cancel() const;
+    /// The ranks that share the run, this process among them: sums over all of them, what the root does for
+    /// all. Every rank calls warn(), note() and print(); the user hears the root's.
+    parallel::Group& ranks() const;
 
   private:
     friend struct RunAccess;

@@ -7,6 +7,7 @@
 #include "tool/definition.h"
 #include "tool/execute.h"
 #include "tool/host.h"
+#include "tool/resources.h"
 #include "tool/run.h"
 
 #include <chrono>
@@ -28,9 +29,8 @@ struct Run::Impl {
     Json source;                             ///< facts of the first source
     std::vector<stream::PassReport> passes;
     std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
-    std::string started; ///< UTC, ISO 8601
-    uint64_t cache_wanted = 0;
-    uint64_t shared_block = 0; ///< bytes, of the largest RasterSource::shared_block_bytes()
+    std::string started;                                        ///< UTC, ISO 8601
+    MemoryPlan memory;                                          ///< from start() on
     std::vector<std::shared_ptr<raster::RasterSource>> watched; ///< a file each
     std::shared_ptr<const stream::PixelMask> mask;              ///< on the grid of src
     std::weak_ptr<stream::ResidentSource> kept; ///< counts against -memory as long as it lives
@@ -43,14 +43,13 @@ struct Run::Impl {
     double bar_position = 0;
 
     void start();               ///< clock, cache
-    void set_cache();           ///< GDAL's block cache for cache_wanted
-    uint64_t cache() const;     ///< bytes of the block cache: at most a quarter of -memory
+    void set_cache();           ///< GDAL's block cache as `memory` has it
     void progress(double done); ///< of the whole bar
     void warn(const std::string& text);
     /// Bands whose values lie too close together for single precision.
-    void tell_coarse(const raster::RasterSource& scene);
+    void warn_of_coarse_bands(const raster::RasterSource& scene);
     /// Values of the sources that became infinite; never throws. `together`: all ranks call it.
-    void tell_beyond_float(bool together);
+    void warn_of_overflow(bool together);
     void finish(); ///< after a body that succeeded: completes the bar, checks what was printed
     /// After a body that succeeded: all outputs and the report get their names, together.
     void commit();

@@ -4,7 +4,6 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
 #include "stream/band_statistics.h"
 #include "tool/words.h"
 
@@ -79,18 +78,18 @@ bool leave_out_unseen_bands(Run& run, std::shared_ptr<raster::RasterSource>& sou
         if (std::find(seen.begin(), seen.end(), 0) == seen.end()) return false;
     }
     if (run.options().dry_run) return false;
-    const std::vector<BandedScene> scenes{banded(source)};
+    const std::vector<BandedSource> scenes{banded(source)};
     return leave_out_bands(run, scenes, empty_bands(run, scenes));
 }
 
-BandedScene banded(std::shared_ptr<raster::RasterSource>& source) {
+BandedSource banded(std::shared_ptr<raster::RasterSource>& source) {
     return {source, source->bands(),
             [&source](const std::vector<int>& empty) { source = source->without_bands(empty); }};
 }
 
-std::vector<int> empty_bands(Run& run, const std::vector<BandedScene>& scenes) {
+std::vector<int> empty_bands(Run& run, const std::vector<BandedSource>& scenes) {
     std::vector<int> empty;
-    for (const BandedScene& scene : scenes) {
+    for (const BandedSource& scene : scenes) {
         stream::BandStatisticsScan scan(scene.cube->shape().bands);
         run.add_pass(stream::run_pass(*scene.cube, scan, {}, run.pass("statistics", 0)));
         const auto found = scan.result().empty_bands();
@@ -101,10 +100,10 @@ std::vector<int> empty_bands(Run& run, const std::vector<BandedScene>& scenes) {
     return empty;
 }
 
-bool leave_out_bands(Run& run, const std::vector<BandedScene>& scenes, const std::vector<int>& empty) {
+bool leave_out_bands(Run& run, const std::vector<BandedSource>& scenes, const std::vector<int>& empty) {
     if (empty.empty() || empty.size() == scenes.front().bands.size()) return false;
     std::vector<std::string> texts;
-    for (const BandedScene& scene : scenes) {
+    for (const BandedSource& scene : scenes) {
         std::vector<int> numbers;
         for (const int b : empty)
             numbers.push_back(scene.bands[static_cast<size_t>(b)]);
@@ -115,20 +114,18 @@ bool leave_out_bands(Run& run, const std::vector<BandedScene>& scenes, const std
     for (size_t k = 1; k < texts.size(); ++k)
         if (texts[k] != texts.front()) text += " or in band " + texts[k] + " of the other";
     run.warn(text + ": left out");
-    for (const BandedScene& scene : scenes)
+    for (const BandedSource& scene : scenes)
         scene.leave_out(empty);
     return true;
 }
 
-void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
+void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate) {
     run.report()["valid_pixels"] = valid;
     run.report()["invalid_pixels"] = invalid;
     if (invalid > 0)
         run.note(std::to_string(invalid) + " of " + counted(valid + invalid, "pixel") +
                  worded(invalid, " is", " are") + " invalid (nodata, masked, NaN or all zero) " + fate);
 }
-
-void share_values(const stream::RangeWatch& watch) { watch.exchange(parallel::ranks()); }
 
 Scene::Scene(Run& run, std::string what) : Scene(run, run.open_source(), std::move(what)) {}
 
@@ -137,10 +134,10 @@ Scene::Scene(Run& run, std::shared_ptr<raster::RasterSource> source, std::string
     if (!m_what.empty()) check_spectrum(*m_raster, m_what);
 }
 
-void Scene::tell_counted(int64_t valid, int64_t invalid) {
+void Scene::report_counted(int64_t valid, int64_t invalid) {
     if (m_run.mask()) m_run.report()["mask"]["valid_pixels"] = valid;
     if (!m_run.masks_statistics()) {
-        if (m_fate != nullptr) tell_invalid(m_run, valid, invalid, m_fate);
+        if (m_fate != nullptr) report_invalid(m_run, valid, invalid, m_fate);
         return;
     }
     // Of the pixels outside of the mask nothing is known.
@@ -152,7 +149,7 @@ void Scene::tell_counted(int64_t valid, int64_t invalid) {
                    " invalid (nodata, masked, NaN or all zero) and left out of the statistics");
 }
 
-BandedScene Scene::banded() {
+BandedSource Scene::banded() {
     return {m_cube ? counted() : nullptr, m_raster->bands(), [this](const std::vector<int>& empty) {
                 m_raster = m_raster->without_bands(empty);
                 m_cube = m_raster;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The first stage of a tool that works through a scene: opened, checked, scanned, told to the user. Bands
+// What a tool that works through a scene begins with: it is opened, checked, scanned, told to the user. Bands
 // without a value, which would leave no pixel valid, are left out; what is slow to read is kept in memory.
 #pragma once
 
@@ -24,23 +24,23 @@ void check_spectrum(const raster::RasterSource& source, const std::string& what)
 // met no valid pixel they are found and left out, with one warning, and it is done once more.
 
 /// One of the scenes of a work that takes them band by band, first with first; mostly it is the only one.
-struct BandedScene {
+struct BandedSource {
     std::shared_ptr<const stream::CubeSource> cube;         ///< what is looked at
     std::vector<int> bands;                                 ///< of its file (1-based), for the user
     std::function<void(const std::vector<int>&)> leave_out; ///< bands by their indices, rising
 };
 /// A scene that is replaced by one without the bands.
-BandedScene banded(std::shared_ptr<raster::RasterSource>& source);
+BandedSource banded(std::shared_ptr<raster::RasterSource>& source);
 
 /// Indices, rising, of the bands without a single value in one of the scenes; a pass over each.
-std::vector<int> empty_bands(Run& run, const std::vector<BandedScene>& scenes);
+std::vector<int> empty_bands(Run& run, const std::vector<BandedSource>& scenes);
 /// Leaves `empty` bands (indices, rising) out of all scenes, with a warning, and puts bands_without_values
 /// (of the first) into the report. False when there is none, or no other.
-bool leave_out_bands(Run& run, const std::vector<BandedScene>& scenes, const std::vector<int>& empty);
+bool leave_out_bands(Run& run, const std::vector<BandedSource>& scenes, const std::vector<int>& empty);
 /// Does `work(again)`, which tells whether it has met a valid pixel; where it has not, leaves out the bands
 /// without a value of `scenes` and does it again. \return what was told last.
 template <class Work>
-bool attempt(Run& run, const std::vector<BandedScene>& scenes, Work work) {
+bool attempt(Run& run, const std::vector<BandedSource>& scenes, Work work) {
     return work(false) || (leave_out_bands(run, scenes, empty_bands(run, scenes)) && work(true));
 }
 
@@ -60,10 +60,7 @@ void print_plan(Run& run, const stream::CubeSource& source, const stream::Operat
 
 /// Pixels without a value, into the report and, when there are any, to the user: "... and stay without a
 /// value".
-void tell_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and stay without a value");
-
-/// What the ranks of a job have seen beside a pass, put together.
-void share_values(const stream::RangeWatch& watch);
+void report_invalid(Run& run, int64_t valid, int64_t invalid, const char* fate = "and stay without a value");
 
 class Scene {
   public:
@@ -102,7 +99,7 @@ class Scene {
             if (m_watching) {
                 const stream::RangeWatch watch(*cube);
                 m_run.add_pass(stream::run_pass(watch, *operation, {}, options));
-                share_values(watch);
+                watch.exchange(m_run.ranks());
                 m_minimum = watch.minimum();
                 m_maximum = watch.maximum();
             } else {
@@ -111,7 +108,7 @@ class Scene {
             Run::seal(*m_cube);
             auto result = operation->result();
             if (result.valid_pixels > 0) {
-                tell_counted(result.valid_pixels, result.invalid_pixels);
+                report_counted(result.valid_pixels, result.invalid_pixels);
                 return result;
             }
             cube.reset();
@@ -127,12 +124,12 @@ class Scene {
     }
     /// The scan is all: nothing is kept in memory for a second pass.
     void read_once() { m_read_once = true; }
-    /// What becomes of invalid pixels, for tell_invalid(); null: that is told later.
+    /// What becomes of invalid pixels, for report_invalid(); null: that is told later.
     void set_fate(const char* fate) { m_fate = fate; }
 
     /// How many pixels statistics are of, `invalid` those outside of a mask among the others: to the user
     /// unless there is no fate to tell, and into the report.
-    void tell_counted(int64_t valid, int64_t invalid);
+    void report_counted(int64_t valid, int64_t invalid);
 
     /// tool::attempt() of this scene; bands are looked for in counted(). \throws UsageError when what is left
     /// is no spectrum.
@@ -142,7 +139,7 @@ class Scene {
     }
 
   private:
-    BandedScene banded();
+    BandedSource banded();
 
     Run& m_run;
     std::string m_what;

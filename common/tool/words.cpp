@@ -3,9 +3,6 @@
 
 #include "core/error.h"
 #include "core/names.h"
-#include "core/process_limits.h"
-
-#include <cpl_conv.h>
 
 #include <algorithm>
 #include <charconv>
@@ -184,16 +181,12 @@ std::string one_line(std::string text) {
     return text;
 }
 
-int default_threads(int most) {
-    const char* const text = CPLGetConfigOption("GDAL_NUM_THREADS", "ALL_CPUS");
-    if (equal_names(text, "ALL_CPUS")) return std::min(usable_processors(), most);
-    const auto count = parse_integer(text);
-    if (!count || *count < 0)
-        throw UsageError("GDAL_NUM_THREADS: '" + std::string(text) +
-                             "' is neither ALL_CPUS nor a number of threads",
-                         "Correct the configuration option, or give -threads.");
-    // To GDAL 0 means no threads beside the first.
-    return static_cast<int>(std::clamp<long long>(*count, 1, most));
+int64_t integer_of(const std::string& text, const std::string& option, int64_t least, int64_t greatest,
+                   const std::string& allowed) {
+    const auto value = parse_integer(text);
+    if (!value || *value < least || *value > greatest)
+        throw UsageError(option + ": '" + text + "' is not " + allowed);
+    return *value;
 }
 
 } // namespace hsi::tool

@@ -4,6 +4,7 @@
 
 #include "raster/source/band_choice.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,10 @@ namespace hsi::tool {
 /// A number in full: digits, nan, inf with a sign; nothing when the text is anything else.
 std::optional<double> parse_number(std::string_view text);
 std::optional<long long> parse_integer(std::string_view text);
+/// What an option was given, as a whole number from `least` to `greatest`. \throws UsageError: the text is
+/// not `allowed` ("a whole number from 1 on").
+int64_t integer_of(const std::string& text, const std::string& option, int64_t least, int64_t greatest,
+                   const std::string& allowed);
 
 /// Reads "1-30,45" into 1-based band numbers.
 /// \throws UsageError naming the option.
@@ -35,10 +40,5 @@ std::string list_text(const std::vector<int>& numbers);
 
 /// One line of it: line ends become blanks.
 std::string one_line(std::string text);
-
-/// Threads when -threads does not say it: GDAL's configuration option GDAL_NUM_THREADS (a number or
-/// ALL_CPUS), else all processors that the process may keep busy, and at most `most`.
-/// \throws UsageError when the configuration option is neither.
-int default_threads(int most);
 
 } // namespace hsi::tool

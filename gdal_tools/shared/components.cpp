@@ -2,10 +2,8 @@
 #include "shared/components.h"
 
 #include "core/byte_size.h"
-#include "parallel/ranks.h"
 #include "shared/number_lists.h"
 #include "stream/empty_source.h"
-#include "stream/shared.h"
 
 #include <atomic>
 #include <cmath>
@@ -14,7 +12,8 @@
 
 namespace hsi::tools {
 
-tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan, const ScanCost& cost) {
+tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan,
+                           const tool::Cost& statistics) {
     const auto bytes = static_cast<double>(scene.float_bytes()), pixels = static_cast<double>(scene.pixels());
     const double products = scan ? pixels * scene.bands * scene.bands : 0,
                  projected = pixels * scene.bands * components;
@@ -22,13 +21,9 @@ tool::Work projection_work(const stream::CubeShape& scene, int components, bool 
     work.cpu_reads = scan ? 2 * bytes : bytes;
     work.device_reads = bytes;
     work.writes = pixels * components * 4;
-    work.core_seconds = cost.core * products + 1e-10 * projected;
-    work.device_seconds = cost.device * products + 3e-13 * projected;
+    work.add(statistics, products);
+    work.add(tool::cost::projection, projected);
     return work;
-}
-
-tool::Work pca_work(const stream::CubeShape& scene, int components, bool scan) {
-    return projection_work(scene, components, scan, covariance_cost);
 }
 
 int component_count(int asked, bool given, int bands) {
@@ -176,7 +171,7 @@ class ValidCount final : public stream::SharedSink {
         m_valid += valid;
         m_to.write(core, src);
     }
-    int64_t valid() const { return parallel::ranks().sum("valid pixels", m_valid); } ///< of all ranks
+    int64_t valid() const { return m_valid; } ///< of this rank
 
   private:
     stream::SharedSink& m_to;
@@ -196,9 +191,9 @@ void run_transform(tool::Run& run, PcaComputing& computing, const stream::CubeSo
     const auto sink = raster::RasterSink::create(run.options().destination, spec, &like);
     ValidCount counted(*sink);
     run.add_pass(stream::run_pass(cube, *operation, {&counted}, pass));
-    const int64_t valid = counted.valid();
+    const int64_t valid = run.ranks().sum("valid pixels", counted.valid());
     if (valid == 0) throw tool::no_valid_pixel(like);
-    tool::tell_invalid(run, valid, cube.shape().pixels() - valid);
+    tool::report_invalid(run, valid, cube.shape().pixels() - valid);
     sink->commit();
 }
 

@@ -11,8 +11,8 @@
 #include "stream/covariance_scan.h"
 #include "stream/plane_store.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
 #include "tool/model_values.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <algorithm>
@@ -27,17 +27,9 @@ namespace hsi::tools {
 
 using PcaComputing = tool::Computing<pca::Backend>;
 
-/// Seconds that the statistics of a pixel take for each square of its number of bands: of a core, of a
-/// device.
-struct ScanCost {
-    double core, device;
-};
-inline constexpr ScanCost covariance_cost{2.3e-11, 8e-14};
-
-/// Statistics and projection, or the projection alone.
-tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan, const ScanCost& cost);
-
-tool::Work pca_work(const stream::CubeShape& scene, int components, bool scan);
+/// Statistics, which cost so much a pixel and pair of bands, and projection, or the projection alone.
+tool::Work projection_work(const stream::CubeShape& scene, int components, bool scan,
+                           const tool::Cost& statistics = tool::cost::covariance);
 
 /// -nc as given, or 7 and no more than there are; throws UsageError naming the range.
 int component_count(int asked, bool given, int bands);

@@ -6,7 +6,6 @@
 #include "core/names.h"
 #include "core/valid_pixel.h"
 #include "model/classes.h"
-#include "parallel/ranks.h"
 #include "tool/model_values.h"
 #include "tool/scene.h"
 
@@ -200,16 +199,16 @@ void leave_out_bands_the_library_lacks(tool::Run& run, const raster::SpectralLib
     if (library.bands() >= bands || !(library.wavelengths_nm.empty() || scene->wavelengths_nm().empty()) ||
         are_numbers_comparable(library, tool::scene_bands(*scene)))
         return;
-    const std::vector<tool::BandedScene> scenes{tool::banded(scene)};
+    const std::vector<tool::BandedSource> scenes{tool::banded(scene)};
     const auto empty = tool::empty_bands(run, scenes);
     if (bands - empty.size() == library.bands()) tool::leave_out_bands(run, scenes, empty);
 }
 
 } // namespace
 
-SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
-                               const std::vector<std::string>& wanted, double scale, const std::string& what,
-                               std::shared_ptr<raster::RasterSource>& scene) {
+FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
+                                const std::vector<std::string>& wanted, double scale, const std::string& what,
+                                std::shared_ptr<raster::RasterSource>& scene) {
     const auto library = chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
     leave_out_bands_the_library_lacks(run, library, scene);
     const auto bands = static_cast<size_t>(scene->shape().bands);
@@ -219,7 +218,7 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     const auto& common = overlap.bands;
     fitted = raster::selected(fitted, overlap.spectra);
     if (common.size() < bands) scene = tool::only_bands(scene, {common.begin(), common.end()});
-    SceneSpectra spectra{fitted.names, {}, scale};
+    FittedSpectra spectra{fitted.names, {}, scale};
     for (const auto& spectrum : fitted.spectra) {
         auto& to = spectra.spectra.emplace_back();
         for (size_t b : common)
@@ -230,9 +229,9 @@ SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const st
     return spectra;
 }
 
-SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,
-                                const raster::RasterSource& scene) {
-    SceneSpectra left{library.names, {}, library.scale};
+FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector<int>& bands,
+                                 const raster::RasterSource& scene) {
+    FittedSpectra left{library.names, {}, library.scale};
     // What was left out since is missing in an otherwise equal row.
     const auto& there = scene.bands();
     std::vector<size_t> kept;
@@ -295,7 +294,7 @@ Sizes first_sizes(const raster::RasterSource& scene) {
     return sizes;
 }
 
-Sizes sizes_of(const SceneSpectra& library) {
+Sizes sizes_of(const FittedSpectra& library) {
     Sizes sizes;
     sizes.maximum.resize(library.spectra.front().size());
     for (const auto& x : library.spectra) {
@@ -322,8 +321,8 @@ double proposed_scale(double ratio, const std::string& type) {
     });
 }
 
-void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& spectra) {
-    if (!parallel::ranks().root()) return; // who warns reads the scene for it
+void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& spectra) {
+    if (!run.ranks().root()) return; // who warns reads the scene for it
     const Sizes of_library = sizes_of(spectra), of_scene = first_sizes(scene);
     const double library = median(of_library.lengths), pixels = median(of_scene.lengths);
     if (pixels == 0 || (library >= pixels / 10 && library <= 10 * pixels)) return;

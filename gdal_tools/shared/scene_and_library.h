@@ -64,7 +64,7 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
                     const std::string& role, const std::string& path, const std::string& what);
 
 /// Spectra at the bands of a scene, in its units.
-struct SceneSpectra {
+struct FittedSpectra {
     std::vector<std::string> names;
     std::vector<std::vector<double>> spectra; ///< of one length
     double scale = 1;                         ///< what the library was multiplied by for that
@@ -75,20 +75,20 @@ struct SceneSpectra {
 /// and spectra that lack bands by overlap_of(); without wavelengths and numbers also bands of the scene
 /// without a single value, where the library has exactly the others. The library goes into the report.
 /// \throws Error naming `role` and the file, and the spectrum that is infinite.
-SceneSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
-                               const std::vector<std::string>& wanted, double scale, const std::string& what,
-                               std::shared_ptr<raster::RasterSource>& scene);
+FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const std::string& path,
+                                const std::vector<std::string>& wanted, double scale, const std::string& what,
+                                std::shared_ptr<raster::RasterSource>& scene);
 
 /// The same at the bands of `scene`, which may have lost some since: bands are the file bands of `library`'s
 /// values.
-SceneSpectra without_lost_bands(const SceneSpectra& library, const std::vector<int>& bands,
-                                const raster::RasterSource& scene);
+FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector<int>& bands,
+                                 const raster::RasterSource& scene);
 
 /// Warns when the median length of the spectra is under a tenth or over ten times that of the scene's first
 /// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake. The warning
 /// proposes a value for -library-scale (proposed_scale() of the middle ratio of the bands' maxima), and so
 /// does the report (library.proposed_scale).
-void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const SceneSpectra& library);
+void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library);
 
 /// The factor between spectra that people use which is nearest to `ratio` (above 0), by its logarithm: a
 /// power of ten, or for the sample types Byte and UInt16 the largest number of that type (255, 65535), or one

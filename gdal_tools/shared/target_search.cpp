@@ -4,7 +4,6 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
 #include "shared/scene_and_library.h"
 #include "stream/covariance_scan.h"
 #include "stream/value_parts.h"
@@ -58,8 +57,8 @@ int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& 
 atdca::Detection search(tool::Run& run, AtdcaComputing& computing, const stream::CubeSource& source,
                         const atdca::Options& options, const stream::PassOptions& pass) {
     // Where one rank's device has no room, all of them search on the CPU, together.
-    if (!parallel::ranks().any("the scene does not fit into device memory",
-                               !computing->fits(run.options().device_memory, source.shape(), options)))
+    if (!run.ranks().any("the scene does not fit into device memory",
+                         !computing->fits(run.options().device_memory, source.shape(), options)))
         return computing->detect(source, options, pass);
     // Reading sets the pace when the scene is streamed, and the CPU keeps up with it.
     run.note("The scene does not fit into device memory: searching on the CPU");
@@ -73,7 +72,7 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
                               tool::Scene& scene, atdca::Options& options, double share) {
     const auto& source = scene.raster();
     // A node whose system does not hold the file decides for all.
-    options.keep_scene = parallel::ranks().any("keep the scene", options.keep_scene);
+    options.keep_scene = run.ranks().any("keep the scene", options.keep_scene);
     atdca::Detection found;
     const bool any = scene.attempt([&](bool again) {
         options.targets =
@@ -86,7 +85,7 @@ atdca::Detection find_targets(tool::Run& run, AtdcaComputing& computing, const T
     });
     if (!any) throw tool::no_valid_pixel(*source, run.mask() != nullptr);
     scene.set_fate("and cannot be targets");
-    scene.tell_counted(found.valid_pixels, found.invalid_pixels);
+    scene.report_counted(found.valid_pixels, found.invalid_pixels);
     if (!found.warning.empty()) run.warn(found.warning);
     return found;
 }

@@ -8,7 +8,7 @@
 #include "raster/sink/vector_sink.h"
 #include "raster/source/raster_source.h"
 #include "tool/definition.h"
-#include "tool/devices.h"
+#include "tool/resources.h"
 #include "tool/scene.h"
 
 #include <memory>

@@ -7,11 +7,9 @@
 #include "atdca/findings.h"
 #include "core/byte_size.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "parallel/team.h"
 #include "parallel/threads.h"
-#include "stream/rank_report.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <atomic>
@@ -300,7 +298,7 @@ class ReadingWorker final : public stream::Worker {
 };
 
 /// The first pass: norms, the first target, candidates; keeps the scene when there is room.
-class Reading final : public stream::Operation, public stream::Divisible {
+class Reading final : public stream::Operation {
   public:
     Reading(const Options& options, const Layout& layout, std::vector<Region>& regions, KeptScene* kept)
         : m_options(options), m_layout(layout), m_regions(regions), m_kept(kept) {}
@@ -576,9 +574,10 @@ class Prover {
 };
 
 /// The proof by reading tiles again.
-class StreamedProof final : public stream::Operation, public stream::Divisible {
+class StreamedProof final : public stream::Operation {
   public:
     explicit StreamedProof(Proof& proof) : m_proof(proof) {}
+    bool divides() const override { return true; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         return std::make_unique<Lane>(m_proof);
     }
@@ -875,7 +874,7 @@ class Detector {
     const stream::CubeSource& m_source;
     const Options m_options;
     const stream::PassOptions m_pass;
-    parallel::Ranks& m_ranks = parallel::ranks();
+    parallel::Group& m_ranks = parallel::group();
     Layout m_layout;
     std::vector<Region> m_regions;
     CandidatePool m_pool;

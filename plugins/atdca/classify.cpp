@@ -4,7 +4,6 @@
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "math/linear_algebra.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -96,9 +95,10 @@ class ClassifyWorker final : public stream::Worker {
     std::vector<double> m_norm, m_cosine, m_abundance;
 };
 
-class Classification final : public stream::Operation, public stream::Divisible {
+class Classification final : public stream::Operation {
   public:
     explicit Classification(Classifier classifier) : m_classifier(std::move(classifier)) {}
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override { return m_classifier.output_bands(); }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return static_cast<uint64_t>(strip) * (static_cast<uint64_t>(m_classifier.bands) * 4 + 8) +

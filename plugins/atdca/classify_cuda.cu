@@ -11,7 +11,6 @@
 #include "cuda/pinned.h"
 #include "cuda/row_products.cuh"
 #include "cuda/stream.h"
-#include "stream/shared.h"
 
 #include <limits>
 #include <mutex>
@@ -140,10 +139,11 @@ class ClassifyLane final : public stream::Worker {
     DeviceBuffer<float> m_x, m_map, m_scores;
 };
 
-class CudaClassification final : public stream::Operation, public stream::Divisible {
+class CudaClassification final : public stream::Operation {
   public:
     CudaClassification(int ordinal, Classifier classifier)
         : m_ordinal(ordinal), m_classifier(std::move(classifier)) {}
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override { return m_classifier.output_bands(); }
     uint64_t preferred_bytes() const override { return uint64_t{64} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {

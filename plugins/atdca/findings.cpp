@@ -37,7 +37,7 @@ std::vector<Best> unpacked_best(const std::string& bytes) {
 
 /// A number of every region, put together by choose(a, b).
 template <class T, class Choose>
-std::vector<T> merged(parallel::Ranks& ranks, const std::string& what, const std::vector<T>& mine,
+std::vector<T> merged(parallel::Group& ranks, const std::string& what, const std::vector<T>& mine,
                       Choose choose) {
     const auto numbers = [&](const std::string& bytes) {
         auto list = ByteUnpacker(bytes).one<std::vector<T>>();
@@ -86,7 +86,7 @@ void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team) 
     found.clear();
 }
 
-void share_pooled(parallel::Ranks& ranks, const std::vector<Found>& mine, std::vector<Region>& regions) {
+void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions) {
     if (!ranks.several()) return;
     size_t lane = 0, next = 0; // what is sent next
     const auto piece = [&](int) {
@@ -116,7 +116,7 @@ void share_pooled(parallel::Ranks& ranks, const std::vector<Found>& mine, std::v
     });
 }
 
-void share_step(parallel::Ranks& ranks, Step& step) {
+void share_step(parallel::Group& ranks, Step& step) {
     if (!ranks.several()) return;
     const auto bytes_of = [](const Step& s) {
         return BytePacker().put(s.score).put(s.position).put(s.spectrum).take();
@@ -138,7 +138,7 @@ void share_step(parallel::Ranks& ranks, Step& step) {
         }));
 }
 
-void share_best(parallel::Ranks& ranks, std::vector<Best>& best) {
+void share_best(parallel::Group& ranks, std::vector<Best>& best) {
     if (!ranks.several()) return;
     best = unpacked_best(
         ranks.reduce("best pixels", packed(best), [](const std::string& a, const std::string& b) {
@@ -153,7 +153,7 @@ void share_best(parallel::Ranks& ranks, std::vector<Best>& best) {
         }));
 }
 
-void share_norms(parallel::Ranks& ranks, std::vector<Region>& regions) {
+void share_norms(parallel::Group& ranks, std::vector<Region>& regions) {
     if (!ranks.several()) return;
     std::vector<double> norms;
     for (const Region& r : regions)
@@ -163,7 +163,7 @@ void share_norms(parallel::Ranks& ranks, std::vector<Region>& regions) {
         regions[i].norm = norms[i];
 }
 
-void share_bounds(parallel::Ranks& ranks, std::vector<Region>& regions) {
+void share_bounds(parallel::Group& ranks, std::vector<Region>& regions) {
     if (!ranks.several()) return;
     std::vector<float> bounds;
     for (const Region& r : regions)

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "atdca/candidate_pool.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <cstdint>
 #include <limits>
@@ -47,14 +47,14 @@ void pool_findings(std::vector<Found>&& found, CandidatePool& pool, Team& team);
 // All ranks together; with one they do nothing. Every rank has a pool of what itself has found.
 
 /// Tells the regions of all ranks which pixels each rank has found for its pool.
-void share_pooled(parallel::Ranks& ranks, const std::vector<Found>& mine, std::vector<Region>& regions);
+void share_pooled(parallel::Group& ranks, const std::vector<Found>& mine, std::vector<Region>& regions);
 /// What the pools of all ranks choose together, from what this rank's has chosen.
-void share_step(parallel::Ranks& ranks, Step& step);
+void share_step(parallel::Group& ranks, Step& step);
 /// Of every entry the best that any rank has. Entries without a region are the same everywhere.
-void share_best(parallel::Ranks& ranks, std::vector<Best>& best);
+void share_best(parallel::Group& ranks, std::vector<Best>& best);
 /// Greatest ||x||^2 of regions, each looked at by one rank.
-void share_norms(parallel::Ranks& ranks, std::vector<Region>& regions);
+void share_norms(parallel::Group& ranks, std::vector<Region>& regions);
 /// The least bound of every region.
-void share_bounds(parallel::Ranks& ranks, std::vector<Region>& regions);
+void share_bounds(parallel::Group& ranks, std::vector<Region>& regions);
 
 } // namespace hsi::atdca

@@ -3,7 +3,6 @@
 #include "atdca/atdca_simd.h"
 #include "atdca/basis.h"
 #include "core/error.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -80,9 +79,10 @@ class ResidualWorker final : public stream::Worker {
     std::vector<double> m_norm;
 };
 
-class Residual final : public stream::Operation, public stream::Divisible {
+class Residual final : public stream::Operation {
   public:
     Residual(Basis basis, bool squared) : m_basis(std::move(basis)), m_squared(squared) {}
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override { return {1}; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return static_cast<uint64_t>(strip) * (static_cast<uint64_t>(m_basis.bands()) * 4 + 8);

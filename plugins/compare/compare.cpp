@@ -7,8 +7,7 @@
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "math/exact_sum.h"
-#include "parallel/ranks.h"
-#include "stream/shared.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -314,7 +313,7 @@ class Lane final : public stream::Worker {
     std::unique_ptr<SsimTile> m_ssim;
 };
 
-class ComparisonImpl final : public Comparison, public stream::Divisible {
+class ComparisonImpl final : public Comparison {
   public:
     explicit ComparisonImpl(Plan plan) : m_plan(std::move(plan)) {
         m_all.resize(m_plan.spectral.size(), m_plan.ssim_map >= 0 ? static_cast<size_t>(m_plan.bands) : 0);
@@ -336,7 +335,8 @@ class ComparisonImpl final : public Comparison, public stream::Divisible {
         m_all.add(static_cast<Lane&>(worker).gathered);
         finish();
     }
-    void exchange(parallel::Ranks& ranks) override {
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override {
         Gathered whole;
         whole.resize(m_all.sums.size(), m_all.ssim.size());
         for (const std::string& bytes : ranks.all("comparison", m_all.packed())) {

@@ -3,8 +3,7 @@
 #include "compare/kernels_simd.h"
 #include "compare/valid_pixels.h"
 #include "core/byte_pack.h"
-#include "parallel/ranks.h"
-#include "stream/shared.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -62,7 +61,7 @@ class RangeLane final : public stream::Worker {
     std::vector<std::array<double, 2>> range; ///< those of the first cube, then of the second
 };
 
-class RangeScanImpl final : public RangeScan, public stream::Divisible {
+class RangeScanImpl final : public RangeScan {
   public:
     RangeScanImpl(int bands, int parts)
         : m_bands(bands), m_parts(parts), m_range(static_cast<size_t>(2 * bands), no_range) {}
@@ -77,7 +76,8 @@ class RangeScanImpl final : public RangeScan, public stream::Divisible {
             m_range[b][1] = std::max(m_range[b][1], lane.range[b][1]);
         }
     }
-    void exchange(parallel::Ranks& ranks) override {
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override {
         for (const std::string& bytes : ranks.all("ranges", BytePacker().put(m_range).take())) {
             const auto other = ByteUnpacker(bytes).one<std::vector<std::array<double, 2>>>();
             for (size_t b = 0; b < m_range.size(); ++b) {
@@ -137,7 +137,7 @@ class ThresholdLane final : public stream::Worker {
     std::vector<Histogram> histograms;
 };
 
-class ThresholdScanImpl final : public ThresholdScan, public stream::Divisible {
+class ThresholdScanImpl final : public ThresholdScan {
   public:
     ThresholdScanImpl(int bands, int parts, const Ranges& ranges)
         : m_bands(bands), m_parts(parts), m_ranges(both(ranges)), m_histograms(m_ranges.size(), Histogram{}) {
@@ -155,7 +155,8 @@ class ThresholdScanImpl final : public ThresholdScan, public stream::Divisible {
             for (size_t i = 0; i < m_histograms[b].size(); ++i)
                 m_histograms[b][i] += lane.histograms[b][i];
     }
-    void exchange(parallel::Ranks& ranks) override {
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override {
         std::vector<int64_t> counts;
         for (const auto& h : m_histograms)
             counts.insert(counts.end(), h.begin(), h.end());

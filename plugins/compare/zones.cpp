@@ -60,7 +60,7 @@ struct Strip {
 /// Joins strips in order; strips that come early wait.
 class Seam {
   public:
-    void put(int64_t index, Strip strip) {
+    void join(int64_t index, Strip strip) {
         const std::lock_guard lock(m_mutex);
         m_waiting.emplace(index, std::move(strip));
         for (auto it = m_waiting.begin(); it != m_waiting.end() && it->first == m_next;
@@ -132,7 +132,7 @@ class ZoneLane final : public stream::Worker {
         Strip strip;
         for (int b = 0; b < in.bands / m_parts; ++b)
             strip.images.push_back(image(in, b, valid));
-        m_seam.put(tile.index, std::move(strip));
+        m_seam.join(tile.index, std::move(strip));
     }
 
   private:

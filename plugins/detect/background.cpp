@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/valid_pixel.h"
 #include "detect/detect.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -82,7 +82,7 @@ void BackgroundScan::stop(stream::Worker& worker) {
     CovarianceScan::stop(masking.behind());
 }
 
-void BackgroundScan::exchange(parallel::Ranks& ranks) {
+void BackgroundScan::exchange(parallel::Group& ranks) {
     CovarianceScan::exchange(ranks);
     ranks.add_up("values outside of the mask", m_finite_outside);
     m_valid_outside = ranks.sum("pixels outside of the mask", m_valid_outside);

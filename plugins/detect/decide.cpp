@@ -22,8 +22,8 @@ float Decider::best(const double* scores, size_t count) const {
     return static_cast<float>(first + 1);
 }
 
-void put(const Decider& decider, const double* scores, size_t count, bool valid, int64_t line, int64_t sample,
-         const std::vector<CubeView<float>>& out) {
+void write_decision(const Decider& decider, const double* scores, size_t count, bool valid, int64_t line,
+                    int64_t sample, const std::vector<CubeView<float>>& out) {
     for (size_t k = 0; k < count; ++k)
         out[0].row(static_cast<int>(k), line)[sample] = valid ? static_cast<float>(scores[k]) : no_value;
     if (decider.map()) out[1].row(0, line)[sample] = valid ? decider.best(scores, count) : no_value;

@@ -19,7 +19,7 @@ class Decider {
 };
 
 /// Scores and map of a pixel; `valid` says whether it has any.
-void put(const Decider& decider, const double* scores, size_t count, bool valid, int64_t line, int64_t sample,
-         const std::vector<CubeView<float>>& out);
+void write_decision(const Decider& decider, const double* scores, size_t count, bool valid, int64_t line,
+                    int64_t sample, const std::vector<CubeView<float>>& out);
 
 } // namespace hsi::detect

@@ -68,7 +68,7 @@ class BackgroundScan final : public stream::CovarianceScan {
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
-    void exchange(parallel::Ranks& ranks) override;
+    void exchange(parallel::Group& ranks) override;
     Background result() const;
 
   private:
@@ -142,14 +142,15 @@ struct Conditioning {
 ///   d = |S - s I|^2,  b = 1/n^2 sum |z z' - S|^2 = (sum |z|^4 / n - |S|^2) / n,  z = x - m
 /// cem: of R instead of S, and z = x. Bands that are constant are left out (not by cem). Neither tiles,
 /// threads nor ranks change a bit.
-class ShrinkageScan final : public stream::Operation, public stream::Divisible {
+class ShrinkageScan final : public stream::Operation {
   public:
     /// `moments` of the pixels that it will see, of which those in the mask count.
     ShrinkageScan(Method method, const stream::SceneCovariance& moments, const PixelMask* mask = nullptr);
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     double result() const; ///< 0..1
 
   private:
@@ -192,9 +193,10 @@ struct Decision {
 };
 
 /// Counts of the pass; complete after it.
-class Detection : public stream::Operation, public stream::Divisible {
+class Detection : public stream::Operation {
   public:
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
     int64_t without_background() const { return m_few; } ///< local RX: valid, fewer than 2 pixels around

@@ -6,6 +6,7 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "detect/detect.h"
@@ -31,14 +32,6 @@ constexpr int64_t most_batch_runs = 1024; // a batch's pixels are rows of a grid
 
 size_t window_pixels(const TileLimits& l) { return static_cast<size_t>(l.window_samples * l.window_lines); }
 size_t core_pixels(const TileLimits& l) { return static_cast<size_t>(l.core_samples * l.core_lines); }
-
-/// Pixel indices of a tile are 32 bit on the device.
-void check_pixels(const TileLimits& l) {
-    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()) / 2)
-        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
-                        " pixels is too large for the GPU",
-                    "Use a smaller -tile.");
-}
 
 /// A lane: its stream, its tile, its outputs and what it has counted.
 class CudaWorker : public stream::Worker {
@@ -309,17 +302,8 @@ class LocalWorker final : public CudaWorker {
 
 // --- operations
 
-class CudaDetection : public Detection {
+class CudaDetection : public cuda::LaneOperation<Detection> {
   public:
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& l) override {
-        check_pixels(l);
-        const int ordinal = m_devices[static_cast<size_t>(lane) % m_devices.size()].ordinal;
-        const DeviceGuard guard(ordinal);
-        return make_worker(ordinal, l);
-    }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const CudaWorker&>(worker);
         m_valid += w.counts[0];
@@ -331,15 +315,13 @@ class CudaDetection : public Detection {
 
   protected:
     CudaDetection(std::vector<CudaDevice> devices, const Decision& decision, double& kernel_seconds)
-        : m_decision(decision), m_devices(std::move(devices)), m_kernel_seconds(kernel_seconds) {}
-    virtual std::unique_ptr<CudaWorker> make_worker(int ordinal, const TileLimits& l) = 0;
+        : LaneOperation(std::move(devices)), m_decision(decision), m_kernel_seconds(kernel_seconds) {}
     std::vector<int> outputs(int scores) const {
         return m_decision.map ? std::vector<int>{scores, 1} : std::vector<int>{scores};
     }
     const Decision m_decision;
 
   private:
-    const std::vector<CudaDevice> m_devices;
     double& m_kernel_seconds;
 };
 
@@ -355,8 +337,8 @@ class CudaScores final : public CudaDetection {
     }
 
   private:
-    std::unique_ptr<CudaWorker> make_worker(int ordinal, const TileLimits& l) override {
-        return std::make_unique<ScoreWorker>(ordinal, m_parts, m_decision, l);
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& l) override {
+        return std::make_unique<ScoreWorker>(on.ordinal, m_parts, m_decision, l);
     }
     const Parts m_parts;
 };
@@ -378,15 +360,15 @@ class CudaLocal final : public CudaDetection {
     }
 
   private:
-    std::unique_ptr<CudaWorker> make_worker(int ordinal, const TileLimits& l) override {
-        return std::make_unique<LocalWorker>(ordinal, m_plan, m_decision, l);
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& l) override {
+        return std::make_unique<LocalWorker>(on.ordinal, m_plan, m_decision, l);
     }
     const LocalPlan m_plan;
 };
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public cuda::TimedBackend<Backend> {
   public:
-    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    using TimedBackend::TimedBackend;
     std::unique_ptr<Detection> make_detection(const Detector& detector, const Decision& decision) override {
         check_detector(detector);
         return std::make_unique<CudaScores>(m_devices, detector, decision, m_kernel_seconds);
@@ -396,12 +378,6 @@ class CudaBackend final : public Backend {
         check_ring(bands, ring);
         return std::make_unique<CudaLocal>(m_devices, bands, ring, decision, m_kernel_seconds);
     }
-    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
-    double kernel_seconds() const override { return m_kernel_seconds; }
-
-  private:
-    const std::vector<CudaDevice> m_devices;
-    double m_kernel_seconds = 0;
 };
 
 } // namespace

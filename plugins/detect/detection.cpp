@@ -4,7 +4,7 @@
 #include "detect/decide.h"
 #include "detect/detect.h"
 #include "detect/detect_simd.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -92,7 +92,8 @@ class DetectWorker final : public stream::Worker {
             ++(is_valid ? valid : invalid);
             for (size_t k = 0; k < m_targets && is_valid; ++k)
                 m_scores[k] = score(k, i);
-            put(m_decider, m_scores.data(), m_targets, is_valid, line, sample + static_cast<int64_t>(i), out);
+            write_decision(m_decider, m_scores.data(), m_targets, is_valid, line,
+                           sample + static_cast<int64_t>(i), out);
         }
     }
 
@@ -176,7 +177,7 @@ class CpuBackend final : public Backend {
 
 } // namespace
 
-void Detection::exchange(parallel::Ranks& ranks) {
+void Detection::exchange(parallel::Group& ranks) {
     std::vector<int64_t> counts{m_valid, m_invalid, m_few, m_flat};
     ranks.add_up("pixels", counts);
     m_valid = counts[0];

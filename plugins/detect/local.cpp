@@ -161,7 +161,8 @@ class LocalWorker final : public stream::Worker {
                     ++invalid;
                 }
                 const double value = score.value_or(0);
-                put(m_decider, &value, 1, score.has_value(), line - tile.core.y, sample - tile.core.x, out);
+                write_decision(m_decider, &value, 1, score.has_value(), line - tile.core.y,
+                               sample - tile.core.x, out);
             }
     }
 

@@ -2,7 +2,7 @@
 #include "detect/ranking.h"
 
 #include "core/error.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <bit>
@@ -48,7 +48,7 @@ void ScoreRanking::write(const Rect& core, const CubeView<float>& src) {
         }
 }
 
-void ScoreRanking::gather(parallel::Ranks& ranks) {
+void ScoreRanking::gather(parallel::Group& ranks) {
     std::vector<int64_t> counts(m_counts.begin(), m_counts.end());
     ranks.add_up("scores", counts);
     for (size_t i = 0; i < counts.size(); ++i)

@@ -4,7 +4,6 @@
 
 #include "core/cube_view.h"
 #include "stream/pixel_mask.h"
-#include "stream/shared.h"
 
 #include <atomic>
 #include <cstdint>
@@ -25,7 +24,7 @@ class ScoreRanking final : public stream::GatheringSink {
     bool concurrent() const override { return true; }
     uint64_t stored_bytes_per_pixel() const override { return 0; }
     void write(const Rect& core, const CubeView<float>& src) override;
-    void gather(parallel::Ranks& ranks) override;
+    void gather(parallel::Group& ranks) override;
 
     /// Pixels with a score; after the first pass.
     int64_t pixels() const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "core/valid_pixel.h"
 #include "detect/detect.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "stream/covariance_scan.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ std::unique_ptr<stream::Worker> ShrinkageScan::start(int, const stream::TileLimi
 
 void ShrinkageScan::stop(stream::Worker& worker) { m_fourth.add(static_cast<ShrinkageWorker&>(worker).sum); }
 
-void ShrinkageScan::exchange(parallel::Ranks& ranks) { stream::unite(ranks, "shrinkage", m_fourth); }
+void ShrinkageScan::exchange(parallel::Group& ranks) { stream::unite(ranks, "shrinkage", m_fourth); }
 
 double ShrinkageScan::result() const {
     const auto matrix = m_method == Method::cem ? m_moments.mean_products() : m_moments.covariance;

@@ -161,13 +161,13 @@ class Backend {
         return nullptr;
     }
     /// The same for the whole scene as one tile, in two passes. A scan diffuses, and keeps the copies in the
-    /// memory where they were made; the operation of make_profile() then gives the profile tile by tile, from
-    /// as many lanes as there are: its input are the components. Its copies are those of the last scan.
+    /// memory where they were made; the operation of make_kept_output() then gives the profile tile by tile,
+    /// from as many lanes as there are: its input are the components. Its copies are those of the last scan.
     virtual std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
                                                                     const std::vector<Stage>& stages,
                                                                     const std::vector<Contrast>& contrasts,
                                                                     int team) = 0;
-    virtual std::unique_ptr<stream::Operation> make_profile(const Options& options) = 0;
+    virtual std::unique_ptr<stream::Operation> make_kept_output(const Options& options) = 0;
     /// The same for a sink that takes bands: the components are written, too. joined_lines 0: the whole scene
     /// as one tile; else strips of the ranks as make_joined_diffusion() has them, of so many lines at least.
     /// Null where a backend has no such thing.

@@ -5,10 +5,9 @@
 #include "eadp/eadp.h"
 #include "eadp/eadp_simd.h"
 #include "eadp/gradient.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "parallel/team.h"
 #include "stream/band_writer.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +90,7 @@ void merge(Range& r, const Range& o) {
     r.valid += o.valid;
 }
 
-class CpuRangeScan final : public RangeScan, public stream::Divisible {
+class CpuRangeScan final : public RangeScan {
   public:
     CpuRangeScan(Options options, int components)
         : m_options(std::move(options)), m_result(static_cast<size_t>(components)) {}
@@ -111,7 +110,8 @@ class CpuRangeScan final : public RangeScan, public stream::Divisible {
             merge(m_result[b], one);
         }
     }
-    void exchange(parallel::Ranks& ranks) override {
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override {
         const auto parts = ranks.all("gradient ranges", BytePacker().put(m_result).take());
         std::fill(m_result.begin(), m_result.end(), Range());
         for (const std::string& part : parts) {
@@ -151,7 +151,7 @@ class HistogramWorker final : public ScanWorkerBase {
     const std::vector<Range>& m_ranges;
 };
 
-class CpuHistogramScan final : public HistogramScan, public stream::Divisible {
+class CpuHistogramScan final : public HistogramScan {
   public:
     CpuHistogramScan(Options options, std::vector<Range> ranges)
         : m_options(std::move(options)), m_ranges(std::move(ranges)), m_result(m_ranges.size()) {
@@ -172,7 +172,8 @@ class CpuHistogramScan final : public HistogramScan, public stream::Divisible {
             for (size_t i = 0; i < m_result[b].size(); ++i)
                 m_result[b][i] += w.counts[b][i];
     }
-    void exchange(parallel::Ranks& ranks) override {
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override {
         std::vector<int64_t> counts;
         for (const Histogram& h : m_result)
             counts.insert(counts.end(), h.begin(), h.end());
@@ -346,7 +347,7 @@ class DiffusionWorker final : public stream::Worker {
   public:
     DiffusionWorker(const Options& options, const std::vector<Stage>& stages,
                     const std::vector<Contrast>& contrasts, bool with_component, int team,
-                    const stream::TileLimits& limits, parallel::Ranks* joined, stream::BandWriter* writer)
+                    const stream::TileLimits& limits, parallel::Group* joined, stream::BandWriter* writer)
         : m_options(options), m_stages(stages), m_contrasts(contrasts), m_with_component(with_component),
           m_team(team), m_joined(joined), m_writer(writer),
           m_recurrence(limits.window_samples, limits.window_lines, team),
@@ -399,7 +400,7 @@ class DiffusionWorker final : public stream::Worker {
                                                     ? in.at(component, core.y + y, core.x + x)
                                                     : no_value;
                 });
-                hand_on(band++, plane);
+                write_band(band++, plane);
             }
             set_up(in, component, contrast);
             int64_t reach = 0;
@@ -416,7 +417,7 @@ class DiffusionWorker final : public stream::Worker {
                 m_recurrence.run(stage, window, region, targets, m_team, meet, s == 0);
                 for (size_t c = 0; c < targets.size(); ++c) {
                     finish(targets[c], window, region, core, contrast.level, planes[c]);
-                    hand_on(band++, planes[c]);
+                    write_band(band++, planes[c]);
                 }
                 if (s + 1 < m_stages.size()) // the next copy starts from this one
                     for (int64_t y = region.y; y < region.bottom(); ++y)
@@ -436,7 +437,7 @@ class DiffusionWorker final : public stream::Worker {
         plane.bands = 1;
         return plane;
     }
-    void hand_on(int band, const CubeView<float>& plane) {
+    void write_band(int band, const CubeView<float>& plane) {
         if (m_writer) m_writer->give(band, plane);
     }
 
@@ -516,7 +517,7 @@ class DiffusionWorker final : public stream::Worker {
         each(core.y, [&](const char* row) { before.append(row, bytes); });
         each(core.bottom() - fused_sweeps, [&](const char* row) { after.append(row, bytes); });
         m_joined->swap_borders("borders of strips", before, after);
-        const auto put = [&](const std::string& theirs, int64_t first) {
+        const auto receive = [&](const std::string& theirs, int64_t first) {
             if (theirs.size() != 2 * fused_sweeps * bytes)
                 throw Error("internal: the border of another rank's strip has another size");
             const char* from = theirs.data();
@@ -525,8 +526,8 @@ class DiffusionWorker final : public stream::Worker {
                 from += bytes;
             });
         };
-        if (core.y > 0) put(before, core.y - fused_sweeps);
-        if (core.bottom() < window.h) put(after, core.bottom());
+        if (core.y > 0) receive(before, core.y - fused_sweeps);
+        if (core.bottom() < window.h) receive(after, core.bottom());
     }
 
     /// Single precision sums up in the output itself, unless the sums are needed beyond the core.
@@ -564,7 +565,7 @@ class DiffusionWorker final : public stream::Worker {
     const std::vector<Contrast>& m_contrasts;
     const bool m_with_component;
     Team m_team;
-    parallel::Ranks* const m_joined;    ///< each works on its strip; null: this tile is by itself
+    parallel::Group* const m_joined;    ///< each works on its strip; null: this tile is by itself
     stream::BandWriter* const m_writer; ///< takes the bands; null: they go into the output
     Recurrence<T> m_recurrence;
     HostBuffer<float> m_mask; ///< over the window
@@ -573,13 +574,14 @@ class DiffusionWorker final : public stream::Worker {
     std::vector<HostBuffer<T>> m_sums;
 };
 
-class CpuDiffusion final : public stream::Operation, public stream::Divisible {
+class CpuDiffusion final : public stream::Operation {
   public:
     CpuDiffusion(Options options, std::vector<Stage> stages, std::vector<Contrast> contrasts,
-                 bool with_component, int team, parallel::Ranks* joined)
+                 bool with_component, int team, parallel::Group* joined)
         : m_options(std::move(options)), m_stages(std::move(stages)), m_contrasts(std::move(contrasts)),
           m_with_component(with_component), m_team(team), m_joined(joined) {}
     void write_to(stream::BandWriter& writer) { m_writer = &writer; }
+    bool divides() const override { return true; }
     int64_t halo() const override {
         return m_joined ? gaussian_radius(m_options.sigma) + 1 + fused_sweeps : halo_of(m_options, m_stages);
     }
@@ -610,16 +612,16 @@ class CpuDiffusion final : public stream::Operation, public stream::Divisible {
     const std::vector<Contrast> m_contrasts;
     const bool m_with_component;
     const int m_team;
-    parallel::Ranks* const m_joined; ///< each works on its strip; null: tiles are by themselves
+    parallel::Group* const m_joined; ///< each works on its strip; null: tiles are by themselves
     stream::BandWriter* m_writer = nullptr;
 };
 
 /// CpuDiffusion of one tile, of the scene or of each rank, whose bands are handed on instead of being an
 /// output.
-class CpuWrittenDiffusion final : public WrittenDiffusion, public stream::Divisible {
+class CpuWrittenDiffusion final : public WrittenDiffusion {
   public:
     CpuWrittenDiffusion(const Options& options, const std::vector<Stage>& stages,
-                        const std::vector<Contrast>& contrasts, int team, parallel::Ranks* joined)
+                        const std::vector<Contrast>& contrasts, int team, parallel::Group* joined)
         : m_tile(options, stages, contrasts, true, team, joined), m_joined(joined != nullptr) {
         // A component and its copies of one stage are made together, while those before them are written
         // where there is a thread for that.
@@ -696,25 +698,25 @@ class CpuWholeDiffusion final : public stream::Operation {
     std::shared_ptr<KeptCopies>& m_kept;
 };
 
-class CpuProfile final : public stream::Operation {
+class CpuKeptOutput final : public stream::Operation {
   public:
-    CpuProfile(bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
+    CpuKeptOutput(bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
         : m_zero_is_invalid(zero_is_invalid), m_kept(std::move(kept)) {}
     std::vector<int> output_bands() const override {
         return {m_kept->shape.bands / m_kept->copies * (m_kept->copies + 1)};
     }
     bool reads_in_place() const override { return true; }
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
-        return ProfileWorker::bytes(limits);
+        return KeptOutputWorker::bytes(limits);
     }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits& limits) override {
         return std::make_unique<Work>(m_zero_is_invalid, *m_kept, limits);
     }
 
   private:
-    struct Work final : ProfileWorker {
+    struct Work final : KeptOutputWorker {
         Work(bool zero_is_invalid, const KeptCopies& k, const stream::TileLimits& limits)
-            : ProfileWorker(zero_is_invalid, k.copies, limits), kept(k) {}
+            : KeptOutputWorker(zero_is_invalid, k.copies, limits), kept(k) {}
         void copy(const Rect& core, int component, const CubeView<float>& to) override {
             const auto from = kept.view().cut(core.x, core.y, core.w, core.h);
             for (int b = 0; b < to.bands; ++b)
@@ -749,7 +751,7 @@ class CpuBackend final : public Backend {
                                                              int64_t least_lines) override {
         if (least_lines < fused_sweeps) return nullptr;
         return std::make_unique<CpuDiffusion>(options, stages, contrasts, with_component, team,
-                                              &parallel::ranks());
+                                              &parallel::group());
     }
     std::unique_ptr<stream::Operation> make_whole_diffusion(const Options& options,
                                                             const std::vector<Stage>& stages,
@@ -763,10 +765,10 @@ class CpuBackend final : public Backend {
                                                              int64_t joined_lines) override {
         if (joined_lines > 0 && joined_lines < fused_sweeps) return nullptr;
         return std::make_unique<CpuWrittenDiffusion>(options, stages, contrasts, team,
-                                                     joined_lines > 0 ? &parallel::ranks() : nullptr);
+                                                     joined_lines > 0 ? &parallel::group() : nullptr);
     }
-    std::unique_ptr<stream::Operation> make_profile(const Options& options) override {
-        return std::make_unique<CpuProfile>(options.zero_is_invalid, std::move(m_kept));
+    std::unique_ptr<stream::Operation> make_kept_output(const Options& options) override {
+        return std::make_unique<CpuKeptOutput>(options.zero_is_invalid, std::move(m_kept));
     }
     uint64_t kept_bytes(const stream::CubeShape& copies) const override { return copies.float_bytes(); }
     std::string describe() const override { return std::string("CPU, ") + simd_target(); }

@@ -5,6 +5,7 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "eadp/eadp.h"
@@ -350,10 +351,8 @@ class DiffusionWorker final : public GradientWorker {
 
 /// Window indices are 32 bit on the device.
 void check_pixels(const TileLimits& l) {
-    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()) || l.window_lines > 65535)
-        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
-                        " pixels is too large for the GPU",
-                    "Use a smaller -tile.");
+    // Lines are rows of a grid, of which there are so many.
+    cuda::check_pixels(l, l.window_lines > 65535 ? 0 : std::numeric_limits<int>::max());
 }
 
 class CudaRangeScan final : public RangeScan {
@@ -474,13 +473,13 @@ class CudaDiffusion final : public stream::Operation {
 };
 
 /// Tiles of the profile from the copies on the device.
-class CudaProfile final : public stream::Operation {
+class CudaKeptOutput final : public stream::Operation {
   public:
-    CudaProfile(int ordinal, bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
+    CudaKeptOutput(int ordinal, bool zero_is_invalid, std::shared_ptr<KeptCopies> kept)
         : m_ordinal(ordinal), m_zero_is_invalid(zero_is_invalid), m_kept(std::move(kept)) {}
     std::vector<int> output_bands() const override { return {m_kept->components * (m_kept->copies + 1)}; }
     bool reads_in_place() const override { return true; }
-    uint64_t scratch_bytes(const TileLimits& l) const override { return ProfileWorker::bytes(l); }
+    uint64_t scratch_bytes(const TileLimits& l) const override { return KeptOutputWorker::bytes(l); }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(m_ordinal);
     }
@@ -490,10 +489,10 @@ class CudaProfile final : public stream::Operation {
     }
 
   private:
-    struct Lane final : ProfileWorker {
+    struct Lane final : KeptOutputWorker {
         /// Made while `device` is the current one.
         Lane(int device, bool zero_is_invalid, const KeptCopies& k, const TileLimits& l)
-            : ProfileWorker(zero_is_invalid, k.copies, l), ordinal(device), kept(k) {}
+            : KeptOutputWorker(zero_is_invalid, k.copies, l), ordinal(device), kept(k) {}
         void copy(const Rect& core, int component, const CubeView<float>& to) override {
             const DeviceGuard guard(ordinal);
             auto from = CubeView<float>::packed(kept.values.data(), kept.components * kept.copies, kept.lines,
@@ -544,9 +543,9 @@ class CudaBackend final : public Backend {
         return std::make_unique<CudaDiffusion>(m_device.ordinal, options, stages, contrasts, false, m_session,
                                                true);
     }
-    std::unique_ptr<stream::Operation> make_profile(const Options& options) override {
-        return std::make_unique<CudaProfile>(m_device.ordinal, options.zero_is_invalid,
-                                             std::move(m_session.copies));
+    std::unique_ptr<stream::Operation> make_kept_output(const Options& options) override {
+        return std::make_unique<CudaKeptOutput>(m_device.ordinal, options.zero_is_invalid,
+                                                std::move(m_session.copies));
     }
     std::string describe() const override {
         return "CUDA " + std::to_string(m_device.ordinal) + " (" + m_device.name + ")";

@@ -39,16 +39,16 @@ void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask) {
     }
 }
 
-ProfileWorker::ProfileWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits)
+KeptOutputWorker::KeptOutputWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits)
     : m_zero_is_invalid(zero_is_invalid), m_copies(copies),
       m_mask(static_cast<size_t>(limits.core_samples * limits.core_lines)) {}
 
-uint64_t ProfileWorker::bytes(const stream::TileLimits& limits) {
+uint64_t KeptOutputWorker::bytes(const stream::TileLimits& limits) {
     return static_cast<uint64_t>(limits.core_samples * limits.core_lines) * 4;
 }
 
-void ProfileWorker::process(const Tile& tile, const CubeView<float>& in,
-                            const std::vector<CubeView<float>>& out) {
+void KeptOutputWorker::process(const Tile& tile, const CubeView<float>& in,
+                               const std::vector<CubeView<float>>& out) {
     for (int c = 0; c < in.bands; ++c) {
         CubeView<float> to = out[0];
         to.data = out[0].row(c * (m_copies + 1) + 1, 0);

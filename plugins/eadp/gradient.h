@@ -17,10 +17,10 @@ void make_mask(const CubeView<float>& in, bool zero_is_invalid, float* mask);
 
 /// A profile's tiles when the copies are there already: of every component itself, NaN where a pixel has no
 /// value, then its copies.
-class ProfileWorker : public stream::Worker {
+class KeptOutputWorker : public stream::Worker {
   public:
     /// copies: of one component.
-    ProfileWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits);
+    KeptOutputWorker(bool zero_is_invalid, int copies, const stream::TileLimits& limits);
     static uint64_t bytes(const stream::TileLimits& limits);
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>& out) final;
 

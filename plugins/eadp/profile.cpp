@@ -2,11 +2,10 @@
 #include "eadp/profile.h"
 
 #include "eadp/gradient.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "stream/band_writer.h"
 #include "stream/copy_operation.h"
 #include "stream/plane_store.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +32,7 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
     const std::vector<Contrast> contrasts(static_cast<size_t>(shape.bands));
     const auto pass = options_of(run, "diffusion", 0, memory);
     DiffusionPlan chosen;
-    const int ranks = pass.ranks > 0 ? pass.ranks : parallel::ranks().size();
+    const int ranks = pass.ranks > 0 ? pass.ranks : parallel::group().size();
     if (pass.tile_samples <= 0 && ranks > 1) {
         const int64_t share = (shape.lines + ranks - 1) / ranks,
                       least = std::min(share, shape.lines - (ranks - 1) * share);
@@ -55,8 +54,7 @@ DiffusionPlan plan_diffusion(const stream::CubeSource& source, const Options& op
         TilePlan plan(shape.samples, shape.lines, shape.samples, lines, strips->halo(), 1);
         plan.share_among(ranks);
         const uint64_t bytes = stream::plan_bytes(source, *strips, plan);
-        if (dynamic_cast<const stream::Divisible*>(strips.get()) != nullptr && bytes <= memory)
-            return {plan, false, false, false, run.threads, bytes};
+        if (strips->divides() && bytes <= memory) return {plan, false, false, false, run.threads, bytes};
     }
     if (pass.tile_samples <= 0 && ranks == 1 && with_component && run.sink_takes_bands && run.threads > 1) {
         if (const auto written = backend.make_written_diffusion(options, stages, contrasts, run.threads, 0)) {
@@ -100,7 +98,7 @@ stream::PassReport diffuse_and_write(const stream::CubeSource& source, const Opt
                                      const std::vector<Contrast>& contrasts, const DiffusionPlan& plan,
                                      stream::CubeSink& sink, stream::BandTaker& bands,
                                      stream::PassOptions pass) {
-    parallel::Ranks& ranks = parallel::ranks();
+    parallel::Group& ranks = parallel::group();
     const auto operation = backend.make_written_diffusion(options, stages, contrasts, plan.team,
                                                           plan.joined ? plan.plan.tile(0).core.h : 0);
     // Of the one tile there is no other progress.
@@ -263,7 +261,7 @@ ProfileFacts make_profile(const stream::CubeSource& components, const Options& o
     // to make room for all of it, and then write alone.
     const auto shape = components.shape();
     const stream::CubeShape copies{shape.samples, shape.lines, options.copies() * shape.bands};
-    const auto profile = backend.make_profile(options);
+    const auto profile = backend.make_kept_output(options);
     if (sink == nullptr) sink = &open_sink(facts);
     auto pass = options_of(run, "profile", 0.2, run.memory - backend.kept_bytes(copies));
     pass.output_layout = sink->layout();

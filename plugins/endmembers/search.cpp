@@ -3,10 +3,8 @@
 
 #include "core/byte_pack.h"
 #include "endmembers/scores_simd.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "parallel/threads.h"
-#include "stream/rank_report.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -178,7 +176,7 @@ class KeepOperation final : public FrameOperation {
 };
 
 /// All ranks together: of each question the leader of all pixels.
-void share(parallel::Ranks& ranks, std::vector<Leader>& leaders) {
+void share(parallel::Group& ranks, std::vector<Leader>& leaders) {
     if (!ranks.several()) return;
     BytePacker mine;
     for (const Leader& leader : leaders) {
@@ -197,7 +195,7 @@ void share(parallel::Ranks& ranks, std::vector<Leader>& leaders) {
 }
 
 /// Looks at y as it is made.
-class LookOperation final : public FrameOperation, public stream::Divisible {
+class LookOperation final : public FrameOperation {
   public:
     LookOperation(const Frame& frame, int64_t samples, const Question& question)
         : FrameOperation(frame, samples), leaders(question.leaders()), m_question(question) {}
@@ -210,7 +208,8 @@ class LookOperation final : public FrameOperation, public stream::Divisible {
         for (size_t k = 0; k < leaders.size(); ++k)
             leaders[k].merge(taker.looker.leaders[k]);
     }
-    void exchange(parallel::Ranks& ranks) override { share(ranks, leaders); }
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override { share(ranks, leaders); }
     std::vector<Leader> leaders;
 
   private:
@@ -265,7 +264,7 @@ struct Search::State {
     Kept kept; ///< of several ranks each keeps a part
     int threads = 1;
     const CancelFlag* cancel = nullptr;
-    parallel::Ranks& ranks = parallel::ranks();
+    parallel::Group& ranks = parallel::group();
     int64_t samples = source.shape().samples;
     int rows() const { return frame.transform.outputs; }
 

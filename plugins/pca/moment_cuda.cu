@@ -4,12 +4,14 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "pca/moment_cuda_kernels.cuh"
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace hsi::pca {
@@ -120,26 +122,17 @@ class MomentWorker final : public stream::Worker {
     stream::BorderPairs m_borders;
 };
 
-class CudaMoments final : public stream::MomentScan {
+class CudaMoments final : public cuda::LaneOperation<stream::MomentScan> {
   public:
     CudaMoments(std::vector<CudaDevice> devices, const stream::CubeShape& scene,
                 std::shared_ptr<HeldScene> held)
-        : MomentScan(scene, true), m_devices(std::move(devices)), m_scene(std::move(held)) {}
+        : LaneOperation(std::move(devices), scene, true), m_scene(std::move(held)) {}
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     uint64_t scratch_bytes(const TileLimits& l) const override {
         return MomentScan::scratch_bytes(l) + MomentWorker::host_bytes(bands(), l);
     }
     uint64_t device_bytes(const TileLimits& l) const override {
         return MomentWorker::device_bytes(m_scene != nullptr, bands(), l);
-    }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& l) override {
-        check_pixels(l);
-        const int ordinal = m_devices[static_cast<size_t>(lane) % m_devices.size()].ordinal;
-        const DeviceGuard guard(ordinal);
-        return std::make_unique<MomentWorker>(ordinal, bands(), l, m_scene, columns(), scene_samples());
     }
     void stop(stream::Worker& worker) override {
         merge_moments(static_cast<const MomentWorker&>(worker).sums);
@@ -148,7 +141,11 @@ class CudaMoments final : public stream::MomentScan {
     bool divides() const override { return m_scene == nullptr; }
 
   private:
-    const std::vector<CudaDevice> m_devices;
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& l) override {
+        return std::make_unique<MomentWorker>(on.ordinal, bands(), l, m_scene, columns(), scene_samples());
+    }
+    int64_t most_pixels() const override { return std::numeric_limits<int>::max(); }
+
     const std::shared_ptr<HeldScene> m_scene;
 };
 

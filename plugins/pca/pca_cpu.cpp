@@ -3,7 +3,6 @@
 #include "core/valid_pixel.h"
 #include "pca/pca.h"
 #include "pca/pca_simd.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cstring>
@@ -93,7 +92,7 @@ class TransformWorker final : public stream::Worker {
     BlockTransform m_transform;
 };
 
-class TransformOperation final : public stream::Operation, public stream::Divisible {
+class TransformOperation final : public stream::Operation {
   public:
     explicit TransformOperation(Transform transform) : m_transform(std::move(transform)) {
         const auto in = static_cast<size_t>(m_transform.inputs),
@@ -102,6 +101,7 @@ class TransformOperation final : public stream::Operation, public stream::Divisi
             m_transform.offset.size() != out)
             throw Error("internal: a transform's matrix and offset do not fit together");
     }
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
     uint64_t scratch_bytes(const stream::TileLimits&) const override {
         return BlockTransform::bytes(m_transform);

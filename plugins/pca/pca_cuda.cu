@@ -5,14 +5,15 @@
 #include "cuda/copy.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "pca/moment_cuda.cuh"
 #include "pca/pca.h"
 #include "pca/pca_cuda_kernels.cuh"
 #include "pca/pca_cuda_scene.cuh"
-#include "stream/shared.h"
 
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -103,11 +104,11 @@ class CovarianceWorker final : public stream::Worker {
     HostBuffer<unsigned char> m_host;
 };
 
-class CudaCovariance final : public stream::CovarianceScan {
+class CudaCovariance final : public cuda::LaneOperation<stream::CovarianceScan> {
   public:
     /// scene: where to keep what is read; may be null.
     CudaCovariance(std::vector<CudaDevice> devices, int bands, std::shared_ptr<HeldScene> scene)
-        : CovarianceScan(bands), m_devices(std::move(devices)), m_scene(std::move(scene)) {}
+        : LaneOperation(std::move(devices), bands), m_scene(std::move(scene)) {}
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     uint64_t scratch_bytes(const TileLimits& l) const override {
         return CovarianceWorker::host_bytes(bands(), l);
@@ -115,21 +116,16 @@ class CudaCovariance final : public stream::CovarianceScan {
     uint64_t device_bytes(const TileLimits& l) const override {
         return CovarianceWorker::device_bytes(m_scene != nullptr, bands(), l);
     }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& l) override {
-        check_pixels(l);
-        const int ordinal = m_devices[static_cast<size_t>(lane) % m_devices.size()].ordinal;
-        const DeviceGuard guard(ordinal);
-        return std::make_unique<CovarianceWorker>(ordinal, bands(), l, m_scene);
-    }
     void stop(stream::Worker& worker) override { merge(static_cast<const CovarianceWorker&>(worker).sums); }
     /// A rank that keeps the scene wants all of it.
     bool divides() const override { return m_scene == nullptr; }
 
   private:
-    const std::vector<CudaDevice> m_devices;
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& l) override {
+        return std::make_unique<CovarianceWorker>(on.ordinal, bands(), l, m_scene);
+    }
+    int64_t most_pixels() const override { return std::numeric_limits<int>::max(); }
+
     const std::shared_ptr<HeldScene> m_scene;
 };
 
@@ -178,26 +174,22 @@ class TransformWorker final : public stream::Worker {
     DeviceBuffer<double> m_matrix, m_offset;
 };
 
-class CudaTransform final : public stream::Operation, public stream::Divisible {
+class CudaTransform final : public cuda::LaneOperation<stream::Operation> {
   public:
     CudaTransform(std::vector<CudaDevice> devices, Transform transform, std::shared_ptr<HeldScene> scene)
-        : m_devices(std::move(devices)), m_transform(std::move(transform)), m_scene(std::move(scene)) {}
+        : LaneOperation(std::move(devices)), m_transform(std::move(transform)), m_scene(std::move(scene)) {}
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override { return {m_transform.outputs}; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return TransformWorker::device_bytes(m_scene != nullptr, m_transform, l);
     }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& l) override {
-        check_pixels(l);
-        const int ordinal = m_devices[static_cast<size_t>(lane) % m_devices.size()].ordinal;
-        const DeviceGuard guard(ordinal);
-        return std::make_unique<TransformWorker>(ordinal, m_transform, l, m_scene);
-    }
 
   private:
-    const std::vector<CudaDevice> m_devices;
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& l) override {
+        return std::make_unique<TransformWorker>(on.ordinal, m_transform, l, m_scene);
+    }
+    int64_t most_pixels() const override { return std::numeric_limits<int>::max(); }
+
     const Transform m_transform;
     const std::shared_ptr<HeldScene> m_scene;
 };

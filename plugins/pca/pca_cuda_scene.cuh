@@ -9,7 +9,6 @@
 #include "stream/operation.h"
 
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -18,14 +17,6 @@ namespace hsi::pca {
 
 inline size_t window_pixels(const stream::TileLimits& l) {
     return static_cast<size_t>(l.window_samples * l.window_lines);
-}
-
-/// Pixel indices of a tile are 32 bit on the device.
-inline void check_pixels(const stream::TileLimits& l) {
-    if (window_pixels(l) > static_cast<size_t>(std::numeric_limits<int>::max()))
-        throw Error("a tile of " + std::to_string(l.window_samples) + "x" + std::to_string(l.window_lines) +
-                        " pixels is too large for the GPU",
-                    "Use a smaller -tile.");
 }
 
 /// The most statistics blocks that a tile has.

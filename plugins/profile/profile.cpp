@@ -3,7 +3,7 @@
 
 #include "core/cube_view.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "profile/max_tree.h"
 
 #include <algorithm>
@@ -190,8 +190,8 @@ void make_profile(stream::PlaneStore& components, bool whole, const Options& opt
     const int64_t sides = int64_t{2} * shape.bands, steps = sides * (bands - 1) / 2;
     std::mutex mutex;
     int64_t done = 0;
-    parallel::Ranks& ranks = parallel::ranks();
-    parallel::for_each(ranks, "profile", sides, run.workers, run.cancel, [&](int64_t unit, int) {
+    parallel::Group& ranks = parallel::group();
+    ranks.for_each("profile", sides, run.workers, run.cancel, [&](int64_t unit, int) {
         const int component = static_cast<int>(unit / 2);
         const bool dark = unit % 2 != 0;
         std::vector<float> plane(static_cast<size_t>(shape.pixels()));

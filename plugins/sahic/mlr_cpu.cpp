@@ -2,7 +2,7 @@
 #include "core/cube_view.h"
 #include "core/error.h"
 #include "math/rbf_sums.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "sahic/mlr_simd.h"
 #include "sahic/sahic.h"
 #include "sahic/spatial_weights.h"
@@ -195,7 +195,7 @@ std::vector<int> SpectralPass::output_bands() const {
     return bands;
 }
 
-void SpectralPass::exchange(parallel::Ranks& ranks) {
+void SpectralPass::exchange(parallel::Group& ranks) {
     ranks.add_up("classes", m_by_class);
     m_invalid = ranks.sum("invalid pixels", m_invalid);
 }

@@ -71,7 +71,7 @@ struct Site {
     bool there = false;
 };
 
-__device__ __forceinline__ Site site_of(const FieldWork& w, int x, int y) {
+__device__ __forceinline__ Site site_of(const MrfWork& w, int x, int y) {
     Site s;
     if (w.periodic) {
         if (x < 0) x += w.samples;
@@ -159,7 +159,7 @@ __device__ __forceinline__ Next next_of(float q, float p, float d1, float t, flo
 /// A block has tile_w x tile_h pixels of one pair of classes; its first threads take the edges left of and
 /// above the tile, too.
 template <bool isotropic, bool first, bool last>
-__global__ void __launch_bounds__(tile_w* tile_h, 4) step(const FieldWork w, Core core, double* change_of) {
+__global__ void __launch_bounds__(tile_w* tile_h, 4) step(const MrfWork w, Core core, double* change_of) {
     struct Ends {
         float2 g, w;
     };
@@ -245,7 +245,7 @@ __global__ void __launch_bounds__(tile_w* tile_h, 4) step(const FieldWork w, Cor
 }
 
 /// b = (1 - sum of q)/K + D3, e = 2 b - D3 before, and b is the new D3.
-__device__ __forceinline__ void fold_pixel(const FieldWork& w, size_t i) {
+__device__ __forceinline__ void fold_pixel(const MrfWork& w, size_t i) {
     if (i >= w.plane()) return;
     float sum = 0;
     for (int k = 0; k < w.pairs; ++k)
@@ -255,7 +255,7 @@ __device__ __forceinline__ void fold_pixel(const FieldWork& w, size_t i) {
     w.d3[i] = b;
 }
 
-__global__ void fold(const FieldWork w) {
+__global__ void fold(const MrfWork w) {
     fold_pixel(w, static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x);
 }
 
@@ -454,7 +454,7 @@ __device__ __forceinline__ void fft_stages(LineWork l) {
 /// of the lines fold the sums of q.
 template <int N, bool backward>
 __global__ void __launch_bounds__(Radices<N>::threads)
-    transform(const FieldWork w, const float2* __restrict__ roots, int line_blocks) {
+    transform(const MrfWork w, const float2* __restrict__ roots, int line_blocks) {
     using Plan = Radices<N>;
     extern __shared__ float2 shared[]; // [2][line][N + N/16]
     if (static_cast<int>(blockIdx.x) >= line_blocks) {
@@ -475,7 +475,7 @@ __global__ void __launch_bounds__(Radices<N>::threads)
 }
 
 /// Continues the lines of w.rhs beyond both ends, for cuFFT.
-__global__ void lengthen(const FieldWork w) {
+__global__ void lengthen(const MrfWork w) {
     const int i = w.samples + static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= w.n) return;
     float2* line = w.rhs + static_cast<size_t>(blockIdx.y) * static_cast<size_t>(w.n);
@@ -488,7 +488,7 @@ __global__ void lengthen(const FieldWork w) {
 /// causal, then an anticausal filter with the pole z. A thread has one segment in registers; what came before
 /// it is what the two segments before end with, since z^(2 segment) is below rounding. The first and the last
 /// two threads of a column take segments beyond the block's lines, and write nothing.
-__global__ void filter(const FieldWork w, const float* __restrict__ pole, const float* __restrict__ gain,
+__global__ void filter(const MrfWork w, const float* __restrict__ pole, const float* __restrict__ gain,
                        int count) {
     extern __shared__ float2 ends[]; // [2][count + 4][column_group]
     const int f = static_cast<int>(blockIdx.x) * column_group + static_cast<int>(threadIdx.x);
@@ -554,7 +554,7 @@ __global__ void filter(const FieldWork w, const float* __restrict__ pole, const 
 }
 
 /// p, weights and training pixels as the host packs them to all that the first iteration needs.
-__global__ void prepare(const FieldWork w, const float* __restrict__ p, const float* __restrict__ weight,
+__global__ void prepare(const MrfWork w, const float* __restrict__ p, const float* __restrict__ weight,
                         const uint16_t* __restrict__ fixed, float2* planes_p, double lambda, double mu) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (x >= w.samples) return;
@@ -589,7 +589,7 @@ __global__ void prepare(const FieldWork w, const float* __restrict__ p, const fl
 }
 
 /// q to packed planes.
-__global__ void pack(const FieldWork w, float* out) {
+__global__ void pack(const MrfWork w, float* out) {
     const int x = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x), y = static_cast<int>(blockIdx.y);
     if (x >= w.samples) return;
     const auto pixels = static_cast<size_t>(w.lines) * static_cast<size_t>(w.samples);
@@ -604,7 +604,7 @@ __global__ void pack(const FieldWork w, float* out) {
 
 /// After the last iteration. A thread a pixel of the core.
 template <bool isotropic>
-__global__ void residuals_kernel(const FieldWork w, Core core, double mu, PartialResiduals* partial) {
+__global__ void residuals_kernel(const MrfWork w, Core core, double mu, PartialResiduals* partial) {
     __shared__ double warps[residual_threads / 32];
     const int64_t i = static_cast<int64_t>(blockIdx.x) * residual_threads + threadIdx.x;
     PartialResiduals r{};
@@ -667,7 +667,7 @@ __global__ void residuals_kernel(const FieldWork w, Core core, double mu, Partia
 }
 
 template <bool isotropic>
-void launch_step_of(const FieldWork& w, bool first, bool last, const Core& core, double* change, dim3 grid,
+void launch_step_of(const MrfWork& w, bool first, bool last, const Core& core, double* change, dim3 grid,
                     cudaStream_t stream) {
     const dim3 block(tile_w, tile_h);
     if (first && last)
@@ -721,7 +721,7 @@ struct Sizes {
 } // namespace
 
 /// What depends on a window's size.
-struct Field::Shape {
+struct DeviceMrf::Shape {
     int lines = 0, samples = 0;
     bool periodic = false, own = false;
     int n = 0;
@@ -768,7 +768,7 @@ struct Field::Shape {
     }
 };
 
-uint64_t Field::bytes(const MrfLimits& l) {
+uint64_t DeviceMrf::bytes(const MrfLimits& l) {
     const Sizes s(l);
     return static_cast<uint64_t>(8 * (8 * s.pairs * s.plane + 2 * s.wide_all) + 4 * s.plane * (4 + s.pairs) +
                                  (l.lines * l.samples / residual_threads + 1) *
@@ -778,7 +778,8 @@ uint64_t Field::bytes(const MrfLimits& l) {
            (uint64_t{4} << 20);
 }
 
-Field::Field(const MrfOptions& options, const MrfLimits& limits) : m_options(options), m_limits(limits) {
+DeviceMrf::DeviceMrf(const MrfOptions& options, const MrfLimits& limits)
+    : m_options(options), m_limits(limits) {
     const Sizes s(limits);
     if (s.plane > std::numeric_limits<int>::max() || limits.lines * s.n > std::numeric_limits<int>::max() ||
         s.pairs * limits.lines > std::numeric_limits<int>::max() || limits.lines > 65535)
@@ -804,13 +805,13 @@ Field::Field(const MrfOptions& options, const MrfLimits& limits) : m_options(opt
     HSI_CUDA_CHECK(cudaDeviceSynchronize()); // other streams do not wait for the default one
 }
 
-Field::~Field() = default;
+DeviceMrf::~DeviceMrf() = default;
 
-void Field::shape_for(const MrfProblem& p) {
+void DeviceMrf::shape_for(const MrfProblem& p) {
     if (p.classes != m_limits.classes || p.samples > m_limits.samples || p.lines > m_limits.lines)
         throw Error("internal: an MRF tile is larger than was planned");
     const auto lines = static_cast<int>(p.lines), samples = static_cast<int>(p.samples);
-    FieldWork& w = m_work;
+    MrfWork& w = m_work;
     w.classes = p.classes;
     w.pairs = (p.classes + 1) / 2;
     m_shape = nullptr;
@@ -845,8 +846,8 @@ void Field::shape_for(const MrfProblem& p) {
     m_core = p.core;
 }
 
-FieldWork Field::work_of(int iteration) const {
-    FieldWork w = m_work;
+MrfWork DeviceMrf::work_of(int iteration) const {
+    MrfWork w = m_work;
     const size_t planes = static_cast<size_t>(w.pairs) * w.plane(), old = iteration % 2, now = 1 - old;
     float2* t5 = m_state.data() + 4 * planes;
     w.t5h_old = t5 + 2 * old * planes;
@@ -856,7 +857,7 @@ FieldWork Field::work_of(int iteration) const {
     return w;
 }
 
-void Field::upload(const MrfProblem& p, cudaStream_t stream) {
+void DeviceMrf::upload(const MrfProblem& p, cudaStream_t stream) {
     shape_for(p);
     const auto pixels = static_cast<size_t>(p.lines * p.samples);
     const size_t planes = static_cast<size_t>(m_work.pairs) * m_work.plane();
@@ -875,8 +876,8 @@ void Field::upload(const MrfProblem& p, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaMemsetAsync(m_state.data() + 4 * planes, 0, 4 * planes * sizeof(float2), stream));
 }
 
-void Field::launch_step(int iteration, cudaStream_t stream) {
-    const FieldWork w = work_of(iteration);
+void DeviceMrf::launch_step(int iteration, cudaStream_t stream) {
+    const MrfWork w = work_of(iteration);
     const dim3 grid = step_grid(w.samples, w.lines, w.pairs);
     const bool first = iteration == 0, last = iteration + 1 == m_options.iterations;
     if (last) m_change_count = static_cast<size_t>(grid.x) * grid.y * grid.z;
@@ -886,7 +887,7 @@ void Field::launch_step(int iteration, cudaStream_t stream) {
         launch_step_of<true>(w, first, last, core_of(m_core), m_change.data(), grid, stream);
 }
 
-void Field::launch_transform(bool backward, cudaStream_t stream) {
+void DeviceMrf::launch_transform(bool backward, cudaStream_t stream) {
     const auto plane = static_cast<int64_t>(m_work.plane());
     const bool launched =
         m_shape->own && with_transform(m_work.n, [&](auto size) {
@@ -924,7 +925,7 @@ void Field::launch_transform(bool backward, cudaStream_t stream) {
     }
 }
 
-void Field::launch_filter(cudaStream_t stream) {
+void DeviceMrf::launch_filter(cudaStream_t stream) {
     const int all = (m_work.lines + segment - 1) / segment;
     const int blocks = (all + segments - 1) / segments, each = (all + blocks - 1) / blocks;
     const dim3 grid(blocks_of(m_work.n, column_group), static_cast<unsigned>(m_work.pairs),
@@ -935,7 +936,7 @@ void Field::launch_filter(cudaStream_t stream) {
     HSI_CUDA_LAUNCHED("filter");
 }
 
-void Field::iterate(int first, int count, cudaStream_t stream) {
+void DeviceMrf::iterate(int first, int count, cudaStream_t stream) {
     for (int i = first; i < first + count; ++i) {
         launch_step(i, stream);
         launch_transform(false, stream);
@@ -944,7 +945,7 @@ void Field::iterate(int first, int count, cudaStream_t stream) {
     }
 }
 
-void Field::iterate_graph(int count, cudaStream_t stream) {
+void DeviceMrf::iterate_graph(int count, cudaStream_t stream) {
     if (!m_shape->graph || m_shape->graph_count != count) {
         if (m_shape->graph) cudaGraphExecDestroy(std::exchange(m_shape->graph, nullptr));
         cudaGraph_t graph = nullptr;
@@ -965,8 +966,8 @@ void Field::iterate_graph(int count, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaGraphLaunch(m_shape->graph, stream));
 }
 
-void Field::residuals(cudaStream_t stream) {
-    const FieldWork w = work_of(m_options.iterations - 1);
+void DeviceMrf::residuals(cudaStream_t stream) {
+    const MrfWork w = work_of(m_options.iterations - 1);
     m_partial_count = blocks_of(m_core.area(), residual_threads);
     const auto grid = static_cast<unsigned>(m_partial_count);
     if (m_options.anisotropic)
@@ -980,7 +981,7 @@ void Field::residuals(cudaStream_t stream) {
     m_change.download(m_host_change.data(), m_change_count, stream);
 }
 
-void Field::download(float* q, cudaStream_t stream) {
+void DeviceMrf::download(float* q, cudaStream_t stream) {
     const dim3 grid(blocks_of(m_work.samples, 128), static_cast<unsigned>(m_work.lines));
     auto* const packed = reinterpret_cast<float*>(m_rhs.data());
     pack<<<grid, 128, 0, stream>>>(m_work, packed);
@@ -990,7 +991,7 @@ void Field::download(float* q, cudaStream_t stream) {
     HSI_CUDA_CHECK(cudaMemcpyAsync(q, packed, values * sizeof(float), cudaMemcpyDeviceToHost, stream));
 }
 
-MrfResiduals Field::total() const {
+MrfResiduals DeviceMrf::total() const {
     MrfResiduals r;
     for (size_t i = 0; i < m_partial_count; ++i) {
         const PartialResiduals& p = m_host_partial[i];

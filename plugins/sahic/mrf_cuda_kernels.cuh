@@ -23,7 +23,7 @@
 namespace hsi::sahic::gpu {
 
 /// Everything that the kernels read and write; all pointers are device memory.
-struct FieldWork {
+struct MrfWork {
     int classes = 0, pairs = 0, lines = 0, samples = 0;
     int pitch = 0; ///< pixels a line of p, q, d1, t, t5 and of the planes of a pixel
     int n = 0;     ///< pixels a line of `rhs` and `v4`: the transform's size
@@ -55,12 +55,12 @@ struct PartialResiduals {
 };
 
 /// A solver's memory and launches. Made, used and destroyed while its device is current.
-class Field {
+class DeviceMrf {
   public:
-    Field(const MrfOptions& options, const MrfLimits& limits);
-    Field(const Field&) = delete;
-    Field& operator=(const Field&) = delete;
-    ~Field();
+    DeviceMrf(const MrfOptions& options, const MrfLimits& limits);
+    DeviceMrf(const DeviceMrf&) = delete;
+    DeviceMrf& operator=(const DeviceMrf&) = delete;
+    ~DeviceMrf();
     static uint64_t bytes(const MrfLimits& limits);
 
     /// Host arrays as in MrfProblem, packed; pinned memory makes the copies fast.
@@ -79,15 +79,15 @@ class Field {
     void launch_step(int iteration, cudaStream_t stream);
     void launch_transform(bool backward, cudaStream_t stream);
     void launch_filter(cudaStream_t stream);
-    const FieldWork& work() const { return m_work; }
+    const MrfWork& work() const { return m_work; }
 
   private:
     struct Shape;
     void shape_for(const MrfProblem& problem);
-    FieldWork work_of(int iteration) const;
+    MrfWork work_of(int iteration) const;
     const MrfOptions m_options;
     const MrfLimits m_limits;
-    FieldWork m_work;
+    MrfWork m_work;
     Rect m_core;
     Shape* m_shape = nullptr; ///< of the last upload
     std::vector<std::unique_ptr<Shape>> m_shapes;

@@ -130,7 +130,7 @@ HWY_INLINE void dft(Complex* x) {
 
 /// x[p + m k] of each block, k < radix, in place. Forward: w^(p j) DFT(x)_j; back: DFT(w^(p j) x_j).
 template <int radix, bool back>
-void stage(const SpectrumPlan::Stage& st, float* re, float* im) {
+void radix_step(const SpectrumPlan::RadixStep& st, float* re, float* im) {
     const Wide d;
     const auto lanes = static_cast<int64_t>(hn::Lanes(d));
     const int64_t leap = st.m * width;
@@ -155,28 +155,28 @@ void stage(const SpectrumPlan::Stage& st, float* re, float* im) {
 }
 
 template <bool back>
-void any_stage(const SpectrumPlan::Stage& st, float* re, float* im) {
+void any_radix_step(const SpectrumPlan::RadixStep& st, float* re, float* im) {
     switch (st.radix) {
     case 2:
-        return stage<2, back>(st, re, im);
+        return radix_step<2, back>(st, re, im);
     case 3:
-        return stage<3, back>(st, re, im);
+        return radix_step<3, back>(st, re, im);
     case 4:
-        return stage<4, back>(st, re, im);
+        return radix_step<4, back>(st, re, im);
     default:
-        return stage<5, back>(st, re, im);
+        return radix_step<5, back>(st, re, im);
     }
 }
 
 void forward(const SpectrumPlan& plan, float* batch) {
-    for (const auto& st : plan.stages)
-        any_stage<false>(st, batch, batch + plan.part());
+    for (const auto& st : plan.steps)
+        any_radix_step<false>(st, batch, batch + plan.part());
 }
 
 /// The inverse of exchanged parts is forward's arithmetic.
 void backward(const SpectrumPlan& plan, float* batch) {
-    for (size_t i = plan.stages.size(); i-- > 0;)
-        any_stage<true>(plan.stages[i], batch + plan.part(), batch);
+    for (size_t i = plan.steps.size(); i-- > 0;)
+        any_radix_step<true>(plan.steps[i], batch + plan.part(), batch);
 }
 
 /// Calls f(d, i, at, to) for each register of a line's spectrum: the frequency, where it lies in a batch's
@@ -338,12 +338,12 @@ int64_t good_size(int64_t least) {
     return 4 * best;
 }
 
-/// Where frequency k of n stands after the stages.
-std::vector<int64_t> frequencies(const std::vector<SpectrumPlan::Stage>& stages, int64_t n) {
+/// Where frequency k of n stands after the steps.
+std::vector<int64_t> frequencies(const std::vector<SpectrumPlan::RadixStep>& steps, int64_t n) {
     std::vector<int64_t> of(static_cast<size_t>(n));
     for (int64_t place = 0; place < n; ++place) {
         int64_t rest = place, weight = 1, k = 0;
-        for (const auto& st : stages) {
+        for (const auto& st : steps) {
             k += weight * (rest / st.m);
             rest %= st.m;
             weight *= st.radix;
@@ -377,9 +377,9 @@ void SpectrumPlan::resize(int64_t samples) {
 }
 
 void SpectrumPlan::prepare() {
-    stages.clear();
+    steps.clear();
     for (int64_t rest = n, blocks = 1; rest > 1;) {
-        Stage st;
+        RadixStep st;
         st.radix = rest % 4 == 0 ? 4 : rest % 2 == 0 ? 2 : rest % 3 == 0 ? 3 : 5;
         st.m = rest / st.radix;
         st.blocks = blocks;
@@ -392,12 +392,12 @@ void SpectrumPlan::prepare() {
             }
         blocks *= st.radix;
         rest = st.m;
-        stages.push_back(std::move(st));
+        steps.push_back(std::move(st));
     }
     pole.clear();
     gain.clear();
     tail.clear();
-    for (const int64_t k : frequencies(stages, n)) {
+    for (const int64_t k : frequencies(steps, n)) {
         const double d =
             5.0 - 2.0 * std::cos(2.0 * std::numbers::pi * static_cast<double>(k) / static_cast<double>(n));
         const double z = (d - std::sqrt(d * d - 4.0)) / 2.0;

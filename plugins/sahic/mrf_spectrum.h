@@ -26,7 +26,7 @@ namespace hsi::sahic {
 
 struct SpectrumPlan {
     static constexpr int64_t reach = 20, width = 16; ///< width: segments of a batch
-    struct Stage {
+    struct RadixStep {
         int radix = 0;
         int64_t m = 0, blocks = 0; ///< butterflies of a block
         std::vector<float> re, im; ///< [m][radix - 1]
@@ -36,7 +36,7 @@ struct SpectrumPlan {
     int64_t lanes = 8;  ///< complex segments of a line
     int64_t length = 0; ///< samples of a segment, a multiple of 4
     int64_t n = 0;      ///< at least length + 2 reach, a multiple of 4 without prime factors above 5
-    std::vector<Stage> stages;
+    std::vector<RadixStep> steps;
     std::vector<float> pole, gain, tail; ///< [n]: z, z/n, 1/(1 - z^2)
 
     SpectrumPlan() = default;

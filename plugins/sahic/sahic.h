@@ -14,7 +14,6 @@
 #include "model/classes.h"
 #include "model/training_set.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <array>
 #include <cstdint>
@@ -103,13 +102,14 @@ struct SpectralOptions {
 };
 
 /// Pixels come out NaN where invalid (a weight of 1 there).
-class SpectralPass : public stream::Operation, public stream::Divisible {
+class SpectralPass : public stream::Operation {
   public:
     SpectralPass(std::shared_ptr<const MlrModel> model, SpectralOptions options, int64_t samples,
                  int64_t lines);
     int64_t halo() const override { return m_options.weight ? 1 : 0; }
     std::vector<int> output_bands() const override;
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     const MlrModel& model() const { return *m_model; }
     /// Complete after the pass.
     int64_t invalid() const { return m_invalid; }

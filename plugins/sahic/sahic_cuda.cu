@@ -7,6 +7,7 @@
 #include "cuda/cusolver.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "sahic/lorsal.h"
@@ -17,7 +18,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <numeric>
 
 namespace hsi::sahic {
@@ -271,30 +271,15 @@ class SpectralWorker final : public stream::Worker {
     DeviceBuffer<float> m_map, m_probabilities, m_confidence, m_weight;
 };
 
-class CudaSpectralPass final : public SpectralPass {
+class CudaSpectralPass final : public cuda::LaneOperation<SpectralPass> {
   public:
     CudaSpectralPass(std::vector<CudaDevice> devices, std::shared_ptr<const MlrModel> model,
                      const SpectralOptions& options, int64_t samples, int64_t lines, double& kernel_seconds)
-        : SpectralPass(std::move(model), options, samples, lines), m_devices(std::move(devices)),
-          m_on(m_devices.size()), m_kernel_seconds(kernel_seconds) {}
+        : LaneOperation(std::move(devices), std::move(model), options, samples, lines),
+          m_shared(this->devices().size()), m_kernel_seconds(kernel_seconds) {}
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     uint64_t device_bytes(const TileLimits& l) const override {
         return SpectralWorker::device_bytes(*m_model, m_options, l) + DeviceModel::bytes(*m_model);
-    }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& l) override {
-        const size_t d = count_of(lane) % m_devices.size();
-        const DeviceGuard guard(m_devices[d].ordinal);
-        std::shared_ptr<const DeviceModel> shared;
-        {
-            const std::lock_guard lock(m_mutex);
-            if (!m_on[d]) m_on[d] = std::make_shared<DeviceModel>(*m_model, m_options, m_samples, m_lines);
-            shared = m_on[d];
-        }
-        return std::make_unique<SpectralWorker>(m_devices[d].ordinal, m_model, m_options, std::move(shared),
-                                                m_samples, m_lines, l);
     }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const SpectralWorker&>(worker);
@@ -303,9 +288,14 @@ class CudaSpectralPass final : public SpectralPass {
     }
 
   private:
-    const std::vector<CudaDevice> m_devices;
-    std::vector<std::shared_ptr<const DeviceModel>> m_on;
-    std::mutex m_mutex;
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& l) override {
+        auto shared = m_shared.on(
+            on, [&] { return std::make_shared<DeviceModel>(*m_model, m_options, m_samples, m_lines); });
+        return std::make_unique<SpectralWorker>(on.ordinal, m_model, m_options, std::move(shared), m_samples,
+                                                m_lines, l);
+    }
+
+    cuda::OncePerDevice<DeviceModel> m_shared;
     double& m_kernel_seconds;
 };
 
@@ -367,7 +357,7 @@ class CudaMrfSolver final : public MrfSolver {
         cuda::Stream stream;
         cuda::Event begin{cuda::Event::Timing::on}, end{cuda::Event::Timing::on};
         std::array<cuda::Event, 2> reached;
-        gpu::Field field;
+        gpu::DeviceMrf field;
         OnDevice(const MrfOptions& options, const MrfLimits& limits) : field(options, limits) {}
     };
     /// Iterations of one graph: an even number, so that the multipliers end where they began; of those from
@@ -568,7 +558,9 @@ class CudaBackend final : public Backend {
         return std::make_unique<CudaMrfSolver>(first(), options, limits, m_kernel_seconds[2]);
     }
     uint64_t mrf_host_bytes(const MrfLimits&) const override { return 0; }
-    uint64_t mrf_device_bytes(const MrfLimits& limits) const override { return gpu::Field::bytes(limits); }
+    uint64_t mrf_device_bytes(const MrfLimits& limits) const override {
+        return gpu::DeviceMrf::bytes(limits);
+    }
     uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
     std::shared_ptr<HostAllocator> allocator() const override {
         return std::make_shared<cuda::PinnedAllocator>(first());

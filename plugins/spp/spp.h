@@ -41,9 +41,6 @@ std::unique_ptr<stream::Operation> make_displacement(const Options& options, std
 /// to make_displacement() up to the rounding of alpha to single precision.
 std::unique_ptr<stream::Operation> make_band_displacement(double centroid);
 
-/// About how many seconds one core computes on such a scene: for choosing between CPU and GPU.
-double cpu_seconds(const stream::CubeShape& shape, int window);
-
 /// Where the CPU backend's SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();
 

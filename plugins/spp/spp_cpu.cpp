@@ -3,7 +3,6 @@
 #include "core/error.h"
 #include "spp/spp.h"
 #include "spp/spp_simd.h"
-#include "stream/shared.h"
 
 #include <algorithm>
 #include <cmath>
@@ -233,7 +232,7 @@ class DisplacementWorker final : public stream::Worker {
     const CubeView<float>*m_out_cube = nullptr, *m_out_alpha = nullptr, *m_out_rho = nullptr;
 };
 
-class Displacement final : public stream::Operation, public stream::Divisible {
+class Displacement final : public stream::Operation {
   public:
     Displacement(const Options& options, std::vector<double> centroid)
         : m_options(options), m_centroid(std::move(centroid)) {
@@ -241,6 +240,7 @@ class Displacement final : public stream::Operation, public stream::Divisible {
             throw UsageError("-ws: " + std::to_string(options.window) + " is not a window size",
                              "Use an odd number from 3 to 63.");
     }
+    bool divides() const override { return true; }
     int64_t halo() const override { return m_options.window / 2; }
     std::vector<int> output_bands() const override {
         std::vector<int> bands;
@@ -266,14 +266,6 @@ class Displacement final : public stream::Operation, public stream::Divisible {
 
 std::unique_ptr<stream::Operation> make_displacement(const Options& options, std::vector<double> centroid) {
     return std::make_unique<Displacement>(options, std::move(centroid));
-}
-
-double cpu_seconds(const stream::CubeShape& shape, int window) {
-    // Measured with AVX2 at 2.4 GHz (docs/measurements_smoothing.md): nanoseconds for a value of the cube,
-    // and for each of the (ws^2 - 1)/2 angles that it takes part in.
-    constexpr double value = 1.8e-9, angle = 0.09e-9;
-    const double pairs = (static_cast<double>(window) * window - 1) / 2;
-    return static_cast<double>(shape.pixels()) * shape.bands * (value + angle * pairs);
 }
 
 const char* simd_target() { return simd_kernels().target; }

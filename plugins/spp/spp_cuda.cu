@@ -4,13 +4,11 @@
 #include "core/error.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "spp/spp.h"
 #include "spp/spp_cuda_kernels.cuh"
-#include "stream/shared.h"
-
-#include <limits>
 
 namespace hsi::spp {
 namespace {
@@ -20,14 +18,6 @@ using cuda::DeviceGuard;
 using stream::TileLimits;
 
 size_t count_of(int64_t a, int64_t b = 1, int64_t c = 1) { return static_cast<size_t>(a * b * c); }
-
-/// Window and list indices are 32 bit on the device.
-void check_pixels(const TileLimits& limits) {
-    if (limits.window_samples * limits.window_lines > std::numeric_limits<int>::max() / 2)
-        throw Error("a tile of " + std::to_string(limits.window_samples) + "x" +
-                        std::to_string(limits.window_lines) + " pixels is too large for the GPU",
-                    "Use a smaller -tile.");
-}
 
 /// Copies `in` (any strides) to packed device memory.
 void copy_in(float* to, const CubeView<float>& in, cudaStream_t stream) {
@@ -143,10 +133,11 @@ class DisplacementWorker final : public stream::Worker {
     DeviceBuffer<float2> m_centroid;
 };
 
-class Displacement final : public stream::Operation, public stream::Divisible {
+class Displacement final : public cuda::LaneOperation<stream::Operation> {
   public:
     Displacement(std::vector<CudaDevice> devices, const Options& options, std::vector<double> centroid)
-        : m_devices(std::move(devices)), m_options(options), m_centroid(std::move(centroid)) {}
+        : LaneOperation(std::move(devices)), m_options(options), m_centroid(std::move(centroid)) {}
+    bool divides() const override { return true; }
     int64_t halo() const override { return m_options.window / 2; }
     std::vector<int> output_bands() const override {
         std::vector<int> bands;
@@ -158,18 +149,12 @@ class Displacement final : public stream::Operation, public stream::Divisible {
     uint64_t device_bytes(const TileLimits& l) const override {
         return DisplacementWorker::device_bytes(m_options, static_cast<int>(m_centroid.size()), l);
     }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& limits) override {
-        check_pixels(limits);
-        const int ordinal = m_devices[count_of(lane) % m_devices.size()].ordinal;
-        const DeviceGuard guard(ordinal);
-        return std::make_unique<DisplacementWorker>(ordinal, m_options, m_centroid, limits);
-    }
 
   private:
-    std::vector<CudaDevice> m_devices;
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& limits) override {
+        return std::make_unique<DisplacementWorker>(on.ordinal, m_options, m_centroid, limits);
+    }
+
     Options m_options;
     std::vector<double> m_centroid;
 };

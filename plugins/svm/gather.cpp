@@ -3,7 +3,7 @@
 
 #include "core/byte_pack.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 
@@ -55,7 +55,7 @@ std::unique_ptr<stream::Worker> Gather::start(int, const stream::TileLimits&) {
 }
 
 /// A pixel was read by one rank, and is zero on all others.
-void Gather::exchange(parallel::Ranks& ranks) {
+void Gather::exchange(parallel::Group& ranks) {
     const std::string whole =
         ranks.reduce("spectra", BytePacker().put(m_spectra).take(), [](std::string a, const std::string& b) {
             for (size_t i = sizeof(uint64_t); i < a.size(); ++i) // behind the count

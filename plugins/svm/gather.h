@@ -4,7 +4,6 @@
 
 #include "core/tile_plan.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <cstdint>
 #include <memory>
@@ -12,14 +11,15 @@
 
 namespace hsi::svm {
 
-class Gather final : public stream::Operation, public stream::Divisible {
+class Gather final : public stream::Operation {
   public:
     /// `index`: line * samples + sample, ascending. `samples`: of the scene.
     Gather(int bands, int64_t samples, std::vector<int64_t> index);
     /// Tiles of the plan that hold a pixel.
     std::vector<int64_t> tiles(const TilePlan& plan) const;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     /// [pixel][band], complete after the pass; which pixels are valid, core/valid_pixel.h tells.
     const std::vector<float>& spectra() const { return m_spectra; }
     bool valid(size_t pixel) const;

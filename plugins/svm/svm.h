@@ -13,7 +13,6 @@
 #include "core/cuda_module.h"
 #include "model/classes.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <cstdint>
 #include <memory>
@@ -88,11 +87,12 @@ Prediction predict_exactly(const Model& model, const float* features);
 
 /// Outputs in this order, as far as they are on: class values (one band), probabilities (a band a class),
 /// confidence (one band). Invalid pixels come out as NaN.
-class Classification : public stream::Operation, public stream::Divisible {
+class Classification : public stream::Operation {
   public:
     Classification(std::shared_ptr<const Model> model, const ClassifyOptions& options);
     std::vector<int> output_bands() const override;
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     const Model& model() const { return *m_model; }
     const ClassifyOptions& options() const { return m_options; }
     /// Complete after the pass.

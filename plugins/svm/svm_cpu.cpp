@@ -3,7 +3,7 @@
 #include "core/error.h"
 #include "core/valid_pixel.h"
 #include "math/rbf_sums.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "svm/svm.h"
 #include "svm/svm_math.h"
 
@@ -240,7 +240,7 @@ std::vector<int> Classification::output_bands() const {
     return bands;
 }
 
-void Classification::exchange(parallel::Ranks& ranks) {
+void Classification::exchange(parallel::Group& ranks) {
     ranks.add_up("classes", m_by_class);
     m_classified = ranks.sum("classified pixels", m_classified);
     m_invalid = ranks.sum("invalid pixels", m_invalid);

@@ -11,6 +11,7 @@
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
 #include "cuda/exp.cuh"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
 #include "svm/svm.h"
@@ -19,7 +20,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <numeric>
 
 namespace hsi::svm {
@@ -585,11 +585,11 @@ class CudaWorker final : public stream::Worker {
     std::vector<int> m_class_of;
 };
 
-class CudaClassification final : public Classification {
+class CudaClassification final : public cuda::LaneOperation<Classification> {
   public:
     CudaClassification(std::vector<CudaDevice> devices, std::shared_ptr<const Model> model,
                        const ClassifyOptions& options, double& kernel_seconds)
-        : Classification(std::move(model), options), m_devices(std::move(devices)), m_on(m_devices.size()),
+        : LaneOperation(std::move(devices), std::move(model), options), m_shared(this->devices().size()),
           m_kernel_seconds(kernel_seconds) {
         if (m_model->vector_count() > std::numeric_limits<int>::max() / 2)
             throw Error("the model has too many support vectors for the GPU", "Use -device cpu.");
@@ -601,27 +601,6 @@ class CudaClassification final : public Classification {
     uint64_t device_bytes(const TileLimits& l) const override {
         return CudaWorker::device_bytes(*m_model, m_options, l);
     }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& limits) override {
-        if (limits.core_samples * limits.core_lines > std::numeric_limits<int>::max() / 2)
-            throw Error("a tile of " + std::to_string(limits.core_samples) + "x" +
-                            std::to_string(limits.core_lines) + " pixels is too large for the GPU",
-                        "Use a smaller -tile.");
-        const size_t d = count_of(lane) % m_devices.size();
-        const DeviceGuard guard(m_devices[d].ordinal);
-        std::shared_ptr<const DeviceModel> shared;
-        {
-            const std::lock_guard lock(m_mutex);
-            if (!m_on[d])
-                m_on[d] =
-                    std::make_shared<DeviceModel>(*m_model, m_options.probabilities || m_options.confidence);
-            shared = m_on[d];
-        }
-        return std::make_unique<CudaWorker>(m_devices[d].ordinal, m_model, m_options, std::move(shared),
-                                            limits);
-    }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const CudaWorker&>(worker);
         count(w.by_class, w.invalid, w.repeated);
@@ -629,25 +608,24 @@ class CudaClassification final : public Classification {
     }
 
   private:
-    std::vector<CudaDevice> m_devices;
-    std::vector<std::shared_ptr<const DeviceModel>> m_on;
-    std::mutex m_mutex;
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& limits) override {
+        auto shared = m_shared.on(on, [&] {
+            return std::make_shared<DeviceModel>(*m_model, m_options.probabilities || m_options.confidence);
+        });
+        return std::make_unique<CudaWorker>(on.ordinal, m_model, m_options, std::move(shared), limits);
+    }
+
+    cuda::OncePerDevice<DeviceModel> m_shared;
     double& m_kernel_seconds;
 };
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public cuda::TimedBackend<Backend> {
   public:
-    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    using TimedBackend::TimedBackend;
     std::unique_ptr<Classification> make_classification(std::shared_ptr<const Model> model,
                                                         const ClassifyOptions& options) override {
         return std::make_unique<CudaClassification>(m_devices, std::move(model), options, m_kernel_seconds);
     }
-    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
-    double kernel_seconds() const override { return m_kernel_seconds; }
-
-  private:
-    const std::vector<CudaDevice> m_devices;
-    double m_kernel_seconds = 0;
 };
 
 } // namespace

@@ -3,7 +3,7 @@
 
 #include "core/byte_size.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "parallel/threads.h"
 
 #include <svm.h>
@@ -106,19 +106,19 @@ class GridSearch {
             for (const double g : gamma)
                 grid.push_back({one, g, 0});
         std::vector<std::atomic<int64_t>> found(grid.size());
-        parallel::Ranks& ranks = parallel::ranks();
+        parallel::Group& ranks = parallel::group();
         if (m_tables) compute_distances();
         m_total = static_cast<double>(grid.size()) * m_folds / ranks.size();
         for (size_t g = 0; g < gamma.size(); ++g) {
             if (m_tables) compute_kernel(gamma[g]);
             // The largest C first: these trainings are the longest.
-            parallel::for_each(ranks, "cross-validation", static_cast<int64_t>(c.size()) * m_folds,
-                               m_options.threads, m_options.cancel, [&](int64_t task, int) {
-                                   const size_t i = c.size() - 1 - static_cast<size_t>(task / m_folds);
-                                   found[i * gamma.size() + g] +=
-                                       held_out(c[i], gamma[g], static_cast<int>(task % m_folds));
-                                   tick();
-                               });
+            ranks.for_each("cross-validation", static_cast<int64_t>(c.size()) * m_folds, m_options.threads,
+                           m_options.cancel, [&](int64_t task, int) {
+                               const size_t i = c.size() - 1 - static_cast<size_t>(task / m_folds);
+                               found[i * gamma.size() + g] +=
+                                   held_out(c[i], gamma[g], static_cast<int>(task % m_folds));
+                               tick();
+                           });
         }
         std::vector<int64_t> right(found.begin(), found.end());
         ranks.add_up("cross-validation", right);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "synth/synth.h"
 
-#include "stream/shared.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +10,7 @@ namespace {
 
 class SceneReader final : public stream::CubeReader {
   public:
-    explicit SceneReader(std::shared_ptr<const Scene> scene) : m_scene(std::move(scene)) {}
+    explicit SceneReader(std::shared_ptr<const MadeScene> scene) : m_scene(std::move(scene)) {}
     void read(const Rect& window, const CubeView<float>& dst) override {
         m_scene->paint(window, dst, {});
         const Options& o = m_scene->options();
@@ -26,7 +24,7 @@ class SceneReader final : public stream::CubeReader {
     }
 
   private:
-    std::shared_ptr<const Scene> m_scene;
+    std::shared_ptr<const MadeScene> m_scene;
 };
 
 class EmptyReader final : public stream::CubeReader {
@@ -34,9 +32,11 @@ class EmptyReader final : public stream::CubeReader {
     void read(const Rect&, const CubeView<float>&) override {}
 };
 
-class Painter final : public stream::Operation, public stream::Divisible {
+class Painter final : public stream::Operation {
   public:
-    Painter(std::shared_ptr<const Scene> scene, bool labels) : m_scene(std::move(scene)), m_labels(labels) {}
+    Painter(std::shared_ptr<const MadeScene> scene, bool labels)
+        : m_scene(std::move(scene)), m_labels(labels) {}
+    bool divides() const override { return true; }
     std::vector<int> output_bands() const override {
         std::vector<int> bands{m_scene->options().bands};
         if (m_labels) bands.push_back(1);
@@ -45,18 +45,18 @@ class Painter final : public stream::Operation, public stream::Divisible {
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     std::unique_ptr<stream::Worker> start(int, const stream::TileLimits&) override {
         struct Lane final : stream::Worker {
-            explicit Lane(const Scene& s) : scene(s) {}
+            explicit Lane(const MadeScene& s) : scene(s) {}
             void process(const Tile& tile, const CubeView<float>&,
                          const std::vector<CubeView<float>>& out) override {
                 scene.paint(tile.core, out[0], out.size() > 1 ? out[1] : CubeView<float>{});
             }
-            const Scene& scene;
+            const MadeScene& scene;
         };
         return std::make_unique<Lane>(*m_scene);
     }
 
   private:
-    std::shared_ptr<const Scene> m_scene;
+    std::shared_ptr<const MadeScene> m_scene;
     bool m_labels;
 };
 
@@ -67,7 +67,7 @@ std::unique_ptr<stream::CubeReader> SceneSource::open_reader() const {
 }
 std::unique_ptr<stream::CubeReader> Canvas::open_reader() const { return std::make_unique<EmptyReader>(); }
 
-std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const Scene> scene, bool labels) {
+std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene> scene, bool labels) {
     return std::make_unique<Painter>(std::move(scene), labels);
 }
 

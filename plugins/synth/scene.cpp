@@ -20,7 +20,7 @@ constexpr double bad_band_sigma = 0.05; // reflectance
 
 } // namespace
 
-struct Scene::Impl {
+struct MadeScene::Impl {
     struct Planted {
         int64_t position;
         int endmember;
@@ -57,7 +57,7 @@ struct Scene::Impl {
     void values(size_t pixels, PixelRun& scratch, float* dst, ptrdiff_t band_stride) const;
 };
 
-void Scene::Impl::check() const {
+void MadeScene::Impl::check() const {
     const auto refuse = [](const std::string& what) { throw UsageError(what); };
     if (o.samples < 1 || o.lines < 1 || o.bands < 1)
         refuse("-size " + std::to_string(o.samples) + " " + std::to_string(o.lines) + " " +
@@ -84,7 +84,7 @@ void Scene::Impl::check() const {
                std::to_string((free_pixels() - o.targets) / 2) + ", half of the pixels that have values");
 }
 
-void Scene::Impl::make_bands() {
+void MadeScene::Impl::make_bands() {
     const auto n = static_cast<size_t>(o.bands);
     const double spacing = o.bands > 1 ? 2100.0 / (o.bands - 1) : 2100.0;
     for (size_t b = 0; b < n; ++b) {
@@ -109,7 +109,7 @@ void Scene::Impl::make_bands() {
         is_bad[static_cast<size_t>(b)] = 1;
 }
 
-void Scene::Impl::make_spectra() {
+void MadeScene::Impl::make_spectra() {
     const auto n = static_cast<size_t>(o.bands), k_count = static_cast<size_t>(o.endmembers);
     const uint64_t seed = substream(o.seed, materials_stream);
     reflectance.resize(k_count * n);
@@ -122,9 +122,9 @@ void Scene::Impl::make_spectra() {
         }
 }
 
-void Scene::Impl::place() {
+void MadeScene::Impl::place() {
     std::unordered_set<int64_t> taken;
-    const auto drawn = [&](uint64_t purpose, int64_t count, const auto& put) {
+    const auto drawn = [&](uint64_t purpose, int64_t count, const auto& take) {
         const uint64_t key = substream(o.seed, purpose);
         const auto limit = static_cast<uint64_t>(free_pixels());
         uint64_t next = 0;
@@ -133,7 +133,7 @@ void Scene::Impl::place() {
             do
                 position = position_of_free(static_cast<int64_t>(draw(key, next++) % limit));
             while (!taken.insert(position).second);
-            put(i, position);
+            take(i, position);
         }
     };
     drawn(targets_stream, o.targets, [&](int64_t i, int64_t position) {
@@ -152,7 +152,7 @@ void Scene::Impl::place() {
     std::sort(holes.begin(), holes.end(), by_position);
 }
 
-void Scene::Impl::set_noise() {
+void MadeScene::Impl::set_noise() {
     // Mean of a a' over a grid of pixels gives the mean square of the signal in every band.
     constexpr int64_t grid = 64;
     const auto k_count = static_cast<size_t>(o.endmembers);
@@ -188,7 +188,7 @@ void Scene::Impl::set_noise() {
 }
 
 /// Abundances times illumination and pixel hashes of `pixels` pixels from (line, sample) on.
-void Scene::Impl::run(int64_t line, int64_t sample, size_t pixels, PixelRun& s) const {
+void MadeScene::Impl::run(int64_t line, int64_t sample, size_t pixels, PixelRun& s) const {
     for (auto& row : s.abundance)
         std::fill_n(row.v, run_pixels, 0.0f);
     s.active = 0;
@@ -205,7 +205,7 @@ void Scene::Impl::run(int64_t line, int64_t sample, size_t pixels, PixelRun& s) 
     }
 }
 
-void Scene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_stride) const {
+void MadeScene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_stride) const {
     const auto k_count = static_cast<size_t>(o.endmembers), n = static_cast<size_t>(o.bands);
     const auto count = static_cast<size_t>(std::popcount(s.active));
     s.rows.clear();
@@ -233,7 +233,7 @@ void Scene::Impl::values(size_t pixels, PixelRun& s, float* dst, ptrdiff_t band_
     run_values(in, dst, band_stride);
 }
 
-Scene::Scene(const Options& options) {
+MadeScene::MadeScene(const Options& options) {
     auto impl = std::make_unique<Impl>();
     impl->o = options;
     impl->check();
@@ -246,17 +246,17 @@ Scene::Scene(const Options& options) {
     m = std::move(impl);
 }
 
-Scene::~Scene() = default;
+MadeScene::~MadeScene() = default;
 
-const Options& Scene::options() const { return m->o; }
-stream::CubeShape Scene::shape() const { return {m->o.samples, m->o.lines, m->o.bands}; }
-const std::vector<double>& Scene::wavelengths() const { return m->wavelengths; }
-const std::vector<double>& Scene::fwhm() const { return m->fwhm; }
-const std::vector<int>& Scene::bad_bands() const { return m->bad; }
-const std::vector<double>& Scene::noise() const { return m->noise; }
-const std::vector<Target>& Scene::targets() const { return m->targets; }
+const Options& MadeScene::options() const { return m->o; }
+stream::CubeShape MadeScene::shape() const { return {m->o.samples, m->o.lines, m->o.bands}; }
+const std::vector<double>& MadeScene::wavelengths() const { return m->wavelengths; }
+const std::vector<double>& MadeScene::fwhm() const { return m->fwhm; }
+const std::vector<int>& MadeScene::bad_bands() const { return m->bad; }
+const std::vector<double>& MadeScene::noise() const { return m->noise; }
+const std::vector<Target>& MadeScene::targets() const { return m->targets; }
 
-std::vector<int> Scene::default_bands() const {
+std::vector<int> MadeScene::default_bands() const {
     if (m->o.bands < 3) return {1};
     std::vector<int> bands;
     for (double want : {650.0, 550.0, 460.0}) {
@@ -268,33 +268,33 @@ std::vector<int> Scene::default_bands() const {
     return bands;
 }
 
-std::vector<std::string> Scene::names() const {
+std::vector<std::string> MadeScene::names() const {
     std::vector<std::string> names;
     for (int k = 0; k < m->o.endmembers; ++k)
         names.emplace_back(material_name(k));
     return names;
 }
 
-std::vector<std::array<uint8_t, 4>> Scene::colours() const {
+std::vector<std::array<uint8_t, 4>> MadeScene::colours() const {
     std::vector<std::array<uint8_t, 4>> colours;
     for (int k = 0; k < m->o.endmembers; ++k)
         colours.push_back(material_colour(k));
     return colours;
 }
 
-std::vector<double> Scene::spectrum(int endmember) const {
+std::vector<double> MadeScene::spectrum(int endmember) const {
     const auto first = m->reflectance.begin() + static_cast<ptrdiff_t>(endmember) * m->o.bands;
     return {first, first + m->o.bands};
 }
 
-std::vector<std::array<int64_t, 2>> Scene::nan_pixels() const {
+std::vector<std::array<int64_t, 2>> MadeScene::nan_pixels() const {
     std::vector<std::array<int64_t, 2>> places;
     for (const Impl::Hole& h : m->holes)
         places.push_back({h.position / m->o.samples, h.position % m->o.samples});
     return places;
 }
 
-std::vector<float> Scene::abundances(int64_t line, int64_t sample) const {
+std::vector<float> MadeScene::abundances(int64_t line, int64_t sample) const {
     PixelRun scratch(m->o.endmembers);
     m->run(line, sample, 1, scratch);
     std::vector<float> a;
@@ -303,7 +303,7 @@ std::vector<float> Scene::abundances(int64_t line, int64_t sample) const {
     return a;
 }
 
-void Scene::paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels) const {
+void MadeScene::paint(const Rect& window, const CubeView<float>& cube, const CubeView<float>& labels) const {
     const Options& o = m->o;
     PixelRun scratch(o.endmembers);
     const int64_t stripe_end = o.stripe_first + o.stripe_width;

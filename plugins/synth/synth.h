@@ -54,11 +54,11 @@ struct Target {
     int endmember = 0;
 };
 
-class Scene {
+class MadeScene {
   public:
     /// Throws UsageError naming the option that does not fit: the names are those of gdal_hsi_synth.
-    explicit Scene(const Options& options);
-    ~Scene();
+    explicit MadeScene(const Options& options);
+    ~MadeScene();
     const Options& options() const;
     stream::CubeShape shape() const;
 
@@ -91,14 +91,14 @@ class Scene {
 /// file.
 class SceneSource final : public stream::CubeSource {
   public:
-    explicit SceneSource(std::shared_ptr<const Scene> scene) : m_scene(std::move(scene)) {}
+    explicit SceneSource(std::shared_ptr<const MadeScene> scene) : m_scene(std::move(scene)) {}
     stream::CubeShape shape() const override { return m_scene->shape(); }
     stream::BlockLayout layout() const override { return {}; }
     std::unique_ptr<stream::CubeReader> open_reader() const override;
     uint64_t stored_bytes_per_pixel() const override { return 0; }
 
   private:
-    std::shared_ptr<const Scene> m_scene;
+    std::shared_ptr<const MadeScene> m_scene;
 };
 
 /// What the painter reads: the scene's size and no bands at all, so no input buffer either.
@@ -115,7 +115,7 @@ class Canvas final : public stream::CubeSource {
 };
 
 /// Run over a Canvas: output 0 is the cube, output 1 (when `labels`) the label band.
-std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const Scene> scene, bool labels);
+std::unique_ptr<stream::Operation> make_painter(std::shared_ptr<const MadeScene> scene, bool labels);
 
 /// Where the SIMD code was dispatched to ("AVX2", "AVX3", "SSE4" ...).
 const char* simd_target();

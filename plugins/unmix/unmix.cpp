@@ -3,7 +3,7 @@
 
 #include "core/cube_view.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "unmix/mixture.h"
 
 #include <algorithm>
@@ -119,7 +119,7 @@ std::vector<int> bands_of(int size, bool rmse) {
 
 std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
 
-void Unmixing::exchange(parallel::Ranks& ranks) {
+void Unmixing::exchange(parallel::Group& ranks) {
     std::vector<int64_t> counts{m_valid, m_invalid};
     ranks.add_up("pixels", counts);
     m_valid = counts[0];

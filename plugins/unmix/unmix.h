@@ -16,7 +16,6 @@
 
 #include "core/cuda_module.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <cstdint>
 #include <memory>
@@ -59,9 +58,10 @@ struct Options {
 };
 
 /// Counts of the pass; complete after it.
-class Unmixing : public stream::Operation, public stream::Divisible {
+class Unmixing : public stream::Operation {
   public:
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     int64_t valid() const { return m_valid; }
     int64_t invalid() const { return m_invalid; }
 

@@ -8,6 +8,7 @@
 #include "core/valid_pixel.h"
 #include "cuda/device.h"
 #include "cuda/device_buffer.h"
+#include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/row_products.cuh"
 #include "cuda/stream.h"
@@ -17,7 +18,6 @@
 #include <cmath>
 #include <limits>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -316,13 +316,13 @@ class CudaWorker final : public stream::Worker {
     DeviceBuffer<unsigned char> m_numbers;
 };
 
-class CudaUnmixing final : public Unmixing {
+class CudaUnmixing final : public cuda::LaneOperation<Unmixing> {
   public:
     CudaUnmixing(std::vector<CudaDevice> devices, const Endmembers& endmembers, const Options& options,
                  double& kernel_seconds)
-        : m_devices(std::move(devices)), m_mixture(endmembers, options.method), m_rmse(options.rmse),
-          m_on(m_devices.size()), m_kernel_seconds(kernel_seconds) {
-        for (const CudaDevice& device : m_devices) {
+        : LaneOperation(std::move(devices)), m_mixture(endmembers, options.method), m_rmse(options.rmse),
+          m_shared(this->devices().size()), m_kernel_seconds(kernel_seconds) {
+        for (const CudaDevice& device : this->devices()) {
             const DeviceGuard guard(device.ordinal);
             m_numbers = std::max(m_numbers, Warps(size()).numbers);
         }
@@ -332,24 +332,6 @@ class CudaUnmixing final : public Unmixing {
     uint64_t device_bytes(const TileLimits& l) const override {
         return CudaWorker::device_bytes(bands(), size(), m_rmse, m_numbers, l);
     }
-    std::shared_ptr<HostAllocator> allocator() const override {
-        return std::make_shared<cuda::PinnedAllocator>(m_devices.front().ordinal);
-    }
-    std::unique_ptr<stream::Worker> start(int lane, const TileLimits& limits) override {
-        if (limits.core_samples * limits.core_lines > std::numeric_limits<int>::max() / 2)
-            throw Error("a tile of " + std::to_string(limits.core_samples) + "x" +
-                            std::to_string(limits.core_lines) + " pixels is too large for the GPU",
-                        "Use a smaller -tile.");
-        const size_t d = count_of(lane) % m_devices.size();
-        const DeviceGuard guard(m_devices[d].ordinal);
-        std::shared_ptr<const DeviceMixture> shared;
-        {
-            const std::lock_guard lock(m_mutex);
-            if (!m_on[d]) m_on[d] = std::make_shared<DeviceMixture>(m_mixture);
-            shared = m_on[d];
-        }
-        return std::make_unique<CudaWorker>(m_devices[d].ordinal, std::move(shared), bands(), m_rmse, limits);
-    }
     void stop(stream::Worker& worker) override {
         const auto& w = static_cast<const CudaWorker&>(worker);
         m_valid += w.valid;
@@ -358,31 +340,27 @@ class CudaUnmixing final : public Unmixing {
     }
 
   private:
+    std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& limits) override {
+        auto shared = m_shared.on(on, [&] { return std::make_shared<DeviceMixture>(m_mixture); });
+        return std::make_unique<CudaWorker>(on.ordinal, std::move(shared), bands(), m_rmse, limits);
+    }
     int size() const { return static_cast<int>(m_mixture.size()); }
     int bands() const { return static_cast<int>(m_mixture.bands()); }
 
-    const std::vector<CudaDevice> m_devices;
     const Mixture m_mixture;
     const bool m_rmse;
     int64_t m_numbers = 0;
-    std::vector<std::shared_ptr<const DeviceMixture>> m_on;
-    std::mutex m_mutex;
+    cuda::OncePerDevice<DeviceMixture> m_shared;
     double& m_kernel_seconds;
 };
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public cuda::TimedBackend<Backend> {
   public:
-    explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    using TimedBackend::TimedBackend;
     std::unique_ptr<Unmixing> make_unmixing(const Endmembers& endmembers, const Options& options) override {
         check_endmembers(endmembers, options.method);
         return std::make_unique<CudaUnmixing>(m_devices, endmembers, options, m_kernel_seconds);
     }
-    uint64_t free_memory() const override { return cuda::least_free_memory(m_devices); }
-    double kernel_seconds() const override { return m_kernel_seconds; }
-
-  private:
-    const std::vector<CudaDevice> m_devices;
-    double m_kernel_seconds = 0;
 };
 
 } // namespace

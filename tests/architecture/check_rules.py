@@ -6,13 +6,14 @@
     check_rules.py --self-test  shows that every rule catches its breach
 
 The rules, also told in docs/architecture.md:
-  core <- cuda, parallel, math, stream <- raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
+  core <- parallel, math, stream <- cuda, raster <- tool <- host, and within raster gdal <- metadata <- products <- libraries <- files <-
   source <- sink <- labels, of whose headers a few are for others (RASTER); an algorithm (plugins/a) sees core, parallel, math, stream and the public header
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
   catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is one file, gdal_tools/gdal_hsi_NAME.cpp;
   gdal_tools/shared has what several of them include, and no more.
   GDAL's headers: raster, tool, host, plugins/gdal, gdal_tools/gdal_command, tests. CUDA's headers, and those of common/cuda: common/cuda
-  and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. Every source starts with its licence; nothing is fetched while building. Every tool has a page
+  and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. How ranks are started and end (parallel/ranks.h) is for what runs a
+  job or a pass (RANKS); all others see parallel/group.h at most, and gdal_tools not even that: a tool asks Run::ranks(). Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
   characters (but for rows of tables, which Markdown cannot break). A function has at most 100 lines, one of a kernel 150,
 unless "Long because" stands in the comment before it. What other headers of the standard library bring along by
@@ -29,7 +30,7 @@ COMMON = {  # room -> the rooms whose headers it may include
     "parallel": {"core", "parallel"},
     "math": {"core", "math"},
     "model": {"core", "model"},
-    "cuda": {"core", "cuda"},
+    "cuda": {"core", "parallel", "stream", "cuda"},
     "stream": {"core", "parallel", "math", "stream"},
     "raster": {"core", "parallel", "math", "stream", "raster"},
     "tool": {"core", "parallel", "math", "model", "stream", "raster", "tool"},
@@ -47,6 +48,8 @@ RASTER = {
     "sink": "library_output output_format output_set raster_sink vector_sink",
     "labels": "labels",
 }
+RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/job.h", "common/tool/resources.cpp", "common/tool/run.cpp",
+         "plugins/sahic/mrf_scene.cpp"}
 STANDARD = {
     "algorithm": "all_of any_of binary_search clamp copy copy_n count count_if equal fill fill_n find find_if generate is_sorted "
                  "lower_bound max max_element min min_element minmax_element mismatch none_of nth_element partial_sort "
@@ -129,6 +132,10 @@ def check_include(root, path, kind, name):
         return '"%s" is none of the headers in common/, plugins/ or tests/' % name
     if target == "cuda" and not (cuda_code or (top == "common" and room == "cuda")):
         return '"%s" belongs to common/cuda and to .cu and .cuh files' % name
+    if name == "parallel/ranks.h" and not for_tests and path.parts[:2] != ("common", "parallel") and path.as_posix() not in RANKS:
+        return '"%s" is for what runs a job; see parallel/group.h' % name
+    if name.startswith("parallel/") and name.split("/")[1] in {"group.h", "ranks.h"} and top == "gdal_tools":
+        return '"%s" is not for tools, which ask Run::ranks()' % name
     if target == "raster" and not for_tests:
         breach = check_raster(path, name)
         if breach:
@@ -340,6 +347,11 @@ def self_test():
         "docs/b.md": "# Twice\n\n# Twice\n```sh\n# no heading\n[no](link.md)\n```\n| %s |\n" % ("wide " * 40),
         "common/core/rect.h": "#pragma once\n#include <vector>\n",
         "common/parallel/mpi_transport.cpp": "#include <mpi.h>\n",
+        "common/parallel/group.h": "#pragma once\n",
+        "common/parallel/ranks.h": '#pragma once\n#include "parallel/group.h"\n',
+        "common/stream/pipeline.cpp": '#include "parallel/ranks.h"\n',
+        "plugins/spp/spp_cpu.cpp": '#include "parallel/group.h"\n',
+        "tests/support/thread_ranks.h": '#pragma once\n#include "parallel/ranks.h"\n',
         "common/stream/pipeline.h": '#pragma once\n#include "core/rect.h"\n#include <cupid>\n',
         "common/cuda/buffer.h": "#pragma once\n#include <cuda_runtime.h>\n",
         "common/raster/gdal/drivers.h": "#pragma once\n#include <gdal_priv.h>\n",
@@ -396,6 +408,8 @@ def self_test():
         "GDAL in an algorithm": {"plugins/spp/a.cpp": "#include <ogr_spatialref.h>\n"},
         "GDAL in a tool": {"gdal_tools/shared/a.cpp": '#include "gdal_priv.h"\n'},
         "MPI outside of its module": {"common/parallel/ranks.cpp": "#include <mpi.h>\n"},
+        "the ranks' start and end in an algorithm": {"plugins/spp/a.cpp": '#include "parallel/ranks.h"\n'},
+        "ranks in a tool": {"gdal_tools/gdal_hsi_pca.cpp": '#include "shared/planes.h"\n#include "parallel/group.h"\n'},
         "CUDA in a .cpp": {"plugins/spp/a.cpp": "#include <cuda_runtime_api.h>\n"},
         "cuBLAS in a header": {"plugins/spp/a.h": "#pragma once\n#include <cublas_v2.h>\n"},
         "common/cuda in a .cpp": {"plugins/spp/a.cpp": '#include "cuda/buffer.h"\n'},

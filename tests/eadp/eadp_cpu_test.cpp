@@ -5,7 +5,6 @@
 #include "math/linear_algebra.h"
 #include "parallel/thread_job.h"
 #include "stream/band_writer.h"
-#include "stream/shared.h"
 #include "support/memory_cube.h"
 #include "support/thread_ranks.h"
 
@@ -618,8 +617,8 @@ class KeepingBackend final : public eadp::Backend {
                                                             int team) override {
         return m_cpu->make_whole_diffusion(o, stages, contrasts, team);
     }
-    std::unique_ptr<stream::Operation> make_profile(const eadp::Options& o) override {
-        return m_cpu->make_profile(o);
+    std::unique_ptr<stream::Operation> make_kept_output(const eadp::Options& o) override {
+        return m_cpu->make_kept_output(o);
     }
     uint64_t kept_bytes(const stream::CubeShape& copies) const override { return m_cpu->kept_bytes(copies); }
     std::string describe() const override { return "keeps whole scenes"; }

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/process_limits.h"
 #include "support/memory_cube.h"
+#include "tool/resources.h"
 #include "tool/words.h"
 
 #include <cpl_conv.h>
@@ -33,7 +34,6 @@ namespace hsi::host {
 namespace {
 
 using tool::CommonOptions;
-using tool::default_threads;
 using tool::parse_band_list;
 
 using ToolRun = tool::Run;
@@ -142,11 +142,13 @@ TEST(Options, TheNumberOfThreadsIsGdalsOwnUnlessGiven) {
     EXPECT_EQ(parsed({"--config", "GDAL_NUM_THREADS", "7", "-threads", "ALL_CPUS"}).threads,
               usable_processors());
     CPLSetConfigOption("GDAL_NUM_THREADS", "many");
-    EXPECT_THROW(default_threads(8), UsageError);
+    EXPECT_THROW(tool::thread_count("ALL_CPUS", false, 1), UsageError);
     CPLSetConfigOption("GDAL_NUM_THREADS", "-2");
-    EXPECT_THROW(default_threads(8), UsageError);
+    EXPECT_THROW(tool::thread_count("ALL_CPUS", false, 1), UsageError);
+    CPLSetConfigOption("GDAL_NUM_THREADS", "100000");
+    EXPECT_EQ(tool::thread_count("ALL_CPUS", false, 1), tool::most_threads);
     CPLSetConfigOption("GDAL_NUM_THREADS", "100");
-    EXPECT_EQ(default_threads(8), 8);
+    EXPECT_EQ(tool::thread_count("ALL_CPUS", false, 8), 12);
     CPLSetConfigOption("GDAL_NUM_THREADS", nullptr);
 }
 

@@ -284,7 +284,7 @@ TEST_P(TilesOf, UnitsAreSharedOnceEach) {
         ranks_of(),
         [&](Ranks& ranks, CancelFlag& cancel) {
             for (int pass = 0; pass < passes; ++pass)
-                parallel::for_each(ranks, "units", units, 3, &cancel, [&](int64_t unit, int member) {
+                ranks.for_each("units", units, 3, &cancel, [&](int64_t unit, int member) {
                     EXPECT_LT(member, 3);
                     times[static_cast<size_t>(unit)] += 1;
                 });
@@ -300,7 +300,7 @@ TEST_P(TilesOf, AnErrorInAUnitIsTheRanksOwn) {
         ranks_of(),
         [&](Ranks& ranks, CancelFlag& cancel) {
             try {
-                parallel::for_each(ranks, "units", 40, 2, &cancel, [&](int64_t unit, int) {
+                ranks.for_each("units", 40, 2, &cancel, [&](int64_t unit, int) {
                     if (unit == 7) throw Error("unit 7");
                     std::this_thread::sleep_for(std::chrono::milliseconds(1));
                 });

@@ -2,7 +2,6 @@
 #include "stream/plane_store.h"
 
 #include "core/error.h"
-#include "stream/shared.h"
 #include "support/memory_cube.h"
 #include "support/thread_ranks.h"
 

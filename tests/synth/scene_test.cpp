@@ -19,8 +19,8 @@
 namespace {
 
 using namespace hsi;
+using synth::MadeScene;
 using synth::Options;
-using synth::Scene;
 
 Options small() {
     Options o;
@@ -41,7 +41,7 @@ struct Painted {
     }
 };
 
-Painted whole(const Scene& scene) {
+Painted whole(const MadeScene& scene) {
     Painted p;
     p.shape = scene.shape();
     p.cube.resize(static_cast<size_t>(p.shape.pixels() * p.shape.bands));
@@ -62,7 +62,7 @@ TEST(Scene, EveryTilingAndThreadCountGivesTheSameBits) {
     o.nan_pixels = 5;
     o.stripe_first = 100;
     o.stripe_width = 7;
-    const auto scene = std::make_shared<const Scene>(o);
+    const auto scene = std::make_shared<const MadeScene>(o);
     const Painted want = whole(*scene);
     for (const auto& [tx, ty, lanes] : {std::array{701, 1, 1}, std::array{64, 8, 3}, std::array{1, 37, 2},
                                         std::array{513, 5, 4}, std::array{130, 37, 1}}) {
@@ -81,9 +81,9 @@ TEST(Scene, EveryTilingAndThreadCountGivesTheSameBits) {
 
 TEST(Scene, SeedsDiffer) {
     Options o = small();
-    const Painted a = whole(Scene(o)), again = whole(Scene(o));
+    const Painted a = whole(MadeScene(o)), again = whole(MadeScene(o));
     o.seed = 2;
-    const Painted b = whole(Scene(o));
+    const Painted b = whole(MadeScene(o));
     EXPECT_TRUE(same_bits(a.cube, again.cube));
     EXPECT_FALSE(same_bits(a.cube, b.cube));
     size_t differ = 0;
@@ -105,9 +105,9 @@ uint64_t fingerprint(const std::vector<float>& values) { // FNV-1a over the bits
 TEST(Scene, IsTheSameOnEveryMachine) {
     // Computed once: hashes, geometry and arithmetic must never drift unnoticed.
     Options o = small();
-    const Scene land(o);
+    const MadeScene land(o);
     o.pattern = synth::Pattern::fields;
-    const Scene fields(o);
+    const MadeScene fields(o);
     std::set<std::string> tried;
     for (int64_t targets = hwy::SupportedTargets(); targets != 0; targets &= targets - 1) {
         hwy::SetSupportedTargetsForTest(targets & -targets);
@@ -126,9 +126,9 @@ TEST(Scene, SignalToNoiseIsWhatWasAsked) {
         Options o = small();
         o.lines = 300;
         o.snr = snr;
-        const Painted noisy = whole(Scene(o));
+        const Painted noisy = whole(MadeScene(o));
         o.snr = std::numeric_limits<double>::infinity();
-        const Painted clean = whole(Scene(o));
+        const Painted clean = whole(MadeScene(o));
         for (int b = 0; b < o.bands; ++b) {
             double signal = 0, noise = 0;
             for (int64_t y = 0; y < o.lines; ++y)
@@ -148,7 +148,7 @@ TEST(Scene, NoiseIsNearlyNormalAndUncorrelated) {
     o.lines = 200;
     o.bands = 6;
     o.bad_bands = 5; // noise alone
-    const Scene scene(o);
+    const MadeScene scene(o);
     const Painted p = whole(scene);
     const int b = scene.bad_bands()[1], c = scene.bad_bands()[2];
     const double n = static_cast<double>(o.samples * o.lines), sigma = scene.noise()[static_cast<size_t>(b)];
@@ -178,7 +178,7 @@ TEST(Scene, NoiseIsNearlyNormalAndUncorrelated) {
 void expect_pure_targets(Options o, float dimmest) {
     o.targets = 20;
     o.snr = std::numeric_limits<double>::infinity();
-    const Scene scene(o);
+    const MadeScene scene(o);
     const Painted p = whole(scene);
     ASSERT_EQ(scene.targets().size(), 20u);
     std::set<std::pair<int64_t, int64_t>> places;
@@ -221,7 +221,7 @@ TEST(Scene, LandHasEachMaterialThatItIsMadeOf) {
     o.bands = 1;
     for (const uint64_t seed : {1u, 2u, 3u, 4u}) {
         o.seed = seed;
-        const Painted p = whole(Scene(o));
+        const Painted p = whole(MadeScene(o));
         for (int k = 1; k <= o.endmembers; ++k)
             EXPECT_GE(std::count(p.labels.begin(), p.labels.end(), static_cast<float>(k)), 100)
                 << "material " << k << " of seed " << seed;
@@ -235,7 +235,7 @@ TEST(Scene, LandHasShadows) {
     o.samples = 300;
     o.lines = 240;
     o.bands = 1;
-    const Scene scene(o);
+    const MadeScene scene(o);
     double north = 0, south = 0;
     int64_t edges = 0;
     const auto light = [&](int64_t y, int64_t x) {
@@ -257,7 +257,7 @@ TEST(Scene, LandHasShadows) {
 }
 
 TEST(Scene, LabelsAreTheDominantMaterialAndCoherent) {
-    const Scene scene(small());
+    const MadeScene scene(small());
     const Painted p = whole(scene);
     int64_t same = 0, pairs = 0;
     std::set<float> seen;
@@ -282,7 +282,7 @@ TEST(Scene, HolesAndBadBandsAreWhereTheTruthSays) {
     o.stripe_width = 30;
     o.bad_bands = 3;
     o.targets = 10;
-    const Scene scene(o);
+    const MadeScene scene(o);
     const Painted p = whole(scene);
     int64_t holes = 0, single = 0;
     for (int64_t y = 0; y < o.lines; ++y)
@@ -308,7 +308,7 @@ TEST(Scene, HolesAndBadBandsAreWhereTheTruthSays) {
         EXPECT_LT(std::min(std::abs(nm - 1400), std::abs(nm - 1900)), 100);
     }
     // A reader sees nodata as NaN.
-    const synth::SceneSource source(std::make_shared<const Scene>(o));
+    const synth::SceneSource source(std::make_shared<const MadeScene>(o));
     std::vector<float> line(static_cast<size_t>(o.samples * o.bands));
     source.open_reader()->read({0, 4, o.samples, 1},
                                CubeView<float>::packed(line.data(), o.bands, 1, o.samples));
@@ -318,9 +318,9 @@ TEST(Scene, HolesAndBadBandsAreWhereTheTruthSays) {
 
 TEST(Scene, ScaleMultipliesEverything) {
     Options o = small();
-    const Painted one = whole(Scene(o));
+    const Painted one = whole(MadeScene(o));
     o.scale = 10000;
-    const Painted scaled = whole(Scene(o));
+    const Painted scaled = whole(MadeScene(o));
     for (size_t i = 0; i < one.cube.size(); ++i)
         ASSERT_NEAR(scaled.cube[i], one.cube[i] * 10000, 0.05);
 }
@@ -329,7 +329,7 @@ TEST(Scene, EveryEndmemberCountWorks) {
     Options o = small();
     for (int k : {2, 3, 4, 5, synth::material_count()}) {
         o.endmembers = k;
-        const Painted p = whole(Scene(o));
+        const Painted p = whole(MadeScene(o));
         for (float v : p.cube)
             ASSERT_TRUE(std::isfinite(v));
         EXPECT_LE(*std::max_element(p.labels.begin(), p.labels.end()), static_cast<float>(k));
@@ -368,7 +368,7 @@ TEST(Scene, RefusesWhatDoesNotFit) {
         Options o = small();
         change(o);
         try {
-            const Scene scene(o);
+            const MadeScene scene(o);
             ADD_FAILURE() << option << " was accepted";
         } catch (const UsageError& e) {
             EXPECT_NE(std::string(e.what()).find(option), std::string::npos) << e.what();

@@ -236,7 +236,7 @@ std::string RunFiles::pending_path(const std::string& destination) const {
     return destination;
 }
 
-void RunFiles::tell_through(Tell warn, Tell note) {
+void RunFiles::set_listeners(Tell warn, Tell note) {
     m_warn = std::move(warn);
     m_note = std::move(note);
 }

@@ -45,7 +45,7 @@ class RunFiles {
 
     /// What the user should know of a file that is read or made all the same goes to these.
     using Tell = std::function<void(const std::string&)>;
-    void tell_through(Tell warn, Tell note);
+    void set_listeners(Tell warn, Tell note);
     void warn(const std::string& text) const;
     void note(const std::string& text) const;
 

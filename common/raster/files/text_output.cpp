@@ -2,7 +2,7 @@
 #include "raster/files/text_output.h"
 
 #include "core/error.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <cpl_vsi.h>
 
@@ -65,7 +65,7 @@ void write_local_file(const TextOutput& output, const std::string& path, const s
 void check_text_output(const TextOutput& output) {
     if (output.path.empty()) return;
     if (output.run) output.run->writes(output.role, output.path, {});
-    if (!parallel::ranks().root()) return; // it is the root's file
+    if (!parallel::group().root()) return; // it is the root's file
     if (!is_local(output.path)) {
         VSIStatBufL info;
         if (!output.overwrite && VSIStatExL(output.path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0)
@@ -99,7 +99,7 @@ void write_file(const TextOutput& output, const std::string& at, const std::stri
 }
 
 void write_text_output(const TextOutput& output, const std::string& text) {
-    if (output.path.empty() || !parallel::ranks().root()) return;
+    if (output.path.empty() || !parallel::group().root()) return;
     if (is_stream(output.path)) {
         RunFiles alone;
         RunFiles& files = output.run ? *output.run : alone;

@@ -63,7 +63,7 @@ SpectralLibrary read_sed_text(const std::string& path, const std::string& text);
 /// ...}, in GeoJSON or a GeoPackage.
 bool holds_features(const std::string& text); ///< GeoJSON, by its beginning
 /// `text`: the file's, where it has been read already (a pipe gives it but once).
-SpectralLibrary read_profiles(const std::string& path, const std::string* text = nullptr);
+SpectralLibrary read_feature_spectra(const std::string& path, const std::string* text = nullptr);
 
 /// Files of MATLAB's: an array (band, spectrum), or the other way round where the scene's bands, wavelengths
 /// or names tell so; `scene_bands`: 0 when there is no scene.

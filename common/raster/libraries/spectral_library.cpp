@@ -73,7 +73,7 @@ SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
     const std::string bytes = library_text(path);
     if (once && (is_matlab_bytes(bytes) || bytes.rfind("SQLite format 3", 0) == 0)) refuse_pipe(path);
     if (is_asd_file(bytes)) return read_asd_file(path, bytes);
-    if (bytes.rfind("SQLite format 3", 0) == 0) return read_profiles(path);
+    if (bytes.rfind("SQLite format 3", 0) == 0) return read_feature_spectra(path);
     const std::string text = utf8_text(bytes);
     if (text.find('\0') != std::string::npos) refuse_library(path, "is no spectral library");
     if (is_envi_plot(text)) return read_envi_plot(path, text);
@@ -83,7 +83,7 @@ SpectralLibrary read_some(const std::string& path, size_t scene_bands) {
     if (is_ecostress_text(text)) return read_ecostress_text(path, text);
     if (is_svc_text(text)) return read_svc_text(path, text);
     if (is_sed_text(text)) return read_sed_text(path, text);
-    if (holds_features(text)) return once ? read_profiles(path, &text) : read_profiles(path);
+    if (holds_features(text)) return once ? read_feature_spectra(path, &text) : read_feature_spectra(path);
     return read_library_table(path, text);
 }
 

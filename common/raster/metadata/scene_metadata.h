@@ -76,7 +76,7 @@ struct SceneMetadata {
 std::vector<int> told_band_numbers(const SceneMetadata& scene);
 
 /// Reads everything; all file bands are kept, the window is the whole file.
-SceneMetadata read_scene(GDALDataset& dataset);
+SceneMetadata read_metadata(GDALDataset& dataset);
 
 /// GDAL's geotransform; of an ENVI header whose map is turned around its reference pixel the right one, which
 /// GDAL (3.12, too) takes for the file's first pixel. Nothing where `header`, which is that of the dataset,
@@ -92,11 +92,11 @@ std::optional<NodataValue> nodata_of(GDALRasterBand& band);
 /// (the destination then has as many bands as scene.bands). An ENVI destination gets no ENVI fields here:
 /// GDAL's driver drops some and doubles others in a side file, so finish_envi_header() writes them after
 /// closing.
-void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& destination);
+void write_metadata(const SceneMetadata& scene, bool same_bands, GDALDataset& destination);
 
 /// All that belongs to band `index` of the scene, into a band of a destination whose other bands are new
 /// ones.
-void write_scene_band(const SceneMetadata& scene, size_t index, GDALRasterBand& destination);
+void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& destination);
 
 /// The fields of scene.envi that hold for the output: lists cut to the kept bands in the kept order (or left
 /// out when the bands are new ones), nothing that describes the file's storage or georeference.

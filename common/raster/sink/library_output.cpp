@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "core/file_path.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "raster/files/atomic_file.h"
 #include "raster/gdal/regular_file.h"
 #include "raster/libraries/library_formats.h"
@@ -166,7 +166,7 @@ void write_spectral_library(const TextOutput& output, const SpectralLibrary& lib
     for (const auto& name : library.names)
         names.push_back(envi_name(name));
     header.set("spectra names", envi_list_text(names));
-    if (!parallel::ranks().root()) return; // it is the root's file
+    if (!parallel::group().root()) return; // it is the root's file
     auto file = std::make_unique<AtomicFile>(path, output.overwrite);
     write_file(output, library_header_of(file->path()), header.text());
     write_file(output, file->path(), values);

@@ -84,7 +84,7 @@ void write_attribute_table(const OutputSpec& spec, GDALRasterBand& band) {
 
 void describe_band(const BandSpec& spec, const SceneMetadata* scene, GDALRasterBand& band) {
     if (scene != nullptr && spec.like_band >= 0)
-        write_scene_band(*scene, static_cast<size_t>(spec.like_band), band);
+        write_band_metadata(*scene, static_cast<size_t>(spec.like_band), band);
     if (!spec.description.empty()) band.SetDescription(spec.description.c_str());
     if (spec.scale) band.SetScale(*spec.scale);
     if (spec.offset) band.SetOffset(*spec.offset);
@@ -123,7 +123,7 @@ void describe_output(const OutputOptions& options, const OutputSpec& spec, const
     if (nodata)
         for (int b = 1; b <= spec.shape.bands; ++b)
             set_nodata(*dataset.GetRasterBand(b), *nodata, type);
-    if (scene) write_scene(*scene, spec.same_bands, dataset);
+    if (scene) write_metadata(*scene, spec.same_bands, dataset);
     for (size_t k = 0; !spec.same_bands && k < spec.bands.size() && k < static_cast<size_t>(spec.shape.bands);
          ++k)
         describe_band(spec.bands[k], scene, *dataset.GetRasterBand(static_cast<int>(k) + 1));

@@ -7,7 +7,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/process_limits.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "raster/files/run_files.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/gdal_errors.h"
@@ -89,7 +89,7 @@ void RasterSink::Impl::make() {
 }
 
 void RasterSink::Impl::make_together() {
-    parallel::Ranks& ranks = parallel::ranks();
+    parallel::Group& ranks = parallel::group();
     if (!ranks.several()) {
         file = std::make_unique<AtomicFile>(options.path, options.overwrite);
         return make();
@@ -317,12 +317,12 @@ void RasterSink::commit() {
     try {
         if (s.blocks) s.blocks->finish();
         // The ranks of one host share its page cache, as the threads of one process do.
-        if (s.raw) s.raw->close(parallel::ranks().several_hosts());
+        if (s.raw) s.raw->close(parallel::group().several_hosts());
     } catch (const Error& e) {
         throw s.failure(e.what());
     }
     // Waits for all ranks, too: the file is complete behind it.
-    const int64_t moved = parallel::ranks().sum("output " + s.options.role + " is written", s.rule.moved());
+    const int64_t moved = parallel::group().sum("output " + s.options.role + " is written", s.rule.moved());
     if (s.elsewhere) return;
     s.blocks.reset();
     s.discard_unwritable_stdout();

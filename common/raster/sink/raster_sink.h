@@ -8,7 +8,6 @@
 #include "core/cancel.h"
 #include "raster/source/raster_source.h"
 #include "stream/band_writer.h"
-#include "stream/shared.h"
 
 #include <array>
 #include <map>

@@ -3,7 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "raster/files/atomic_file.h"
 #include "raster/files/run_files.h"
 #include "raster/files/side_files.h"
@@ -266,7 +266,7 @@ bool opens_again(GDALDriver* driver) { return has_capability(driver, GDAL_DCAP_O
 
 void write_points(const VectorOptions& options, const PointLayer& layer) {
     check_vector_output(options);
-    if (!parallel::ranks().root()) return; // it is the root's file
+    if (!parallel::group().root()) return; // it is the root's file
     GDALDriver* driver = choose_driver(options);
     auto file = std::make_unique<AtomicFile>(options.path, options.overwrite);
     {

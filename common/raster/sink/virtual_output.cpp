@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // RasterSink's outputs without pixels: VRTs, whose values GDAL computes when they are read.
 #include "core/error.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 #include "raster/files/run_files.h"
 #include "raster/sink/output_description.h"
 #include "raster/sink/output_place.h"
@@ -102,7 +102,7 @@ void RasterSink::write_virtual(const OutputOptions& options, const OutputSpec& s
     check_virtual(options, spec, like);
     if (bands.size() != static_cast<size_t>(spec.shape.bands))
         throw Error("internal: a virtual output needs a function a band");
-    if (!parallel::ranks().root()) return; // it is the root's file
+    if (!parallel::group().root()) return; // it is the root's file
     Impl impl;
     impl.target = checked_target(options, spec);
     impl.options = options;

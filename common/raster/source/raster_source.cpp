@@ -350,7 +350,7 @@ std::shared_ptr<RasterSource> RasterSource::open(const OpenOptions& options) {
     DatasetHandle dataset = open_dataset(s->options, stack);
     const GdalErrors errors;
     if (dataset->GetRasterCount() == 0) refuse_empty(*dataset, s->name());
-    choose_scene(*s, read_scene(*dataset));
+    choose_scene(*s, read_metadata(*dataset));
     if (s->product) complete_scene(*s->product, s->scene);
     check_envi_header(*s);
     check_sources_of_vrt(*s, *dataset);

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "shared/random_field.h"
+#include "shared/mrf.h"
 
 #include "core/byte_size.h"
 #include "core/counted.h"
-#include "parallel/ranks.h"
 
 #include <cmath>
 
 namespace hsi::tools {
 
-tool::Argument& add_field_options(tool::Call& call, FieldSettings& s) {
+tool::Argument& add_mrf_options(tool::Call& call, MrfSettings& s) {
     auto& lambda = call.option("lambda", s.mrf.lambda,
                                "Weight of the spatial term: 2 for AVIRIS, 1 for ROSIS in the paper")
                        .shown_as("L")
@@ -26,9 +25,9 @@ tool::Argument& add_field_options(tool::Call& call, FieldSettings& s) {
     return lambda;
 }
 
-sahic::FieldRequest field_of(const tool::Run& run, SahicComputing& computing, const FieldSettings& s,
-                             const stream::CubeShape& shape, int classes) {
-    sahic::FieldRequest field;
+sahic::MrfRequest mrf_request_of(const tool::Run& run, SahicComputing& computing, const MrfSettings& s,
+                                 const stream::CubeShape& shape, int classes) {
+    sahic::MrfRequest field;
     field.shape = shape;
     field.classes = classes;
     field.mrf = s.mrf;
@@ -42,7 +41,7 @@ sahic::FieldRequest field_of(const tool::Run& run, SahicComputing& computing, co
     return field;
 }
 
-std::string describe_field_plan(tool::Run& run, const sahic::FieldPlan& plan) {
+std::string describe_mrf_plan(tool::Run& run, const sahic::MrfPlan& plan) {
     run.report()["plan"]["mrf"] = {{"tiles", plan.tiles.size()},
                                    {"tile_samples", plan.tiles.max_core_samples()},
                                    {"tile_lines", plan.tiles.max_core_lines()},
@@ -59,19 +58,19 @@ std::string describe_field_plan(tool::Run& run, const sahic::FieldPlan& plan) {
            (plan.store_in_memory ? "memory" : "a temporary file");
 }
 
-std::unique_ptr<stream::PlaneStore> make_field_planes(const tool::Run& run, SahicComputing& computing,
-                                                      const sahic::FieldPlan& plan,
-                                                      const stream::CubeShape& shape, int classes) {
+std::unique_ptr<stream::PlaneStore> make_mrf_planes(const tool::Run& run, SahicComputing& computing,
+                                                    const sahic::MrfPlan& plan,
+                                                    const stream::CubeShape& shape, int classes) {
     const stream::CubeShape stored{shape.samples, shape.lines, classes + 1};
     if (plan.store_in_memory)
         return computing.on_devices() ? std::make_unique<stream::PlaneStore>(stored, computing->allocator())
-                                      : stream::PlaneStore::in_memory_of(parallel::ranks(), stored);
+                                      : stream::PlaneStore::in_memory_of(run.ranks(), stored);
     return std::make_unique<stream::PlaneStore>(stored,
                                                 stream::folder_beside(run.options().destination.path));
 }
 
-void report_field(tool::Run& run, const FieldSettings& s, const sahic::FieldPlan& plan,
-                  const sahic::MrfResiduals& sums) {
+void report_mrf(tool::Run& run, const MrfSettings& s, const sahic::MrfPlan& plan,
+                const sahic::MrfResiduals& sums) {
     const auto entries = static_cast<double>(sums.entries);
     const auto rms = [&](double sum, double of) { return of > 0 ? std::sqrt(sum / of) : 0.0; };
     run.report()["mrf"] = {{"iterations", s.mrf.iterations},

@@ -35,7 +35,7 @@ std::vector<double> numbers_of(const Json& list) {
     return values;
 }
 
-struct Profile {
+struct FeatureSpectrum {
     std::vector<double> x, y;
     std::vector<double> good; ///< 0: the channel is bad; empty: none is
     std::string unit;
@@ -52,11 +52,11 @@ struct Profile {
 };
 
 /// Nothing when the text is no profile.
-std::optional<Profile> profile_in(const std::string& text) {
+std::optional<FeatureSpectrum> spectrum_in(const std::string& text) {
     if (text.empty() || text.front() != '{') return std::nullopt;
     const Json json = Json::parse(text, nullptr, false);
     if (!json.is_object() || !json.contains("y") || !json["y"].is_array()) return std::nullopt;
-    Profile profile;
+    FeatureSpectrum profile;
     profile.y = numbers_of(json["y"]);
     if (json.contains("x") && json["x"].is_array()) profile.x = numbers_of(json["x"]);
     if (json.contains("bbl") && json["bbl"].is_array()) profile.good = numbers_of(json["bbl"]);
@@ -80,7 +80,7 @@ void add_feature(const std::string& path, const OGRFeature& feature, SpectralLib
     int found = 0;
     for (int f = 0; f < fields; ++f) {
         const std::string text = text_of(feature, f);
-        auto profile = profile_in(text);
+        auto profile = spectrum_in(text);
         constexpr char pickle = '\x80'; // Python's own format, which is a program: never read
         packed |= !profile && !text.empty() && text.front() == pickle;
         if (!profile) continue;
@@ -148,7 +148,7 @@ bool holds_features(const std::string& text) {
     return at != std::string::npos && text[at] == '{';
 }
 
-SpectralLibrary read_profiles(const std::string& path, const std::string* text) {
+SpectralLibrary read_feature_spectra(const std::string& path, const std::string* text) {
     register_drivers();
     const GdalErrors errors;
     const TextInMemory file(text);

@@ -16,7 +16,7 @@
 namespace hsi::sahic {
 
 /// What the way through the field depends on.
-struct FieldRequest {
+struct MrfRequest {
     stream::CubeShape shape; ///< of the scene; its bands do not matter
     int classes = 0;
     MrfOptions mrf;
@@ -28,7 +28,7 @@ struct FieldRequest {
     std::function<uint64_t(const MrfLimits&)> host_bytes, device_bytes;
 };
 
-struct FieldPlan {
+struct MrfPlan {
     bool whole = true, store_in_memory = true;
     int64_t halo = 0;
     TilePlan tiles; ///< cores; windows are theirs, or wrap round
@@ -38,7 +38,7 @@ struct FieldPlan {
 
 /// The whole scene when it fits, else tiles of the size for which the fewest pixels are computed twice.
 /// \throws Error when no halo is wide enough for these options, or not even the smallest tile fits.
-FieldPlan plan_field(const FieldRequest& request);
+MrfPlan plan_mrf(const MrfRequest& request);
 
 /// Pixels whose class is known: the field keeps it.
 struct FixedPixels {
@@ -47,37 +47,37 @@ struct FixedPixels {
 };
 
 /// Where the result goes: class map, probabilities and confidence, in this order, as far as they are wanted.
-struct FieldOutputs {
+struct MrfOutputs {
     std::vector<stream::CubeSink*> sinks;
     bool probabilities = false, confidence = false;
     bool map = true;
     int probability_bands = 0; ///< only so many of them, the first ones; 0: of every class
 };
 
-struct FieldResult {
+struct MrfResult {
     MrfResiduals residuals;
     stream::PassReport report;
     std::vector<int64_t> pixels_by_class; ///< in the order of the classes
 };
 
 /// Who solves.
-struct FieldSolver {
+struct MrfSetup {
     std::unique_ptr<MrfSolver> solver; ///< made for the plan's limits; null on a rank that has no part in it
     std::shared_ptr<HostAllocator> allocator; ///< of buffers that are not q
     std::shared_ptr<HostAllocator> of_q;
-    HostBuffer<float> q; ///< of the plan's limits, where it is made already; else smooth_field() makes it
+    HostBuffer<float> q; ///< of the plan's limits, where it is made already; else smooth_scene() makes it
     bool joint = false;  ///< other ranks solve the same problem at the same time, in the same memory
 };
 
 /// All ranks together. A field of the whole scene is solved by all ranks of the root's host together, where
 /// these can have memory in common and the backend can use it, else by the root alone; tiles by any rank.
-FieldSolver make_field_solver(Backend& backend, const FieldRequest& request, const FieldPlan& plan);
+MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPlan& plan);
 
 /// Smooths the probabilities (a plane a class, then the weight: what SpectralPass gives) and writes the
 /// outputs tile by tile. `pass` gives progress and cancellation. \throws Cancelled.
-FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, const FieldSolver& by,
-                         const stream::PlaneStore& planes, const FixedPixels& fixed,
-                         const std::vector<ModelClass>& classes, const FieldOutputs& outputs,
-                         const stream::PassOptions& pass);
+MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const MrfSetup& by,
+                       const stream::PlaneStore& planes, const FixedPixels& fixed,
+                       const std::vector<ModelClass>& classes, const MrfOutputs& outputs,
+                       const stream::PassOptions& pass);
 
 } // namespace hsi::sahic

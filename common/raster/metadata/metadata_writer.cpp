@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// write_scene(): georeference, domains and bands of a source into an output's dataset.
+// write_metadata(): georeference, domains and bands of a source into an output's dataset.
 #include "raster/metadata/envi_fields.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/metadata_items.h"
@@ -119,7 +119,7 @@ void write_band(const BandMetadata& from, const BandTexts& texts, size_t index, 
 
 } // namespace
 
-void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& to) {
+void write_metadata(const SceneMetadata& scene, bool same_bands, GDALDataset& to) {
     const bool envi = to.GetDriver() && EQUAL(to.GetDriver()->GetDescription(), "ENVI");
     const auto x = static_cast<double>(scene.window.x), y = static_cast<double>(scene.window.y);
     double gt[6];
@@ -169,7 +169,7 @@ void write_scene(const SceneMetadata& scene, bool same_bands, GDALDataset& to) {
     }
 }
 
-void write_scene_band(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
+void write_band_metadata(const SceneMetadata& scene, size_t index, GDALRasterBand& to) {
     // Not even an ENVI header has the wavelengths: its list is of all bands or none.
     write_band(scene.bands[index], BandTexts(scene), index, false, to);
 }

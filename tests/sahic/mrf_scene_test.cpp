@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The random field over a scene: whole or in tiles, planes in memory or in a file, one border or the other.
-#include "sahic/field.h"
+#include "sahic/mrf_scene.h"
 
 #include "core/error.h"
 #include "parallel/thread_job.h"
@@ -58,7 +58,7 @@ struct Case {
     const Scene& scene;
     std::vector<LabelClass> classes;
     FixedPixels fixed;
-    FieldRequest request;
+    MrfRequest request;
 };
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -67,16 +67,16 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 struct Maps {
     test::Cube map, probabilities, confidence;
-    FieldResult result;
-    FieldPlan plan;
+    MrfResult result;
+    MrfPlan plan;
     bool joint = false;
 };
 
 Maps smooth(const Case& c, bool in_memory, int threads = 2) {
     Maps maps;
-    maps.plan = plan_field(c.request);
+    maps.plan = plan_mrf(c.request);
     const auto backend = make_cpu_backend(threads);
-    const auto solver = make_field_solver(*backend, c.request, maps.plan);
+    const auto solver = make_mrf_setup(*backend, c.request, maps.plan);
     maps.joint = solver.joint;
     const auto& shape = c.request.shape;
     test::MemorySink map(shape.samples, shape.lines, 1),
@@ -84,7 +84,7 @@ Maps smooth(const Case& c, bool in_memory, int threads = 2) {
     stream::PassOptions pass;
     pass.name = "mrf";
     pass.lanes = threads;
-    maps.result = smooth_field(c.request, maps.plan, solver, *c.planes(in_memory), c.fixed, c.classes,
+    maps.result = smooth_scene(c.request, maps.plan, solver, *c.planes(in_memory), c.fixed, c.classes,
                                {{&map, &probabilities, &confidence}, true, true}, pass);
     maps.map = map.cube;
     maps.probabilities = probabilities.cube;
@@ -93,7 +93,7 @@ Maps smooth(const Case& c, bool in_memory, int threads = 2) {
 }
 
 /// Ranks of an even number are on the root's host.
-TEST(Field, RanksOfOneHostSolveItTogetherToTheBitsOfOneProcess) {
+TEST(MrfScene, RanksOfOneHostSolveItTogetherToTheBitsOfOneProcess) {
     for (const bool periodic : {false, true}) {
         const Scene scene(4, 83, 45, 3);
         Case c(scene);
@@ -118,7 +118,7 @@ TEST(Field, RanksOfOneHostSolveItTogetherToTheBitsOfOneProcess) {
     }
 }
 
-TEST(Field, IsWrittenByAnyNumberOfThreads) {
+TEST(MrfScene, IsWrittenByAnyNumberOfThreads) {
     const Scene scene(4, 301, 45, 3); // more lines than are written at once
     const Case c(scene);
     const Maps one = smooth(c, true, 1);
@@ -133,25 +133,25 @@ TEST(Field, IsWrittenByAnyNumberOfThreads) {
     }
     // The map alone, as most want it.
     const auto backend = make_cpu_backend(3);
-    const auto solver = make_field_solver(*backend, c.request, one.plan);
+    const auto solver = make_mrf_setup(*backend, c.request, one.plan);
     test::MemorySink map(45, 301, 1);
     stream::PassOptions pass;
     pass.lanes = 3;
     const auto result =
-        smooth_field(c.request, one.plan, solver, *c.planes(true), c.fixed, c.classes, {{&map}}, pass);
+        smooth_scene(c.request, one.plan, solver, *c.planes(true), c.fixed, c.classes, {{&map}}, pass);
     EXPECT_TRUE(same_bits(map.cube.values, one.map.values));
     EXPECT_EQ(result.pixels_by_class, one.result.pixels_by_class);
     // And into memory that was made before.
-    auto prepared = make_field_solver(*backend, c.request, one.plan);
+    auto prepared = make_mrf_setup(*backend, c.request, one.plan);
     prepared.q = HostBuffer<float>(4 * 301 * 45);
     std::fill_n(prepared.q.data(), prepared.q.size(), 1e9f);
     test::MemorySink again(45, 301, 1);
-    smooth_field(c.request, one.plan, prepared, *c.planes(true), c.fixed, c.classes, {{&again}}, pass);
+    smooth_scene(c.request, one.plan, prepared, *c.planes(true), c.fixed, c.classes, {{&again}}, pass);
     EXPECT_TRUE(same_bits(again.cube.values, one.map.values));
     EXPECT_NE(prepared.q[0], 1e9f);
 }
 
-TEST(Field, WritesWhatTheSolverFinds) {
+TEST(MrfScene, WritesWhatTheSolverFinds) {
     const Scene scene(4, 60, 70, 3);
     const Case c(scene);
     const Maps maps = smooth(c, true);
@@ -181,7 +181,7 @@ TEST(Field, WritesWhatTheSolverFinds) {
     EXPECT_EQ(maps.result.pixels_by_class, counted);
 }
 
-TEST(Field, ThePlacesOfThePlanesDoNotMatter) {
+TEST(MrfScene, ThePlacesOfThePlanesDoNotMatter) {
     const Scene scene(3, 40, 50, 8);
     const Case c(scene);
     const Maps memory = smooth(c, true), file = smooth(c, false);
@@ -189,7 +189,7 @@ TEST(Field, ThePlacesOfThePlanesDoNotMatter) {
     EXPECT_TRUE(test::identical(memory.probabilities, file.probabilities));
 }
 
-TEST(Field, TilesAgreeWithTheWholeOnBothBorders) {
+TEST(MrfScene, TilesAgreeWithTheWholeOnBothBorders) {
     const Scene scene(3, 150, 170, 5);
     for (const bool periodic : {false, true}) {
         Case c(scene);
@@ -213,22 +213,22 @@ TEST(Field, TilesAgreeWithTheWholeOnBothBorders) {
     }
 }
 
-TEST(Field, IsCutWhereMemoryIsShort) {
+TEST(MrfScene, IsCutWhereMemoryIsShort) {
     const Scene scene(3, 300, 300, 2);
     Case c(scene);
-    const uint64_t whole = plan_field(c.request).host_bytes;
+    const uint64_t whole = plan_mrf(c.request).host_bytes;
     c.request.memory = whole / 2;
-    const FieldPlan plan = plan_field(c.request);
+    const MrfPlan plan = plan_mrf(c.request);
     EXPECT_FALSE(plan.whole);
     EXPECT_GT(plan.tiles.size(), 1);
     EXPECT_LE(plan.host_bytes, c.request.memory);
     c.request.memory = 1000;
-    EXPECT_THROW(plan_field(c.request), Error);
+    EXPECT_THROW(plan_mrf(c.request), Error);
     c.request.memory = whole / 2;
     c.request.mrf.mu = 5; // reaches too far for any halo
     c.request.mrf.iterations = 5000;
     try {
-        plan_field(c.request);
+        plan_mrf(c.request);
         FAIL() << "a field without end was cut";
     } catch (const Error& e) {
         EXPECT_NE(std::string(e.what()).find("reaches too far for tiles"), std::string::npos) << e.what();
@@ -236,7 +236,7 @@ TEST(Field, IsCutWhereMemoryIsShort) {
 }
 
 /// The fewest pixels that tiles of one size compute within the budget, windows and all: every cut tried.
-int64_t fewest_computed(const FieldRequest& r, int64_t halo, uint64_t budget) {
+int64_t fewest_computed(const MrfRequest& r, int64_t halo, uint64_t budget) {
     const int64_t samples = r.shape.samples, lines = r.shape.lines;
     const auto k = static_cast<uint64_t>(r.classes);
     int64_t least = 0;
@@ -256,7 +256,7 @@ int64_t fewest_computed(const FieldRequest& r, int64_t halo, uint64_t budget) {
     return least;
 }
 
-TEST(Field, IsCutSoThatTheFewestPixelsAreComputedTwice) {
+TEST(MrfScene, IsCutSoThatTheFewestPixelsAreComputedTwice) {
     const Scene scene(3, 300, 300, 2);
     for (const auto& [samples, lines] :
          {std::pair<int64_t, int64_t>{300, 300}, {1000, 277}, {4001, 140}, {333, 900}})
@@ -264,8 +264,8 @@ TEST(Field, IsCutSoThatTheFewestPixelsAreComputedTwice) {
             Case c(scene);
             c.request.shape.samples = samples;
             c.request.shape.lines = lines;
-            c.request.memory = plan_field(c.request).host_bytes / static_cast<uint64_t>(share);
-            const FieldPlan plan = plan_field(c.request);
+            c.request.memory = plan_mrf(c.request).host_bytes / static_cast<uint64_t>(share);
+            const MrfPlan plan = plan_mrf(c.request);
             const uint64_t store = static_cast<uint64_t>(samples * lines) * 4 * 4;
             const int64_t w = plan.tiles.max_core_samples(), h = plan.tiles.max_core_lines();
             const int64_t computed =
@@ -276,7 +276,7 @@ TEST(Field, IsCutSoThatTheFewestPixelsAreComputedTwice) {
         }
 }
 
-TEST(Field, OfAVeryWideSceneIsPlannedWithFewTrials) {
+TEST(MrfScene, OfAVeryWideSceneIsPlannedWithFewTrials) {
     const Scene scene(3, 300, 300, 2);
     Case c(scene);
     c.request.shape.samples = 1000000000;
@@ -288,7 +288,7 @@ TEST(Field, OfAVeryWideSceneIsPlannedWithFewTrials) {
         ++trials;
         return bytes(limits);
     };
-    const FieldPlan plan = plan_field(c.request);
+    const MrfPlan plan = plan_mrf(c.request);
     EXPECT_GT(plan.tiles.size(), 1);
     EXPECT_LT(trials, 100000);
 }

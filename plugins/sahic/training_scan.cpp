@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "sahic/scene_scan.h"
+#include "sahic/training_scan.h"
 
 #include "core/byte_pack.h"
 #include "core/valid_pixel.h"
-#include "parallel/ranks.h"
+#include "parallel/group.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ namespace {
 
 /// Values of which each rank has some and zero elsewhere: those of all of them, bit by bit.
 template <class T>
-void join(parallel::Ranks& ranks, const std::string& what, std::vector<T>& values) {
+void join(parallel::Group& ranks, const std::string& what, std::vector<T>& values) {
     const std::string whole =
         ranks.reduce(what, BytePacker().put(values).take(), [](std::string a, const std::string& b) {
             if (a.size() != b.size()) throw Error("internal: values of another number");
@@ -30,9 +30,9 @@ void join(parallel::Ranks& ranks, const std::string& what, std::vector<T>& value
 
 } // namespace
 
-class SceneScan::ScanWorker final : public stream::Worker {
+class TrainingScan::ScanWorker final : public stream::Worker {
   public:
-    explicit ScanWorker(SceneScan& owner)
+    explicit ScanWorker(TrainingScan& owner)
         : finite(static_cast<size_t>(owner.m_shape.bands), 0), m_owner(owner) {}
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
         const auto w = static_cast<size_t>(in.samples);
@@ -82,11 +82,11 @@ class SceneScan::ScanWorker final : public stream::Worker {
                         in.at(b, line, 0);
         }
     }
-    SceneScan& m_owner;
+    TrainingScan& m_owner;
     PixelRow m_row;
 };
 
-SceneScan::SceneScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border)
+TrainingScan::TrainingScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border)
     : m_shape(shape), m_index(std::move(index)), m_border(border),
       m_spectra(m_index.size() * static_cast<size_t>(shape.bands)),
       m_finite(static_cast<size_t>(shape.bands), 0) {
@@ -96,11 +96,11 @@ SceneScan::SceneScan(const stream::CubeShape& shape, std::vector<int64_t> index,
     }
 }
 
-std::unique_ptr<stream::Worker> SceneScan::start(int, const stream::TileLimits&) {
+std::unique_ptr<stream::Worker> TrainingScan::start(int, const stream::TileLimits&) {
     return std::make_unique<ScanWorker>(*this);
 }
 
-void SceneScan::stop(stream::Worker& worker) {
+void TrainingScan::stop(stream::Worker& worker) {
     const auto& w = static_cast<const ScanWorker&>(worker);
     m_largest = std::max(m_largest, w.largest);
     m_invalid += w.invalid;
@@ -108,7 +108,7 @@ void SceneScan::stop(stream::Worker& worker) {
         m_finite[b] = m_finite[b] || w.finite[b];
 }
 
-void SceneScan::exchange(parallel::Ranks& ranks) {
+void TrainingScan::exchange(parallel::Group& ranks) {
     for (const std::string& one : ranks.all("greatest values", BytePacker().put(m_largest).take()))
         m_largest = std::max(m_largest, ByteUnpacker(one).one<float>());
     m_invalid = ranks.sum("invalid pixels", m_invalid);
@@ -118,7 +118,7 @@ void SceneScan::exchange(parallel::Ranks& ranks) {
     join(ranks, "first sample", m_first_sample);
 }
 
-std::vector<int64_t> SceneScan::tiles(const TilePlan& plan) const {
+std::vector<int64_t> TrainingScan::tiles(const TilePlan& plan) const {
     std::vector<int64_t> wanted;
     for (int64_t t = 0; t < plan.size(); ++t) {
         const Rect core = plan.tile(t).core;
@@ -132,14 +132,14 @@ std::vector<int64_t> SceneScan::tiles(const TilePlan& plan) const {
     return wanted;
 }
 
-std::vector<int> SceneScan::empty_bands() const {
+std::vector<int> TrainingScan::empty_bands() const {
     std::vector<int> empty;
     for (size_t b = 0; b < m_finite.size(); ++b)
         if (!m_finite[b]) empty.push_back(static_cast<int>(b));
     return empty;
 }
 
-bool SceneScan::valid(size_t pixel) const {
+bool TrainingScan::valid(size_t pixel) const {
     return is_valid_pixel(m_spectra.data() + pixel * static_cast<size_t>(m_shape.bands), m_shape.bands, 1);
 }
 

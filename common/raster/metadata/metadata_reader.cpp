@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// read_scene(): what GDAL tells of a dataset and its bands, and the ENVI header's own text.
+// read_metadata(): what GDAL tells of a dataset and its bands, and the ENVI header's own text.
 #include "core/utf8.h"
 #include "raster/gdal/sample_convert.h"
 #include "raster/metadata/envi_file.h"
@@ -135,7 +135,7 @@ std::optional<std::array<double, 6>> geotransform_of(GDALDataset& dataset, const
     return gt;
 }
 
-SceneMetadata read_scene(GDALDataset& dataset) {
+SceneMetadata read_metadata(GDALDataset& dataset) {
     SceneMetadata scene;
     scene.driver = dataset.GetDriver() ? dataset.GetDriver()->GetDescription() : "";
     scene.file_bands = dataset.GetRasterCount();

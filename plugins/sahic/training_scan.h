@@ -5,7 +5,6 @@
 
 #include "core/tile_plan.h"
 #include "stream/operation.h"
-#include "stream/shared.h"
 
 #include <cstdint>
 #include <memory>
@@ -13,13 +12,14 @@
 
 namespace hsi::sahic {
 
-class SceneScan final : public stream::Operation, public stream::Divisible {
+class TrainingScan final : public stream::Operation {
   public:
     /// `index`: line * samples + sample of the wanted pixels, ascending.
-    SceneScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
+    TrainingScan(const stream::CubeShape& shape, std::vector<int64_t> index, bool border);
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
-    void exchange(parallel::Ranks& ranks) override;
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override;
     uint64_t preferred_bytes() const override { return uint64_t{16} << 20; }
     /// Tiles of the plan that hold a wanted pixel or a piece of the border: enough when the greatest value is
     /// known already.

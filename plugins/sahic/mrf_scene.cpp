@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "sahic/field.h"
+#include "sahic/mrf_scene.h"
 
 #include "core/byte_pack.h"
 #include "core/byte_size.h"
@@ -7,7 +7,6 @@
 #include "parallel/joint_memory.h"
 #include "parallel/ranks.h"
 #include "parallel/team.h"
-#include "stream/rank_report.h"
 
 #include <algorithm>
 #include <chrono>
@@ -86,7 +85,7 @@ void cut_out(float* q, size_t planes, const Rect& window, const Rect& core) {
 /// Turns q of a tile's core into the outputs, strip by strip, the lines of a strip by all threads.
 class Writer {
   public:
-    Writer(const FieldOutputs& outputs, const std::vector<ModelClass>& classes, int threads)
+    Writer(const MrfOutputs& outputs, const std::vector<ModelClass>& classes, int threads)
         : m_outputs(outputs), m_classes(classes), m_team(threads),
           m_by_class(static_cast<size_t>(threads), std::vector<int64_t>(classes.size(), 0)) {}
     /// q: [class][line][sample] of `window`; p0: the first plane of the probabilities, NaN where invalid.
@@ -158,7 +157,7 @@ class Writer {
                     m_p[k * pixels + at] = q[static_cast<int64_t>(k) * plane + i];
         }
     }
-    const FieldOutputs& m_outputs;
+    const MrfOutputs& m_outputs;
     const std::vector<ModelClass>& m_classes;
     Team m_team;
     std::vector<float> m_map, m_best, m_p;
@@ -167,7 +166,7 @@ class Writer {
 
 } // namespace
 
-FieldPlan plan_field(const FieldRequest& field) {
+MrfPlan plan_mrf(const MrfRequest& field) {
     const auto& shape = field.shape;
     const int classes = field.classes;
     const auto k = static_cast<uint64_t>(classes);
@@ -179,7 +178,7 @@ FieldPlan plan_field(const FieldRequest& field) {
     const auto device_fits = [&](int64_t w, int64_t h) {
         return field.device_memory == 0 || field.device_bytes({classes, h, w}) <= field.device_memory;
     };
-    FieldPlan plan;
+    MrfPlan plan;
     const uint64_t store = static_cast<uint64_t>(shape.pixels()) * 4 * (k + 1);
     const bool forced =
         field.tile_samples > 0 && (field.tile_samples < shape.samples || field.tile_lines < shape.lines);
@@ -225,9 +224,9 @@ FieldPlan plan_field(const FieldRequest& field) {
     return plan;
 }
 
-FieldSolver make_field_solver(Backend& backend, const FieldRequest& request, const FieldPlan& plan) {
+MrfSetup make_mrf_setup(Backend& backend, const MrfRequest& request, const MrfPlan& plan) {
     parallel::Ranks& ranks = parallel::ranks();
-    FieldSolver by;
+    MrfSetup by;
     by.allocator = by.of_q = backend.allocator();
     if (ranks.several() && plan.whole && backend.joins()) {
         // The solver's buffers begin at pages of their own, and so does q.
@@ -247,10 +246,10 @@ FieldSolver make_field_solver(Backend& backend, const FieldRequest& request, con
     return by;
 }
 
-FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, const FieldSolver& by,
-                         const stream::PlaneStore& planes, const FixedPixels& fixed,
-                         const std::vector<ModelClass>& classes, const FieldOutputs& outputs,
-                         const stream::PassOptions& pass) {
+MrfResult smooth_scene(const MrfRequest& request, const MrfPlan& plan, const MrfSetup& by,
+                       const stream::PlaneStore& planes, const FixedPixels& fixed,
+                       const std::vector<ModelClass>& classes, const MrfOutputs& outputs,
+                       const stream::PassOptions& pass) {
     const size_t k = classes.size();
     std::vector<uint16_t> class_of(65536, 0); // by any value that a label may have
     for (size_t c = 0; c < k; ++c)
@@ -263,7 +262,7 @@ FieldResult smooth_field(const FieldRequest& request, const FieldPlan& plan, con
     float* const q = makes_q ? own_q.data() : by.q.data();
     std::vector<uint16_t> marks(by.solver ? most : 0);
     Writer writer(outputs, classes, std::max(1, pass.lanes));
-    FieldResult result;
+    MrfResult result;
     auto& report = result.report;
     report.name = pass.name;
     report.tiles = plan.tiles.size();

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+// What operations on GPUs have in common: their lanes take turns on the devices, tiles lie in pinned memory,
+// lanes of a device share what is the same for all of them; and the backend that makes such operations.
+#pragma once
+
+#include "core/error.h"
+#include "cuda/device.h"
+#include "cuda/pinned.h"
+#include "stream/operation.h"
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::cuda {
+
+/// Pixel indices of a tile are 32 bit on a device. \throws Error for a window of more than `most` pixels.
+inline void check_pixels(const stream::TileLimits& limits, int64_t most) {
+    if (limits.window_samples * limits.window_lines <= most) return;
+    throw Error("a tile of " + std::to_string(limits.window_samples) + "x" +
+                    std::to_string(limits.window_lines) + " pixels is too large for the GPU",
+                "Use a smaller -tile.");
+}
+
+/// The device that a lane works on.
+struct LaneDevice {
+    size_t place = 0; ///< among those of the operation
+    int ordinal = 0;
+};
+
+/// What the lanes of a device share, made by the first of them.
+template <class T>
+class OncePerDevice {
+  public:
+    explicit OncePerDevice(size_t devices) : m_made(devices) {}
+    /// make() returns a shared_ptr.
+    template <class Make>
+    std::shared_ptr<const T> on(const LaneDevice& device, const Make& make) {
+        const std::lock_guard<std::mutex> lock(m_mutex);
+        auto& made = m_made[device.place];
+        if (!made) made = make();
+        return made;
+    }
+
+  private:
+    std::mutex m_mutex;
+    std::vector<std::shared_ptr<const T>> m_made;
+};
+
+/// An operation (Base) whose lanes take turns on the devices. Base's constructor gets what follows the
+/// devices.
+template <class Base>
+class LaneOperation : public Base {
+  public:
+    std::shared_ptr<HostAllocator> allocator() const override {
+        return std::make_shared<PinnedAllocator>(m_devices.front().ordinal);
+    }
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
+        check_pixels(limits, most_pixels());
+        LaneDevice on;
+        on.place = static_cast<size_t>(lane) % m_devices.size();
+        on.ordinal = m_devices[on.place].ordinal;
+        const DeviceGuard guard(on.ordinal);
+        return make_lane(on, limits);
+    }
+
+  protected:
+    template <class... Arguments>
+    explicit LaneOperation(std::vector<CudaDevice> devices, Arguments&&... of_base)
+        : Base(std::forward<Arguments>(of_base)...), m_devices(std::move(devices)) {}
+    /// A lane's worker, while its device is the current one.
+    virtual std::unique_ptr<stream::Worker> make_lane(const LaneDevice& on,
+                                                      const stream::TileLimits& limits) = 0;
+    /// Of a tile's window.
+    virtual int64_t most_pixels() const { return std::numeric_limits<int>::max() / 2; }
+    const std::vector<CudaDevice>& devices() const { return m_devices; }
+
+  private:
+    const std::vector<CudaDevice> m_devices;
+};
+
+/// A backend (Interface) on devices, whose operations add to kernel_seconds() what their kernels took.
+template <class Interface>
+class TimedBackend : public Interface {
+  public:
+    explicit TimedBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
+    uint64_t free_memory() const override { return least_free_memory(m_devices); }
+    double kernel_seconds() const override { return m_kernel_seconds; }
+
+  protected:
+    const std::vector<CudaDevice> m_devices;
+    double m_kernel_seconds = 0;
+};
+
+} // namespace hsi::cuda

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// The Markov random field of gdal_hsi_sahic and gdal_hsi_regularize: its options, its plan, and what is
+// reported of it.
+#pragma once
+
+#include "sahic/lorsal.h"
+#include "sahic/mrf_scene.h"
+#include "stream/plane_store.h"
+#include "tool/definition.h"
+#include "tool/resources.h"
+
+#include <memory>
+#include <string>
+
+namespace hsi::tools {
+
+struct MrfSettings {
+    sahic::MrfOptions mrf;
+    bool periodic = false; ///< -boundary
+};
+
+using SahicComputing = tool::Computing<sahic::Backend>;
+
+/// -lambda (which the caller limits), -mu, -iterations, -tv, -boundary.
+tool::Argument& add_mrf_options(tool::Call& call, MrfSettings& s);
+
+/// What the way through the random field depends on.
+sahic::MrfRequest mrf_request_of(const tool::Run& run, SahicComputing& computing, const MrfSettings& s,
+                                 const stream::CubeShape& shape, int classes);
+
+/// -dry-run: "Random field: ..."; into the report, too.
+std::string describe_mrf_plan(tool::Run& run, const sahic::MrfPlan& plan);
+
+/// A plane a class and one for the weights, in memory or beside dst.
+std::unique_ptr<stream::PlaneStore> make_mrf_planes(const tool::Run& run, SahicComputing& computing,
+                                                    const sahic::MrfPlan& plan,
+                                                    const stream::CubeShape& shape, int classes);
+
+/// What the random field came to.
+void report_mrf(tool::Run& run, const MrfSettings& s, const sahic::MrfPlan& plan,
+                const sahic::MrfResiduals& sums);
+
+} // namespace hsi::tools
