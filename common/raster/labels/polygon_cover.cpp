@@ -65,8 +65,7 @@ PolygonCover::PolygonCover(const std::vector<Shape>& shapes, int64_t samples, in
     std::map<uint16_t, std::vector<const Shape*>> by_value;
     for (const Shape& shape : shapes)
         by_value[shape.value].push_back(&shape);
-    if (const auto nothing = by_value.find(none); nothing != by_value.end())
-        add_class(none, nothing->second);
+    if (const auto nothing = by_value.find(none); nothing != by_value.end()) add_class(none, nothing->second);
     for (const auto& [value, all] : by_value)
         if (value != none) add_class(value, all);
     m_counted.resize(static_cast<size_t>(lines), false);
@@ -255,8 +254,7 @@ void PolygonCover::find_labelling_parts(Class& one, const Window& all, int64_t l
         const Window own = window_of({&part}, line, count);
         for (int64_t y = own.y; y < own.y + own.h && !part.labels; ++y)
             for (int64_t x = own.x; x < own.x + own.w && !part.labels; ++x)
-                part.labels =
-                    own.share[own.at(x, y)] > 0 && all.share[all.at(x, y)] >= m_least - shortfall;
+                part.labels = own.share[own.at(x, y)] > 0 && all.share[all.at(x, y)] >= m_least - shortfall;
     }
 }
 
