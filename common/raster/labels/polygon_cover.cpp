@@ -213,61 +213,86 @@ PolygonCover::Window PolygonCover::window_of(const std::vector<const Part*>& par
     return window;
 }
 
+/// Of many small parts all over the grid one by one, since what lies between them is no work; else together.
+std::vector<PolygonCover::Window> PolygonCover::windows_of(const Class& one, int64_t line,
+                                                           int64_t count) const {
+    const auto here = parts_in(one, line, count);
+    const auto area_of = [&](double left, double right, double top, double bottom) {
+        const auto height = std::min(bottom, static_cast<double>(line + count)) -
+                            std::max(top, static_cast<double>(line)),
+                   width = std::min(right, static_cast<double>(m_samples)) - std::max(left, 0.0);
+        return std::max(0.0, width + 2) * (height + 2);
+    };
+    double alone = 0;
+    for (const Part* part : here)
+        alone += area_of(part->left, part->right, part->top, part->bottom);
+    std::vector<Window> windows;
+    if (alone < area_of(0, static_cast<double>(m_samples), static_cast<double>(line),
+                        static_cast<double>(line + count)))
+        for (const Part* part : here)
+            windows.push_back(window_of({part}, line, count));
+    else
+        windows.push_back(window_of(here, line, count));
+    return windows;
+}
+
 void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
     const auto pixels = static_cast<size_t>(count * m_samples);
     std::fill_n(out, pixels, m_none);
-    std::vector<double> best(pixels, 0.0), sum(m_classes.size() > 1 ? pixels : 0);
+    // Of the best class so far, of all classes, and of the one at hand.
+    std::vector<double> best(pixels, 0.0), sum(m_classes.size() > 1 ? pixels : 0), own(pixels, 0.0);
+    const auto at = [&](int64_t x, int64_t y) { return static_cast<size_t>((y - line) * m_samples + x); };
     for (Class& one : m_classes) {
-        const Window window = window_of(parts_in(one, line, count), line, count);
-        for (int64_t y = window.y; y < window.y + window.h; ++y)
-            for (int64_t x = window.x; x < window.x + window.w; ++x) {
-                const double share = window.share[window.at(x, y)];
-                if (share == 0) continue;
-                const auto i = static_cast<size_t>((y - line) * m_samples + x);
+        const auto windows = windows_of(one, line, count);
+        for (const Window& window : windows)
+            window.each([&](int64_t x, int64_t y, double share) { own[at(x, y)] += share; });
+        if (one.value != m_none) find_labelling_parts(one, own, line, count);
+        for (const Window& window : windows)
+            window.each([&](int64_t x, int64_t y, double /*of one part, perhaps*/) {
+                const size_t i = at(x, y);
+                const double share = std::exchange(own[i], 0.0); // once, where windows share a pixel
                 if (!sum.empty()) sum[i] += share;
                 if (share > best[i] + rounding) {
                     best[i] = share;
                     out[i] = one.value;
                 }
-            }
-        if (one.value != m_none) find_labelling_parts(one, window, line, count);
+            });
     }
     for (size_t i = 0; i < pixels; ++i)
         if (best[i] < m_least - shortfall) out[i] = m_none;
     if (sum.empty()) return;
-    for (int64_t y = 0; y < count; ++y) {
-        if (m_counted[static_cast<size_t>(line + y)]) continue;
-        m_counted[static_cast<size_t>(line + y)] = true;
-        for (int64_t x = 0; x < m_samples; ++x) {
-            const auto i = static_cast<size_t>(y * m_samples + x);
-            m_overlapping += out[i] != m_none && sum[i] > 1 + shortfall;
-        }
+    for (int64_t y = line; y < line + count; ++y) {
+        if (m_counted[static_cast<size_t>(y)]) continue;
+        m_counted[static_cast<size_t>(y)] = true;
+        for (int64_t x = 0; x < m_samples; ++x)
+            m_overlapping += out[at(x, y)] != m_none && sum[at(x, y)] > 1 + shortfall;
     }
 }
 
 /// `all`: what the whole class covers. A part labels a pixel that it lies in, though only with others' help.
-void PolygonCover::find_labelling_parts(Class& one, const Window& all, int64_t line, int64_t count) const {
+void PolygonCover::find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line,
+                                        int64_t count) const {
     for (Part& part : one.parts) {
         if (part.labels || !part.on_grid) continue;
         if (!(part.bottom > static_cast<double>(line) && part.top < static_cast<double>(line + count)))
             continue;
-        const Window own = window_of({&part}, line, count);
-        for (int64_t y = own.y; y < own.y + own.h && !part.labels; ++y)
-            for (int64_t x = own.x; x < own.x + own.w && !part.labels; ++x)
-                part.labels = own.share[own.at(x, y)] > 0 && all.share[all.at(x, y)] >= m_least - shortfall;
+        window_of({&part}, line, count).each([&](int64_t x, int64_t y, double) {
+            part.labels =
+                part.labels || all[static_cast<size_t>((y - line) * m_samples + x)] >= m_least - shortfall;
+        });
     }
 }
 
 void PolygonCover::shares(int64_t line, int64_t count, uint16_t value, float* out) const {
-    std::fill_n(out, static_cast<size_t>(count * m_samples), 0.0F);
-    for (const Class& one : m_classes) {
-        if (one.value != value) continue;
-        const Window window = window_of(parts_in(one, line, count), line, count);
-        for (int64_t y = window.y; y < window.y + window.h; ++y)
-            for (int64_t x = window.x; x < window.x + window.w; ++x)
-                out[static_cast<size_t>((y - line) * m_samples + x)] =
-                    static_cast<float>(window.share[window.at(x, y)]);
-    }
+    std::vector<double> own(static_cast<size_t>(count * m_samples), 0.0);
+    for (const Class& one : m_classes)
+        if (one.value == value)
+            for (const Window& window : windows_of(one, line, count))
+                window.each([&](int64_t x, int64_t y, double share) {
+                    own[static_cast<size_t>((y - line) * m_samples + x)] += share;
+                });
+    std::transform(own.begin(), own.end(), out,
+                   [](double share) { return static_cast<float>(std::min(share, 1.0)); });
 }
 
 std::vector<uint16_t> PolygonCover::values() const {

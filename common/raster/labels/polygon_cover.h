@@ -59,6 +59,13 @@ class PolygonCover {
         size_t at(int64_t sample, int64_t line) const {
             return static_cast<size_t>((line - y) * w + sample - x);
         }
+        /// visit(sample, line, share) of every pixel that is covered at all.
+        template <class Visit>
+        void each(Visit visit) const {
+            for (int64_t row = y; row < y + h; ++row)
+                for (int64_t column = x; column < x + w; ++column)
+                    if (const double s = share[at(column, row)]; s > 0) visit(column, row, s);
+        }
     };
 
     void add_class(uint16_t value, const std::vector<const Shape*>& shapes);
@@ -68,7 +75,9 @@ class PolygonCover {
     Window window_of(const std::vector<const Part*>& parts, int64_t line, int64_t count) const;
     static void add_edge(const Edge& edge, Window& sums);
     static std::vector<const Part*> parts_in(const Class& one, int64_t line, int64_t count);
-    void find_labelling_parts(Class& one, const Window& all, int64_t line, int64_t count) const;
+    /// What the class covers of these lines, a pixel in one window or the sum of several.
+    std::vector<Window> windows_of(const Class& one, int64_t line, int64_t count) const;
+    void find_labelling_parts(Class& one, const std::vector<double>& all, int64_t line, int64_t count) const;
 
     std::vector<Class> m_classes; ///< `none` first, then by value
     int64_t m_samples, m_lines;
