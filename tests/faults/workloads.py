@@ -113,7 +113,7 @@ JOBS = [
     Job("endmembers", "gdal_hsi_endmembers",
         ("-t", "3", "-residual", ("-spectra", "{spectra}"), REPORT, "s.img", "{dst}"),
         {"spectra": "targets.sli", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
-    Job("endmembers_range", "gdal_hsi_endmembers", ("-t", "2-5", ("-plot", "{plot}"), REPORT, "s.img", "{dst}"),
+    Job("endmembers_range", "gdal_hsi_endmembers", ("-t", "2-4", ("-plot", "{plot}"), REPORT, "s.img", "{dst}"),
         {"plot": "number.svg", "dst": "o.gpkg", "report": "run.json"}, SCENE, devices=False),
     Job("detect", "gdal_hsi_detect",
         ("-target", "library.sli", "-background", "labels.tif", "-shrinkage", "auto", "-false-alarms", "0.2",

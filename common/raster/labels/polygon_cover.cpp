@@ -19,6 +19,7 @@ namespace {
 
 constexpr double rounding = 1e-9;  ///< shares that differ by less are equal
 constexpr double shortfall = 1e-6; ///< by which a share may miss the least one
+constexpr double overlap = 0.01;   ///< borders that were drawn twice are no polygons one over another
 
 struct DestroyGeometry {
     void operator()(OGRGeometryH geometry) const { OGR_G_DestroyGeometry(geometry); }
@@ -113,10 +114,12 @@ void PolygonCover::add_polygon(OGRGeometryH polygon, std::vector<Part>& parts) c
 void PolygonCover::add_ring(OGRGeometryH ring, bool hole, Part& part) const {
     const int count = OGR_G_GetPointCount(ring);
     std::vector<std::pair<double, double>> points;
+    // Far beyond every grid, but within what can be counted with; not a number, too.
+    const auto counted_with = [](double v) { return snapped(std::fmin(std::fmax(v, -1e12), 1e12)); };
     for (int i = 0; i < count; ++i) {
         const double east = OGR_G_GetX(ring, i), north = OGR_G_GetY(ring, i);
-        points.emplace_back(snapped(m_inverse[0] + m_inverse[1] * east + m_inverse[2] * north),
-                            snapped(m_inverse[3] + m_inverse[4] * east + m_inverse[5] * north));
+        points.emplace_back(counted_with(m_inverse[0] + m_inverse[1] * east + m_inverse[2] * north),
+                            counted_with(m_inverse[3] + m_inverse[4] * east + m_inverse[5] * north));
     }
     double twice = 0; // its area; negative where sides that lead down have the inside to their right
     for (size_t i = 0; i + 1 < points.size(); ++i) {
@@ -265,7 +268,7 @@ void PolygonCover::read(int64_t line, int64_t count, uint16_t* out) {
         if (m_counted[static_cast<size_t>(y)]) continue;
         m_counted[static_cast<size_t>(y)] = true;
         for (int64_t x = 0; x < m_samples; ++x)
-            m_overlapping += out[at(x, y)] != m_none && sum[at(x, y)] > 1 + shortfall;
+            m_overlapping += out[at(x, y)] != m_none && sum[at(x, y)] > 1 + overlap;
     }
 }
 

@@ -31,7 +31,8 @@ class PolygonCover {
     void shares(int64_t line, int64_t count, uint16_t value, float* out) const;
     /// The classes that have a polygon, ascending; not `none`.
     std::vector<uint16_t> values() const;
-    /// Of the lines read so far: labelled pixels in which polygons of several classes lie one over another.
+    /// Of the lines read so far: labelled pixels in which polygons of several classes lie one over another,
+    /// in more than a hundredth of it.
     int64_t overlapping() const { return m_overlapping; }
     /// Connected patches of polygons that lie on the grid as a whole and label no pixel; right when all lines
     /// are read.
