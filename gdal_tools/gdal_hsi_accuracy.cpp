@@ -3,7 +3,9 @@
 #include "accuracy/accuracy.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "raster/files/side_files.h"
 #include "raster/labels/labels.h"
+#include "shared/folds.h"
 #include "shared/neighbours.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
@@ -12,8 +14,11 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -26,6 +31,7 @@ struct Settings {
     raster::LabelOptions map, reference, mask, training;
     std::string csv, unclassified = "ignore";
     bool json = false, overwrite = false;
+    int folds = 0; ///< 0: one map
 };
 
 Json number(double v) { return std::isnan(v) ? Json() : Json(v); }
@@ -61,6 +67,27 @@ Json to_json(const accuracy::Result& r) {
             {"masked", r.masked},
             {"classes", classes},
             {"confusion_matrix", matrix}};
+}
+
+Json to_json(const accuracy::Spread& s) {
+    return {{"mean", number(s.mean)}, {"standard_deviation", number(s.deviation)}, {"folds", s.folds}};
+}
+
+Json to_json(const std::vector<accuracy::Result>& folds, const accuracy::Summary& summary) {
+    Json classes = Json::array(), each = Json::array();
+    for (const auto& c : summary.by_class)
+        classes.push_back({{"value", c.of.value},
+                           {"name", c.of.name},
+                           {"producers_accuracy", to_json(c.producer)},
+                           {"users_accuracy", to_json(c.user)},
+                           {"f1", to_json(c.f1)}});
+    for (const auto& fold : folds)
+        each.push_back(to_json(fold));
+    return {{"overall_accuracy", to_json(summary.overall)},
+            {"average_accuracy", to_json(summary.average)},
+            {"kappa", to_json(summary.kappa)},
+            {"classes", classes},
+            {"folds", each}};
 }
 
 using Labels = std::unique_ptr<raster::LabelSource>;
@@ -159,8 +186,8 @@ void count_overlap(const std::vector<char>& judged, const std::array<const uint1
     }
 }
 
-/// A warning where test pixels are training pixels, or many touch one.
-void compare_with_training(tool::Run& run, const Settings& s, const Files& files) {
+/// A warning where test pixels are training pixels, or many touch one; the counts into `report`.
+void compare_with_training(tool::Run& run, const Settings& s, const Files& files, Json& report) {
     const auto& grid = files.map->grid();
     const auto training = raster::LabelSource::open(s.training, &grid);
     for (const auto& note : training->notes())
@@ -192,33 +219,33 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
         }
     }
     if (!any) throw raster::no_labels(*training);
-    run.report()["training"] = {{"path", training->path()},
-                                {"how", training->description()},
-                                {"judged_pixels", overlap.judged},
-                                {"pixels_of_training", overlap.trained},
-                                {"pixels_touching_training", overlap.touching}};
+    report["training"] = {{"path", training->path()},
+                          {"how", training->description()},
+                          {"judged_pixels", overlap.judged},
+                          {"pixels_of_training", overlap.trained},
+                          {"pixels_touching_training", overlap.touching}};
+    const std::string of = s.folds > 0 ? "'" + files.reference->path() + "': " : std::string();
     if (overlap.trained > 0)
-        run.warn(std::to_string(overlap.trained) + " of " + counted(overlap.judged, "reference pixel") +
+        run.warn(of + std::to_string(overlap.trained) + " of " + counted(overlap.judged, "reference pixel") +
                  worded(overlap.trained, " is a training pixel", " are training pixels") +
                  ": they say nothing of other pixels. Judge by others");
     if (tools::touching_counts(overlap.touching, overlap.judged))
-        run.warn(std::to_string(overlap.touching) + " of " + counted(overlap.judged, "reference pixel") +
+        run.warn(of + std::to_string(overlap.touching) + " of " + counted(overlap.judged, "reference pixel") +
                  " touch a training pixel: the figures are too good, most of all those of maps made with "
-                 "neighbours (profiles, sahic, regularize). gdal_hsi_sample -min-distance parts them");
+                 "neighbours (profiles, sahic, regularize). gdal_hsi_sample -min-distance and -by patches "
+                 "part them");
 }
 
-void run_accuracy(tool::Run& run, Settings& s) {
-    if (s.json) run.only_print();
-    const auto csv = run.text_output("-csv", s.csv, s.overwrite);
-    raster::check_text_output(csv);
+/// One map against its reference; what they are goes into `report`. Nothing with -dry-run.
+std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report) {
     Files files = open_files(run, s);
     const auto grid = files.map->grid();
-    run.report()["map"] = {{"path", files.map->path()}, {"how", files.map->description()}};
-    run.report()["reference"] = {{"path", files.reference->path()}, {"how", files.reference->description()}};
+    report["map"] = {{"path", files.map->path()}, {"how", files.map->description()}};
+    report["reference"] = {{"path", files.reference->path()}, {"how", files.reference->description()}};
     if (run.options().dry_run) {
         run.note("Map: " + files.map->description() + ", " + std::to_string(grid.samples) + "x" +
                  std::to_string(grid.lines) + ". Reference: " + files.reference->description() + ".");
-        return;
+        return {};
     }
     auto confusion = compare(run, files);
     if (zero_is_the_other_class(files, s.unclassified)) {
@@ -232,17 +259,58 @@ void run_accuracy(tool::Run& run, Settings& s) {
     for (const auto* source : {files.map.get(), files.reference.get()})
         for (const auto& note : source->reading_notes())
             run.warn(note);
-    if (!s.training.path.empty()) compare_with_training(run, s, files);
-    const auto result = confusion.result(s.unclassified == "error");
+    if (!s.training.path.empty()) compare_with_training(run, s, files, report);
+    auto result = confusion.result(s.unclassified == "error");
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
         run.warn(pair + ": classes are matched by their numbers");
     if (confusion.renumbered())
         run.note("Map and reference number their classes differently: matched by name, numbers are the "
                  "reference's");
-    const Json json = to_json(result);
-    run.report()["accuracy"] = json;
-    raster::write_text_output(csv, accuracy::csv(result));
-    run.print(s.json ? json.dump(2, ' ', false, Json::error_handler_t::replace) : accuracy::text(result));
+    return result;
+}
+
+/// The file of a fold where there is one, else the file itself, which then serves all of them.
+std::string file_for_fold(tool::Run& run, const std::string& role, const std::string& path, int fold) {
+    const std::string own = tools::file_of_fold(path, fold);
+    std::error_code unknown;
+    if (!std::filesystem::exists(own, unknown) && std::filesystem::exists(path, unknown)) return path;
+    run.files()->reads(role, own, raster::files_read_with(own));
+    return own;
+}
+
+std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
+    std::vector<accuracy::Result> results;
+    auto& folds = run.report()["folds"] = Json::array();
+    for (int k = 1; k <= s.folds; ++k) {
+        Settings own = s;
+        own.map.path = tools::file_of_fold(s.map.path, k);
+        run.files()->reads("map", own.map.path, raster::files_read_with(own.map.path));
+        own.reference.path = file_for_fold(run, "reference", s.reference.path, k);
+        if (!s.training.path.empty()) own.training.path = file_for_fold(run, "-training", s.training.path, k);
+        folds.push_back(Json::object());
+        if (auto result = judge(run, own, folds.back())) results.push_back(std::move(*result));
+    }
+    return results;
+}
+
+void run_accuracy(tool::Run& run, Settings& s) {
+    if (s.json) run.only_print();
+    const auto csv = run.text_output("-csv", s.csv, s.overwrite);
+    raster::check_text_output(csv);
+    const auto give = [&](const Json& json, const std::string& table, const std::string& text) {
+        run.report()["accuracy"] = json;
+        raster::write_text_output(csv, table);
+        run.print(s.json ? json.dump(2, ' ', false, Json::error_handler_t::replace) : text);
+    };
+    if (s.folds > 0) {
+        const auto results = judge_folds(run, s);
+        if (results.empty()) return;
+        const auto summary = accuracy::summarize(results);
+        return give(to_json(results, summary), accuracy::csv(results, summary),
+                    accuracy::text(results, summary));
+    }
+    if (const auto result = judge(run, s, run.report()))
+        give(to_json(*result), accuracy::csv(*result), accuracy::text(*result));
 }
 
 void declare(tool::Call& call) {
@@ -251,8 +319,19 @@ void declare(tool::Call& call) {
     call.input_argument("map", s.map.path, Content::raster, "The class map: a raster");
     call.input_argument("reference", s.reference.path, Content::labels,
                         "The reference labels: a raster or vector file, in any SRS and on any grid");
+    call.option(
+            "folds", s.folds,
+            "Judge K maps and tell mean and standard deviation: map stands for map_1.tif .. map_K.tif, as "
+            "gdal_hsi_sample -folds names files; reference and -training likewise, or for one file that "
+            "serves all of them")
+        .between(2, tools::most_folds)
+        .shown_as("K")
+        .default_value.clear();
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
-    call.output("csv", s.csv, Content::text, "Also write the confusion matrix with accuracies to FILE (CSV)");
+    call.output(
+        "csv", s.csv, Content::text,
+        "Also write the confusion matrix with accuracies to FILE (CSV); with -folds a row a fold, mean and "
+        "standard deviation");
     call.input("mask", s.mask.path, Content::labels,
                "Judge only where the raster FILE is not 0, or inside the features of the vector FILE");
     call.input(
@@ -283,11 +362,15 @@ extern const tool::Definition accuracy{
     "accuracy",
     "Accuracy of a class map",
     "Judges a class map against reference labels: confusion matrix, producer's and user's accuracy "
-    "and F1 of each class, overall and average accuracy, kappa, with 95 % confidence intervals. "
+    "and F1 of each class, overall and average accuracy, kappa, with 95 % confidence intervals; of several "
+    "maps "
+    "the mean and the spread. "
     "Pixels without a label are left out. Classes are matched by name where both files name them.",
     {{"gdal_hsi_accuracy map.tif test.tif", "A map against the test pixels of gdal_hsi_sample"},
      {"gdal_hsi_accuracy -csv accuracy.csv -field landcover map.tif ground_truth.gpkg",
       "Against polygons, with a table for other programs"},
+     {"gdal_hsi_accuracy -folds 5 -training train.tif map.tif test.tif",
+      "map_1.tif against test_1.tif, map_2.tif against test_2.tif ..: mean and spread"},
      {"gdal_hsi_accuracy -json -q map.tif test.tif | jq .overall_accuracy.value", "One figure for a script"}},
     "",
     accuracy_tool::declare,

@@ -19,11 +19,16 @@
 #include "unmix/unmix.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <memory>
 #include <mutex>
+#include <numeric>
+#include <optional>
 #include <string>
+#include <system_error>
+#include <utility>
 #include <vector>
 
 namespace hsi {
@@ -34,20 +39,30 @@ using tool::Content;
 
 struct Settings {
     raster::VectorOptions members;
-    std::string method = "nfindr", spectra;
-    int count = 0;
+    std::string method = "nfindr", spectra, numbers, curve;
+    int count = 0; ///< of a range the last one
+    int first = 0; ///< of a range; 0: there is none
     uint64_t seed = 1;
     bool residual = false;
 };
 
 /// What a search finds: the endmembers, and with -residual those of a search for one less, where two are
-/// left.
+/// left; the variance of the scene, as the mean of all bands, for a range.
 struct Found {
     std::vector<atdca::Target> members, fewer;
+    double variance = 0;
 };
 
+double mean_variance(const stream::SceneMoments& moments) {
+    double sum = 0;
+    for (int b = 0; b < moments.bands; ++b)
+        sum += moments.covariance[static_cast<size_t>(b) * (static_cast<size_t>(moments.bands) + 1)];
+    return sum / moments.bands;
+}
+
 endmembers::Options search_options(const Settings& s) {
-    return {s.method == "nfindr" ? endmembers::Method::nfindr : endmembers::Method::vca, s.count, s.seed};
+    return {s.method == "nfindr" ? endmembers::Method::nfindr : endmembers::Method::vca, s.count, s.seed,
+            s.first > 0};
 }
 
 /// ATDCA by orthogonal subspace projection, as gdal_hsi_atdca does it.
@@ -62,10 +77,16 @@ Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
         tools::print_search_plan(run, *scene.raster(), options);
         return {};
     }
-    auto found = tools::find_targets(run, computing, count, scene, options, 1.0);
+    double variance = 0;
+    if (s.first > 0) { // the search itself sums no moments
+        scene.set_fate(nullptr);
+        variance = mean_variance(scene.scan(
+            "moments", 0.1, [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); }));
+    }
+    auto found = tools::find_targets(run, computing, count, scene, options, s.first > 0 ? 0.4 : 1.0);
     endmembers::check_count(search_options(s), scene.shape().bands, found.valid_pixels);
     tools::report_search_cost(run, found, options.targets, !options.keep_scene);
-    Found all{std::move(found.targets), {}};
+    Found all{std::move(found.targets), {}, variance};
     if (all.members.size() > 2) all.fewer.assign(all.members.begin(), all.members.end() - 1);
     return all;
 }
@@ -74,7 +95,11 @@ void report_search(tool::Run& run, const Settings& s, const endmembers::Extracti
     for (const auto& warning : found.warnings)
         run.warn(warning);
     char text[160];
-    if (s.method == "nfindr") {
+    if (s.method == "nfindr" && s.first > 0) {
+        std::snprintf(text, sizeof text, "N-FINDR: a growing simplex, %s",
+                      counted(found.members.size(), "vertex", "vertices").c_str());
+        run.report()["search"] = {{"growing", true}};
+    } else if (s.method == "nfindr") {
         std::snprintf(text, sizeof text, "N-FINDR: %s, %s replaced", counted(found.sweeps, "sweep").c_str(),
                       counted(found.replacements, "vertex", "vertices").c_str());
         run.report()["search"] = {{"sweeps", found.sweeps}, {"replacements", found.replacements}};
@@ -116,9 +141,9 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
             list.push_back({m.line, m.sample, m.score, {}});
         return list;
     };
-    const auto found = search(options, s.residual ? 0.2 : 0.5);
+    const auto found = search(options, s.residual ? 0.2 : s.first > 0 ? 0.1 : 0.5);
     report_search(run, s, found);
-    Found all{targets(found), {}};
+    Found all{targets(found), {}, mean_variance(moments)};
     if (s.residual && options.count > 2) {
         auto less = options;
         --less.count;
@@ -167,34 +192,40 @@ class Discard final : public stream::GatheringSink {
     const stream::CubeShape m_shape;
 };
 
-/// The root mean square, over pixels and bands, of what fully constrained unmixing leaves.
-double residual_of(tool::Run& run, tool::Scene& scene, const std::vector<atdca::Target>& members) {
-    const auto shape = scene.shape();
+unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene,
+                                const std::vector<atdca::Target>& members) {
     unmix::Endmembers endmembers;
     auto cube = scene.raster();
     for (const auto& spectrum : tools::spectra_of_targets(cube, run, members)) {
         endmembers.names.push_back("endmember " + std::to_string(endmembers.names.size() + 1));
         endmembers.spectra.emplace_back(spectrum.begin(), spectrum.end());
     }
+    return endmembers;
+}
+
+/// The root mean square, over pixels and bands, of what fully constrained unmixing leaves. share: of the
+/// progress.
+double residual_of(tool::Run& run, tool::Scene& scene, const unmix::Endmembers& endmembers, double share) {
+    const auto shape = scene.shape();
     const auto operation = unmix::make_unmixing(endmembers, {unmix::Method::fcls, true});
     Discard abundances({shape.samples, shape.lines, endmembers.count()});
     SquareSum errors({shape.samples, shape.lines, 1});
     run.add_pass(
-        stream::run_pass(*scene.counted(), *operation, {&abundances, &errors}, run.pass("residual", 0.1)));
+        stream::run_pass(*scene.counted(), *operation, {&abundances, &errors}, run.pass("residual", share)));
     return std::sqrt(errors.value() / static_cast<double>(operation->valid()));
 }
 
 /// -residual: how well the endmembers explain the scene, and a warning where one less did better.
 void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found) {
     const auto count = found.members.size();
-    const double residual = residual_of(run, scene, found.members);
+    const double residual = residual_of(run, scene, endmembers_of(run, scene, found.members), 0.1);
     run.report()["residual"] = {{"endmembers", count}, {"rmse", residual}};
     char text[200];
     if (found.fewer.empty()) {
         std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers", residual, count);
         return run.note(text);
     }
-    const double before = residual_of(run, scene, found.fewer);
+    const double before = residual_of(run, scene, endmembers_of(run, scene, found.fewer), 0.1);
     run.report()["residual"]["rmse_of_one_less"] = before;
     std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers, %.6g with %zu",
                   residual, count, before, found.fewer.size());
@@ -208,6 +239,255 @@ void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, cons
              (s.method == "atdca" ? "" : ", or -method atdca, whose sets grow"));
 }
 
+// --- A range of numbers: -t 2-20
+
+/// What the first t endmembers make of the scene.
+struct Step {
+    int t = 0;
+    double height = 0;     ///< of the t-th over the flat through those before it
+    double log_volume = 0; ///< of the simplex, to the base of 10; -inf: it is flat
+    double rmse = 0;       ///< of fully constrained unmixing, over pixels and bands
+    double explained = 0;  ///< 1 - rmse^2 / variance
+    double gain = 0;       ///< in that by the last one; of the first step by all of its endmembers
+};
+
+/// Heights of the vertices of a simplex, each over the flat through those before it; the first one's is 0.
+std::vector<double> heights_of(const std::vector<std::vector<double>>& spectra) {
+    std::vector<std::vector<double>> basis;
+    std::vector<double> heights{0.0};
+    for (size_t k = 1; k < spectra.size(); ++k) {
+        std::vector<double> v(spectra[k]);
+        for (size_t b = 0; b < v.size(); ++b)
+            v[b] -= spectra.front()[b];
+        for (int twice = 0; twice < 2; ++twice) // once leaves what rounding left
+            for (const auto& q : basis) {
+                const double product = std::inner_product(q.begin(), q.end(), v.begin(), 0.0);
+                for (size_t b = 0; b < v.size(); ++b)
+                    v[b] -= product * q[b];
+            }
+        const double length = std::sqrt(std::inner_product(v.begin(), v.end(), v.begin(), 0.0));
+        heights.push_back(length);
+        for (double& x : v)
+            x /= length > 0 ? length : 1;
+        if (length > 0) basis.push_back(std::move(v));
+    }
+    return heights;
+}
+
+/// Unmixes the scene by the first 2, 3 .. endmembers, from s.first on. Ends where one is a mixture of others.
+std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found) {
+    const auto all = endmembers_of(run, scene, found.members);
+    const auto heights = heights_of(all.spectra);
+    std::vector<Step> steps;
+    double log_volume = 0;
+    for (int t = 2; t <= all.count(); ++t) {
+        Step step;
+        step.t = t;
+        step.height = heights[static_cast<size_t>(t) - 1];
+        log_volume += std::log10(step.height / (t - 1)); // of t vertices: heights over (t - 1)!
+        step.log_volume = log_volume;
+        if (t < s.first) continue;
+        unmix::Endmembers some;
+        some.names.assign(all.names.begin(), all.names.begin() + t);
+        some.spectra.assign(all.spectra.begin(), all.spectra.begin() + t);
+        try {
+            unmix::check_endmembers(some, unmix::Method::fcls);
+        } catch (const Error& e) {
+            run.warn("the range ends at " + std::to_string(t - 1) +
+                     ", as further ones explain nothing: " + e.what());
+            break;
+        }
+        step.rmse = residual_of(run, scene, some, 0.5 / (s.count - s.first + 1));
+        step.explained = found.variance > 0 ? 1 - step.rmse * step.rmse / found.variance : 0;
+        step.gain = step.explained - (steps.empty() ? 0 : steps.back().explained);
+        steps.push_back(step);
+    }
+    return steps;
+}
+
+constexpr double least_depth = 0.05;
+
+/// The knee of the residuals: the step farthest below the chord from the first to the last one, in a square
+/// whose sides are the range and the fall of the curve. That is the difference curve of V. Satopaa, J.
+/// Albrecht, D. Irwin, B. Raghavan: Finding a "kneedle" in a haystack: detecting knee points in system
+/// behavior, ICDCS workshops 2011, without smoothing, at its greatest value. None: of fewer than three steps,
+/// of a curve that does not fall, or falls evenly (a depth under least_depth).
+std::optional<size_t> knee_of(const std::vector<Step>& steps) {
+    if (steps.size() < 3) return {};
+    const double fall = steps.front().rmse - steps.back().rmse;
+    if (!(fall > 1e-9 * steps.front().rmse)) return {};
+    size_t best = 0;
+    double deepest = 0;
+    for (size_t k = 1; k + 1 < steps.size(); ++k) {
+        const double x = static_cast<double>(k) / static_cast<double>(steps.size() - 1),
+                     depth = 1 - x - (steps[k].rmse - steps.back().rmse) / fall;
+        if (depth > deepest + 1e-12) {
+            deepest = depth;
+            best = k;
+        }
+    }
+    if (deepest < least_depth) return {};
+    return best;
+}
+
+/// "1.25e+340": more than a double holds.
+std::string power_text(double log10) {
+    if (std::isinf(log10)) return "0";
+    double exponent = std::floor(log10), digits = std::round(std::pow(10, log10 - exponent) * 1e4) / 1e4;
+    if (digits >= 10) {
+        digits /= 10;
+        ++exponent;
+    }
+    char text[60];
+    std::snprintf(text, sizeof text, "%.4fe%+03.0f", digits, exponent);
+    return text;
+}
+
+std::string formatted(const char* format, double v) {
+    char text[60];
+    std::snprintf(text, sizeof text, format, v);
+    return text;
+}
+
+/// The table of the steps as CSV.
+std::string csv_of(const std::vector<Step>& steps, const std::vector<atdca::Target>& members, int chosen) {
+    std::string text = "t,line,sample,height,log10_volume,rmse,explained,gain,chosen\r\n";
+    for (const Step& step : steps) {
+        const auto& member = members[static_cast<size_t>(step.t) - 1];
+        text +=
+            std::to_string(step.t) + "," + std::to_string(member.line) + "," + std::to_string(member.sample);
+        for (const double v : {step.height, step.log_volume, step.rmse, step.explained, step.gain})
+            text += "," + (std::isfinite(v) ? formatted("%.9g", v) : std::string());
+        text += step.t == chosen ? ",1\r\n" : ",0\r\n";
+    }
+    return text;
+}
+
+/// A plot of the residuals over t, with a line at the number that was chosen.
+std::string svg_of(const std::vector<Step>& steps, int chosen) {
+    constexpr double left = 80, right = 620, top = 40, bottom = 340;
+    double most = 0;
+    for (const Step& step : steps)
+        most = std::max(most, step.rmse);
+    // The ticks: 1, 2 or 5 times a power of ten, five of them or a few more.
+    double unit = std::pow(10, std::floor(std::log10(most > 0 ? most / 5 : 1)));
+    for (const double times : {2.0, 5.0, 10.0})
+        if (most / unit > 8) unit = std::pow(10, std::floor(std::log10(most / 5))) * times;
+    const double height = most > 0 ? std::ceil(most / unit) * unit : 1;
+    const auto x_of = [&](int t) {
+        const int first = steps.front().t, last = steps.back().t;
+        return last == first ? left : left + (right - left) * (t - first) / (last - first);
+    };
+    const auto y_of = [&](double v) { return bottom - (bottom - top) * v / height; };
+    const auto at = [](double v) { return formatted("%.2f", v); };
+    const auto line = [&](double x0, double y0, double x1, double y1, const char* stroke) {
+        return "<line x1='" + at(x0) + "' y1='" + at(y0) + "' x2='" + at(x1) + "' y2='" + at(y1) +
+               "' stroke='" + stroke + "'/>\n";
+    };
+    const auto words = [&](double x, double y, const char* anchor, const std::string& text) {
+        return "<text x='" + at(x) + "' y='" + at(y) + "' text-anchor='" + anchor + "'>" + text + "</text>\n";
+    };
+    std::string svg =
+        "<svg xmlns='http://www.w3.org/2000/svg' width='660' height='400' viewBox='0 0 660 400' "
+        "font-family='sans-serif' font-size='13'>\n<rect width='660' height='400' "
+        "fill='white'/>\n";
+    for (int k = 0; k * unit <= height * (1 + 1e-9); ++k) {
+        svg += line(left, y_of(k * unit), right, y_of(k * unit), "#dddddd");
+        svg += words(left - 8, y_of(k * unit) + 4, "end", formatted("%.6g", k * unit));
+    }
+    const int count = static_cast<int>(steps.size()), stride = std::max(1, (count + 19) / 20);
+    for (int k = 0; k < count; k += stride)
+        svg += words(x_of(steps[static_cast<size_t>(k)].t), bottom + 20, "middle",
+                     std::to_string(steps[static_cast<size_t>(k)].t));
+    svg += line(x_of(chosen), top, x_of(chosen), bottom, "#cc3311");
+    svg += words(x_of(chosen), top - 8, "middle", "t = " + std::to_string(chosen));
+    svg += "<polyline fill='none' stroke='#0055aa' stroke-width='2' points='";
+    for (const Step& step : steps)
+        svg += at(x_of(step.t)) + "," + at(y_of(step.rmse)) + " ";
+    svg += "'/>\n";
+    for (const Step& step : steps)
+        svg += "<circle cx='" + at(x_of(step.t)) + "' cy='" + at(y_of(step.rmse)) +
+               "' r='3.5' fill='#0055aa'><title>" + std::to_string(step.t) + ": " +
+               formatted("%.6g", step.rmse) + "</title></circle>\n";
+    svg += line(left, top, left, bottom, "black") + line(left, bottom, right, bottom, "black");
+    svg += words((left + right) / 2, bottom + 44, "middle", "number of endmembers t");
+    svg += words(left - 60, top - 18, "start", "residual of unmixing (RMSE)");
+    return svg + "</svg>\n";
+}
+
+/// -t 2-20: what every number explains, as a table, into the report and the plot. Returns the number that is
+/// taken: that at the knee, or the last one.
+int choose_number(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found,
+                  const raster::TextOutput& curve) {
+    const auto steps = explain(run, s, scene, found);
+    if (steps.empty()) return static_cast<int>(found.members.size());
+    const auto knee = knee_of(steps);
+    const int chosen = steps[knee.value_or(steps.size() - 1)].t;
+    run.note("   t     Line   Sample      Height          Volume        RMSE  Explained %   Gain %");
+    Json list = Json::array();
+    for (size_t k = 0; k < steps.size(); ++k) {
+        const Step& step = steps[k];
+        const auto& member = found.members[static_cast<size_t>(step.t) - 1];
+        char text[160];
+        std::snprintf(text, sizeof text, "%4d %8lld %8lld %11.5g %15s %11.5g %12.4f %8.4f", step.t,
+                      static_cast<long long>(member.line), static_cast<long long>(member.sample), step.height,
+                      power_text(step.log_volume).c_str(), step.rmse, 100 * step.explained, 100 * step.gain);
+        run.note(text);
+        list.push_back({{"t", step.t},
+                        {"line", member.line},
+                        {"sample", member.sample},
+                        {"height", step.height},
+                        {"log10_volume", std::isfinite(step.log_volume) ? Json(step.log_volume) : Json()},
+                        {"rmse", step.rmse},
+                        {"explained", step.explained},
+                        {"gain", step.gain}});
+        if (k > 0 && step.rmse > steps[k - 1].rmse * (1 + 1e-6))
+            run.warn("the residual of unmixing grows from " + formatted("%.6g", steps[k - 1].rmse) +
+                     " with " + std::to_string(step.t - 1) + " endmembers to " +
+                     formatted("%.6g", step.rmse) + " with " + std::to_string(step.t));
+    }
+    run.report()["range"] = {{"steps", list}, {"knee", knee ? Json(chosen) : Json()}, {"chosen", chosen}};
+    if (knee)
+        run.note("Knee: " + std::to_string(chosen) + " endmembers, which are written (-t " +
+                 std::to_string(chosen) + " searches for that number alone)");
+    else
+        run.warn(
+            "the residuals have no knee (" +
+            std::string(steps.size() < 3 ? "fewer than three numbers" : "they fall evenly, or not at all") +
+            "): all " + std::to_string(chosen) +
+            " endmembers are written; try a wider range, or choose by the table");
+    const bool plot = s.curve.size() > 4 && s.curve.compare(s.curve.size() - 4, 4, ".svg") == 0;
+    raster::write_text_output(curve, plot ? svg_of(steps, chosen) : csv_of(steps, found.members, chosen));
+    return chosen;
+}
+
+/// "12" or "2-20" into the settings. \throws UsageError.
+void read_numbers(Settings& s) {
+    const char *at = s.numbers.data(), *const end = at + s.numbers.size();
+    const auto number = [&](int& value) {
+        const auto [next, status] = std::from_chars(at, end, value);
+        at = next;
+        return status == std::errc();
+    };
+    int first = 0, last = 0;
+    bool good = number(first);
+    const bool range = good && at != end && *at == '-';
+    if (range) {
+        ++at;
+        good = number(last);
+    }
+    if (!good || at != end)
+        throw UsageError("-t: '" + s.numbers + "' is neither a number nor a range of numbers",
+                         "Give a number such as 12, or a range such as 2-20.");
+    if (first < 2)
+        throw UsageError("-t: " + std::to_string(first) + " is too small", "Use a number from 2 on.");
+    if (range && last < first + 2)
+        throw UsageError("-t: the range '" + s.numbers + "' has no knee: it holds fewer than three numbers",
+                         "The smaller number comes first, as in 2-20; or give one number.");
+    s.first = range ? first : 0;
+    s.count = range ? last : first;
+}
+
 void run_endmembers(tool::Run& run, Settings s) {
     s.members.history = run.options().destination.history;
     s.members.run = run.files();
@@ -216,9 +496,12 @@ void run_endmembers(tool::Run& run, Settings s) {
     raster::check_vector_output(s.members);
     const auto spectra_output = run.text_output("-spectra", s.spectra, s.members.overwrite);
     if (!s.spectra.empty()) raster::check_library_output(spectra_output);
+    const auto curve = run.text_output("-plot", s.curve, s.members.overwrite);
+    raster::check_text_output(curve);
     const auto found = s.method == "atdca" ? find_by_atdca(run, s, scene) : find_by_projection(run, s, scene);
     if (run.options().dry_run) return;
-    const auto& targets = found.members;
+    auto targets = found.members;
+    if (s.first > 0) targets.resize(static_cast<size_t>(choose_number(run, s, scene, found, curve)));
     if (s.residual) report_residual(run, s, scene, found);
     if (!s.spectra.empty()) {
         auto cube = scene.raster();
@@ -240,12 +523,12 @@ void declare(tool::Call& call) {
     call.output_argument("dst", s.members.path, Content::vector,
                          "The endmembers, a vector layer of points; it appears when it is complete");
     auto& count =
-        call.option("t", s.count, "Number of endmembers, at most as many as bands (nfindr: and one)")
+        call.option("t", s.numbers,
+                    "Number of endmembers, at most as many as bands (nfindr: and one); or a range such "
+                    "as 2-20: sets that grow, what each explains, and the set at the knee is written")
             .also("targets")
-            .from(2)
-            .shown_as("N");
+            .shown_as("N|N-N");
     count.required = true;
-    count.default_value.clear();
     call.choice<std::string>(
         "method", s.method, "How they are found",
         {{"nfindr", "nfindr", "the pixels whose simplex has the greatest volume"},
@@ -257,12 +540,26 @@ void declare(tool::Call& call) {
     call.flag("residual", s.residual,
               "Also tell what unmixing with the endmembers leaves of the scene, and with one less: a warning "
               "says when that was less");
+    call.output(
+        "plot", s.curve, Content::text,
+        "With a range of -t: also write what each number explains to FILE: .svg (a plot) or .csv (the "
+        "table)");
     tools::add_vector_options(call, s.members);
     call.overwrite(s.members.overwrite, "Replace outputs that are there; without this that is an error");
     call.check([&s, &call](const tool::CommonOptions&) {
         if (s.method != "vca" && call.given("seed"))
             throw UsageError("-seed: -method " + s.method + " takes no random numbers",
                              "Leave it out, or use -method vca.");
+        read_numbers(s);
+        if (s.first > 0 && s.residual)
+            throw UsageError("-residual: a range of -t tells the residual of every number",
+                             "Leave -residual out.");
+        if (s.first == 0 && call.given("plot"))
+            throw UsageError("-plot needs a range of -t", "Give one, for example -t 2-20.");
+        const std::string extension = s.curve.size() > 4 ? s.curve.substr(s.curve.size() - 4) : "";
+        if (call.given("plot") && extension != ".svg" && extension != ".csv")
+            throw UsageError("-plot: '" + s.curve + "' ends neither in .svg nor in .csv",
+                             "A plot is an .svg, the table a .csv.");
     });
     call.body([&s](tool::Run& run) { run_endmembers(run, s); });
 }
@@ -282,6 +579,8 @@ extern const tool::Definition endmembers{
      {"gdal_hsi_endmembers -t 12 -spectra members.sli scene.img members.gpkg && gdal_hsi_unmix scene.img "
       "members.sli abundances.tif",
       "Their spectra, and how much of each is in every pixel"},
+     {"gdal_hsi_endmembers -t 2-20 -plot members.svg scene.img members.gpkg",
+      "How many? What each number explains, and the set at the knee"},
      {"gdal_hsi_endmembers -t 12 -method vca -seed 7 scene.img members.geojson", "Another method"}},
     "",
     endmembers_tool::declare};

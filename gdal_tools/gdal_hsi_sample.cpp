@@ -4,12 +4,18 @@
 #include "core/error.h"
 #include "raster/labels/labels.h"
 #include "sample/sample.h"
+#include "shared/folds.h"
 #include "shared/neighbours.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace hsi {
 namespace {
@@ -19,9 +25,11 @@ using tool::Content;
 
 struct Settings {
     raster::LabelOptions labels;
-    std::string like, test_file;
+    std::string like, test_file, cover_file;
     std::vector<std::string> counts, fractions;
     sample::Options sample;
+    bool by_patches = false;
+    int folds = 0; ///< 0: one split
 };
 
 /// Writes the pixels of one part as a class map, strip by strip.
@@ -41,30 +49,222 @@ void write_part(raster::RasterSink& sink, const raster::LabelledPixels& all, con
     }
 }
 
-/// Test pixels beside training pixels: a warning where they are many.
-void warn_of_neighbours(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split) {
-    const auto is_test = [&](size_t i) { return split.part[i] == sample::Part::test; };
+/// Test pixels that touch a training pixel; `tested`: all of them.
+int64_t count_touching(const raster::LabelledPixels& all, const sample::Split& split, int64_t& tested) {
     const auto parted = [&](size_t i, size_t j) {
         const auto a = split.part[i], b = split.part[j];
         return a != b && a != sample::Part::left_out && b != sample::Part::left_out;
     };
     const auto touches = tools::touching_pixels(all.index, all.grid.samples, parted);
-    int64_t touching = 0, tested = 0;
+    int64_t touching = 0;
     for (size_t i = 0; i < touches.size(); ++i) {
-        if (!is_test(i)) continue;
+        if (split.part[i] != sample::Part::test) continue;
         ++tested;
         touching += touches[i];
+    }
+    return touching;
+}
+
+/// Test pixels beside training pixels: a warning where they are many.
+void warn_of_neighbours(tool::Run& run, const Settings& s, const raster::LabelledPixels& all,
+                        const std::vector<sample::Split>& splits) {
+    int64_t touching = 0, tested = 0;
+    for (size_t k = 0; k < splits.size(); ++k) {
+        const int64_t own = count_touching(all, splits[k], tested);
+        if (s.folds > 0) run.report()["folds"][k]["test_pixels_touching_training"] = own;
+        touching += own;
     }
     run.report()["test_pixels_touching_training"] = touching;
     if (tools::touching_counts(touching, tested))
         run.warn(std::to_string(touching) + " of " + counted(tested, "test pixel") +
                  " touch a training pixel: what looks at neighbours (profiles, sahic, regularize) will be "
-                 "judged on pixels that it has seen, and all others on their like. -min-distance parts them");
+                 "judged on pixels that it has seen, and all others on their like. " +
+                 (s.by_patches  ? "-min-distance parts them"
+                  : s.folds > 0 ? "-by patches keeps fields together, and with it -min-distance parts them"
+                                : "-min-distance parts them, and -by patches draws whole fields"));
 }
+
+int64_t count_of(const std::map<int, int64_t>& of, int value) {
+    const auto it = of.find(value);
+    return it == of.end() ? int64_t{0} : it->second;
+}
+
+std::string with_comma(const std::string& list) { return list.empty() ? list : list + ", "; }
+
+/// The counts of a split, class by class, into `report`, and what is wrong with them as warnings.
+void tell_split(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split, Json& report) {
+    report["left_out"] = split.left_out;
+    std::string table = "Class: training and test pixels\n", without_test;
+    for (const auto& c : all.classes) {
+        const int64_t train = count_of(split.train, c.value), test = count_of(split.test, c.value);
+        const std::string name = tool::class_text(c.value, c.name);
+        table += "  " + name + ": " + std::to_string(train) + " and " + std::to_string(test) + "\n";
+        report["classes"].push_back(
+            {{"value", c.value}, {"name", c.name}, {"pixels", c.pixels}, {"train", train}, {"test", test}});
+        if (test == 0) without_test = with_comma(without_test) + name;
+        if (const int64_t n = count_of(split.missing, c.value); n > 0)
+            run.warn("class " + name + ": " + std::to_string(train) + " of the " + std::to_string(train + n) +
+                     " training pixels asked for, as one patch stays for the test");
+    }
+    table.pop_back();
+    run.note(table);
+    if (split.left_out > 0)
+        run.note(counted(split.left_out, "pixel is", "pixels are") +
+                 " nearer than -min-distance to a training pixel and in neither set");
+    if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
+}
+
+/// The same of folds.
+void tell_folds(tool::Run& run, const raster::LabelledPixels& all, const std::vector<sample::Split>& splits) {
+    auto& report = run.report();
+    std::string table = "Fold: training and test pixels\n";
+    int64_t left_out = 0;
+    for (size_t k = 0; k < splits.size(); ++k) {
+        Json classes = Json::array();
+        int64_t trained = 0, tested = 0;
+        for (const auto& c : all.classes) {
+            const int64_t train = count_of(splits[k].train, c.value),
+                          test = count_of(splits[k].test, c.value);
+            classes.push_back({{"value", c.value}, {"name", c.name}, {"train", train}, {"test", test}});
+            trained += train;
+            tested += test;
+        }
+        if (tested == 0)
+            throw Error("no test pixel is left in fold " + std::to_string(k + 1),
+                        "Give a smaller -min-distance, or ask for fewer folds.");
+        left_out += splits[k].left_out;
+        report["folds"].push_back({{"left_out", splits[k].left_out}, {"classes", classes}});
+        table += "  " + std::to_string(k + 1) + ": " + std::to_string(trained) + " and " +
+                 std::to_string(tested) + "\n";
+    }
+    table.pop_back();
+    run.note(table);
+    std::string untested, untrained;
+    for (const auto& c : all.classes) {
+        int64_t without = 0;
+        bool stranger = false;
+        for (const auto& split : splits) {
+            const int64_t test = count_of(split.test, c.value);
+            without += test == 0;
+            stranger = stranger || (test > 0 && count_of(split.train, c.value) == 0);
+        }
+        const std::string name = tool::class_text(c.value, c.name);
+        if (stranger)
+            untrained = with_comma(untrained) + name;
+        else if (without > 0)
+            untested = with_comma(untested) + name + " (" + std::to_string(without) + ")";
+    }
+    if (left_out > 0)
+        run.note(counted(left_out, "pixel is", "pixels are") +
+                 " nearer than -min-distance to a training pixel of another fold and left out there");
+    if (!untrained.empty())
+        run.warn("where class " + untrained +
+                 " is tested no pixel of it is left for training, so that all of its pixels there will be "
+                 "wrong: its labels are one patch, or one pixel");
+    if (!untested.empty()) run.warn("no test pixel in some folds (how many) of class " + untested);
+}
+
+/// What every class covers of each pixel.
+void write_cover(tool::Run& run, raster::RasterSink& sink, raster::LabelSource& source,
+                 const std::vector<uint16_t>& values) {
+    const auto shape = sink.shape();
+    const auto line = static_cast<size_t>(shape.samples);
+    const int64_t strip =
+        std::clamp<int64_t>((int64_t{32} << 20) / (shape.samples * shape.bands * 4), 1, 256);
+    for (int64_t y = 0; y < shape.lines; y += strip) {
+        if (run.cancel().requested()) throw Cancelled();
+        const int64_t n = std::min(strip, shape.lines - y);
+        const size_t plane = static_cast<size_t>(n) * line;
+        std::vector<float> shares(plane * values.size());
+        for (size_t k = 0; k < values.size(); ++k)
+            source.shares(y, n, values[k], &shares[k * plane]);
+        for (size_t i = 0; i < plane; ++i) {
+            bool covered = false;
+            for (size_t k = 0; k < values.size(); ++k)
+                covered = covered || shares[k * plane + i] > 0;
+            for (size_t k = 0; k < values.size() && !covered; ++k)
+                shares[k * plane + i] = std::numeric_limits<float>::quiet_NaN();
+        }
+        sink.write(Rect{0, y, shape.samples, n},
+                   CubeView<float>::packed(shares.data(), shape.bands, n, shape.samples));
+    }
+}
+
+/// Everything that is written, checked before any of it is made.
+class Outputs {
+  public:
+    Outputs(tool::Run& run, const Settings& s, const raster::LabelledPixels& all, raster::LabelSource& labels)
+        : m_run(run), m_all(all), m_labels(labels) {
+        for (int k = 0; k < std::max(1, s.folds); ++k) {
+            raster::OutputOptions train = run.options().destination,
+                                  test = run.side_output("dst_test", s.test_file);
+            test.type = train.type;
+            if (s.folds > 0) {
+                const std::string of = " of fold " + std::to_string(k + 1);
+                train.path = tools::file_of_fold(train.path, k + 1);
+                train.role = "dst" + of;
+                test.path = tools::file_of_fold(test.path, k + 1);
+                test.role += of;
+            }
+            add_map(train, "training labels", k, sample::Part::train);
+            add_map(test, "test labels", k, sample::Part::test);
+        }
+        if (s.cover_file.empty()) return;
+        m_values = labels.share_classes();
+        Output cover{run.side_output("-cover", s.cover_file), {}, 0, sample::Part::left_out};
+        cover.options.nodata.reset(); // that of labels
+        cover.spec.shape = {all.grid.samples, all.grid.lines, static_cast<int>(m_values.size())};
+        cover.spec.holes = true;
+        for (const uint16_t value : m_values) {
+            std::string name;
+            for (const auto& c : labels.legend())
+                if (c.value == value) name = c.name;
+            cover.spec.bands.push_back({"cover of class " + tool::class_text(value, name), {}});
+        }
+        m_outputs.push_back(std::move(cover));
+        raster::RasterSink::check(m_outputs.back().options, m_outputs.back().spec);
+    }
+
+    void write(const std::vector<sample::Split>& splits, const raster::RasterSource& scene) {
+        for (const Output& o : m_outputs) {
+            if (m_run.cancel().requested()) throw Cancelled();
+            const auto sink = raster::RasterSink::create(o.options, o.spec, &scene);
+            if (o.part == sample::Part::left_out)
+                write_cover(m_run, *sink, m_labels, m_values);
+            else
+                write_part(*sink, m_all, splits[static_cast<size_t>(o.split)], o.part);
+            sink->commit();
+        }
+    }
+
+  private:
+    struct Output {
+        raster::OutputOptions options;
+        raster::OutputSpec spec;
+        int split = 0;
+        sample::Part part = sample::Part::left_out; ///< left_out: the shares
+    };
+
+    void add_map(raster::OutputOptions options, const char* band, int split, sample::Part part) {
+        Output map{std::move(options), {}, split, part};
+        map.spec.shape = {m_all.grid.samples, m_all.grid.lines, 1};
+        raster::describe_class_map(m_all.classes, map.options, map.spec);
+        map.spec.bands = {{band, {}}};
+        raster::RasterSink::check(map.options, map.spec);
+        m_outputs.push_back(std::move(map));
+    }
+
+    tool::Run& m_run;
+    const raster::LabelledPixels& m_all;
+    raster::LabelSource& m_labels;
+    std::vector<uint16_t> m_values; ///< of -cover
+    std::vector<Output> m_outputs;
+};
 
 void run_sample(tool::Run& run, Settings& settings) {
     raster::OpenOptions grid_file;
     grid_file.path = settings.like.empty() ? settings.labels.path : settings.like;
+    settings.labels.shares = !settings.cover_file.empty();
     std::unique_ptr<raster::LabelSource> source;
     std::shared_ptr<raster::RasterSource> scene;
     if (settings.like.empty()) {
@@ -84,58 +284,32 @@ void run_sample(tool::Run& run, Settings& settings) {
         sample::apply_share(text, false, all.classes, settings.sample);
     for (const auto& text : settings.fractions)
         sample::apply_share(text, true, all.classes, settings.sample);
-    const auto split =
-        sample::split(all.index, all.value, all.grid.samples, all.grid.lines, all.classes, settings.sample);
-
     auto& report = run.report();
     report["labels"] = {
         {"path", source->path()}, {"how", source->description()}, {"pixels", all.index.size()}};
-    report["left_out"] = split.left_out;
-    std::string table = "Class: training and test pixels\n";
-    std::string without_test;
-    for (const auto& c : all.classes) {
-        const auto count = [&](const std::map<int, int64_t>& of) {
-            const auto it = of.find(c.value);
-            return it == of.end() ? int64_t{0} : it->second;
-        };
-        const std::string name = std::to_string(c.value) + (c.name.empty() ? "" : " " + c.name);
-        table += "  " + name + ": " + std::to_string(count(split.train)) + " and " +
-                 std::to_string(count(split.test)) + "\n";
-        report["classes"].push_back({{"value", c.value},
-                                     {"name", c.name},
-                                     {"pixels", c.pixels},
-                                     {"train", count(split.train)},
-                                     {"test", count(split.test)}});
-        if (count(split.test) == 0) without_test += (without_test.empty() ? "" : ", ") + name;
+    std::vector<size_t> patch;
+    if (settings.by_patches) {
+        sample::Patches patches(all.index, all.value, all.grid.samples);
+        source->each_polygon(
+            [&](uint16_t value, const std::vector<int64_t>& pixels) { patches.join(value, pixels); });
+        patch = patches.numbers();
+        report["patches"] = *std::max_element(patch.begin(), patch.end()) + 1;
+        run.note(counted(report["patches"].get<size_t>(), "patch", "patches") + " of labelled pixels");
     }
-    table.pop_back();
-    run.note(table);
-    if (split.left_out > 0)
-        run.note(counted(split.left_out, "pixel is", "pixels are") +
-                 " nearer than -min-distance to a training pixel and in neither set");
-    if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
-
-    raster::OutputOptions train = run.options().destination,
-                          test = run.side_output("dst_test", settings.test_file);
-    test.type = train.type;
-    raster::OutputSpec train_spec;
-    train_spec.shape = {all.grid.samples, all.grid.lines, 1};
-    raster::OutputSpec test_spec = train_spec;
-    raster::describe_class_map(all.classes, train, train_spec);
-    raster::describe_class_map(all.classes, test, test_spec);
-    train_spec.bands = {{"training labels", {}}};
-    test_spec.bands = {{"test labels", {}}};
-    raster::RasterSink::check(train, train_spec);
-    raster::RasterSink::check(test, test_spec);
-    warn_of_neighbours(run, all, split);
-    if (run.options().dry_run) return;
-    const auto train_sink = raster::RasterSink::create(train, train_spec, scene.get());
-    const auto test_sink = raster::RasterSink::create(test, test_spec, scene.get());
-    write_part(*train_sink, all, split, sample::Part::train);
-    if (run.cancel().requested()) throw Cancelled();
-    write_part(*test_sink, all, split, sample::Part::test);
-    train_sink->commit();
-    test_sink->commit();
+    const auto& index = all.index;
+    const auto samples = all.grid.samples, lines = all.grid.lines;
+    std::vector<sample::Split> splits;
+    if (settings.folds > 0) {
+        splits = sample::folds(index, all.value, samples, lines, all.classes, settings.sample, settings.folds,
+                               patch);
+        tell_folds(run, all, splits);
+    } else {
+        splits = {sample::split(index, all.value, samples, lines, all.classes, settings.sample, patch)};
+        tell_split(run, all, splits.front(), report);
+    }
+    Outputs outputs(run, settings, all, *source);
+    warn_of_neighbours(run, settings, all, splits);
+    if (!run.options().dry_run) outputs.write(splits, *scene);
 }
 
 void declare(tool::Call& call) {
@@ -145,23 +319,45 @@ void declare(tool::Call& call) {
     call.add_destination("The training labels; both outputs appear when they are complete");
     call.output_argument("dst_test", s.test_file, Content::raster,
                          "The test labels: the pixels that are not drawn");
-    call.option("n", s.counts, "Training pixels of each class: 50; of some, by number or name: 15:1,7,9")
+    call.option(
+            "n", s.counts,
+            "Training pixels of each class: 50; of some classes, by number or name: 15:1,7,9 (15 pixels each "
+            "of the classes 1, 7 and 9)")
         .shown_as("N[:CLASSES]")
-        .defaults_to("50")
+        .defaults_to("50; with -folds all of the other folds")
         .also("count");
-    call.option("fraction", s.fractions, "Share of each class for training: 0.1; of some: 0.3:1,9")
+    call.option("fraction", s.fractions,
+                "Share of each class for training: 0.1; of some classes: 0.3:1,9 (of classes 1 and 9)")
         .shown_as("F[:CLASSES]");
     call.option("seed", s.sample.seed, "Seed of the random draw: the same seed gives the same split").from(0);
-    call.option("min-distance", s.sample.min_distance,
-                "Spatially disjoint split: training pixels form compact patches, and test pixels nearer than "
-                "this to one are left out")
+    call.choice<bool>(
+        "by", s.by_patches, "What is drawn",
+        {{"pixels", false, "single pixels"},
+         {"patches", true,
+          "whole patches: pixels of a class that touch one another, and those of one polygon"}});
+    call.option(
+            "folds", s.folds,
+            "Folds of a cross-validation instead of one split: every pixel is tested in one of them. dst and "
+            "dst_test stand for a file a fold: train_1.tif, test_1.tif, train_2.tif ..")
+        .between(2, tools::most_folds)
+        .shown_as("K")
+        .default_value.clear();
+    call.option(
+            "min-distance", s.sample.min_distance,
+            "Spatially disjoint split: test pixels nearer than this to a training pixel are left out, and "
+            "training pixels, unless drawn by patches, form compact patches")
         .between(0, 10000)
         .in_unit("pixels")
         .shown_as("PIXELS");
-    call.option("patches", s.sample.patches, "With -min-distance: training patches of each class").from(1);
+    call.option("patches", s.sample.patches,
+                "With -min-distance and single pixels: training patches of each class")
+        .from(1);
     call.input("like", s.like, Content::raster,
                "Put the labels on the grid of the raster FILE; vector labels need it");
     tool::add_label_options(call, s.labels);
+    call.output(
+        "cover", s.cover_file, Content::raster,
+        "Also write to FILE how much of every pixel the polygons of each class cover, a band a class");
     call.add_report();
     call.check([&s, &call](const tool::CommonOptions&) {
         for (const auto& text : s.counts)
@@ -175,6 +371,18 @@ void declare(tool::Call& call) {
                              "Leave one of them out, or name its classes: 15:1,7,9.");
         if (call.given("patches") && !(s.sample.min_distance > 0))
             throw UsageError("-patches means nothing without -min-distance");
+        if (call.given("patches") && s.by_patches)
+            throw UsageError(
+                "-patches grows patches of single pixels, and -by patches takes those that there "
+                "are",
+                "Leave one of them out.");
+        if (s.folds > 0 && s.sample.min_distance > 0 && !s.by_patches)
+            throw UsageError(
+                "-folds of single pixels lie among one another: -min-distance would leave no test "
+                "pixel",
+                "Add -by patches, or leave -min-distance out.");
+        // Without a word on how many, the other folds are for training as a whole.
+        if (s.folds > 0) s.sample.share = {-1, 1.0};
     });
     call.body([&s](tool::Run& run) { run_sample(run, s); });
 }
@@ -188,13 +396,16 @@ extern const tool::Definition sample{
     "sample",
     "Training and test labels",
     "Splits labels into training and test pixels, class by class: so many or such a share of each, "
-    "drawn with a seed. Labels are a raster, or any vector file with -like naming the scene.",
+    "drawn with a seed, single pixels or whole patches, once or in folds. Labels are a raster, or any vector "
+    "file with -like naming the scene.",
     {{"gdal_hsi_sample -n 50 -n 15:1,7,9 -seed 3 labels.tif train.tif test.tif",
       "50 pixels of each class, 15 of three small ones"},
      {"gdal_hsi_sample -fraction 0.1 -like scene.img -field landcover fields.gpkg train.tif test.tif",
       "A tenth of each class, from polygons"},
      {"gdal_hsi_sample -n 50 -min-distance 5 -patches 4 labels.tif train.tif test.tif",
-      "Test pixels at least 5 pixels away from training pixels"}},
+      "Test pixels at least 5 pixels away from training pixels"},
+     {"gdal_hsi_sample -folds 5 -by patches -min-cover 0.7 -like scene.img fields.gpkg train.tif test.tif",
+      "Five folds of whole fields, of pixels that they cover to 70 percent: train_1.tif, test_1.tif .."}},
     "",
     sample_tool::declare,
     true};

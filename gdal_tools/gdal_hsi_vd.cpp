@@ -24,7 +24,7 @@ using tool::Content;
 struct Settings {
     std::string method = "hfc";
     double false_alarm = 1e-3;
-    bool json = false;
+    bool json = false, table = false;
 };
 
 /// What the result of every method begins with.
@@ -35,7 +35,7 @@ Json document_of(const tool::Scene& scene, const Settings& settings, int number,
             {"valid_pixels", statistics.valid_pixels}, {"invalid_pixels", statistics.invalid_pixels}};
 }
 
-/// The result into the report and to the user: as JSON, or its table and the number.
+/// The result into the report and to the user: as JSON, or the number, and on request its table.
 void report(tool::Run& run, const Settings& settings, const Json& document,
             const std::vector<std::string>& table) {
     run.report()["result"] = document;
@@ -43,9 +43,10 @@ void report(tool::Run& run, const Settings& settings, const Json& document,
                                 static_cast<int>(document["bands"].size()),
                                 settings.method == "hysime" ? "try -method nwhfc" : "try -method hysime");
     if (settings.json) return run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
-    for (const auto& line : table)
-        run.note(line);
     run.print("Virtual dimensionality: " + document["virtual_dimensionality"].dump());
+    if (!settings.table) return;
+    for (const auto& line : table)
+        run.print(line);
 }
 
 void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& scene,
@@ -143,7 +144,9 @@ void declare(tool::Call& call) {
                               {"hysime", "hysime", "the signal subspace by HySime"}});
     call.option("pf", s.false_alarm, "False-alarm probability of hfc and nwhfc, between 0 and 1")
         .shown_as("P");
+    call.flag("table", s.table, "Also print the test of every pair of eigenvalues, after the number");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
+    call.exclusive("table", "json");
     call.check([&s, &call](const tool::CommonOptions&) {
         if (s.method == "hysime" && call.given("pf"))
             throw UsageError("-pf does not go with -method hysime: there is no test with false alarms",
@@ -166,8 +169,8 @@ extern const tool::Definition vd{
     "Virtual dimensionality: the number of spectrally distinct signals in a scene, by the "
     "Harsanyi-Farrand-Chang test (hfc), its noise-whitened form (nwhfc), or the signal subspace of least "
     "error (hysime).",
-    {{"gdal_hsi_vd scene.img", "The test of every pair of eigenvalues, and the number"},
-     {"gdal_hsi_vd -q -method nwhfc -pf 1e-4 scene.img", "The number alone"},
+    {{"gdal_hsi_vd scene.img", "The number"},
+     {"gdal_hsi_vd -table -method nwhfc -pf 1e-4 scene.img", "And the test of every pair of eigenvalues"},
      {"gdal_hsi_vd -method hysime scene.img", "Without a false-alarm probability"},
      {"gdal_hsi_vd -json scene.img | python3 -m json.tool", "For programs"}},
     "",

@@ -139,7 +139,8 @@ std::string Argument::meaning() const {
 std::string Argument::spelling() const { return positional ? name : "-" + name; }
 
 std::string Argument::limits() const {
-    if (maximum && minimum) return number_text(*minimum) + " to " + number_text(*maximum);
+    if (maximum && minimum)
+        return (above_minimum ? "above " : "") + number_text(*minimum) + " to " + number_text(*maximum);
     if (maximum) return "up to " + number_text(*maximum);
     if (!minimum) return {};
     return above_minimum ? "above " + number_text(*minimum) : "from " + number_text(*minimum) + " on";
@@ -155,7 +156,7 @@ std::string Argument::allowed() const {
     }
     std::string text = type == Type::integer ? "not a whole number" : "not a number";
     if (const std::string range = limits(); !range.empty())
-        text += (maximum && minimum ? " from " : " ") + range;
+        text += (maximum && minimum && !above_minimum ? " from " : " ") + range;
     return text;
 }
 

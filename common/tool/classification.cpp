@@ -27,7 +27,17 @@ void add_label_options(Call& call, raster::LabelOptions& labels) {
     call.flag("all-touched", labels.all_touched,
               "Burn every pixel that a polygon touches, not only those whose centre it covers");
     call.flag("inside-only", labels.inside_only, "Burn only pixels that lie in a polygon as a whole");
+    call.option(
+            "min-cover", labels.min_cover,
+            "Burn only pixels of which polygons of one class cover this share, such as 0.7; the larger share "
+            "wins")
+        .between(0, 1)
+        .above(0)
+        .shown_as("SHARE")
+        .defaults_to("the centre decides");
     call.exclusive("all-touched", "inside-only");
+    call.exclusive("all-touched", "min-cover");
+    call.exclusive("inside-only", "min-cover");
     call.flag("pixel-coordinates", labels.pixel_coordinates,
               "Coordinates of vector labels are samples and lines from the scene's upper left corner");
     call.choice("zero", labels.zero, "What 0 means in labels",
@@ -38,8 +48,8 @@ void add_label_options(Call& call, raster::LabelOptions& labels) {
 }
 
 void refuse_label_options(const Call& call, const std::string& advice) {
-    for (const char* name :
-         {"field", "name-field", "layer", "all-touched", "inside-only", "pixel-coordinates", "zero"})
+    for (const char* name : {"field", "name-field", "layer", "all-touched", "inside-only", "min-cover",
+                             "pixel-coordinates", "zero"})
         if (call.given(name))
             throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
                              advice);

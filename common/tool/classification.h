@@ -18,8 +18,8 @@ namespace hsi::tool {
 /// "3" or "3 corn": a class in a message.
 std::string class_text(int value, const std::string& name);
 
-/// -field, -name-field, -layer, -all-touched, -inside-only, -pixel-coordinates: how vector labels are read;
-/// -zero: what 0 means in labels of any kind.
+/// -field, -name-field, -layer, -all-touched, -inside-only, -min-cover, -pixel-coordinates: how vector labels
+/// are read; -zero: what 0 means in labels of any kind.
 void add_label_options(Call& call, raster::LabelOptions& labels);
 /// Throws UsageError when one of these options stands in a call whose labels (`advice`: how to name them) are
 /// absent.

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <map>
 #include <set>
+#include <utility>
 
 namespace hsi::accuracy {
 namespace {
@@ -323,6 +324,127 @@ std::string csv(const Result& r) {
         for (const auto& e : {c.producer, c.user})
             out += cell(e.value) + cell(e.low) + cell(e.high);
         out += cell(c.f1) + "\r\n";
+    }
+    return out;
+}
+
+Spread spread(const std::vector<double>& values) {
+    Spread s;
+    double sum = 0, squares = 0;
+    for (const double v : values)
+        if (!std::isnan(v)) {
+            sum += v;
+            ++s.folds;
+        }
+    s.mean = s.folds > 0 ? sum / s.folds : no_value;
+    for (const double v : values)
+        if (!std::isnan(v)) squares += (v - s.mean) * (v - s.mean);
+    s.deviation = s.folds > 1 ? std::sqrt(squares / (s.folds - 1)) : no_value;
+    return s;
+}
+
+namespace {
+
+/// The figures of a class in a fold whose reference has it; null: it does not.
+const ClassAccuracy* class_in(const Result& fold, const Class& of) {
+    for (const auto& c : fold.by_class)
+        if (c.of.value == of.value && c.of.name == of.name && c.reference > 0) return &c;
+    return nullptr;
+}
+
+template <class Take>
+Spread spread_of(const std::vector<Result>& folds, Take take) {
+    std::vector<double> values;
+    for (const Result& fold : folds)
+        values.push_back(take(fold));
+    return spread(values);
+}
+
+std::string percent(const Spread& s) {
+    if (std::isnan(s.mean)) return "-";
+    return number("%.2f", 100 * s.mean) +
+           (std::isnan(s.deviation) ? std::string() : " +- " + number("%.2f", 100 * s.deviation));
+}
+
+} // namespace
+
+Summary summarize(const std::vector<Result>& folds) {
+    Summary s;
+    s.overall = spread_of(folds, [](const Result& r) { return r.overall.value; });
+    s.average = spread_of(folds, [](const Result& r) { return r.average.value; });
+    s.kappa = spread_of(folds, [](const Result& r) { return r.kappa.value; });
+    std::map<std::pair<int, std::string>, Class> classes;
+    for (const Result& fold : folds)
+        for (const auto& c : fold.by_class)
+            if (c.reference > 0) classes.try_emplace({c.of.value, c.of.name}, c.of);
+    for (const auto& [key, of] : classes) {
+        const auto figure = [&folds, &c = of](auto take) {
+            return spread_of(folds, [&](const Result& fold) {
+                const ClassAccuracy* const found = class_in(fold, c);
+                return found ? take(*found) : no_value;
+            });
+        };
+        s.by_class.push_back({of, figure([](const ClassAccuracy& c) { return c.producer.value; }),
+                              figure([](const ClassAccuracy& c) { return c.user.value; }),
+                              figure([](const ClassAccuracy& c) { return c.f1; })});
+    }
+    return s;
+}
+
+std::string text(const std::vector<Result>& folds, const Summary& summary) {
+    const auto kappa = [](double v) { return std::isnan(v) ? std::string("-") : number("%.4f", v); };
+    std::string out = "Fold      pixels    OA %    AA %   Kappa\n";
+    for (size_t k = 0; k < folds.size(); ++k)
+        out += pad(std::to_string(k + 1), 4) + pad(std::to_string(folds[k].pixels), 12) +
+               pad(number("%.2f", 100 * folds[k].overall.value), 8) +
+               pad(number("%.2f", 100 * folds[k].average.value), 8) + pad(kappa(folds[k].kappa.value), 8) +
+               "\n";
+    size_t width = 5;
+    for (const auto& c : summary.by_class)
+        width = std::max(width, std::min<size_t>(28, title(c.of).size()));
+    out += "\n" + pad("Class", width, true) + pad("folds", 7) + pad("producer's %", 18) +
+           pad("user's %", 18) + pad("F1 %", 18) + "\n";
+    for (const auto& c : summary.by_class)
+        out += pad(title(c.of), width, true) + pad(std::to_string(c.producer.folds), 7) +
+               pad(percent(c.producer), 18) + pad(percent(c.user), 18) + pad(percent(c.f1), 18) + "\n";
+    out += "\nOverall accuracy (OA): " + percent(summary.overall) + " %\n";
+    out += "Average accuracy (AA): " + percent(summary.average) + " %\n";
+    out += "Kappa: " + kappa(summary.kappa.mean) +
+           (std::isnan(summary.kappa.deviation) ? std::string() : " +- " + kappa(summary.kappa.deviation)) +
+           "\n";
+    out += "Mean and standard deviation over " + std::to_string(folds.size()) + " folds.\n";
+    return out;
+}
+
+std::string csv(const std::vector<Result>& folds, const Summary& summary) {
+    std::string out = "fold,pixels,overall_accuracy,average_accuracy,kappa";
+    for (const auto& c : summary.by_class)
+        for (const char* figure : {"producers_accuracy ", "users_accuracy ", "f1 "})
+            out += "," + quoted(figure + title(c.of));
+    out += "\r\n";
+    const auto cell = [&out](double v) { out.append(",").append(std::isnan(v) ? "" : number("%.6f", v)); };
+    for (size_t k = 0; k < folds.size(); ++k) {
+        const Result& fold = folds[k];
+        out += std::to_string(k + 1) + "," + std::to_string(fold.pixels);
+        for (const double v : {fold.overall.value, fold.average.value, fold.kappa.value})
+            cell(v);
+        for (const auto& c : summary.by_class) {
+            const ClassAccuracy* const found = class_in(fold, c.of);
+            cell(found ? found->producer.value : no_value);
+            cell(found ? found->user.value : no_value);
+            cell(found ? found->f1 : no_value);
+        }
+        out += "\r\n";
+    }
+    for (const bool mean : {true, false}) {
+        const auto of = [&](const Spread& s) { cell(mean ? s.mean : s.deviation); };
+        out += mean ? "mean," : "standard_deviation,";
+        for (const Spread* s : {&summary.overall, &summary.average, &summary.kappa})
+            of(*s);
+        for (const auto& c : summary.by_class)
+            for (const Spread* s : {&c.producer, &c.user, &c.f1})
+                of(*s);
+        out += "\r\n";
     }
     return out;
 }

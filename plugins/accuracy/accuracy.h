@@ -74,6 +74,33 @@ class Confusion {
 /// Wilson's 95 % interval for k of n.
 Estimate wilson(int64_t k, int64_t n);
 
+/// Mean and standard deviation (n - 1 in the denominator) of a figure over the folds that have it.
+struct Spread {
+    double mean = 0, deviation = 0; ///< NaN without any; the deviation NaN with one alone
+    int folds = 0;
+};
+
+struct ClassSpread {
+    Class of;
+    Spread producer, user, f1; ///< over the folds whose reference has the class
+};
+
+/// Several results side by side: the folds of a cross-validation, or maps of several seeds.
+struct Summary {
+    Spread overall, average, kappa;
+    std::vector<ClassSpread> by_class; ///< classes with the same number and name are one; by number
+};
+
+/// `values`: NaN where there is none.
+Spread spread(const std::vector<double>& values);
+Summary summarize(const std::vector<Result>& folds);
+
+/// A table of the folds, and one of the classes; numbers in percent but kappa.
+std::string text(const std::vector<Result>& folds, const Summary& summary);
+/// A row a fold, then the rows "mean" and "standard_deviation" (RFC 4180): the figures of all pixels, then
+/// producer's and user's accuracy and F1 of each class.
+std::string csv(const std::vector<Result>& folds, const Summary& summary);
+
 /// A table for people; numbers in percent but kappa, which is a ratio.
 std::string text(const Result& result);
 /// The confusion matrix with margins and accuracies as CSV (RFC 4180), class names quoted where needed.

@@ -26,10 +26,10 @@ Extraction extract(const stream::CubeSource& source, const stream::SceneMoments&
                    const Options& options, const MakePass& make_pass) {
     check_count(options, moments.bands, moments.valid_pixels);
     Extraction found;
-    if (options.method == Method::nfindr)
-        find_by_nfindr(source, moments, options, make_pass, found);
-    else
-        find_by_vca(source, moments, options, make_pass, found);
+    const auto find = options.method == Method::vca ? find_by_vca
+                      : options.nested              ? find_by_growing
+                                                    : find_by_nfindr;
+    find(source, moments, options, make_pass, found);
     return found;
 }
 

@@ -9,6 +9,13 @@
 // vertex after vertex, until none can be replaced. The replacement's volume is |b_j(y)| times the present
 // one, b_j the j-th barycentric coordinate.
 //
+// Nested sets, of which each holds those of fewer endmembers: for N-FINDR the simplex growing algorithm,
+// C.-I. Chang, C.-C. Wu, W. Liu, Y.-C. Ouyang: A new growing method for simplex-based endmember extraction
+// algorithm, IEEE TGRS 44(10), 2006: the two outermost pixels of the first component, then to k of them the
+// pixel that makes the greatest simplex in the first k components; none is replaced. Decided here: it begins
+// with the pixel farthest from the mean, and the components are those over their standard deviations, which
+// changes no choice. For VCA the first ones of a single run, in its order.
+//
 // VCA: J. M. P. Nascimento, J. M. Bioucas-Dias: Vertex component analysis: a fast algorithm to unmix
 // hyperspectral data, IEEE TGRS 43(4), 2005, Algorithm 1, with its choice between projection on the affine
 // hull and projective projection by the estimated signal-to-noise ratio. The random vectors are those of
@@ -34,19 +41,22 @@ enum class Method { nfindr, vca };
 
 struct Options {
     Method method = Method::nfindr;
-    int count = 2;     ///< t
-    uint64_t seed = 1; ///< vca: of the random vectors
+    int count = 2;       ///< t
+    uint64_t seed = 1;   ///< vca: of the random vectors
+    bool nested = false; ///< members in an order whose first ones are the set of so many, from two on
 };
 
 struct Endmember {
     int64_t line = 0, sample = 0;
     /// nfindr: height of the vertex over the flat through the others, in the scene's units (of principal
-    /// components that are not scaled). vca: |f'y| when it was chosen.
+    /// components that are not scaled); nested: over the flat through those before it, of the first one its
+    /// distance from the mean. vca: |f'y| when it was chosen.
     double score = 0;
 };
 
 struct Extraction {
-    std::vector<Endmember> members;    ///< nfindr: by vertex; vca: in the order in which they were chosen
+    std::vector<Endmember>
+        members; ///< nfindr: by vertex; vca, nested: in the order in which they were chosen
     std::vector<std::string> warnings; ///< what the user should know
     std::vector<stream::PassReport> passes;
     bool in_memory = false;           ///< y was kept; else each look at the pixels reads the scene again

@@ -4,9 +4,12 @@
 #include "endmembers/search.h"
 #include "math/linear_algebra.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace hsi::endmembers {
 namespace {
@@ -46,10 +49,14 @@ class Simplex {
     std::vector<double> m_columns, m_inverse;
 };
 
-} // namespace
+/// y of t - 1 components, each over its standard deviation; fewer where there are not as many.
+struct Components {
+    size_t t = 0; ///< vertices
+    Frame frame;
+    std::vector<double> deviations;
+};
 
-void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments& moments,
-                    const Options& options, const MakePass& make_pass, Extraction& found) {
+Components components_of(const stream::SceneMoments& moments, int count, Extraction& found) {
     const auto n = static_cast<size_t>(moments.bands);
     const auto pixels = static_cast<double>(moments.valid_pixels);
     const auto eigen = math::eigen_symmetric(moments.covariance, moments.bands);
@@ -59,28 +66,91 @@ void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments
     if (rank == 0)
         throw Error("the valid pixels are all equal: there are no endmembers to find",
                     "Look whether the scene is what it should be.");
-    auto t = static_cast<size_t>(options.count);
-    if (t > rank + 1) {
-        t = rank + 1;
+    Components c;
+    c.t = static_cast<size_t>(count);
+    if (c.t > rank + 1) {
+        c.t = rank + 1;
         found.warnings.push_back("the scene has only " + counted(rank, "component") + " with variance: " +
-                                 counted(t, "endmember") + " instead of " + std::to_string(options.count));
+                                 counted(c.t, "endmember") + " instead of " + std::to_string(count));
     }
-
-    Frame frame;
-    std::vector<double> deviations;
-    frame.transform.inputs = moments.bands;
-    frame.transform.outputs = static_cast<int>(t - 1);
-    for (size_t k = 0; k + 1 < t; ++k) {
-        deviations.push_back(std::sqrt(eigen.values[k] * (pixels / (pixels - 1))));
+    c.frame.transform.inputs = moments.bands;
+    c.frame.transform.outputs = static_cast<int>(c.t - 1);
+    for (size_t k = 0; k + 1 < c.t; ++k) {
+        c.deviations.push_back(std::sqrt(eigen.values[k] * (pixels / (pixels - 1))));
         double offset = 0;
         for (size_t b = 0; b < n; ++b) {
-            const double weight = eigen.vector(static_cast<int>(k))[b] / deviations[k];
-            frame.transform.matrix.push_back(weight);
+            const double weight = eigen.vector(static_cast<int>(k))[b] / c.deviations[k];
+            c.frame.transform.matrix.push_back(weight);
             offset -= weight * moments.mean[b];
         }
-        frame.transform.offset.push_back(offset);
+        c.frame.transform.offset.push_back(offset);
     }
-    Search search(source, std::move(frame), make_pass, found);
+    return c;
+}
+
+/// A vector of `size` entries, of length 1, that is orthogonal to the basis, which has one vector less.
+std::vector<double> normal_of(const OrthonormalBasis& basis, size_t size) {
+    std::vector<double> best;
+    double longest = 0;
+    for (size_t i = 0; i < size; ++i) {
+        std::vector<double> axis(size, 0.0);
+        axis[i] = 1;
+        axis = basis.residual(axis);
+        if (const double length = length_of(axis); length > longest) {
+            longest = length;
+            best = std::move(axis);
+        }
+    }
+    for (double& x : best)
+        x /= longest;
+    return best;
+}
+
+} // namespace
+
+void find_by_growing(const stream::CubeSource& source, const stream::SceneMoments& moments,
+                     const Options& options, const MakePass& make_pass, Extraction& found) {
+    Components components = components_of(moments, options.count, found);
+    const size_t t = components.t;
+    const auto& deviations = components.deviations;
+    Search search(source, std::move(components.frame), make_pass, found);
+    std::vector<std::vector<double>> vertices; // (1, y) of all components
+    for (size_t k = 0; k < t; ++k) {
+        // The determinant of k vertices and (1, y), y of k components, is a form of y: the product with what
+        // is orthogonal to the vertices. Of none it is the first component.
+        const size_t used = std::max<size_t>(k, 1);
+        std::vector<double> form{0.0, 1.0};
+        if (k > 0) {
+            OrthonormalBasis basis;
+            for (const auto& vertex : vertices)
+                basis.add({vertex.begin(), vertex.begin() + static_cast<ptrdiff_t>(k) + 1});
+            form = normal_of(basis, k + 1);
+        }
+        double squares = 0; // of its slope, along components that are not scaled
+        for (size_t r = 1; r <= used; ++r)
+            squares += form[r] / deviations[r - 1] * (form[r] / deviations[r - 1]);
+        form.resize(t, 0.0);
+        Forms forms;
+        forms.add(form, true, 1.0);
+        const Peak peak = search.greatest(forms).front();
+        if (!peak.found || !(peak.value > 1e-9)) {
+            found.warnings.push_back("no pixel lies outside of the first " + counted(k, "endmember") + ": " +
+                                     std::to_string(k) + " instead of " + std::to_string(t));
+            break;
+        }
+        found.members.push_back({peak.line, peak.sample, peak.value / std::sqrt(squares)});
+        auto y = search.y_at(peak);
+        y.insert(y.begin(), 1.0);
+        vertices.push_back(std::move(y));
+    }
+}
+
+void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments& moments,
+                    const Options& options, const MakePass& make_pass, Extraction& found) {
+    Components components = components_of(moments, options.count, found);
+    const size_t t = components.t;
+    const auto& deviations = components.deviations;
+    Search search(source, std::move(components.frame), make_pass, found);
 
     std::vector<Peak> vertices;
     Simplex simplex(t);

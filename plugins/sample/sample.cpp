@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <random>
+#include <utility>
 
 namespace hsi::sample {
 namespace {
@@ -29,21 +31,31 @@ std::mt19937_64 stream_of(uint64_t seed, int value) {
     return std::mt19937_64(mix);
 }
 
+/// And one in every fold.
+std::mt19937_64 stream_of(uint64_t seed, int value, int fold) {
+    std::seed_seq mix{static_cast<uint32_t>(seed), static_cast<uint32_t>(seed >> 32),
+                      static_cast<uint32_t>(value), static_cast<uint32_t>(fold) + 1};
+    return std::mt19937_64(mix);
+}
+
 std::string label(const LabelClass& c) {
     return "class " + std::to_string(c.value) + (c.name.empty() ? "" : " (" + c.name + ")");
 }
 
-int64_t wanted(const LabelClass& c, const Options& options) {
+/// Training pixels of a class, of which `available` may be drawn, those `where` ("outside of fold 2").
+int64_t wanted(const LabelClass& c, const Options& options, int64_t available,
+               const std::string& where = {}) {
     const auto own = options.by_class.find(c.value);
     const Share& share = own == options.by_class.end() ? options.share : own->second;
     const int64_t n =
-        share.count >= 0 ? share.count
-                         : std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(c.pixels)));
-    if (n > c.pixels)
-        throw Error(label(c) + " has " + counted(c.pixels, "labelled pixel") + ", fewer than the " +
+        share.count >= 0
+            ? share.count
+            : std::max<int64_t>(1, std::llround(share.fraction * static_cast<double>(available)));
+    if (n > available)
+        throw Error(label(c) + " has " + counted(available, "labelled pixel") + where + ", fewer than the " +
                         counted(n, "training pixel") + " asked for",
                     "Ask for fewer of this class: -n " +
-                        std::to_string(std::max<int64_t>(1, c.pixels * 3 / 4)) + ":" +
+                        std::to_string(std::max<int64_t>(1, available * 3 / 4)) + ":" +
                         std::to_string(c.value) + ".");
     return n;
 }
@@ -77,6 +89,49 @@ void grow_patches(const std::vector<size_t>& pixels, const std::vector<int64_t>&
         std::sort(free.begin(), free.end());
         n -= share;
     }
+}
+
+/// Pixels by patches: those of patch k are pixels[first[k]] .. before pixels[first[k + 1]].
+struct Pieces {
+    std::vector<size_t> pixels, first{0};
+    std::vector<size_t> order; ///< of the patches; to begin with by their numbers
+
+    int64_t size(size_t k) const { return static_cast<int64_t>(first[k + 1] - first[k]); }
+    template <class Visit>
+    void each(size_t k, Visit visit) const {
+        for (size_t i = first[k]; i < first[k + 1]; ++i)
+            visit(pixels[i]);
+    }
+};
+
+/// `patch`: empty where every pixel is one.
+Pieces by_patch(std::vector<size_t> pixels, const std::vector<size_t>& patch) {
+    Pieces pieces;
+    pieces.pixels = std::move(pixels);
+    if (!patch.empty())
+        std::stable_sort(pieces.pixels.begin(), pieces.pixels.end(),
+                         [&](size_t a, size_t b) { return patch[a] < patch[b]; });
+    for (size_t i = 1; i <= pieces.pixels.size(); ++i)
+        if (i == pieces.pixels.size() || patch.empty() ||
+            patch[pieces.pixels[i]] != patch[pieces.pixels[i - 1]]) {
+            pieces.order.push_back(pieces.order.size());
+            pieces.first.push_back(i);
+        }
+    return pieces;
+}
+
+/// Marks whole patches for training until there are n pixels. `stay`: so many patches are not taken. Returns
+/// how many pixels are missing.
+int64_t draw_patches(Pieces patches, int64_t n, size_t stay, std::mt19937_64& random,
+                     std::vector<Part>& part) {
+    auto& order = patches.order;
+    draw(order, static_cast<int64_t>(order.size()), random);
+    for (size_t k = 0; k < order.size() && n > 0; ++k) {
+        if (k > 0 && k + stay >= order.size()) break;
+        patches.each(order[k], [&](size_t i) { part[i] = Part::train; });
+        n -= patches.size(order[k]);
+    }
+    return std::max<int64_t>(0, n);
 }
 
 /// Takes test pixels nearer than `distance` to a training pixel out.
@@ -165,18 +220,95 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Label
     }
 }
 
+Patches::Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples)
+    : m_index(index), m_value(value), m_parent(index.size()) {
+    for (size_t i = 0; i < index.size(); ++i)
+        m_parent[i] = i;
+    size_t above = 0; // the first pixel that may lie in the row above, from the corner on
+    for (size_t i = 0; i < index.size(); ++i) {
+        const int64_t column = index[i] % samples;
+        if (i > 0 && column > 0 && index[i - 1] == index[i] - 1) unite(i - 1, i);
+        const int64_t first = index[i] - samples - (column > 0 ? 1 : 0),
+                      last = index[i] - samples + (column + 1 < samples ? 1 : 0);
+        while (index[above] < first)
+            ++above;
+        for (size_t j = above; j < i && index[j] <= last; ++j)
+            unite(j, i);
+    }
+}
+
+size_t Patches::root(size_t i) const {
+    while (m_parent[i] != i)
+        i = m_parent[i];
+    return i;
+}
+
+void Patches::unite(size_t i, size_t j) {
+    if (m_value[i] != m_value[j]) return;
+    const size_t a = root(i), b = root(j), first = std::min(a, b);
+    m_parent[a] = m_parent[b] = first;
+    for (size_t k : {i, j}) // shortens what later searches walk
+        while (m_parent[k] != first && k != first)
+            k = std::exchange(m_parent[k], first);
+}
+
+void Patches::join(uint16_t value, const std::vector<int64_t>& pixels) {
+    auto at = m_index.begin();
+    std::optional<size_t> first;
+    for (const int64_t pixel : pixels) {
+        at = std::lower_bound(at, m_index.end(), pixel);
+        if (at == m_index.end()) return;
+        if (*at != pixel) continue;
+        const auto i = static_cast<size_t>(at - m_index.begin());
+        if (m_value[i] != value) continue;
+        if (first) unite(*first, i);
+        first = first.value_or(i);
+    }
+}
+
+std::vector<size_t> Patches::numbers() const {
+    std::vector<size_t> all(m_parent.size());
+    size_t next = 0;
+    for (size_t i = 0; i < all.size(); ++i)
+        all[i] = root(i) == i ? next++ : all[root(i)];
+    return all;
+}
+
+namespace {
+
+/// Leaves out what is too near, and counts.
+void conclude(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
+              int64_t lines, const Options& options, Split& result) {
+    if (options.min_distance > 0) keep_distance(index, samples, lines, options.min_distance, result);
+    for (size_t i = 0; i < index.size(); ++i) {
+        if (result.part[i] == Part::train) ++result.train[value[i]];
+        if (result.part[i] == Part::test) ++result.test[value[i]];
+    }
+}
+
+std::map<int, std::vector<size_t>> by_class(const std::vector<uint16_t>& value) {
+    std::map<int, std::vector<size_t>> members;
+    for (size_t i = 0; i < value.size(); ++i)
+        members[value[i]].push_back(i);
+    return members;
+}
+
+} // namespace
+
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
-            int64_t lines, const std::vector<LabelClass>& classes, const Options& options) {
+            int64_t lines, const std::vector<LabelClass>& classes, const Options& options,
+            const std::vector<size_t>& patch) {
     Split result;
     result.part.assign(index.size(), Part::test);
-    std::map<int, std::vector<size_t>> members;
-    for (size_t i = 0; i < index.size(); ++i)
-        members[value[i]].push_back(i);
+    auto members = by_class(value);
     for (const auto& c : classes) {
         auto& pixels = members[c.value];
-        const int64_t n = wanted(c, options);
+        const int64_t n = wanted(c, options, c.pixels);
         auto random = stream_of(options.seed, c.value);
-        if (options.min_distance > 0) {
+        if (!patch.empty()) {
+            const int64_t missing = draw_patches(by_patch(pixels, patch), n, 1, random, result.part);
+            if (missing > 0) result.missing[c.value] = missing;
+        } else if (options.min_distance > 0) {
             grow_patches(pixels, index, samples, n, options.patches, random, result.part);
         } else {
             draw(pixels, n, random);
@@ -184,15 +316,66 @@ Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& valu
                 result.part[pixels[static_cast<size_t>(i)]] = Part::train;
         }
     }
-    if (options.min_distance > 0) keep_distance(index, samples, lines, options.min_distance, result);
-    for (size_t i = 0; i < index.size(); ++i) {
-        if (result.part[i] == Part::train) ++result.train[value[i]];
-        if (result.part[i] == Part::test) ++result.test[value[i]];
-    }
+    conclude(index, value, samples, lines, options, result);
     if (result.test.empty())
         throw Error("no test pixel is left",
-                    "Ask for fewer training pixels (-n), or a smaller -min-distance.");
+                    patch.empty() ? "Ask for fewer training pixels (-n), or a smaller -min-distance."
+                                  : "Each class is one patch, or lies too near to the others: draw single "
+                                    "pixels (-by pixels), or give a smaller -min-distance.");
     return result;
+}
+
+std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<uint16_t>& value,
+                         int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
+                         const Options& options, int count, const std::vector<size_t>& patch) {
+    const auto members = by_class(value);
+    std::vector<int> fold_of(index.size());
+    std::vector<int64_t> of_all(static_cast<size_t>(count), 0);
+    size_t things = 0;
+    for (const auto& c : classes) {
+        auto patches = by_patch(members.at(c.value), patch);
+        things += patches.order.size();
+        auto random = stream_of(options.seed, c.value);
+        auto& order = patches.order;
+        draw(order, static_cast<int64_t>(order.size()), random);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](size_t a, size_t b) { return patches.size(a) > patches.size(b); });
+        std::vector<int64_t> of_class(static_cast<size_t>(count), 0);
+        for (const size_t piece : order) {
+            size_t least = 0;
+            for (size_t k = 1; k < of_class.size(); ++k)
+                if (std::pair(of_class[k], of_all[k]) < std::pair(of_class[least], of_all[least])) least = k;
+            patches.each(piece, [&](size_t i) { fold_of[i] = static_cast<int>(least); });
+            of_class[least] += patches.size(piece);
+            of_all[least] += patches.size(piece);
+        }
+    }
+    if (things < static_cast<size_t>(count) || std::count(of_all.begin(), of_all.end(), 0) > 0)
+        throw Error("-folds: " + std::to_string(count) + " folds cannot be made of " +
+                        (patch.empty() ? counted(things, "labelled pixel")
+                                       : counted(things, "patch", "patches") + " of labelled pixels"),
+                    "Ask for fewer folds.");
+    std::vector<Split> all;
+    for (int k = 0; k < count; ++k) {
+        Split one;
+        one.part.assign(index.size(), Part::left_out);
+        for (const auto& c : classes) {
+            std::vector<size_t> others;
+            for (const size_t i : members.at(c.value))
+                if (fold_of[i] == k)
+                    one.part[i] = Part::test;
+                else
+                    others.push_back(i);
+            if (others.empty()) continue; // whoever calls tells of it
+            const auto n = wanted(c, options, static_cast<int64_t>(others.size()),
+                                  " outside of fold " + std::to_string(k + 1));
+            auto random = stream_of(options.seed, c.value, k);
+            draw_patches(by_patch(std::move(others), patch), n, 0, random, one.part);
+        }
+        conclude(index, value, samples, lines, options, one);
+        all.push_back(std::move(one));
+    }
+    return all;
 }
 
 } // namespace hsi::sample

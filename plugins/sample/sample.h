@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Stratified, seeded split of labelled pixels into a training and a test set.
+// Stratified, seeded split of labelled pixels into a training and a test set, or into folds: by pixels, or by
+// whole patches of pixels.
 #pragma once
 
 #include "core/label_class.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -33,6 +35,28 @@ struct Split {
     std::vector<Part> part;             ///< a labelled pixel each, in the order given
     std::map<int, int64_t> train, test; ///< pixels a class
     int64_t left_out = 0;               ///< too near to a training pixel
+    /// By patches: how many training pixels a class lacks, since its last patch stays for the test.
+    std::map<int, int64_t> missing;
+};
+
+/// Which labelled pixels lie in one patch: those of a class that touch one another, corners included.
+class Patches {
+  public:
+    /// `index`: line * samples + sample, ascending; `value`: the class. Both outlive this.
+    Patches(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples);
+    /// What of `pixels` (as `index`) is labelled with `value` is one patch, with all that it touches: pixels
+    /// of one polygon, which its narrow places may have parted.
+    void join(uint16_t value, const std::vector<int64_t>& pixels);
+    /// The patch of every pixel; they are numbered from 0 in the order of their first pixels.
+    std::vector<size_t> numbers() const;
+
+  private:
+    size_t root(size_t i) const;
+    void unite(size_t i, size_t j);
+
+    const std::vector<int64_t>& m_index;
+    const std::vector<uint16_t>& m_value;
+    std::vector<size_t> m_parent; ///< the first pixel of a patch is its own
 };
 
 /// `index`: line * samples + sample of every labelled pixel, ascending; `value`: its class. Without a minimum
@@ -42,8 +66,23 @@ struct Split {
 /// training pixels would leave no test pixel. The same seed gives the same split on every machine. Throws
 /// Error naming the class and its count when a class has fewer pixels than wanted, or when no test pixel is
 /// left at all.
+///
+/// `patch`: of every pixel, as Patches numbers them; empty: pixels are drawn one by one. Else whole patches
+/// are drawn in random order until the class has as many training pixels as wanted, or more; the last one of
+/// a class that has several stays for the test. Those of a class of one patch are training pixels. With a
+/// minimum distance no patches are grown then.
 Split split(const std::vector<int64_t>& index, const std::vector<uint16_t>& value, int64_t samples,
-            int64_t lines, const std::vector<LabelClass>& classes, const Options& options);
+            int64_t lines, const std::vector<LabelClass>& classes, const Options& options,
+            const std::vector<size_t>& patch = {});
+
+/// `count` splits, so that each pixel (each patch) is tested in one of them: shuffled class by class and
+/// dealt out, the largest patches first, each to the fold that has the fewest pixels of the class, then of
+/// all. Training pixels of a fold are drawn from all others by the shares of the options (all of them: a
+/// fraction of 1), pixel by pixel or by whole patches, as split() does it but that none has to stay. Throws
+/// Error as split() does, and when there are fewer patches (or pixels) than folds.
+std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<uint16_t>& value,
+                         int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
+                         const Options& options, int count, const std::vector<size_t>& patch = {});
 
 /// The stated option forms, "50" or "15:1,9,7" (the classes by value or by name): sets options.share or
 /// by_class. `fraction`: the numbers are shares between 0 and 1 (-fraction) rather than counts (-n). Throws

@@ -394,13 +394,17 @@ TEST(Endmembers, RandomNumbersAreThePublishedOnes) {
     EXPECT_EQ(odd.next(), even.next());
 }
 
+std::vector<endmembers::Options> every_search(int count) {
+    return {
+        {Method::nfindr, count, 3, false}, {Method::vca, count, 3, false}, {Method::nfindr, count, 3, true}};
+}
+
 TEST(Endmembers, AreBitIdenticalForEveryTilingThreadsAndMemory) {
     Cube cube = mixed_scene(300, 70, 12, 6, 9);
     for (int64_t l = 10; l < 30; ++l)
         for (int64_t s = 50; s < 90; ++s)
             make_invalid(cube, l, s, static_cast<int>(s % 12));
-    for (const Method method : {Method::nfindr, Method::vca}) {
-        const endmembers::Options options{method, 6, 3};
+    for (const endmembers::Options& options : every_search(6)) {
         const auto whole = extract(cube, options);
         EXPECT_TRUE(whole.in_memory);
         for (const Cut& cut : {Cut{7, 5, 1}, Cut{300, 1, 3}, Cut{64, 64, 2}, Cut{0, 0, 4}}) {
@@ -421,8 +425,7 @@ TEST(Endmembers, RanksFindWhatOneProcessFinds) {
     for (int64_t l = 10; l < 30; ++l)
         for (int64_t s = 50; s < 90; ++s)
             make_invalid(cube, l, s, static_cast<int>(s % 12));
-    for (const Method method : {Method::nfindr, Method::vca}) {
-        const endmembers::Options options{method, 6, 3};
+    for (const endmembers::Options& options : every_search(6)) {
         const auto alone = extract(cube, options);
         EXPECT_FALSE(extract(cube, options, {64, 16, 1, 1200000}).in_memory);
         for (const int size : {2, 3, 5})
@@ -445,10 +448,10 @@ TEST(Endmembers, RanksFindWhatOneProcessFinds) {
 
 TEST(Endmembers, AreTheSameInEveryInstructionSetThatFuses) {
     const Cube cube = mixed_scene(61, 37, 9, 5, 11);
-    for (const Method method : {Method::nfindr, Method::vca}) {
+    for (const endmembers::Options& options : every_search(5)) {
         std::vector<endmembers::Extraction> fused;
         for_every_simd([&](const std::string& name) {
-            auto got = extract(cube, {method, 5, 1});
+            auto got = extract(cube, options);
             if (!is_fused(name)) return;
             EXPECT_TRUE(same(got, fused.empty() ? got : fused.front())) << name;
             fused.push_back(std::move(got));
@@ -495,6 +498,36 @@ TEST(Endmembers, NfindrReplacesVerticesAsTheDefinitionDoes) {
         replacements += found.replacements;
     }
     EXPECT_GT(replacements, 0);
+}
+
+TEST(Endmembers, NestedSetsHoldThoseOfFewer) {
+    const Cube cube = mixed_scene(40, 30, 10, 6, 21, 40);
+    for (const Method method : {Method::nfindr, Method::vca}) {
+        const auto all = extract(cube, {method, 8, 3, true});
+        ASSERT_EQ(all.members.size(), 8u);
+        for (int t = 2; t < 8 && method == Method::nfindr; ++t) {
+            const auto fewer = extract(cube, {method, t, 3, true});
+            ASSERT_EQ(fewer.members.size(), static_cast<size_t>(t));
+            for (size_t k = 0; k < fewer.members.size(); ++k) {
+                EXPECT_EQ(fewer.members[k].line, all.members[k].line) << t;
+                EXPECT_EQ(fewer.members[k].sample, all.members[k].sample) << t;
+                EXPECT_NEAR(fewer.members[k].score, all.members[k].score, 1e-9 * all.members[k].score);
+            }
+        }
+    }
+    // Of two, nothing is greater, and N-FINDR comes to the same.
+    const auto grown = extract(cube, {Method::nfindr, 2, 1, true}),
+               searched = extract(cube, {Method::nfindr, 2});
+    const auto places = [](const endmembers::Extraction& found) {
+        std::vector<std::tuple<int64_t, int64_t>> list;
+        for (const auto& m : found.members)
+            list.emplace_back(m.line, m.sample);
+        std::sort(list.begin(), list.end());
+        return list;
+    };
+    EXPECT_EQ(places(grown), places(searched));
+    EXPECT_EQ(extract(cube, {Method::nfindr, 11, 1, true}).members.size(), 11u);
+    EXPECT_THROW(extract(cube, {Method::nfindr, 12, 1, true}), UsageError);
 }
 
 TEST(Endmembers, FewComponentsGiveFewerWithAWarning) {

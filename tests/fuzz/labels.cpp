@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace {
 
@@ -27,17 +28,27 @@ void make_raster(const char* path) {
     GDALClose(dataset);
 }
 
-/// Features of a line each: the class, and after a tab its name.
-std::string geojson(const std::string& text) {
+/// Features of a line each: the class, and after a tab its name. Points, or squares around them, the larger
+/// the longer the line.
+std::string geojson(const std::string& text, bool squares) {
     Json features = Json::array();
     double x = 0;
     for (const auto& line : fuzz::split(text, '\n')) {
         const auto cells = fuzz::split(line, '\t');
         Json properties{{"class", cells[0]}};
         if (cells.size() > 1) properties["class_name"] = cells[1];
-        features.push_back({{"type", "Feature"},
-                            {"properties", properties},
-                            {"geometry", {{"type", "Point"}, {"coordinates", {x + 0.5, -0.5}}}}});
+        Json geometry{{"type", "Point"}, {"coordinates", {x + 0.5, -0.5}}};
+        if (squares) {
+            const double half = 0.05 * static_cast<double>(line.size()), left = x + 0.5 - half,
+                         right = x + 0.5 + half, top = -0.5 + half, bottom = -0.5 - half;
+            Json ring = Json::array();
+            for (const auto& [east, north] :
+                 {std::pair(left, top), std::pair(left, bottom), std::pair(right, bottom),
+                  std::pair(right, top), std::pair(left, top)})
+                ring.push_back({east, north});
+            geometry = {{"type", "Polygon"}, {"coordinates", Json::array({ring})}};
+        }
+        features.push_back({{"type", "Feature"}, {"properties", properties}, {"geometry", geometry}});
         x = x >= 3 ? 0 : x + 1;
     }
     return Json{{"type", "FeatureCollection"}, {"features", features}}.dump(-1, ' ', false,
@@ -85,13 +96,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
             check(options, nullptr);
         } else {
             const bool table = data[0] % 3 == 2;
+            const bool squares = !table && data[0] >= 192;
             const fuzz::MemoryFile file(table ? "/vsimem/points.csv" : "/vsimem/fields.geojson",
-                                        table ? text : geojson(text));
+                                        table ? text : geojson(text, squares));
             raster::Grid grid;
             grid.samples = 4;
             grid.lines = 1;
             grid.geotransform = {0, 1, 0, 0, 0, -1};
-            options.inside_only = data[0] >= 128;
+            options.inside_only = data[0] >= 128 && !squares;
+            if (squares) options.min_cover = 0.5;
             options.path = file.path();
             check(options, &grid);
         }

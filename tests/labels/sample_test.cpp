@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <set>
 
 namespace hsi::sample {
 namespace {
@@ -122,6 +124,103 @@ TEST(Sample, MinimumDistanceHoldsBetweenAllTrainingAndTestPixels) {
             wrongly_dropped += nearest >= 4.5;
     }
     EXPECT_EQ(wrongly_dropped, 0);
+}
+
+/// The patch of every pixel, by spreading the least number of neighbours until nothing changes.
+std::vector<size_t> spread(const Scene& s) {
+    std::vector<size_t> patch(s.index.size());
+    for (size_t i = 0; i < patch.size(); ++i)
+        patch[i] = i;
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (size_t i = 0; i < patch.size(); ++i)
+            for (size_t j = 0; j < patch.size(); ++j) {
+                const int64_t dy = s.index[i] / samples - s.index[j] / samples,
+                              dx = s.index[i] % samples - s.index[j] % samples;
+                if (s.value[i] == s.value[j] && dy * dy <= 1 && dx * dx <= 1 && patch[j] < patch[i]) {
+                    patch[i] = patch[j];
+                    changed = true;
+                }
+            }
+    }
+    return patch;
+}
+
+Scene speckled(int64_t height) {
+    Scene s;
+    uint32_t state = 9;
+    std::vector<int64_t> count(3, 0);
+    for (int64_t i = 0; i < samples * height; ++i) {
+        state = state * 1664525u + 1013904223u;
+        const auto v = static_cast<uint16_t>((state >> 24) % 5);
+        if (v == 0 || v > 2) continue;
+        s.index.push_back(i);
+        s.value.push_back(v);
+        ++count[v];
+    }
+    s.classes = {{1, "", count[1]}, {2, "", count[2]}};
+    return s;
+}
+
+TEST(Sample, PatchesAreWhatTouches) {
+    const Scene s = speckled(12);
+    const auto want = spread(s);
+    const auto got = Patches(s.index, s.value, samples).numbers();
+    std::map<size_t, size_t> number;
+    for (size_t i = 0; i < want.size(); ++i)
+        EXPECT_EQ(got[i], number.try_emplace(want[i], number.size()).first->second) << i;
+    EXPECT_GT(number.size(), 50u);
+}
+
+TEST(Sample, JoinedPixelsAreOnePatch) {
+    const Scene s = speckled(12);
+    const auto before = Patches(s.index, s.value, samples).numbers();
+    Patches patches(s.index, s.value, samples);
+    std::vector<int64_t> line; // all of line 5, and pixels that are none
+    for (int64_t x = 0; x < samples; ++x)
+        line.push_back(5 * samples + x);
+    patches.join(2, line);
+    patches.join(7, line);
+    patches.join(1, {});
+    const auto after = patches.numbers();
+    std::set<size_t> of_line, joined;
+    for (size_t i = 0; i < s.index.size(); ++i)
+        if (s.index[i] / samples == 5 && s.value[i] == 2) {
+            of_line.insert(before[i]);
+            joined.insert(after[i]);
+        }
+    EXPECT_GT(of_line.size(), 3u);
+    EXPECT_EQ(joined.size(), 1u);
+    EXPECT_EQ(*std::max_element(after.begin(), after.end()) + of_line.size(),
+              *std::max_element(before.begin(), before.end()) + 1);
+}
+
+TEST(Sample, FoldsTestEveryPatchOnce) {
+    const Scene s = speckled(30);
+    const auto patch = Patches(s.index, s.value, samples).numbers();
+    Options o;
+    o.share = {-1, 1.0};
+    for (const auto& by : {std::vector<size_t>(), patch}) {
+        const auto all = folds(s.index, s.value, samples, 30, s.classes, o, 4, by);
+        ASSERT_EQ(all.size(), 4u);
+        std::map<size_t, std::set<size_t>> fold_of_patch;
+        std::vector<int> tested(s.index.size(), 0);
+        for (size_t k = 0; k < 4; ++k)
+            for (size_t i = 0; i < s.index.size(); ++i) {
+                EXPECT_NE(all[k].part[i], Part::left_out);
+                if (all[k].part[i] != Part::test) continue;
+                ++tested[i];
+                if (!by.empty()) fold_of_patch[by[i]].insert(k);
+            }
+        EXPECT_EQ(std::count(tested.begin(), tested.end(), 1), static_cast<int64_t>(tested.size()));
+        for (const auto& [number, which] : fold_of_patch)
+            EXPECT_EQ(which.size(), 1u) << number;
+        o.seed = 2;
+        EXPECT_NE(folds(s.index, s.value, samples, 30, s.classes, o, 4, by)[0].part, all[0].part);
+        o.seed = 1;
+        EXPECT_EQ(folds(s.index, s.value, samples, 30, s.classes, o, 4, by)[3].part, all[3].part);
+    }
+    EXPECT_THROW(folds(s.index, s.value, samples, 30, s.classes, o, 4000, patch), Error);
 }
 
 TEST(Sample, TooFewPixelsNamesClassAndCount) {

@@ -185,7 +185,7 @@ def far_from_zero(bands=12):
     return size * np.random.default_rng(3).normal(3, 1, (bands, 50, 50))
 
 
-@pytest.mark.parametrize("method,many", [("hfc", far_from_zero()), ("hysime", mixtures(7))])
+@pytest.mark.parametrize("method,many", [("hfc", far_from_zero()), ("nwhfc", mixtures(7, noise=0.005)), ("hysime", mixtures(7))])
 def test_a_dimensionality_of_more_than_half_of_the_bands(tmp_path, method, many):
     for data, warned in (many, True), (mixtures(2), False):
         write_scene(tmp_path / "scene.img", data)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/labels/labels.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "core/utf8.h"
 #include "raster/gdal/gdal_errors.h"
@@ -164,12 +165,12 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
                     "Labels are any raster or vector file that GDAL opens.");
     const bool vector_wanted = !options.field.empty() || !options.layer.empty() ||
                                !options.name_field.empty() || options.all_touched || options.inside_only ||
-                               options.pixel_coordinates;
+                               options.min_cover || options.shares || options.pixel_coordinates;
     if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
         if (vector_wanted)
             throw Error("'" + options.path + "' is a raster: it has no features",
-                        "Leave out -field, -name-field, -layer, -all-touched, -inside-only and "
-                        "-pixel-coordinates.");
+                        "Leave out -field, -name-field, -layer, -all-touched, -inside-only, -min-cover" +
+                            std::string(options.shares ? ", -cover" : "") + " and -pixel-coordinates.");
         auto labels = make_raster_labels(std::move(dataset), options, grid);
         labels->m_notes.insert(labels->m_notes.end(), notes.begin(), notes.end());
         return labels;
@@ -180,9 +181,18 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
     return make_vector_labels(std::move(dataset), options, grid);
 }
 
+void LabelSource::shares(int64_t /*line*/, int64_t /*count*/, uint16_t /*value*/, float* /*out*/) {
+    throw Error("'" + m_path + "' has no polygons, so there are no shares of pixels",
+                "Give features as labels.");
+}
+
 Error no_labels(const LabelSource& source) {
     const std::string name = "'" + source.path() + "'", &owner = source.grid().owner;
     const std::string what = name + ": no labelled pixel" + (owner == name ? "" : " inside " + owner);
+    if (const int64_t n = source.too_small(); n > 0)
+        return Error(what + ": " + counted(n, "polygon is", "polygons are") + " too small or narrow",
+                     "-all-touched labels every pixel that a polygon touches, and a smaller -min-cover those "
+                     "of which it covers less.");
     if (!source.seen())
         return Error(what, "Do both lie in the same place? Compare their extents with gdalinfo and ogrinfo.");
     return Error(what + ": all are 0, nodata or negative" +

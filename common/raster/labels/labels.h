@@ -5,10 +5,10 @@
 // Rasters: one band of whole numbers; negative numbers, nodata, NaN and masked pixels mean "no label", and 0
 // does where it is not plainly a class (ZeroMeans). On another grid or in another SRS they are resampled: a
 // scene pixel gets the label of the pixel that its centre falls into. Vectors: polygons, lines or points with
-// a class field; another SRS is reprojected with PROJ; a polygon burns the pixels whose centres it covers, a
-// point the pixel that it lies in; later features win. Tables of points (point_table.h) are vectors, too.
-// Names and colours come from category names, the colour table and the attribute table of a raster, or from a
-// field of a vector file.
+// a class field; another SRS is reprojected with PROJ; a polygon burns the pixels whose centres it covers, or
+// those of which polygons of its class cover so much, a point the pixel that it lies in; later features win.
+// Tables of points (point_table.h) are vectors, too. Names and colours come from category names, the colour
+// table and the attribute table of a raster, or from a field of a vector file.
 #pragma once
 
 #include "core/error.h"
@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -63,6 +64,11 @@ struct LabelOptions {
     std::string layer;        ///< empty: the first one that has the field
     bool all_touched = false; ///< burn every pixel that a polygon or line touches
     bool inside_only = false; ///< burn only pixels that lie in a polygon as a whole
+    /// Burn the pixels of which the polygons of one class cover at least this share, above 0 to 1: together,
+    /// what several of them cover counting once. The class of the largest share wins, of equal ones that of
+    /// the smallest number. At most one of these three.
+    std::optional<double> min_cover;
+    bool shares = false; ///< LabelSource::shares() will be asked
     /// Coordinates of features are samples and lines from the grid's upper left corner, whatever SRS they are
     /// said to be in. So they are taken without this where neither features nor grid tell of a place.
     bool pixel_coordinates = false;
@@ -99,6 +105,17 @@ class LabelSource {
     /// What reading has shown so far: numbers that are no labels, pixels in features of several classes.
     virtual std::vector<std::string> reading_notes() const { return {}; }
     const std::string& path() const { return m_path; }
+    /// With LabelOptions::shares, of features: the classes of polygons, ascending, and what those of class
+    /// `value` cover of every pixel, 0 to 1 (count x samples values), whatever labels it.
+    virtual std::vector<uint16_t> share_classes() const { return {}; }
+    virtual void shares(int64_t line, int64_t count, uint16_t value, float* out);
+    /// Of features, each polygon by itself (multipolygons taken apart): its class and the pixels (line *
+    /// samples + sample, ascending) that it lies in, be it in part; not all of them need have its label.
+    using EachPolygon = std::function<void(uint16_t value, const std::vector<int64_t>& pixels)>;
+    virtual void each_polygon(const EachPolygon&) const {}
+    /// Features on the grid that label nothing because they are too small or narrow; right when all lines
+    /// are read.
+    virtual int64_t too_small() const { return 0; }
     /// Of a raster: whether any of its pixels lay in the grid so far, the least number among them, at most 0,
     /// how many were 0, and the class when all others were of one (else 0).
     bool seen() const { return m_seen; }
@@ -127,8 +144,8 @@ struct LabelledPixels {
     std::vector<std::string> notes;  ///< reading_notes(), and names that two classes share
 };
 
-/// What to throw when `source`, read to its end, labels no pixel of its grid: the labels lie beside it, or
-/// there are none.
+/// What to throw when `source`, read to its end, labels no pixel of its grid: the labels lie beside it, are
+/// too small, or there are none.
 Error no_labels(const LabelSource& source);
 
 /// Reads all lines. Throws Error when no pixel has a label (the labels lie beside the scene, say).

@@ -8,6 +8,7 @@
 #include <ogr_spatialref.h>
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -48,6 +49,13 @@ bool names_a_class(const std::string& name);
 std::string clean_name(const char* name);
 /// "3 pixels hold negative numbers (the least is -1), which are taken for no label", of what `things` counts.
 std::string negative_note(const std::string& path, const std::string& things, double least);
+
+/// Coordinates in pixels from the grid's upper left corner. What comes out of a geotransform is a border of
+/// pixels but for the last digits.
+inline double snapped(double v) {
+    const double whole = std::round(v);
+    return std::fabs(v - whole) < 1e-6 ? whole : v;
+}
 
 /// Throw Error as LabelSource::open() does.
 std::unique_ptr<LabelSource> make_raster_labels(DatasetHandle dataset, const LabelOptions& options,

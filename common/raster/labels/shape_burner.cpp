@@ -16,13 +16,6 @@
 namespace hsi::raster {
 namespace {
 
-/// Coordinates in pixels from the grid's upper left corner. What comes out of a geotransform is a border of
-/// pixels but for the last digits.
-double snapped(double v) {
-    const double whole = std::round(v);
-    return std::fabs(v - whole) < 1e-6 ? whole : v;
-}
-
 struct Edge {
     double x0, y0, x1, y1; ///< y0 <= y1
     double at(double y) const { return y0 == y1 ? x0 : snapped(x0 + (y - y0) * (x1 - x0) / (y1 - y0)); }
@@ -81,6 +74,13 @@ struct Span {
     int64_t first, end;
 };
 
+/// Which pixels of a row are meant.
+enum class Of {
+    centre, ///< their centre lies inside
+    whole,  ///< of those, that no side passes through: such a pixel is inside or outside as a whole
+    met     ///< their centre lies inside, or a side passes through
+};
+
 /// Where an outline meets the rows [first, first + count).
 class Rows {
   public:
@@ -102,17 +102,16 @@ class Rows {
     /// The first column that the outline may meet.
     int64_t from() const { return m_from; }
 
-    /// Of the columns that the outline may meet: 1 for pixels of a row whose centre lies inside; `whole`: of
-    /// those, that no side passes through. A pixel without a side in it is inside or outside as a whole.
-    void mark(size_t row, bool whole, std::vector<uint8_t>& pixels) {
+    /// Of the columns that the outline may meet: 1 for the pixels of a row that are meant.
+    void mark(size_t row, Of of, std::vector<uint8_t>& pixels) {
         pixels.assign(static_cast<size_t>(m_to - m_from), 0);
         auto& crossings = m_crossings[row];
         std::sort(crossings.begin(), crossings.end());
         for (size_t i = 0; i + 1 < crossings.size(); i += 2)
             fill({ceil_of(crossings[i] - 0.5), ceil_of(crossings[i + 1] - 0.5)}, 1, pixels);
-        if (!whole) return;
+        if (of == Of::centre) return;
         for (const Span& side : m_sides[row])
-            fill(side, 0, pixels);
+            fill(side, of == Of::met ? 1 : 0, pixels);
     }
 
   private:
@@ -243,7 +242,7 @@ void ShapeBurner::burn_inside(const Shape& shape, int64_t first, Strip& strip) c
         if (bottom <= top) continue;
         Rows rows(outline, top, bottom - top, m_samples);
         for (int64_t row = top; row < bottom; ++row) {
-            rows.mark(static_cast<size_t>(row - top), true, pixels);
+            rows.mark(static_cast<size_t>(row - top), Of::whole, pixels);
             for (size_t s = 0; s < pixels.size(); ++s)
                 if (pixels[s] != 0)
                     strip[static_cast<size_t>((row - first) * m_samples + rows.from()) + s] = shape.value;
@@ -253,7 +252,7 @@ void ShapeBurner::burn_inside(const Shape& shape, int64_t first, Strip& strip) c
 
 int64_t ShapeBurner::without_pixel(int64_t lines) const {
     if (m_cover == Cover::touched) return 0;
-    const bool whole = m_cover == Cover::inside;
+    const Of of = m_cover == Cover::inside ? Of::whole : Of::centre;
     int64_t count = 0;
     std::vector<uint8_t> pixels;
     for (const Shape& shape : m_shapes) {
@@ -270,13 +269,40 @@ int64_t ShapeBurner::without_pixel(int64_t lines) const {
                  !found && static_cast<double>(row) < o.bottom; row += 16) {
                 Rows rows(o, row, 16, m_samples);
                 for (size_t k = 0; k < 16 && !found; ++k) {
-                    rows.mark(k, whole, pixels);
+                    rows.mark(k, of, pixels);
                     found = std::any_of(pixels.begin(), pixels.end(), [](uint8_t p) { return p != 0; });
                 }
             }
         count += found ? 0 : 1;
     }
     return count;
+}
+
+void ShapeBurner::each_polygon(int64_t lines, const EachPolygon& visit) const {
+    std::vector<uint8_t> marks;
+    std::vector<int64_t> pixels;
+    for (const Shape& shape : m_shapes) {
+        if (shape.value == m_none) continue;
+        for (const Outline& o : outlines_of(shape, m_inverse)) {
+            pixels.clear();
+            const auto within = [&](double y) {
+                return static_cast<int64_t>(std::clamp(y, 0.0, static_cast<double>(lines)));
+            };
+            const int64_t end = within(std::ceil(o.bottom));
+            for (int64_t first = within(std::floor(o.top)); first < end; first += strip_lines) {
+                const int64_t count = std::min(strip_lines, end - first);
+                Rows rows(o, first, count, m_samples);
+                for (int64_t row = 0; row < count; ++row) {
+                    rows.mark(static_cast<size_t>(row), Of::met, marks);
+                    for (size_t s = 0; s < marks.size(); ++s)
+                        if (marks[s] != 0)
+                            pixels.push_back((first + row) * m_samples + rows.from() +
+                                             static_cast<int64_t>(s));
+                }
+            }
+            visit(shape.value, pixels);
+        }
+    }
 }
 
 } // namespace hsi::raster

@@ -7,6 +7,7 @@
 #include <ogr_geometry.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,10 @@ class ShapeBurner {
     /// Shapes that reach into `lines` lines of the grid and label none of its pixels, because they are too
     /// small or narrow.
     int64_t without_pixel(int64_t lines) const;
+    /// For each polygon, each part of a multipolygon by itself: its value and the pixels of `lines` lines of
+    /// the grid (line * samples + sample, ascending) that it lies in, be it in part. Not those of `none`.
+    using EachPolygon = std::function<void(uint16_t value, const std::vector<int64_t>& pixels)>;
+    void each_polygon(int64_t lines, const EachPolygon& visit) const;
 
   private:
     using Strip = std::vector<uint16_t>;

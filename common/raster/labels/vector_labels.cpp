@@ -7,6 +7,7 @@
 #include "raster/gdal/regular_file.h"
 #include "raster/labels/labels_impl.h"
 #include "raster/labels/point_table.h"
+#include "raster/labels/polygon_cover.h"
 #include "raster/labels/shape_burner.h"
 
 #include <cpl_conv.h>
@@ -168,13 +169,38 @@ class VectorLabels final : public LabelSource {
         burn_into(found, options);
     }
 
-    void read(int64_t line, int64_t count, uint16_t* out) override { m_burner->read(line, count, out); }
+    void read(int64_t line, int64_t count, uint16_t* out) override {
+        m_min_cover ? m_cover->read(line, count, out) : m_burner->read(line, count, out);
+    }
 
     std::vector<std::string> reading_notes() const override {
-        if (m_burner->disputed() == 0) return {};
-        return {"'" + m_path + "': at least " + counted(m_burner->disputed(), "pixel has", "pixels have") +
-                " features of several classes; the later ones win"};
+        const std::string file = "'" + m_path + "': ";
+        std::vector<std::string> notes;
+        if (!m_min_cover) {
+            if (const int64_t n = m_burner->disputed(); n > 0)
+                notes.push_back(file + "at least " + counted(n, "pixel has", "pixels have") +
+                                " features of several classes; the later ones win");
+            return notes;
+        }
+        if (const int64_t n = m_cover->overlapping(); n > 0)
+            notes.push_back(file + counted(n, "labelled pixel has", "labelled pixels have") +
+                            " polygons of several classes one over another; the larger share wins");
+        if (const int64_t n = m_cover->without_pixel(); n > 0)
+            notes.push_back(file + counted(n, "polygon or group of them", "polygons or groups of them") +
+                            worded(n, " covers", " cover") + " no pixel to " +
+                            CPLSPrintf("%.9g", *m_min_cover) + worded(n, " and labels", " and label") +
+                            " nothing (a smaller -min-cover labels more)");
+        return notes;
     }
+
+    std::vector<uint16_t> share_classes() const override { return m_cover->values(); }
+    void shares(int64_t line, int64_t count, uint16_t value, float* out) override {
+        m_cover->shares(line, count, value, out);
+    }
+    void each_polygon(const EachPolygon& visit) const override {
+        m_burner->each_polygon(m_grid.lines, visit);
+    }
+    int64_t too_small() const override { return m_min_cover ? m_cover->without_pixel() : m_too_small; }
 
   private:
     OGRLayer& choose_layer(GDALDataset& dataset, const LabelOptions& options) {
@@ -323,7 +349,7 @@ class VectorLabels final : public LabelSource {
                 continue;
             }
             if (one.geometry) one.geometry = burnable(std::move(one.geometry));
-            if (options.inside_only && (one.by_fields || !has_area(*one.geometry))) {
+            if ((options.inside_only || options.min_cover) && (one.by_fields || !has_area(*one.geometry))) {
                 ++without_area;
                 continue;
             }
@@ -354,8 +380,11 @@ class VectorLabels final : public LabelSource {
         };
         left_out(without_class, "feature has no class and is", "features have no class and are");
         left_out(without_geometry, "feature has no geometry and is", "features have no geometry and are");
-        left_out(without_area, "feature has no area, so that no pixel lies inside, and is",
-                 "features have no area, so that no pixel lies inside, and are");
+        left_out(without_area,
+                 options.min_cover ? "feature has no area, so that it covers nothing of a pixel, and is"
+                                   : "feature has no area, so that no pixel lies inside, and is",
+                 options.min_cover ? "features have no area, so that they cover nothing of a pixel, and are"
+                                   : "features have no area, so that no pixel lies inside, and are");
         left_out(not_placed, "feature cannot be reprojected and is",
                  "features cannot be reprojected and are");
         if (all.empty())
@@ -559,12 +588,22 @@ class VectorLabels final : public LabelSource {
             m_notes.push_back(
                 negative_note(m_path, counted(negative, "feature has", "features have"), m_least));
         name_classes(names);
+        m_min_cover = options.min_cover;
+        if (m_min_cover || options.shares) {
+            m_cover = std::make_unique<PolygonCover>(shapes, m_grid.samples, m_grid.lines, m_place,
+                                                     m_min_cover.value_or(1), m_none, m_path);
+            if (m_cover->values().empty())
+                throw Error("'" + m_path + "' has no polygon with a class, so no pixel is covered by one",
+                            "Points and lines have no area: leave out -min-cover and -cover.");
+        }
         m_burner = std::make_unique<ShapeBurner>(std::move(shapes), m_grid.samples, m_place,
                                                  options.inside_only   ? Cover::inside
                                                  : options.all_touched ? Cover::touched
                                                                        : Cover::centres,
                                                  m_none, m_path);
-        if (const int64_t n = m_burner->without_pixel(m_grid.lines); n > 0)
+        if (m_min_cover) return; // what labels nothing is known when all is read
+        m_too_small = m_burner->without_pixel(m_grid.lines);
+        if (const int64_t n = m_too_small; n > 0)
             m_notes.push_back(
                 "'" + m_path + "': " +
                 (options.inside_only ? counted(n, "feature holds no pixel as a whole and labels",
@@ -594,6 +633,9 @@ class VectorLabels final : public LabelSource {
     int m_field = -1, m_name_field = -1, m_sample_field = -1, m_line_field = -1;
     bool m_text_classes = false;
     std::unique_ptr<ShapeBurner> m_burner;
+    std::unique_ptr<PolygonCover> m_cover; ///< where shares label, or will be asked
+    std::optional<double> m_min_cover;     ///< m_cover labels
+    int64_t m_too_small = 0;
 };
 
 } // namespace
