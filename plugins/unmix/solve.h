@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One pixel's constrained least squares, solved by one thread of the processor, by one of a GPU, or by a team
-// of a GPU's threads: the same operations in the same order, none fused, so that all give the same bits. The
-// method is told in unmix.h and mixture.h.
+// One pixel's constrained least squares (NNLS, SCLS, FCLS), solved by one thread of the processor, by one of
+// a GPU, or by a team of a GPU's threads: the same operations in the same order, none fused, so that all give
+// the same bits. The method is told in unmix.h and mixture.h.
 #pragma once
 
 #include "core/host_device.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Scenes as agencies deliver them: an HDF5 or netCDF-4 file whose arrays hold the cube and all about it, or a
 // GeoTIFF beside an XML file. Recognised by content, never by name; a table with a row a product
-// (product.cpp) leads to its reader (product_arrays.cpp, product_xml.cpp). docs/products.md tells users what
+// (product.cpp) leads to its reader (product_hdf5.cpp, product_xml.cpp). docs/products.md tells users what
 // comes out of each.
 #pragma once
 
