@@ -347,8 +347,9 @@ void declare(tool::Call& call) {
     call.check([&s](const tool::CommonOptions&) {
         s.map.zero = s.reference.zero;
         const std::string path = s.training.path;
-        s.training = s.reference; // read alike
+        s.training = s.reference; // read alike, though one may be a raster and the other polygons
         s.training.path = path;
+        s.training.features_if_any = true;
     });
     call.body([&s](tool::Run& run) { run_accuracy(run, s); });
 }

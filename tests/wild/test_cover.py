@@ -163,8 +163,9 @@ def test_lines_are_read_alike_across_strips(tmp_path):
     size = (600, 7)
     tall = [(1.3, 3.5), (6.2, 250.0), (5.1, 590.5), (0.5, 511.0)]
     labels, said = sample(tmp_path, NORTH, [(polygon(NORTH, tall), 1), (polygon(NORTH, box(2, 255.5, 3, 256.5)), 2), (polygon(NORTH, box(0, 100, 7, 101)), 3)],
-                          "-min-cover", 0.7, size=size)
+                          "-min-cover", 0.7, "-cover", tmp_path / "cover.tif", size=size)
     want = shares(tall, *size)
+    assert np.abs(np.nan_to_num(read(tmp_path / "cover.tif")[0]) - want).max() < 1e-6
     assert np.array_equal(labels == 1, (want >= 0.7 - 1e-6) & (labels != 3)) and (labels == 1).sum() > 1000
     assert "1 polygon or group of them covers no pixel to 0.7 and labels nothing" in said
     assert set(np.unique(labels[100])) == {1, 3} or set(np.unique(labels[100])) == {3}

@@ -285,6 +285,20 @@ def test_folds_beside_their_training_pixels(tmp_path):
             assert (fold["training"]["pixels_of_training"], fold["training"]["pixels_touching_training"]) == (0, touching(train, test))
 
 
+@pytest.mark.parametrize("options", [("-field", "class"), ("-all-touched",), ("-min-cover", 0.5)])
+def test_a_training_raster_beside_polygons(tmp_path, options):
+    """How features are read is said of the reference; a raster of training labels has none."""
+    labels = np.zeros((20, 20), int)
+    labels[2:8, 2:8] = 1
+    write_labels(tmp_path / "map.tif", np.maximum(labels, 2), place=PLACE)
+    train = write_labels(tmp_path / "train.tif", np.roll(labels, 3, 1), place=PLACE)
+    write_features(tmp_path / "v.gpkg", [("POLYGON " + ring([(2.1, 2.1), (7.9, 2.1), (7.9, 7.9), (2.1, 7.9)]), (1,))], [("class", ogr.OFTInteger)])
+    result = succeed(run("gdal_hsi_accuracy", *options, "-training", train, tmp_path / "map.tif", tmp_path / "v.gpkg"))
+    assert "18 of 36 reference pixels are training pixels" in result.err
+    refused = run("gdal_hsi_accuracy", *options, "-training", train, tmp_path / "map.tif", train)
+    assert refused.code == 1 and "is a raster: it has no features" in first_error(refused)
+
+
 def test_folds_that_are_not_there(tmp_path):
     write_folds(tmp_path, 2)
     with assert_untouched(tmp_path):

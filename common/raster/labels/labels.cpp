@@ -167,7 +167,7 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
                                !options.name_field.empty() || options.all_touched || options.inside_only ||
                                options.min_cover || options.shares || options.pixel_coordinates;
     if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
-        if (vector_wanted)
+        if (vector_wanted && !options.features_if_any)
             throw Error("'" + options.path + "' is a raster: it has no features",
                         "Leave out -field, -name-field, -layer, -all-touched, -inside-only, -min-cover" +
                             std::string(options.shares ? ", -cover" : "") + " and -pixel-coordinates.");

@@ -69,6 +69,9 @@ struct LabelOptions {
     /// the smallest number. At most one of these three.
     std::optional<double> min_cover;
     bool shares = false; ///< LabelSource::shares() will be asked
+    /// What is said of features (fields, layer, which pixels they label) is said of another file, too: a
+    /// raster is read without it instead of being refused.
+    bool features_if_any = false;
     /// Coordinates of features are samples and lines from the grid's upper left corner, whatever SRS they are
     /// said to be in. So they are taken without this where neither features nor grid tell of a place.
     bool pixel_coordinates = false;
