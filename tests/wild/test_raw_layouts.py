@@ -69,3 +69,21 @@ def test_a_window_of_a_fits_scene(tmp_path):
     same = convert("GTiff", data, tmp_path / "b.tif")
     out = succeed(run("gdal_hsi_compare", "-json", *window, "-max-maxabs", 0, path, same)).out
     assert '"pixels": 15' in out or '"compared": 15' in out, out
+
+
+@pytest.mark.parametrize("interleave", ["BAND", "PIXEL"])
+@pytest.mark.parametrize("lines", [(), (0,), (5,)])
+def test_sparse_geotiffs(tmp_path, interleave, lines):
+    """Blocks that nobody has written are zeros, also where there is no other."""
+    path = tmp_path / "a.tif"
+    dataset = gdal.GetDriverByName("GTiff").Create(str(path), 7, 6, 3, gdal.GDT_Float32,
+                                                   ["SPARSE_OK=TRUE", "INTERLEAVE=" + interleave, "BLOCKYSIZE=1"])
+    data = np.zeros((3, 6, 7), "f4")
+    for line in lines:
+        data[:, line] = 2
+        dataset.WriteRaster(0, line, 7, 1, data[:, line].tobytes())
+    del dataset
+    succeed(run("gdal_hsi_quicklook", "-size", 16, path, tmp_path / "a.png"))
+    shown = gdal.Open(str(tmp_path / "a.png")).ReadAsArray()
+    for line in range(6):
+        assert np.all(shown[:, 2 * line:2 * line + 2] == (255 if line in lines else 0))

@@ -5,6 +5,8 @@
 #include "raster/gdal/sample_convert.h"
 #include "raster/gdal/shown_envi.h"
 
+#include <cpl_string.h>
+
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -68,6 +70,9 @@ std::optional<RawLayout> raw_layout(GDALDataset& dataset) {
     raw.swapped =
         raw.sample_bytes > 1 && gdal.bLittleEndianOrder != (std::endian::native == std::endian::little);
     raw.origin = static_cast<int64_t>(gdal.nImageOffset);
+    const GDALDriver* const driver = dataset.GetDriver();
+    if (raw.origin == 0 && driver && EQUAL(driver->GetDescription(), "GTiff"))
+        return std::nullopt; // its first bytes are a header's: of a sparse file nothing has been written
     raw.pixel_step = gdal.nPixelOffset;
     raw.line_step = gdal.nLineOffset;
     raw.band_step = gdal.nBandOffset;
