@@ -634,13 +634,13 @@ void declare(tool::Call& call) {
         .shown_as("PAIRS")
         .defaults_to("band by band");
     call.option("other-b", s.other_texts,
-                "Bands of the other scene, in order beside those of src: as with -b, which then is about src "
-                "alone")
+                "Bands of the other scene, paired in order with those of src; given as with -b, which then "
+                "applies to src alone")
         .shown_as("LIST")
         .defaults_to("as -b");
     call.exclusive("band", "other-b");
     call.flag("any-wavelengths", s.any_wavelengths,
-              "Compare bands in their order even where both scenes tell their wavelengths or numbers");
+              "Compare bands in their order even if both scenes have wavelengths or band numbers");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
     call.output("o", s.text_file, Content::text,
                 "Also write what is printed to FILE: text, or with -json JSON");

@@ -428,7 +428,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_mask("the statistics of the components", true);
     call.add_destination();
-    call.choice<Kind>("kind", s.kind, "What is made of every component",
+    call.choice<Kind>("kind", s.kind, "Kind of profile",
                       {{"emp", Kind::emp, "openings and closings by reconstruction"},
                        {"eap", Kind::eap, "thinnings and thickenings by one attribute"},
                        {"eep", Kind::eep, "the extrema of greatest extinction value, of one attribute"},
@@ -438,14 +438,14 @@ void declare(tool::Call& call) {
     call.flag("no-pca", s.no_pca, "Profile the bands themselves instead of components");
     call.exclusive("nc", "no-pca");
     call.option("attribute", s.attributes,
-                "Attributes, with commas: area, std, inertia, diagonal (eap, emap), area, volume, height, "
-                "diagonal, std (eep, emep)")
+                "Attributes, separated by commas: area, std, inertia, diagonal (eap, emap), area, volume, "
+                "height, diagonal, std (eep, emep)")
         .shown_as("LIST")
         .defaults_to("area; all of emap and emep");
-    call.option(
-            "thresholds", s.thresholds,
-            "Thresholds with commas, of several attributes as A=LIST each: radius and diagonal in pixels, "
-            "area in pixels, std in per cent of the mean, inertia; of eep and emep extrema that stay")
+    call.option("thresholds", s.thresholds,
+                "Thresholds, separated by commas, as A=LIST if there are several attributes: radius and "
+                "diagonal in pixels, area in pixels, std in per cent of the mean, inertia; for eep and emep "
+                "the number of extrema that stay")
         .shown_as("[A=]LIST")
         .defaults_to("those of the kind");
     call.choice("connectivity", s.eight, "Pixels that are neighbours",
@@ -486,7 +486,7 @@ extern const tool::Definition profile{
      {"gdal_hsi_profile -kind emap -attribute area,std -thresholds area=50,500 -thresholds std=5,10 "
       "scene.img "
       "profile.tif",
-      "Two attributes with thresholds of one's own"},
+      "Two attributes with given thresholds"},
      {"gdal_hsi_profile -kind emp -no-pca -b 30 -thresholds 1,3,5 scene.img profile.tif",
       "Openings and closings of one band"}},
     "",
