@@ -671,9 +671,10 @@ void declare(tool::Call& call) {
                                  " and -band contradict one another",
                              "Use -band alone.");
         if (s.map.empty() && (call.given("of") || call.given("co")))
-            throw UsageError("-of and -co are about the map", "Give -map FILE.");
+            throw UsageError("-of and -co apply to the map", "Give -map FILE.");
         if (s.map.empty() && s.text_file.empty() && call.given("overwrite"))
-            throw UsageError("-overwrite is about the map and the file of -o", "Give -map FILE or -o FILE.");
+            throw UsageError("-overwrite applies to the map and the file of -o",
+                             "Give -map FILE or -o FILE.");
     });
     call.body([&s](tool::Run& run) { compare_scenes(run, s); });
 }
@@ -686,10 +687,9 @@ namespace tools {
 extern const tool::Definition compare{
     "compare",
     "How far two scenes are apart",
-    "Tells how far two scenes of one size are apart: src is the reference. -b, -bbl, -srcwin and "
-    "-srcnodata are about both scenes (-other-b about the other one), -if and -oo about src. Exit code 0: "
-    "compared and within the "
-    "thresholds given; 1: beyond one of them, or not comparable.",
+    "Measures how much two scenes of the same size differ; src is the reference. -b, -bbl, -srcwin and "
+    "-srcnodata apply to both scenes (-other-b to the other one), -if and -oo to src. Exit code 0: compared "
+    "and within the given thresholds; 1: beyond one of them, or not comparable.",
     {{"gdal_hsi_compare cpu.tif gpu.tif", "The five spectral metrics"},
      {"gdal_hsi_compare -metric nrmse,sad -map distance.tif -json before.img after.tif",
       "Where do they differ?"},

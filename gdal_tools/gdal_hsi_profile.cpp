@@ -94,7 +94,7 @@ std::vector<double> threshold_list(const std::string& text, Attribute attribute,
         if (!(*value >= 0) || !std::isfinite(*value))
             throw UsageError("-thresholds: " + part + " is no threshold", "Use a number from 0 on.");
         if (std::find(values.begin(), values.end(), *value) != values.end())
-            throw UsageError("-thresholds: " + part + " stands twice in the list", "Leave one of them out.");
+            throw UsageError("-thresholds: " + part + " appears twice in the list", "Leave one of them out.");
         values.push_back(*value);
     }
     return values;
@@ -111,7 +111,7 @@ void resolve_attributes(Settings& s) {
             const auto a = attribute_named("-attribute", name, s.kind);
             for (const auto& set : s.sets)
                 if (set.attribute == a)
-                    throw UsageError("-attribute: " + name + " stands twice in the list",
+                    throw UsageError("-attribute: " + name + " appears twice in the list",
                                      "Leave one of them out.");
             s.sets.push_back({a, {}});
         }
@@ -134,7 +134,7 @@ void resolve_attributes(Settings& s) {
                 throw UsageError("-thresholds " + text + ": " + profile::name_of(a) + " was not chosen",
                                  "Name it with -attribute, too.");
         } else if (to == nullptr) {
-            throw UsageError("-thresholds " + text + ": whose they are is not told",
+            throw UsageError("-thresholds " + text + ": the attribute is not named",
                              "Name the attribute, as in -thresholds " +
                                  std::string(profile::name_of(s.sets[0].attribute)) + "=" + text + ".");
         }
