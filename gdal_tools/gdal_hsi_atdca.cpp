@@ -347,15 +347,17 @@ void declare(tool::Call& call) {
     call.add_compute();
     call.output_argument("dst", s.targets.path, Content::vector,
                          "The targets, a vector layer of points; it appears when it is complete");
-    call.option("t", s.count, "Number of targets; auto: the virtual dimensionality that gdal_hsi_vd tells")
+    call.option("t", s.count,
+                "Number of targets; auto: the virtual dimensionality that gdal_hsi_vd estimates")
         .also("targets")
         .shown_as("N|auto");
-    call.choice<std::string>("method", s.method, "What is greatest at the next target",
-                             {{"osp", "osp", "||P x||^2, what the targets so far leave of the spectrum"},
-                              {"gs", "gs", "|p.x|, by Gram-Schmidt"}});
-    call.choice<std::string>("score", s.score, "With -method gs: what is compared",
+    call.choice<std::string>(
+        "method", s.method, "Score that the next target maximises",
+        {{"osp", "osp", "||P x||^2, of the part of the spectrum that is orthogonal to the targets so far"},
+         {"gs", "gs", "|p.x|, by Gram-Schmidt"}});
+    call.choice<std::string>("score", s.score, "With -method gs: the number that is compared",
                              {{"abs", "abs", "the absolute value of p.x"},
-                              {"signed", "signed", "p.x itself, as the paper prints Algorithm 2"}});
+                              {"signed", "signed", "p.x itself, as Algorithm 2 is printed in the paper"}});
     call.choice<std::string>(
         "vd-method", s.vd_method, "Test of -t auto",
         {{"hfc", "hfc", "Harsanyi, Farrand and Chang"}, {"nwhfc", "nwhfc", "noise-whitened"}});
@@ -365,7 +367,7 @@ void declare(tool::Call& call) {
         "Read the targets' spectra in the cube FILE, of which src is a preprocessed copy of the same size; "
         "-map and -scores classify that cube");
     call.output("spectra", s.spectra, Content::spectra,
-                "Also write the targets' spectra to FILE: .sli (ENVI library) or .csv (a line a band)");
+                "Also write the targets' spectra to FILE: .sli (ENVI library) or .csv (a line per band)");
     call.output(
         "map", s.map, Content::raster,
         "Also write the nearest target of every pixel, by spectral angle, to FILE: 1 to the number of "
@@ -374,7 +376,8 @@ void declare(tool::Call& call) {
                 "With -map: pixels farther than this from every target stay unclassified")
         .in_unit("degrees")
         .shown_as("DEGREES");
-    call.output("scores", s.scores, Content::raster, "Also write detection scores, a band a target, to FILE");
+    call.output("scores", s.scores, Content::raster,
+                "Also write detection scores, a band per target, to FILE");
     call.choice<std::string>(
         "score-kind", s.score_kind, "What -scores are",
         {{"abundance", "abundance", "least-squares abundance, 1 at the target and 0 at the others"},

@@ -634,13 +634,13 @@ void declare(tool::Call& call) {
         .shown_as("PAIRS")
         .defaults_to("band by band");
     call.option("other-b", s.other_texts,
-                "Bands of the other scene, in order beside those of src: as with -b, which then is about src "
-                "alone")
+                "Bands of the other scene, paired in order with those of src; given as with -b, which then "
+                "applies to src alone")
         .shown_as("LIST")
         .defaults_to("as -b");
     call.exclusive("band", "other-b");
     call.flag("any-wavelengths", s.any_wavelengths,
-              "Compare bands in their order even where both scenes tell their wavelengths or numbers");
+              "Compare bands in their order even if both scenes have wavelengths or band numbers");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
     call.output("o", s.text_file, Content::text,
                 "Also write what is printed to FILE: text, or with -json JSON");
@@ -671,9 +671,10 @@ void declare(tool::Call& call) {
                                  " and -band contradict one another",
                              "Use -band alone.");
         if (s.map.empty() && (call.given("of") || call.given("co")))
-            throw UsageError("-of and -co are about the map", "Give -map FILE.");
+            throw UsageError("-of and -co apply to the map", "Give -map FILE.");
         if (s.map.empty() && s.text_file.empty() && call.given("overwrite"))
-            throw UsageError("-overwrite is about the map and the file of -o", "Give -map FILE or -o FILE.");
+            throw UsageError("-overwrite applies to the map and the file of -o",
+                             "Give -map FILE or -o FILE.");
     });
     call.body([&s](tool::Run& run) { compare_scenes(run, s); });
 }
@@ -686,10 +687,9 @@ namespace tools {
 extern const tool::Definition compare{
     "compare",
     "How far two scenes are apart",
-    "Tells how far two scenes of one size are apart: src is the reference. -b, -bbl, -srcwin and "
-    "-srcnodata are about both scenes (-other-b about the other one), -if and -oo about src. Exit code 0: "
-    "compared and within the "
-    "thresholds given; 1: beyond one of them, or not comparable.",
+    "Measures how much two scenes of the same size differ; src is the reference. -b, -bbl, -srcwin and "
+    "-srcnodata apply to both scenes (-other-b to the other one), -if and -oo to src. Exit code 0: compared "
+    "and within the given thresholds; 1: beyond one of them, or not comparable.",
     {{"gdal_hsi_compare cpu.tif gpu.tif", "The five spectral metrics"},
      {"gdal_hsi_compare -metric nrmse,sad -map distance.tif -json before.img after.tif",
       "Where do they differ?"},

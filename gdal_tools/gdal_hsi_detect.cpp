@@ -687,7 +687,7 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
     if (s.false_alarms && s.background.empty() && (s.shrink_best || s.conditioning.shrinkage > 0))
         throw UsageError(
             "-false-alarms with -shrinkage needs a -background: no distribution of its scores is known",
-            "Give -background FILE, whose scores then tell, or a -threshold.");
+            "Give -background FILE, whose scores then decide, or a -threshold.");
 }
 
 void check_threshold(const tool::Call& call, const Settings& s, const std::string& method) {
@@ -707,7 +707,7 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
     if (!known && s.background.empty())
         throw UsageError("-false-alarms with " + (s.local() ? "-window" : method) +
                              " needs a -background: no distribution of its scores is known",
-                         "Give -background FILE, whose scores then tell, or a -threshold.");
+                         "Give -background FILE, whose scores then decide, or a -threshold.");
 }
 
 void check_settings(const tool::Call& call, Settings& s) {
@@ -745,7 +745,7 @@ void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
     call.add_mask("the background", true);
-    call.add_destination("The scores, a band a target; it appears when it is complete");
+    call.add_destination("The scores, a band per target; it appears when it is complete");
     call.input("target", s.library, Content::spectra,
                "The targets' spectra: the library FILE (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                ".mat, GeoJSON ...)");
@@ -764,32 +764,33 @@ void declare(tool::Call& call) {
                          {"rx", Method::rx, "anomalies by Reed and Xiaoli, without a target"}})
         .defaults_to("ace; rx without a target");
     call.input("background", s.background, Content::labels,
-               "The background is where the raster FILE is not 0, or inside the features of the vector FILE");
+               "The background is the pixels where the raster FILE is not 0, or inside the features of the "
+               "vector FILE");
     call.option("window", s.window,
-                "With rx: the background of a pixel is the square of OUTER around it less that of INNER")
+                "With rx: the background of a pixel is the square of OUTER pixels around it without that of "
+                "INNER")
         .shown_as("INNER OUTER")
         .in_unit("pixels, odd")
         .defaults_to("the whole scene is the background");
     call.output("map", s.map, Content::raster,
                 "Also write the best target of every pixel to FILE: 1 to the number of targets, 0 none");
-    call.option(
-            "threshold", s.threshold_text,
-            "With -map: a best score worse than this is none (sam and sid: greater, others: smaller); 99%: "
-            "that of 99 % of the pixels")
+    call.option("threshold", s.threshold_text,
+                "With -map: no target where the best score is worse than this (sam and sid: greater, others: "
+                "smaller); 99%: worse for 99 % of the pixels")
         .shown_as("V|P%");
     call.option("false-alarms", s.false_alarms,
-                "With -map: the threshold that this share of a background reaches: with -background of its "
-                "pixels, else of a normal one (rx, ace and mf)")
+                "With -map: use the threshold that this share of the background reaches: of the pixels of "
+                "-background, else of a normally distributed one (rx, ace and mf)")
         .shown_as("RATE");
     call.exclusive("threshold", "false-alarms");
-    call.option(
-            "nc", s.components_text,
-            "Scores of the first N principal components of the background; auto: one for ten pixels of it")
+    call.option("nc", s.components_text,
+                "Compute scores from the first N principal components of the background; auto: one component "
+                "per ten pixels of it")
         .shown_as("N|auto")
         .defaults_to("all bands");
     call.option("shrinkage", s.shrinkage_text,
-                "Share of the mean variance's identity in the background's matrix, 0 to 1; auto: by Ledoit "
-                "and Wolf")
+                "Shrink the background's matrix by this share towards the identity times the mean variance, "
+                "0 to 1; auto: by Ledoit and Wolf")
         .shown_as("A|auto")
         .defaults_to("0");
     call.option("library-scale", s.library_scale,
@@ -823,11 +824,11 @@ extern const tool::Definition detect{
       "angles.tif",
       "Angles, and a map of what is nearer than 0.1 radians"},
      {"gdal_hsi_detect -method mf -target-pixel 120 64 -background soil.gpkg scene.img like_it.tif",
-      "What is like a pixel, before a background"},
+      "Pixels that are like one pixel and unlike a background"},
      {"gdal_hsi_detect -window 15 31 -map anomalies.tif -threshold 500 scene.img rx.tif",
       "What is unlike its neighbourhood"},
      {"gdal_hsi_detect -map anomalies.tif -false-alarms 1e-4 scene.img rx.tif",
-      "What one pixel in 10,000 of a normal background would be"},
+      "Scores that only one pixel in 10,000 of a normal background reaches"},
      {"gdal_hsi_detect -window 15 31 -device cuda scene.img rx.tif", "The same on a GPU"}},
     "",
     detect_tool::declare};

@@ -471,9 +471,9 @@ void declare(tool::Call& call) {
     call.flag("count", s.count,
               "Count the valid pixels and name the bands without a single value, which reads the scene once");
     call.flag("extremes", s.extremes,
-              "As -count, and tell the least and the greatest value and the mean of every band");
+              "As -count, and print the least and the greatest value and the mean of every band");
     call.flag("plan", s.plans,
-              "Tell the tiles and the memory that each tool would take here, with its defaults");
+              "Print the tiles and the memory that each tool would take here, with its defaults");
     call.flag("json", s.json, "Print the result as JSON, and nothing else");
     call.add_compute(false);
     call.body([&s](tool::Run& run) { run_info(run, s); });
@@ -487,7 +487,7 @@ namespace tools {
 extern const tool::Definition info{
     "info",
     "What the suite sees in a file",
-    "Tells what the suite sees in a file: bands and which of them are bad, wavelengths, scale, nodata, "
+    "Shows what the suite reads from a file: bands and which of them are bad, wavelengths, scale, nodata, "
     "georeference, and "
     "how the file is read; on request the number of valid pixels, bands without a value, the extremes of "
     "every "

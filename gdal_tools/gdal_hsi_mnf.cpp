@@ -179,7 +179,7 @@ extern const tool::Definition mnf{
       "The scene without the noise of the other components"},
      {"gdal_hsi_mnf -apply mnf.json july.img july_mnf.tif", "Use it on another date"},
      {"gdal_hsi_mnf -nc 3 -of VRT scene.img mnf.vrt",
-      "Components that are computed when they are looked at"}},
+      "Components that are computed when they are displayed"}},
     "",
     mnf_tool::declare};
 

@@ -155,7 +155,7 @@ namespace tools {
 extern const tool::Definition orthorectify{
     "orthorectify",
     "Results onto the grid of a product's lookup table",
-    "Brings a scene that lies as the sensor saw it, or what was made of one, onto the orthorectified grid of "
+    "Resamples a scene in sensor geometry, or a result made from one, onto the orthorectified grid of "
     "its geographic lookup table (GLT): every pixel of the grid gets the values of the one pixel that the "
     "table names, unchanged, or nodata. Compute first, on the sensor's pixels, and orthorectify the result: "
     "the grid repeats some pixels and lacks others.",

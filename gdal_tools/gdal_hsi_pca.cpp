@@ -122,7 +122,7 @@ extern const tool::Definition pca{
     "the scene's valid pixels, and can save these directions, apply them to other scenes and turn "
     "components back into spectra.",
     {{"gdal_hsi_pca scene.img pcs.tif", "Seven components"},
-     {"gdal_hsi_pca -nc 3 -of VRT scene.img pcs.vrt", "Components that are computed when they are looked at"},
+     {"gdal_hsi_pca -nc 3 -of VRT scene.img pcs.vrt", "Components that are computed when they are displayed"},
      {"gdal_hsi_pca -nc 10 -model pca.json june.img june_pcs.tif", "Keep the model"},
      {"gdal_hsi_pca -apply pca.json july.img july_pcs.tif", "Use it on another date"},
      {"gdal_hsi_pca -apply pca.json -inverse june_pcs.tif june_smooth.img -of ENVI",

@@ -92,7 +92,7 @@ std::vector<double> threshold_list(const std::string& text, Attribute attribute,
         if (!(*value >= 0) || !std::isfinite(*value))
             throw UsageError("-thresholds: " + part + " is no threshold", "Use a number from 0 on.");
         if (std::find(values.begin(), values.end(), *value) != values.end())
-            throw UsageError("-thresholds: " + part + " stands twice in the list", "Leave one of them out.");
+            throw UsageError("-thresholds: " + part + " appears twice in the list", "Leave one of them out.");
         values.push_back(*value);
     }
     return values;
@@ -109,7 +109,7 @@ void resolve_attributes(Settings& s) {
             const auto a = attribute_named("-attribute", name, s.kind);
             for (const auto& set : s.sets)
                 if (set.attribute == a)
-                    throw UsageError("-attribute: " + name + " stands twice in the list",
+                    throw UsageError("-attribute: " + name + " appears twice in the list",
                                      "Leave one of them out.");
             s.sets.push_back({a, {}});
         }
@@ -132,7 +132,7 @@ void resolve_attributes(Settings& s) {
                 throw UsageError("-thresholds " + text + ": " + profile::name_of(a) + " was not chosen",
                                  "Name it with -attribute, too.");
         } else if (to == nullptr) {
-            throw UsageError("-thresholds " + text + ": whose they are is not told",
+            throw UsageError("-thresholds " + text + ": the attribute is not named",
                              "Name the attribute, as in -thresholds " +
                                  std::string(profile::name_of(s.sets[0].attribute)) + "=" + text + ".");
         }
@@ -426,7 +426,7 @@ void declare(tool::Call& call) {
     call.add_source();
     call.add_mask("the statistics of the components", true);
     call.add_destination();
-    call.choice<Kind>("kind", s.kind, "What is made of every component",
+    call.choice<Kind>("kind", s.kind, "Kind of profile",
                       {{"emp", Kind::emp, "openings and closings by reconstruction"},
                        {"eap", Kind::eap, "thinnings and thickenings by one attribute"},
                        {"eep", Kind::eep, "the extrema of greatest extinction value, of one attribute"},
@@ -436,14 +436,14 @@ void declare(tool::Call& call) {
     call.flag("no-pca", s.no_pca, "Profile the bands themselves instead of components");
     call.exclusive("nc", "no-pca");
     call.option("attribute", s.attributes,
-                "Attributes, with commas: area, std, inertia, diagonal (eap, emap), area, volume, height, "
-                "diagonal, std (eep, emep)")
+                "Attributes, separated by commas: area, std, inertia, diagonal (eap, emap), area, volume, "
+                "height, diagonal, std (eep, emep)")
         .shown_as("LIST")
         .defaults_to("area; all of emap and emep");
-    call.option(
-            "thresholds", s.thresholds,
-            "Thresholds with commas, of several attributes as A=LIST each: radius and diagonal in pixels, "
-            "area in pixels, std in per cent of the mean, inertia; of eep and emep extrema that stay")
+    call.option("thresholds", s.thresholds,
+                "Thresholds, separated by commas, as A=LIST if there are several attributes: radius and "
+                "diagonal in pixels, area in pixels, std in per cent of the mean, inertia; for eep and emep "
+                "the number of extrema that stay")
         .shown_as("[A=]LIST")
         .defaults_to("those of the kind");
     call.choice("connectivity", s.eight, "Pixels that are neighbours",
@@ -484,7 +484,7 @@ extern const tool::Definition profile{
      {"gdal_hsi_profile -kind emap -attribute area,std -thresholds area=50,500 -thresholds std=5,10 "
       "scene.img "
       "profile.tif",
-      "Two attributes with thresholds of one's own"},
+      "Two attributes with given thresholds"},
      {"gdal_hsi_profile -kind emp -no-pca -b 30 -thresholds 1,3,5 scene.img profile.tif",
       "Openings and closings of one band"}},
     "",

@@ -126,7 +126,7 @@ void fill_planes(tool::Run& run, const raster::RasterSource& source, tool::Scene
             source.path() + ": all values are whole numbers up to " +
                 std::to_string(static_cast<long long>(facts.greatest)) +
                 ": this looks like a class map, not like probabilities",
-            "Give a band of probabilities a class, as gdal_hsi_svm_classify -probabilities writes them.");
+            "Give a band of probabilities per class, as gdal_hsi_svm_classify -probabilities writes them.");
     run.report()["pixels_off_one"] = facts.off;
     if (facts.off > 0)
         run.warn("in " + std::to_string(facts.off) + " of " + counted(facts.valid, "pixel") + " " +
@@ -190,13 +190,13 @@ void run_regularize(tool::Run& run, const Settings& s) {
 void declare(tool::Call& call) {
     auto& s = call.settings<Settings>();
     call.add_source();
-    call.add_destination("The smoothed probabilities, a band a class; it appears when it is complete");
+    call.add_destination("The smoothed probabilities, a band per class; it appears when it is complete");
     tools::add_mrf_options(call, s).from(0);
-    call.input(
-        "scene", s.scene, Content::raster,
-        "Keep the edges of the scene FILE, on the same grid: where it changes much, probabilities may");
+    call.input("scene", s.scene, Content::raster,
+               "Preserve the edges of the scene FILE, on the same grid: probabilities may change where the "
+               "scene does");
     call.input("labels", s.labels.path, Content::labels,
-               "Pixels whose class is known and stays, numbered as in -map: the raster or vector file FILE");
+               "Raster or vector FILE with the pixels whose class is known and kept, numbered as in -map");
     call.output(
         "map", s.map, Content::raster,
         "Also write the most probable class of every pixel to FILE: the number that its band has as item "

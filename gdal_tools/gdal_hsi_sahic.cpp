@@ -452,12 +452,12 @@ void declare_training(tool::Call& call, Settings& s) {
         .shown_as("L");
     call.option("beta", s.lorsal.beta, "First penalty of LORSAL's splitting").above(0).shown_as("B");
     call.option("beta-growth", s.lorsal.growth,
-                "What multiplies the penalty after each step (1: constant, as in the paper)")
+                "Factor of the penalty after each step (1: constant, as in the paper)")
         .between(1, 2)
         .shown_as("G");
     call.choice("lorsal-solver", s.lorsal.optimum, "How the regression is trained",
                 {{"paper", false, "200 steps of the paper's splitting"},
-                 {"optimum", true, "to its optimum, with a gap of 1e-4 proven"}});
+                 {"optimum", true, "to its optimum, with a proven gap of 1e-4"}});
 }
 
 void declare_random_field(tool::Call& call, Settings& s) {
@@ -498,7 +498,7 @@ void declare(tool::Call& call) {
     declare_training(call, s);
     declare_random_field(call, s);
     call.output("probabilities", s.probabilities, Content::raster,
-                "Also write the probability of each class, a band each, to FILE");
+                "Also write the probability of each class, a band per class, to FILE");
     call.output("confidence", s.confidence, Content::raster,
                 "Also write the probability of the mapped class to FILE");
     call.output("model", s.model_file, Content::model, "Also save the trained model to FILE (JSON)");
@@ -529,7 +529,7 @@ extern const tool::Definition sahic{
       "From polygons, with probabilities and a model"},
      {"gdal_hsi_sahic -apply m.json other_scene.img none map.tif", "Another scene with the model"},
      {"gdal_hsi_sahic -apply m.json -no-spatial other_scene.img none map.vrt",
-      "The same pixel by pixel, computed when it is looked at"},
+      "The same pixel by pixel, computed when it is displayed"},
      {"gdal_hsi_sahic -delta 0.35 -lambda 1 pavia.tif train.tif map.tif", "ROSIS, as in the paper"}},
     "",
     sahic_tool::declare};

@@ -283,7 +283,7 @@ void declare(tool::Call& call) {
     call.input_argument("labels", s.labels.path, Content::labels,
                         "Classes, polygons or points: a raster or vector file");
     call.output_argument("out", s.out, Content::spectra,
-                         "The spectra: .sli (ENVI library), .csv (a line a band) or .geojson (profiles)");
+                         "The spectra: .sli (ENVI library), .csv (a line per band) or .geojson (profiles)");
     call.choice("kind", s.kind, "Which spectra are written",
                 {{"mean", Kind::mean, "the mean of each class"},
                  {"deviation", Kind::deviation, "mean and standard deviation of each class"},

@@ -207,7 +207,7 @@ extern const tool::Definition spp{
     "Spatial preprocessing (SPP): moves every spectrum towards the scene's mean spectrum, the more "
     "so the less it resembles its neighbours, so that endmembers are found in homogeneous areas.",
     {{"gdal_hsi_spp scene.img scene_spp.tif", "A window of 5x5 pixels, the result as tiled GeoTIFF"},
-     {"gdal_hsi_spp -of VRT scene.img scene_spp.vrt", "Computed when it is looked at"},
+     {"gdal_hsi_spp -of VRT scene.img scene_spp.vrt", "Computed when it is displayed"},
      {"gdal_hsi_spp -ws 9 -alpha alpha.tif -memory 512MB flightline.dat spp.dat -of ENVI",
       "A wider window, a scene larger than memory, a look at the angles"}},
     "",

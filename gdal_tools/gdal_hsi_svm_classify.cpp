@@ -126,10 +126,10 @@ void declare(tool::Call& call) {
     call.input_argument("model", s.model_file, Content::model, "The model, a file of gdal_hsi_svm_train")
         .or_option("apply");
     call.add_destination("The class map, with names and colours; it appears when it is complete");
-    call.output(
-        "probabilities", s.probabilities, Content::raster,
-        "Also write the probability of each class, a band each, to FILE; the model must have been trained "
-        "with -probability");
+    call.output("probabilities", s.probabilities, Content::raster,
+                "Also write the probability of each class, a band per class, to FILE; the model must have "
+                "been trained "
+                "with -probability");
     call.output("confidence", s.confidence, Content::raster,
                 "Also write the probability of the mapped class to FILE; the model must have been trained "
                 "with -probability");
@@ -151,7 +151,7 @@ extern const tool::Definition svm_classify{
     "class probabilities when asked. Labels are those that LIBSVM's svm_predict gives, pixel by "
     "pixel.",
     {{"gdal_hsi_svm_classify -apply model.json profile.tif map.tif", "A class map"},
-     {"gdal_hsi_svm_classify -apply model.json profile.tif map.vrt", "Computed when it is looked at"},
+     {"gdal_hsi_svm_classify -apply model.json profile.tif map.vrt", "Computed when it is displayed"},
      {"gdal_hsi_svm_classify -apply m.json -probabilities p.tif -confidence c.tif -device cuda scene.img "
       "map.tif",
       "With probabilities, on a GPU"}},

@@ -310,10 +310,10 @@ void declare(tool::Call& call) {
                 "for it")
         .shown_as("XOFF WIDTH");
     call.option("nan-pixels", s.scene.nan_pixels,
-                "So many scattered pixels with NaN: every other one in all bands, the rest in one band");
+                "Number of scattered pixels with NaN: every other one in all bands, the rest in one band");
     call.option("bad-bands", s.scene.bad_bands,
-                "So many bands, the nearest to 1400 and 1900 nm, hold noise alone and are marked in the "
-                "bad-band list");
+                "Number of bands, those nearest to 1400 and 1900 nm, that hold noise alone and are marked in "
+                "the bad-band list");
     call.add_destination();
     call.add_compute(false);
     call.check([&s](const tool::CommonOptions&) {
@@ -341,11 +341,11 @@ extern const tool::Definition synth{
     "mixed pixels, shading and noise, georeferenced, with wavelengths. The same options give the "
     "same values on every machine.",
     {{"gdal_hsi_synth -size 614 512 224 -targets 8 -truth truth.json -labels labels.tif scene.tif",
-      "A scene like an AVIRIS one, with eight targets and what is true of it"},
+      "A scene like an AVIRIS one, with eight targets and its truth"},
      {"gdal_hsi_synth -size 1000 100000 200 -interleave bil -ot Int16 flightline.dat",
       "40 GB by lines, as a scanner delivers them"},
      {"gdal_hsi_synth -size 300 300 100 -nodata-stripe 40 5 -nan-pixels 20 -bad-bands 6 awkward.tif",
-      "What makes scenes awkward"}},
+      "What makes a scene difficult"}},
     "",
     synth_tool::declare};
 

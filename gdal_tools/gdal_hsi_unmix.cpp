@@ -197,8 +197,8 @@ void declare(tool::Call& call) {
     call.input_argument("library", s.library, Content::spectra,
                         "The endmembers' spectra: a library (.sli, .csv, USGS, ECOSTRESS, .asd, .sig, .sed, "
                         ".mat, GeoJSON ...)");
-    call.add_destination("The abundances, a band an endmember; it appears when it is complete");
-    call.choice<unmix::Method>("method", s.unmix.method, "What abundances must hold to",
+    call.add_destination("The abundances, a band per endmember; it appears when it is complete");
+    call.choice<unmix::Method>("method", s.unmix.method, "Constraints of the abundances",
                                {{"ucls", unmix::Method::ucls, "nothing"},
                                 {"nnls", unmix::Method::nnls, "none is negative"},
                                 {"scls", unmix::Method::scls, "their sum is one"},

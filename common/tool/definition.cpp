@@ -185,7 +185,7 @@ void Call::add_source() {
         .in_unit("pixels")
         .defaults_to("the whole scene")
         .under(input_group);
-    option("srcnodata", m_raw->source_nodata, "Number that means no data in src; NaN means it always")
+    option("srcnodata", m_raw->source_nodata, "Nodata value of src; NaN is always nodata")
         .shown_as("V")
         .defaults_to("the file's")
         .under(input_group);
@@ -244,7 +244,7 @@ void Call::add_destination(const std::string& summary) {
         .defaults_to("the tool's own")
         .speaks(Vocabulary::pixel_types)
         .under(output_group);
-    option("dstnodata", m_raw->nodata, "Number that is written for no data, or nan")
+    option("dstnodata", m_raw->nodata, "Nodata value of dst: a number, or nan")
         .shown_as("V")
         .defaults_to("the source's, else nan")
         .under(output_group);
@@ -260,7 +260,7 @@ void Call::add_compute(bool device) {
     m_has_compute = true;
     if (device)
         option("device", m_raw->device,
-               "Where to compute; auto: on a GPU where there is one and the scene is worth starting it")
+               "Where to compute; auto: on a GPU if there is one and the run is likely to end sooner on it")
             .shown_as("auto|cpu|cuda[:I[,J..]]")
             .under(compute_group);
     option("memory", m_raw->memory,
@@ -285,7 +285,7 @@ void Call::add_compute(bool device) {
            "With -dry-run: the plan for N processes (mpirun -n N) on a machine like this one")
         .between(1, max_ranks)
         .shown_as("N")
-        .defaults_to("the processes that there are")
+        .defaults_to("the processes of this run")
         .under(compute_group);
     add_report();
 }

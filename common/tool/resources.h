@@ -123,7 +123,7 @@ struct Work {
     double writes = 0;         ///< bytes, beside reading and computing
     double writes_after = 0;   ///< bytes, once all else is done
     double core_seconds = 0;   ///< of computing, by one core
-    double seconds_beside = 0; ///< those of them in which a CPU writes what comes last on a device
+    double seconds_beside = 0; ///< the part of core_seconds in which a run on the CPU writes `writes_after`
     double device_seconds = 0; ///< the same by a device
     /// So many units of work.
     void add(const Cost& cost, double units) { add(cost, units, units); }

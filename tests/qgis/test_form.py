@@ -93,7 +93,7 @@ def test_names_differ_for_qgis_too():
 @pytest.mark.parametrize("summary, label", [
     ("Window size, an odd number not larger than the scene", "Window size, an odd number not larger than the scene"),
     ("Output format", "Output format"), ("Seed: another number, another scene", "Seed"),
-    ("With -method gs: what is compared", "What is compared (with -method gs)"),
+    ("With -method gs: the number that is compared", "The number that is compared (with -method gs)"),
     ("With -apply: src holds components, dst gets the model's bands, made from any number of them that there is",
      "Src holds components, dst gets the model's bands (with -apply)"),
     ("Also write alpha, the angle, to FILE", "Alpha, the angle"), ("Also save the model to FILE (JSON)",
