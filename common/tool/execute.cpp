@@ -118,6 +118,7 @@ Outcome execute(Call& call, Host& host, const std::string& command, const std::v
         const auto files = std::make_shared<raster::RunFiles>();
         options.destination.history = command;
         options.destination.memory = quarter(options.memory);
+        options.destination.threads = options.threads;
         options.destination.run = files;
         options.destination.cancel = &host.cancel();
 

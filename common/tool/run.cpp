@@ -489,6 +489,7 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     side.nodata = main.nodata;
     side.overwrite = main.overwrite;
     side.memory = main.memory;
+    side.threads = main.threads;
     side.cancel = main.cancel;
     side.history = main.history;
     // An extension of its own says the format; one like the destination's, or none, means "as there".

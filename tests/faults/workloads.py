@@ -177,6 +177,8 @@ OUTPUT_JOBS = JOBS + [
     other_format(JOB["pca"], "pca_envi", ("-of", "ENVI"), dst="o.img"),
     other_format(JOB["pca"], "pca_cog", ("-of", "COG")),
     other_format(JOB["pca"], "pca_deflate", ("-co", "COMPRESS=DEFLATE", "-co", "TILED=YES")),
+    other_format(JOB["spp"], "spp_zstd", ("-co", "COMPRESS=ZSTD", "-co", "PREDICTOR=3", "-co", "BLOCKXSIZE=16", "-co", "BLOCKYSIZE=16")),
+    other_format(JOB["pca"], "pca_lzma", ("-co", "COMPRESS=LZMA", "-co", "TILED=YES")),
     other_format(JOB["svm_classify"], "svm_classify_png", dst="o.png"),
     other_format(JOB["atdca_texts"], "atdca_csv", dst="o.csv"),
     other_format(JOB["atdca_texts"], "atdca_shape", dst="o.shp", map="near.tif"),

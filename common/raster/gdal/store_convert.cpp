@@ -133,4 +133,45 @@ void StoreRule::store_parts(const float* values, ptrdiff_t step, size_t count, v
     }
 }
 
+void StoreRule::store_line(const CubeView<float>& src, int band, int64_t line, int64_t x, size_t count,
+                           void* samples) const {
+    float* const values = src.row(band * m_parts, line) + x;
+    if (m_parts > 1) return store_parts(values, src.band_stride, count, samples);
+    if (!floats()) return store(values, count, samples);
+    finish(values, count);
+    std::memcpy(samples, values, count * sizeof(float));
+}
+
+void StoreRule::store_pixels(const CubeView<float>& src, int64_t line, int64_t x, size_t pixels,
+                             void* samples, Scratch& scratch) const {
+    const auto bands = static_cast<size_t>(src.bands / m_parts);
+    auto* const to = static_cast<char*>(samples);
+    if (m_parts > 1) {
+        scratch.stored.resize(std::max(scratch.stored.size(), pixels));
+        for (size_t k = 0; k < bands; ++k) {
+            store_line(src, static_cast<int>(k), line, x, pixels, scratch.stored.data());
+            const char* const from = reinterpret_cast<const char*>(scratch.stored.data());
+            for (size_t i = 0; i < pixels; ++i)
+                std::memcpy(to + (i * bands + k) * m_bytes, from + i * m_bytes, m_bytes);
+        }
+        return;
+    }
+    constexpr size_t piece_bytes = size_t{256} << 10;
+    const size_t piece = std::clamp<size_t>(piece_bytes / (bands * sizeof(float)), 1, pixels);
+    scratch.rows.resize(bands);
+    if (!floats()) scratch.floats.resize(std::max(scratch.floats.size(), piece * bands));
+    for (size_t done = 0, n = 0; done < pixels; done += n) {
+        n = std::min(piece, pixels - done);
+        for (size_t k = 0; k < bands; ++k) {
+            float* const row = src.row(static_cast<int>(k), line) + x + done;
+            if (floats()) finish(row, n);
+            scratch.rows[k] = row;
+        }
+        char* const there = to + done * bands * m_bytes;
+        float* const turned = floats() ? reinterpret_cast<float*>(there) : scratch.floats.data();
+        rows_to_pixels(scratch.rows.data(), bands, n, turned, bands);
+        if (!floats()) store(turned, n * bands, there);
+    }
+}
+
 } // namespace hsi::raster

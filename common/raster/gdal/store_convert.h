@@ -2,6 +2,7 @@
 // From computed floats to stored samples.
 #pragma once
 
+#include "core/cube_view.h"
 #include "raster/gdal/nodata_value.h"
 
 #include <gdal.h>
@@ -11,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 namespace hsi::raster {
 
@@ -41,6 +43,20 @@ class StoreRule {
     void finish(float* values, size_t count) const;
     /// For all others: rounds and clamps as gdal_translate does.
     void store(const float* values, size_t count, void* samples) const;
+
+    /// `count` samples of one band of the output, from column x of a line of tiles' values on; these may be
+    /// changed.
+    void store_line(const CubeView<float>& src, int band, int64_t line, int64_t x, size_t count,
+                    void* samples) const;
+    /// What store_pixels() works in, for one caller at a time.
+    struct Scratch {
+        std::vector<const float*> rows;
+        std::vector<float> floats;
+        std::vector<double> stored; ///< wide enough for every type, and aligned
+    };
+    /// The same of all bands, pixel after pixel.
+    void store_pixels(const CubeView<float>& src, int64_t line, int64_t x, size_t pixels, void* samples,
+                      Scratch& scratch) const;
 
     /// Values that were moved to another integer so far, and that integer.
     int64_t moved() const { return m_moved ? m_moved->load() : 0; }

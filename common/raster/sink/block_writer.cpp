@@ -56,19 +56,6 @@ void BlockWriter::write(const Rect& core, const CubeView<float>& src) {
         write_through(core, src);
 }
 
-void BlockWriter::store(const CubeView<float>& src, int band, int64_t line, int64_t x, size_t count,
-                        char* to) const {
-    float* const values = src.row(band * m_rule.parts(), line) + x;
-    if (m_rule.parts() > 1) {
-        m_rule.store_parts(values, src.band_stride, count, to);
-    } else if (m_rule.floats()) {
-        m_rule.finish(values, count);
-        std::memcpy(to, values, count * sizeof(float));
-    } else {
-        m_rule.store(values, count, to);
-    }
-}
-
 void BlockWriter::write_through(const Rect& core, const CubeView<float>& src) {
     const GdalErrors errors;
     const auto samples = static_cast<size_t>(core.w);
@@ -92,7 +79,7 @@ void BlockWriter::write_through(const Rect& core, const CubeView<float>& src) {
             char* to = m_scratch.data();
             for (int k = 0; k < m_bands; ++k)
                 for (int64_t line = y; line < y + h; ++line, to += core.w * size)
-                    store(src, k, line, 0, samples, to);
+                    m_rule.store_line(src, k, line, 0, samples, to);
             from = m_scratch.data();
             line_space = core.w * size;
             band_space = line_space * h;
@@ -126,8 +113,9 @@ void BlockWriter::assemble(const Rect& core, const CubeView<float>& src) {
             for (int k = 0; k < m_bands; ++k) {
                 char* block = blocks.bytes.data() + static_cast<size_t>(bx * m_bands + k) * m_block_bytes;
                 for (int64_t line = from; line < to; ++line)
-                    store(src, k, line - core.y, left - core.x, count,
-                          block + static_cast<size_t>((line - y0) * m_block_samples + (left - x0)) * size);
+                    m_rule.store_line(
+                        src, k, line - core.y, left - core.x, count,
+                        block + static_cast<size_t>((line - y0) * m_block_samples + (left - x0)) * size);
             }
         }
         blocks.pixels += core.w * (to - from);

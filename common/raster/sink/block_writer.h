@@ -43,8 +43,6 @@ class BlockWriter {
     void write_through(const Rect& core, const CubeView<float>& src);
     void assemble(const Rect& core, const CubeView<float>& src);
     void hand_over(int64_t row, BlockRow& blocks);
-    /// `count` samples of a band from column x on.
-    void store(const CubeView<float>& src, int band, int64_t line, int64_t x, size_t count, char* to) const;
 
     uint64_t m_memory;
     GDALDataset& m_dataset;

@@ -52,8 +52,8 @@ int64_t cog_block_side(const stream::CubeShape& shape, GDALDataType type) {
 }
 
 /// Blocks (of all bands) and their threads that making a COG may hold. Without threads: a block on its way,
-/// one being filled and one compressed; a thread has two more. Throws Error when not even that fits into
-/// -memory.
+/// one being filled and one compressed. Each of several threads has two more, so have two that wait, and as
+/// much again goes into what GDAL keeps between them. Throws Error when not even that fits into -memory.
 void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
              GDALDataType type) {
     const auto side =
@@ -69,8 +69,9 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
     if (blocks >= 3) {
         const auto most = static_cast<uint64_t>(
             EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors() : std::atoi(threads.c_str()));
-        if (most > 1 && 3 + 2 * most > blocks)
-            list.SetNameValue("NUM_THREADS", std::to_string(std::max<uint64_t>(1, (blocks - 3) / 2)).c_str());
+        // Beside the block cache, which has a quarter.
+        const uint64_t left = blocks - blocks / 4, fitting = left > 13 ? (left - 11) / 2 : 1;
+        if (most > fitting) list.SetNameValue("NUM_THREADS", std::to_string(fitting).c_str());
         return;
     }
     throw Error("a COG with " + counted(shape.bands, "band") + " of " + GDALGetDataTypeName(type) +
@@ -82,7 +83,7 @@ void fit_cog(const OutputOptions& options, CPLStringList& list, const stream::Cu
 /// A GeoTIFF whose blocks hold all bands: the dataset keeps one, beside the block cache, which has a quarter
 /// of -memory. Another quarter is left for that, so that the tiles have half. Throws Error when it is not
 /// enough.
-void fit_geotiff(const OutputOptions& options, const CPLStringList& list, const stream::CubeShape& shape,
+void fit_geotiff(const OutputOptions& options, CPLStringList& list, const stream::CubeShape& shape,
                  GDALDataType type) {
     const char* const interleave = list.FetchNameValue("INTERLEAVE");
     const bool together = interleave == nullptr || EQUAL(interleave, "PIXEL"); // GDAL's default
@@ -100,6 +101,16 @@ void fit_geotiff(const OutputOptions& options, const CPLStringList& list, const 
                         std::to_string(h) + " needs -memory " + format_byte_size(4 * block),
                     "Use a larger -memory, smaller blocks (-co BLOCKXSIZE=128 -co BLOCKYSIZE=128), or "
                     "-co INTERLEAVE=BAND.");
+    const auto most = static_cast<int>(std::min<uint64_t>(options.memory / block, 1024));
+    if (const char* const threads = list.FetchNameValue("NUM_THREADS");
+        threads != nullptr && !EQUAL(threads, "ALL_CPUS") && std::atoi(threads) > most)
+        list.SetNameValue("NUM_THREADS", std::to_string(most).c_str());
+}
+
+/// Blocks that GDAL compresses it compresses on all threads, unless the user says otherwise.
+void add_threads(Target& target, const OutputOptions& options) {
+    if (options.threads > 1 && target.options.FetchNameValue("NUM_THREADS") == nullptr)
+        target.options.SetNameValue("NUM_THREADS", std::to_string(options.threads).c_str());
 }
 
 bool uncompressed(const CPLStringList& list) {
@@ -116,6 +127,19 @@ void check_classic_tiff(const CPLStringList& list, const stream::CubeShape& shap
         throw Error("a TIFF with -co BIGTIFF=NO holds less than 4 GiB, and these pixels are " +
                         format_byte_size(bytes),
                     "Leave -co BIGTIFF=NO out, or compress (-co COMPRESS=DEFLATE).");
+}
+
+/// A GeoTIFF whose blocks anyone may write once GDAL has made the file, since nothing is wanted of them that
+/// only GDAL does.
+bool takes_blocks_from_us(const Target& target, const std::string& path) {
+    const CPLStringList& list = target.options;
+    if (target.copies || !is(target.driver, "GTiff") || path == standard_output || !is_local(path) ||
+        !convertible(target.type))
+        return false;
+    const char* const bits = list.FetchNameValue("NBITS");
+    return (bits == nullptr || std::atoi(bits) == GDALGetDataTypeSizeBits(target.type)) &&
+           !list.FetchBool("SPARSE_OK", false) && !list.FetchBool("STREAMABLE_OUTPUT", false) &&
+           list.FetchNameValue("DISCARD_LSB") == nullptr;
 }
 
 } // namespace
@@ -156,21 +180,49 @@ void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, G
     }
 }
 
-bool takes_blocks_in_place(const Target& target, const OutputOptions& options) {
+bool takes_blocks_in_place(const Target& target, const std::string& path) {
+    return takes_blocks_from_us(target, path) && uncompressed(target.options);
+}
+
+std::optional<BlockCoding> block_coding(const Target& target, const std::string& path) {
+    if (!takes_blocks_from_us(target, path)) return std::nullopt;
     const CPLStringList& list = target.options;
-    if (target.copies || !is(target.driver, "GTiff") || options.path == standard_output ||
-        !is_local(options.path) || !convertible(target.type))
-        return false;
-    const char* const bits = list.FetchNameValue("NBITS");
-    return uncompressed(list) &&
-           (bits == nullptr || std::atoi(bits) == GDALGetDataTypeSizeBits(target.type)) &&
-           !list.FetchBool("SPARSE_OK", false) && !list.FetchBool("STREAMABLE_OUTPUT", false) &&
-           list.FetchNameValue("DISCARD_LSB") == nullptr;
+    const std::string codec = list.FetchNameValueDef("COMPRESS", "NONE");
+    BlockCoding coding;
+    coding.by_default =
+        list.FetchNameValue("ZLEVEL") == nullptr && list.FetchNameValue("ZSTD_LEVEL") == nullptr;
+    if (EQUAL(codec.c_str(), "DEFLATE")) {
+        coding.level = std::atoi(list.FetchNameValueDef("ZLEVEL", "6"));
+        if (coding.level < 1 || coding.level > 12) return std::nullopt;
+    } else if (EQUAL(codec.c_str(), "ZSTD")) {
+        coding.codec = BlockCoding::Codec::zstd;
+        coding.level = std::atoi(list.FetchNameValueDef("ZSTD_LEVEL", "9"));
+        if (coding.level < 1 || coding.level > 22) return std::nullopt;
+    } else if (EQUAL(codec.c_str(), "LZW")) {
+        coding.codec = BlockCoding::Codec::lzw;
+    } else {
+        return std::nullopt;
+    }
+    const std::string predictor = list.FetchNameValueDef("PREDICTOR", "1");
+    const bool floats = target.type == GDT_Float32 || target.type == GDT_Float64;
+    if (predictor == "2")
+        coding.predictor = BlockCoding::Predictor::differences;
+    else if (predictor == "3" && floats)
+        coding.predictor = BlockCoding::Predictor::floats;
+    else if (predictor != "1")
+        return std::nullopt;
+    return coding;
+}
+
+int coding_threads(const Target& target, const OutputOptions& options) {
+    const char* const given = target.options.FetchNameValue("NUM_THREADS");
+    if (given == nullptr) return std::max(1, options.threads);
+    return EQUAL(given, "ALL_CPUS") ? usable_processors() : std::max(1, std::atoi(given));
 }
 
 bool keeps_bands_apart(const Target& target, const OutputOptions& options) {
     const char* const interleave = target.options.FetchNameValueDef("INTERLEAVE", "");
-    if (takes_blocks_in_place(target, options)) return EQUAL(interleave, "BAND");
+    if (takes_blocks_in_place(target, options.path)) return EQUAL(interleave, "BAND");
     return !target.copies && is(target.driver, "ENVI") && options.path != standard_output &&
            is_local(options.path) && convertible(target.type) &&
            (*interleave == 0 || EQUAL(interleave, "BSQ"));
@@ -180,12 +232,15 @@ void complete_options(Target& target, const OutputOptions& options, const stream
     if (is(target.driver, "GTiff")) {
         check_classic_tiff(target.options, shape, target.type);
         add_geotiff_defaults(target.options, shape, target.type);
-        if (!takes_blocks_in_place(target, options)) fit_geotiff(options, target.options, shape, target.type);
+        if (takes_blocks_in_place(target, options.path)) return;
+        if (!uncompressed(target.options)) add_threads(target, options);
+        fit_geotiff(options, target.options, shape, target.type);
     }
     if (is(target.driver, "COG")) {
         if (target.options.FetchNameValue("BLOCKSIZE") == nullptr)
             target.options.SetNameValue("BLOCKSIZE",
                                         std::to_string(cog_block_side(shape, target.type)).c_str());
+        add_threads(target, options);
         fit_cog(options, target.options, shape, target.type);
     }
     add_defaults(target, options);

@@ -3,11 +3,13 @@
 // beside that.
 #pragma once
 
+#include "raster/gdal/block_codec.h"
 #include "raster/sink/output_format.h"
 
 #include <cpl_string.h>
 #include <gdal_priv.h>
 
+#include <optional>
 #include <string>
 
 namespace hsi::raster {
@@ -21,7 +23,12 @@ CPLStringList creation_options(const OutputOptions& options);
 void add_geotiff_defaults(CPLStringList& list, const stream::CubeShape& shape, GDALDataType type);
 /// An uncompressed GeoTIFF of whole bytes on a local disk, for which the user wants nothing that only GDAL
 /// does: its blocks have their places before they are written, so that anyone may write them in any order.
-bool takes_blocks_in_place(const Target& target, const OutputOptions& options);
+bool takes_blocks_in_place(const Target& target, const std::string& path);
+/// How the blocks of a compressed GeoTIFF of whole samples on a local disk are made, for which the user wants
+/// nothing that only GDAL does. Empty: GDAL writes the blocks.
+std::optional<BlockCoding> block_coding(const Target& target, const std::string& path);
+/// Threads that compress: those of -co NUM_THREADS, else options.threads.
+int coding_threads(const Target& target, const OutputOptions& options);
 /// True where the file's bands are stretches by themselves, and are written past GDAL.
 bool keeps_bands_apart(const Target& target, const OutputOptions& options);
 /// Adds to target.options, which are those of the user, what its driver gets when the user says nothing.

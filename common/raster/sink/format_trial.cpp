@@ -131,6 +131,7 @@ float trial_value(const Target& target, int band, int64_t line, int64_t sample) 
 /// The options of a trial. Blocks are small: of a large one every band would have to be compressed.
 CPLStringList trial_options(const Target& target) {
     CPLStringList list = target.options;
+    list.SetNameValue("NUM_THREADS", nullptr);
     const bool strips = !CPLTestBool(list.FetchNameValueDef("TILED", "YES"));
     if (is(target.driver, "GTiff") && list.FetchNameValue("BLOCKYSIZE") != nullptr) {
         if (!strips) list.SetNameValue("BLOCKXSIZE", "16");

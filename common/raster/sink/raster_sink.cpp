@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// RasterSink from create() to commit(). What writes the pixels: pixel_output.cpp; outputs that are copied
-// from a finished raster: staged_output.cpp; those without pixels: virtual_output.cpp.
+// RasterSink from create() to commit(), and who writes its pixels: whoever knows where they lie in the file,
+// or GDAL. Outputs that are copied from a finished raster: staged_output.cpp; those without pixels:
+// virtual_output.cpp.
 #include "raster/sink/raster_sink.h"
 
 #include "core/byte_pack.h"
@@ -10,6 +11,7 @@
 #include "parallel/group.h"
 #include "raster/files/run_files.h"
 #include "raster/files/side_files.h"
+#include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/sink/close_written.h"
 #include "raster/sink/creation_options.h"
@@ -20,6 +22,7 @@
 #include "raster/sink/raster_sink_impl.h"
 #include "raster/sink/spec_metadata.h"
 #include "raster/sink/staged_output.h"
+#include "raster/sink/tiff_blocks.h"
 
 #include <cpl_minixml.h>
 #include <cpl_string.h>
@@ -53,39 +56,136 @@ Target check_all(const OutputOptions& options, const OutputSpec& spec, const Sce
 RasterSink::Impl::~Impl() {
     const GdalErrors quiet; // an unfinished file is of no interest, nor are its errors
     blocks.reset();
+    compressed.reset();
     raw.reset();
     dataset.reset();
     remove_stage();
 }
 
-Error RasterSink::Impl::failure(const std::string& reason) const {
-    return Error("cannot write '" + options.path + "': " + reason);
+uint64_t RasterSink::Impl::memory() const { return options.memory ? options.memory : usable_ram() / 4; }
+
+Error RasterSink::Impl::failure(const std::string& reason, const std::string& advice) const {
+    return Error("cannot write '" + options.path + "': " + reason, advice);
+}
+
+/// The root's file, which the file system must show here, too.
+void RasterSink::Impl::open_elsewhere() {
+    constexpr int attempts = 20; // a file system of the network may show it a little later
+    for (int attempt = 1;; ++attempt) {
+        try {
+            raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, rule, true);
+            return;
+        } catch (const Error& e) {
+            if (attempt < attempts) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                continue;
+            }
+            throw Error("the temporary file of '" + options.path + "' (" + options.role +
+                            "), which rank 0 has made, is not to be had here: " + e.what(),
+                        "Name a destination on a file system that all ranks share.");
+        }
+    }
+}
+
+/// GDAL makes the file and says what is in it; the blocks get their places behind that.
+void RasterSink::Impl::open_tiff_writer(const Target& made, const std::string& path,
+                                        const std::optional<BlockCoding>& coding) {
+    WriteLayout layout;
+    layout.path = path;
+    layout.type = target.type;
+    layout.sample_bytes = GDALGetDataTypeSizeBytes(target.type);
+    int w = 0, h = 0;
+    dataset->GetRasterBand(1)->GetBlockSize(&w, &h);
+    const char* const interleave = dataset->GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE");
+    TiffShape shape{spec.shape.bands, spec.shape.lines, spec.shape.samples, h, w};
+    shape.tiled = made.options.FetchBool("TILED", false);
+    shape.apart = shape.bands == 1 || (interleave != nullptr && EQUAL(interleave, "BAND"));
+    const GdalErrors errors;
+    const bool closed = close_written(std::move(dataset), false);
+    check(errors);
+    if (!closed) throw failure("not all of it got to the disk");
+    try {
+        if (coding) {
+            compressed = std::make_unique<CompressedWriter>(
+                CompressedWriter::Options{path, file->scratch_path("rows"), shape, *coding, memory(),
+                                          coding_threads(target, options), parallel::group().several(),
+                                          options.cancel},
+                rule);
+            return;
+        }
+        raw_place = place_tiff_blocks(std::move(layout), shape);
+        raw = std::make_unique<RawWriter>(*raw_place, spec.shape.bands, rule);
+    } catch (const Error& e) {
+        throw failure(e.what(), e.advice());
+    }
+}
+
+void RasterSink::Impl::open_writer() {
+    // Drivers that are known to leave the data to whoever has the layout, and only write a header at the
+    // end.
+    if (!copies() && (is(target.driver, "ENVI") || is(target.driver, "EHdr"))) {
+        {
+            const GdalErrors errors;
+            dataset->FlushCache(false);
+            check(errors);
+        }
+        const auto layout = raw_layout(*dataset);
+        const bool usable = layout && (layout->packed_rows() ||
+                                       (layout->band_step == layout->sample_bytes &&
+                                        layout->pixel_step == spec.shape.bands * layout->sample_bytes));
+        if (usable) {
+            try {
+                WriteLayout& place = raw_place.emplace(WriteLayout{*layout, {}, 0});
+                place.bytes = place.at(spec.shape.bands - 1, spec.shape.lines - 1, spec.shape.samples - 1) +
+                              place.sample_bytes;
+                raw = std::make_unique<RawWriter>(place, spec.shape.bands, rule);
+            } catch (const Error& e) {
+                throw failure(e.what());
+            }
+            return;
+        }
+    }
+    blocks = std::make_unique<BlockWriter>(*dataset, rule, memory());
 }
 
 void RasterSink::Impl::make() {
-    GDALDriver* maker = target.driver;
-    CPLStringList list = target.options;
+    Target made = target;
     std::string path = file->path();
     if (target.copies || options.path == standard_output) {
         stage = path = file->scratch_path("tif");
-        maker = GetGDALDriverManager()->GetDriverByName("GTiff");
-        list = CPLStringList();
-        list.SetNameValue("BIGTIFF", "YES");
-        add_geotiff_defaults(list, spec.shape, target.type);
+        made.driver = GetGDALDriverManager()->GetDriverByName("GTiff");
+        made.copies = false;
+        made.options = CPLStringList();
+        made.options.SetNameValue("BIGTIFF", "YES");
+        add_geotiff_defaults(made.options, spec.shape, target.type);
     }
-    const bool in_place = takes_blocks_in_place(target, options);
-    if (in_place) list.SetNameValue("SPARSE_OK", "TRUE");
+    const bool in_place = takes_blocks_in_place(made, path);
+    const auto coding = block_coding(made, path);
+    CPLStringList list = made.options;
+    if (in_place || coding) list.SetNameValue("SPARSE_OK", "TRUE");
+    if (coding) list.SetNameValue("NUM_THREADS", nullptr); // which GDAL would start for nothing
     const GdalErrors errors;
-    dataset.reset(maker->Create(path.c_str(), static_cast<int>(spec.shape.samples),
-                                static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
-                                list.List()));
+    dataset.reset(made.driver->Create(path.c_str(), static_cast<int>(spec.shape.samples),
+                                      static_cast<int>(spec.shape.lines), spec.shape.bands, target.type,
+                                      list.List()));
     if (!dataset) throw failure(errors.text());
     describe();
     if (copies()) prepare_stage(target, *dataset);
-    if (in_place)
-        open_tiff_writer(path);
+    if (in_place || coding)
+        open_tiff_writer(made, path, coding);
     else
         open_writer();
+}
+
+uint64_t RasterSink::Impl::cache_bytes() const {
+    if (elsewhere) return elsewhere->cache_bytes;
+    if (compressed) return compressed->wanted_bytes();
+    return blocks ? blocks->wanted_bytes() : 0;
+}
+
+stream::BlockLayout RasterSink::Impl::layout() const {
+    if (elsewhere) return elsewhere->layout;
+    return blocks ? blocks->layout() : stream::BlockLayout{};
 }
 
 void RasterSink::Impl::make_together() {
@@ -98,8 +198,7 @@ void RasterSink::Impl::make_together() {
     if (ranks.root()) {
         file = std::make_unique<AtomicFile>(options.path, options.overwrite);
         make();
-        const stream::BlockLayout tiles = raw ? stream::BlockLayout{} : blocks->layout();
-        out.put(raw ? uint64_t{0} : blocks->wanted_bytes()).put(tiles).put(raw_place.has_value());
+        out.put(cache_bytes()).put(layout()).put(raw_place.has_value());
         if (const auto& r = raw_place)
             out.put(std::filesystem::absolute(r->path).string())
                 .put(r->type)
@@ -265,20 +364,24 @@ stream::CubeShape RasterSink::shape() const {
     shape.bands *= m->rule.parts();
     return shape;
 }
-bool RasterSink::concurrent() const { return m->raw != nullptr; }
+bool RasterSink::concurrent() const { return m->raw || (m->compressed && !parallel::group().several()); }
 
 void RasterSink::write(const Rect& core, const CubeView<float>& src) {
     try {
         if (m->raw)
             m->raw->write(core, src);
+        else if (m->compressed)
+            m->compressed->write(core, src);
         else if (!m->elsewhere) // the root has the same tile
             m->blocks->write(core, src);
     } catch (const Error& e) {
-        throw m->failure(e.what());
+        throw m->failure(e.what(), e.advice());
     }
 }
 
-bool RasterSink::takes_bands() const { return m->raw && m->raw->bands_apart() && m->rule.parts() == 1; }
+bool RasterSink::takes_bands() const {
+    return m->raw && !m->copies() && m->raw->bands_apart() && m->rule.parts() == 1;
+}
 
 void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
     try {
@@ -294,15 +397,8 @@ uint64_t RasterSink::stored_bytes_per_pixel() const {
 
 bool RasterSink::raw_access() const { return m->raw != nullptr; }
 
-uint64_t RasterSink::cache_bytes() const {
-    if (m->elsewhere) return m->elsewhere->cache_bytes;
-    return m->raw ? 0 : m->blocks->wanted_bytes();
-}
-
-stream::BlockLayout RasterSink::layout() const {
-    if (m->elsewhere) return m->elsewhere->layout;
-    return m->raw ? stream::BlockLayout{} : m->blocks->layout();
-}
+uint64_t RasterSink::cache_bytes() const { return m->cache_bytes(); }
+stream::BlockLayout RasterSink::layout() const { return m->layout(); }
 
 std::string RasterSink::driver() const { return m->target.driver->GetDescription(); }
 
@@ -316,10 +412,13 @@ void RasterSink::commit() {
     const bool to_stdout = s.options.path == standard_output;
     try {
         if (s.blocks) s.blocks->finish();
+        if (s.compressed) s.compressed->finish();
         // The ranks of one host share its page cache, as the threads of one process do.
         if (s.raw) s.raw->close(parallel::group().several_hosts());
+    } catch (const Cancelled&) {
+        throw;
     } catch (const Error& e) {
-        throw s.failure(e.what());
+        throw s.failure(e.what(), e.advice());
     }
     // Waits for all ranks, too: the file is complete behind it.
     const int64_t moved = parallel::group().sum("output " + s.options.role + " is written", s.rule.moved());

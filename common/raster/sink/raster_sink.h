@@ -31,6 +31,7 @@ struct OutputOptions {
     /// Bytes the sink may hold for blocks in the making; commit() may take four times as much, when the lanes
     /// are gone. 0: a quarter of the machine's.
     uint64_t memory = 0;
+    int threads = 1;          ///< that may compress at once, unless -co NUM_THREADS says otherwise
     std::string history;      ///< the command line, for the metadata item HSI_HISTORY
     std::string role = "dst"; ///< the option that names it, for messages
     /// With it: registered there, and renamed by its commit(), not by the sink's.

@@ -8,6 +8,7 @@
 #include "raster/gdal/store_convert.h"
 #include "raster/metadata/scene_metadata.h"
 #include "raster/sink/block_writer.h"
+#include "raster/sink/compressed_writer.h"
 #include "raster/sink/output_format.h"
 #include "raster/sink/raster_sink.h"
 #include "raster/sink/raw_writer.h"
@@ -40,6 +41,7 @@ struct RasterSink::Impl {
     DatasetHandle dataset;
     std::unique_ptr<RawWriter> raw;
     std::optional<WriteLayout> raw_place; ///< of `raw`
+    std::unique_ptr<CompressedWriter> compressed;
     std::unique_ptr<BlockWriter> blocks;
 
     std::optional<OutputElsewhere> elsewhere; ///< on a rank that is not the root
@@ -48,12 +50,15 @@ struct RasterSink::Impl {
 
     bool copies() const { return !stage.empty(); }
     bool cancelled() const { return options.cancel != nullptr && options.cancel->requested(); }
-    Error failure(const std::string& reason) const;
+    uint64_t memory() const; ///< that blocks in the making may take
+    Error failure(const std::string& reason, const std::string& advice = {}) const;
 
     /// The file with all that describes it, and what writes its pixels.
     void make();
     /// make() on the root; on the other ranks what they need to write into its file. All together.
     void make_together();
+    uint64_t cache_bytes() const;
+    stream::BlockLayout layout() const;
     /// Nodata, metadata and legend of the dataset.
     void describe();
     void discard_unwritable_stdout() const;
@@ -80,10 +85,12 @@ struct RasterSink::Impl {
     void make_virtual(const RasterSource& like, const std::vector<VirtualBand>& bands);
 
   private:
-    // In pixel_output.cpp.
-    void open_tiff_writer(const std::string& path);
+    /// made: what GDAL has made at `path`.
+    void open_tiff_writer(const Target& made, const std::string& path,
+                          const std::optional<BlockCoding>& coding);
     void open_writer();
     void open_elsewhere();
+    // In staged_output.cpp.
     void add_overviews(const CPLStringList& list);
     void stream(const std::string& path) const;
     static int CPL_STDCALL go_on(double, const char*, void* sink);

@@ -112,7 +112,7 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
     const bool direct = m_rule.floats() && !m_raw.swapped;
     std::vector<char> scratch(direct ? 0 : std::max(row_bytes, write_piece_bytes));
     size_t used = 0;
-    if (m_rule.floats())
+    if (direct)
         for (int band = 0; band < src.bands; ++band)
             for (int64_t line = 0; line < core.h; ++line)
                 m_rule.finish(src.row(band, line), samples);
@@ -127,20 +127,14 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
     for_stretches(src.bands / parts, core, [&](int band, int64_t line, int64_t x, int64_t columns) {
         const auto count = static_cast<size_t>(columns);
         const size_t bytes = count * m_rule.sample_bytes();
-        float* row = src.row(band * parts, line) + x;
-        const void* from = row;
+        const void* from = src.row(band * parts, line) + x;
         if (!direct) {
             if (used + bytes > scratch.size()) {
                 flush();
                 used = 0;
             }
             char* stored = scratch.data() + used;
-            if (m_rule.floats())
-                std::memcpy(stored, row, bytes);
-            else if (parts > 1)
-                m_rule.store_parts(row, src.band_stride, count, stored);
-            else
-                m_rule.store(row, count, stored);
+            m_rule.store_line(src, band, line, x, count, stored);
             if (m_raw.swapped) swap_bytes(stored, m_raw.type, count);
             used += bytes;
             from = stored;
@@ -153,27 +147,12 @@ void RawWriter::write_rows(int first, const Rect& core, const CubeView<float>& s
     flush();
 }
 
-void RawWriter::turn_parts(const CubeView<float>& src, int64_t line, size_t x, size_t pixels,
-                           void* to) const {
-    const size_t size = m_rule.sample_bytes(), bands = static_cast<size_t>(m_bands);
-    std::vector<double> stored(pixels); // wide enough for every type, and aligned
-    for (size_t k = 0; k < bands; ++k) {
-        const float* const row = src.row(static_cast<int>(k) * m_rule.parts(), line) + x;
-        m_rule.store_parts(row, src.band_stride, pixels, stored.data());
-        for (size_t i = 0; i < pixels; ++i)
-            std::memcpy(static_cast<char*>(to) + (i * bands + k) * size,
-                        reinterpret_cast<const char*>(stored.data()) + i * size, size);
-    }
-}
-
 void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
     GatherWriter out(m_file.get());
     const size_t bands = static_cast<size_t>(m_bands), across = static_cast<size_t>(core.w);
     const size_t chunk = std::clamp<size_t>(write_piece_bytes / (bands * sizeof(float)), 1, across);
-    std::vector<float> floats(chunk * bands);
-    std::vector<double> stored(m_rule.floats() ? 0
-                                               : chunk * bands); // wide enough for every type, and aligned
-    std::vector<const float*> rows(bands);
+    std::vector<double> stored((chunk * bands * m_rule.sample_bytes() + 7) / 8); // aligned for every type
+    StoreRule::Scratch scratch;
     for (int64_t line = 0; line < core.h; ++line)
         for (size_t x = 0, n = 0; x < across; x += n) {
             n = std::min(chunk, across - x);
@@ -181,24 +160,9 @@ void RawWriter::write_pixels(const Rect& core, const CubeView<float>& src) {
                 const int64_t inside = (core.x + static_cast<int64_t>(x)) % m_raw.blocks.samples;
                 n = std::min(n, static_cast<size_t>(m_raw.blocks.samples - inside));
             }
-            void* from = floats.data();
-            if (m_rule.parts() > 1) {
-                turn_parts(src, line, x, n, stored.data());
-                from = stored.data();
-            } else {
-                for (size_t k = 0; k < bands; ++k) {
-                    float* row = src.row(static_cast<int>(k), line) + x;
-                    if (m_rule.floats()) m_rule.finish(row, n);
-                    rows[k] = row;
-                }
-                rows_to_pixels(rows.data(), bands, n, floats.data(), bands);
-                if (!m_rule.floats()) {
-                    m_rule.store(floats.data(), n * bands, stored.data());
-                    from = stored.data();
-                }
-            }
-            if (m_raw.swapped) swap_bytes(from, m_raw.type, n * bands);
-            out.add(m_raw.place(0, core.y + line, core.x + static_cast<int64_t>(x)), from,
+            m_rule.store_pixels(src, line, static_cast<int64_t>(x), n, stored.data(), scratch);
+            if (m_raw.swapped) swap_bytes(stored.data(), m_raw.type, n * bands);
+            out.add(m_raw.place(0, core.y + line, core.x + static_cast<int64_t>(x)), stored.data(),
                     n * bands * m_rule.sample_bytes());
             const Turn mine(m_turn);
             out.flush();

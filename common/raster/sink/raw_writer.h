@@ -60,8 +60,6 @@ class RawWriter {
     template <class F>
     void for_stretches(int bands, const Rect& core, F&& f) const;
     void write_pixels(const Rect& core, const CubeView<float>& src);
-    /// Some pixels of a line, given as parts of their samples, with their bands together.
-    void turn_parts(const CubeView<float>& src, int64_t line, size_t x, size_t pixels, void* to) const;
 
     WriteLayout m_raw;
     int m_bands;

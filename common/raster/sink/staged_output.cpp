@@ -7,6 +7,7 @@
 #include "raster/sink/close_written.h"
 #include "raster/sink/raster_sink_impl.h"
 
+#include <cpl_conv.h>
 #include <cpl_string.h>
 #include <cpl_vsi.h>
 
@@ -122,6 +123,8 @@ void RasterSink::Impl::add_overviews(const CPLStringList& list) {
         list.FetchNameValueDef("RESAMPLING",
                                dataset_to_reduce->GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
     if (levels.empty()) return;
+    const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", list.FetchNameValueDef("NUM_THREADS", "1"),
+                                        false);
     dataset_to_reduce->BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0, nullptr,
                                       go_on, this, nullptr);
     if (!close_written(std::move(dataset_to_reduce)) && !cancelled())

@@ -42,6 +42,7 @@ class TiffFile {
     }
 
     bool swapped() const { return m_swapped; }
+    bool big() const { return m_big; }
     Error unknown() const { return Error("'" + m_path + "' is no TIFF as GDAL makes it"); }
 
     int64_t end() const {
@@ -120,15 +121,32 @@ class TiffFile {
     uint64_t m_directory = 0, m_entries = 0;
 };
 
+void enter(TiffFile& file, const TiffShape& shape, const std::vector<uint64_t>& offsets,
+           const std::vector<uint64_t>& counts) {
+    file.replace(shape.tiled ? tile_offsets : strip_offsets, offsets);
+    file.replace(shape.tiled ? tile_byte_counts : strip_byte_counts, counts);
+    file.close();
+}
+
 } // namespace
+
+TiffStart start_of_tiff_blocks(const std::string& path) {
+    const TiffFile file(path);
+    return {file.end(), file.swapped(), file.big()};
+}
+
+void enter_tiff_blocks(const std::string& path, const TiffShape& shape, const std::vector<uint64_t>& offsets,
+                       const std::vector<uint64_t>& counts) {
+    TiffFile file(path);
+    enter(file, shape, offsets, counts);
+}
 
 WriteLayout place_tiff_blocks(WriteLayout layout, const TiffShape& shape) {
     constexpr int64_t page = 4096; // writers of neighbouring blocks do not meet in one
     TiffFile file(layout.path);
     layout.swapped = file.swapped() && layout.sample_bytes > 1;
-    const int64_t planes = shape.apart ? shape.bands : 1, in_pixel = shape.apart ? 1 : shape.bands;
-    const int64_t across = (shape.samples + shape.block_samples - 1) / shape.block_samples,
-                  down = (shape.lines + shape.block_lines - 1) / shape.block_lines;
+    const int64_t planes = shape.planes(), in_pixel = shape.apart ? 1 : shape.bands;
+    const int64_t across = shape.across(), down = shape.down();
     layout.pixel_step = in_pixel * layout.sample_bytes;
     layout.line_step = shape.block_samples * layout.pixel_step;
     const int64_t block_bytes = shape.block_lines * layout.line_step;
@@ -150,9 +168,7 @@ WriteLayout place_tiff_blocks(WriteLayout layout, const TiffShape& shape) {
                                           : std::min(shape.block_lines, shape.lines - y * shape.block_lines);
                 counts.push_back(static_cast<uint64_t>(lines * layout.line_step));
             }
-    file.replace(shape.tiled ? tile_offsets : strip_offsets, offsets);
-    file.replace(shape.tiled ? tile_byte_counts : strip_byte_counts, counts);
-    file.close();
+    enter(file, shape, offsets, counts);
     return layout;
 }
 

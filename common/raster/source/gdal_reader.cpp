@@ -2,11 +2,21 @@
 // Tiles through GDAL: all bands in one RasterIO, so that a format that stores bands together decodes each
 // block once.
 #include "core/error.h"
+#include "core/file_path.h"
+#include "raster/gdal/block_codec.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/source/source_impl.h"
 
+#include <cpl_string.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <bit>
+#include <cstdlib>
 #include <limits>
+#include <memory>
+#include <optional>
 
 namespace hsi::raster {
 namespace {
@@ -14,10 +24,82 @@ namespace {
 /// A handle whose buffers are larger is closed after a pass: what it holds is in no plan of what comes then.
 constexpr uint64_t largest_idle = uint64_t{2} << 20;
 
+/// Blocks of a GeoTIFF with each band by itself, decoded here: libtiff takes up to twice as long for floats
+/// that went through a predictor. Whatever is out of the ordinary is left to GDAL, damaged blocks and
+/// messages about them among it.
+class TiffBlocks {
+  public:
+    /// None for files whose blocks only GDAL reads.
+    static std::unique_ptr<TiffBlocks> of(GDALDataset& dataset) {
+        const auto item = [&](const char* name) {
+            const char* const text = dataset.GetMetadataItem(name, "IMAGE_STRUCTURE");
+            return std::string(text != nullptr ? text : "");
+        };
+        const std::string path = dataset.GetDescription(), codec = item("COMPRESSION"),
+                          predictor = item("PREDICTOR");
+        if (dataset.GetDriver() == nullptr || !EQUAL(dataset.GetDriver()->GetDescription(), "GTiff") ||
+            !is_local(path))
+            return nullptr;
+        BlockCoding coding;
+        if (codec == "ZSTD")
+            coding.codec = BlockCoding::Codec::zstd;
+        else if (codec != "DEFLATE")
+            return nullptr;
+        if (predictor == "2" || predictor == "3")
+            coding.predictor =
+                predictor == "2" ? BlockCoding::Predictor::differences : BlockCoding::Predictor::floats;
+        else if (!predictor.empty() && predictor != "1")
+            return nullptr;
+        auto made = std::make_unique<TiffBlocks>();
+        made->m_coding = coding;
+        made->m_file = FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+        char order[2];
+        constexpr char here = std::endian::native == std::endian::little ? 'I' : 'M';
+        if (!made->m_file || ::pread(made->m_file.get(), order, 2, 0) != 2 || order[0] != here ||
+            order[1] != here)
+            return nullptr;
+        return made;
+    }
+
+    /// Block (x, y) of a band, to room for a whole one. \return false: it is
+    /// GDAL's.
+    bool read(GDALRasterBand& band, int x, int y, char* to) {
+        const GDALDataType type = band.GetRasterDataType();
+        const char* const bits = band.GetMetadataItem("NBITS", "IMAGE_STRUCTURE");
+        if (bits != nullptr && std::atoi(bits) != GDALGetDataTypeSizeBits(type)) return false;
+        const auto fact = [&](const char* name) -> int64_t {
+            const char* const text = band.GetMetadataItem(CPLSPrintf("%s_%d_%d", name, x, y), "TIFF");
+            return text != nullptr ? std::atoll(text) : 0;
+        };
+        const int64_t at = fact("BLOCK_OFFSET"), size = fact("BLOCK_SIZE");
+        int across = 0, down = 0;
+        band.GetBlockSize(&across, &down);
+        const BlockForm form{across, down, 1, GDALGetDataTypeSizeBytes(type), false};
+        // No codec makes more of noise; a size that is wrong must not take memory.
+        if (at <= 0 || size <= 0 || size > form.bytes() + form.bytes() / 2 + 4096) return false;
+        m_bytes.resize(std::max(m_bytes.size(), static_cast<size_t>(size)));
+        if (::pread(m_file.get(), m_bytes.data(), static_cast<size_t>(size), at) != size) return false;
+        if (!m_decoder || form.sample_bytes != m_sample_bytes) {
+            m_decoder.emplace(m_coding, form);
+            m_sample_bytes = form.sample_bytes;
+        }
+        const int64_t lines = std::min<int64_t>(down, band.GetYSize() - int64_t{y} * down);
+        return m_decoder->decode({m_bytes.data(), static_cast<size_t>(size)}, lines, to);
+    }
+
+  private:
+    BlockCoding m_coding;
+    FileHandle m_file;
+    std::optional<BlockDecoder> m_decoder;
+    int64_t m_sample_bytes = 0;
+    std::vector<char> m_bytes;
+};
+
 class GdalReader final : public stream::CubeReader {
   public:
     explicit GdalReader(std::shared_ptr<const SourceState> source)
         : m_source(std::move(source)), m_bands(m_source->bands), m_dataset(m_source->pool->take()),
+          m_tiff(m_source->band_interleaved_blocks && !m_source->half ? TiffBlocks::of(*m_dataset) : nullptr),
           m_wide(m_source->wide()) {}
     ~GdalReader() override {
         if (m_source->reader_bytes() <= largest_idle) m_source->pool->give(std::move(m_dataset));
@@ -81,9 +163,10 @@ class GdalReader final : public stream::CubeReader {
             m_scratch.resize(static_cast<size_t>(bx * by * size));
             for (int64_t y = 0; y < r.h; y += by)
                 for (int64_t x = 0; x < r.w; x += bx) {
-                    check(band->ReadBlock(static_cast<int>((r.x + x) / bx), static_cast<int>((r.y + y) / by),
-                                          m_scratch.data()),
-                          errors);
+                    const auto column = static_cast<int>((r.x + x) / bx),
+                               row = static_cast<int>((r.y + y) / by);
+                    if (!m_tiff || !m_tiff->read(*band, column, row, m_scratch.data()))
+                        check(band->ReadBlock(column, row, m_scratch.data()), errors);
                     for (int64_t line = 0; line < std::min(by, r.h - y); ++line)
                         for (size_t part = k; part < next; ++part)
                             m_source->deliver(part, m_scratch.data() + line * bx * size, size, type, false,
@@ -197,6 +280,7 @@ class GdalReader final : public stream::CubeReader {
     const std::shared_ptr<const SourceState> m_source;
     std::vector<int> m_bands; ///< RasterIO wants it changeable
     DatasetHandle m_dataset;
+    std::unique_ptr<TiffBlocks> m_tiff; ///< null: GDAL reads all blocks
     bool m_wide = false;
     std::vector<int> m_of_file; ///< bands that are read at once
     std::vector<char> m_scratch;

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// The blocks of a compressed TIFF, each by itself: what its reader finds in the tags Compression and
+// Predictor.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace hsi::raster {
+
+/// How the blocks of a file are compressed.
+struct BlockCoding {
+    enum class Codec : uint8_t { deflate, zstd, lzw };
+    /// Of the tag Predictor: samples as they are; less the one before, of the same band; or, of floats, their
+    /// bytes sorted by weight and each less the one before (Adobe Photoshop TIFF Technical Note 3, 2005).
+    enum class Predictor : uint8_t { none = 1, differences = 2, floats = 3 };
+    Codec codec = Codec::deflate;
+    int level = 6; ///< of the codec's library; LZW has none
+    /// Nobody has asked for that level: blocks of which a sample shows that it gains next to nothing, as most
+    /// floats with noise are, may take less time.
+    bool by_default = true;
+    Predictor predictor = Predictor::none;
+};
+
+/// What lies in a block.
+struct BlockForm {
+    int64_t line_samples = 0; ///< those of all bands where a pixel's stand together
+    int64_t lines = 0;
+    int64_t step = 1;         ///< samples to the next of the same band
+    int64_t sample_bytes = 4; ///< 1, 2, 4 or 8
+    bool swapped = false;     ///< the file has the other order of bytes
+
+    int64_t bytes() const { return line_samples * lines * sample_bytes; }
+};
+
+/// Compresses one block at a time, into the same bytes for the same samples. One for each thread.
+class BlockCoder {
+  public:
+    /// \throws Error when there is no memory for it.
+    BlockCoder(const BlockCoding& coding, const BlockForm& form);
+    BlockCoder(BlockCoder&&) noexcept;
+    ~BlockCoder();
+
+    /// Bytes of its buffers.
+    static uint64_t held_bytes(const BlockForm& form) { return 2 * static_cast<uint64_t>(form.bytes()); }
+    /// form.bytes() for a caller who has no room of his own for the samples of the next encode().
+    char* room();
+    /// The first `lines` lines of the block whose samples lie at `samples`, line after line, in this
+    /// machine's byte order. \return what the file gets; it stays until the next call. \throws Error.
+    std::span<const char> encode(const char* samples, int64_t lines);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> m;
+};
+
+/// The other way. One for each thread; not for LZW.
+class BlockDecoder {
+  public:
+    /// \throws Error when there is no memory for it.
+    BlockDecoder(const BlockCoding& coding, const BlockForm& form);
+    BlockDecoder(BlockDecoder&&) noexcept;
+    ~BlockDecoder();
+
+    /// The lines of a block whose bytes in the file these are: `lines` or all of the form, to `samples`,
+    /// which has room for all, in this machine's byte order. \return false where the bytes make neither.
+    bool decode(std::span<const char> bytes, int64_t lines, char* samples);
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> m;
+};
+
+} // namespace hsi::raster

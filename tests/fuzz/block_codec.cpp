@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// Blocks of compressed GeoTIFFs: bytes that are no block are told from one, and what the coder makes of any
+// samples the decoder turns back into them.
+#include "raster/gdal/block_codec.h"
+#include "fuzz/fuzz.h"
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    using namespace hsi;
+    using raster::BlockCoding;
+    fuzz::Bytes bytes(data, size);
+    BlockCoding coding;
+    coding.codec = bytes.take<uint8_t>() % 2 ? BlockCoding::Codec::zstd : BlockCoding::Codec::deflate;
+    coding.level = static_cast<int>(bytes.take(1, 6));
+    coding.by_default = bytes.take<uint8_t>() % 4 != 0;
+    raster::BlockForm form;
+    form.sample_bytes = int64_t{1} << bytes.take(0, 3);
+    const bool floats = form.sample_bytes >= 4 && bytes.take<uint8_t>() % 2;
+    coding.predictor = floats                      ? BlockCoding::Predictor::floats
+                       : bytes.take<uint8_t>() % 2 ? BlockCoding::Predictor::differences
+                                                   : BlockCoding::Predictor::none;
+    form.step = bytes.take(1, 3);
+    form.line_samples = form.step * bytes.take(1, 300);
+    form.lines = bytes.take(1, 70);
+    form.swapped = !floats && bytes.take<uint8_t>() % 2;
+    const auto room = static_cast<size_t>(form.bytes());
+    const int64_t lines = bytes.take(1, form.lines);
+
+    raster::BlockDecoder decoder(coding, form);
+    std::vector<char> back(room), samples(room);
+    const std::string rest = bytes.rest();
+    (void)decoder.decode({rest.data(), rest.size()}, lines, back.data());
+    for (size_t i = 0; i < room && size > 0; ++i) // the input over and over, less and less alike
+        samples[i] = static_cast<char>(data[i % size] + i / size * (data[0] % 5));
+    raster::BlockCoder coder(coding, form);
+    const auto stored = coder.encode(samples.data(), lines);
+    fuzz::expect(decoder.decode(stored, lines, back.data()), "what was coded can be decoded");
+    const auto line_bytes = static_cast<size_t>(form.line_samples * form.sample_bytes);
+    fuzz::expect(std::memcmp(samples.data(), back.data(), static_cast<size_t>(lines) * line_bytes) == 0,
+                 "and is what it was");
+    if (stored.size() > 8) // cut short it is nothing
+        fuzz::expect(!decoder.decode(stored.first(stored.size() - 5), lines, back.data()),
+                     "a part is no block");
+    return 0;
+}

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: MIT
+"""Compressed GeoTIFFs, whose blocks the tools compress themselves: the pixels of the uncompressed output bit for bit, in
+files that readers take without a word, and the same bytes whatever -threads, -tile and -memory say. What GDAL has to
+compress comes out with the same values."""
+import os
+import resource
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import assert_untouched, cube, first_error, gdal, run, spp, succeed, write_scene
+
+CODECS = ["DEFLATE", "ZSTD", "LZW"]
+LAYOUTS = {
+    "default": [],
+    "tiles": ["BLOCKXSIZE=64", "BLOCKYSIZE=32"],
+    "edges": ["BLOCKXSIZE=112", "BLOCKYSIZE=112", "BIGTIFF=YES"],
+    "pixel": ["INTERLEAVE=PIXEL", "BLOCKXSIZE=32", "BLOCKYSIZE=48"],
+    "strips": ["TILED=NO"],
+    "high strips": ["TILED=NO", "BLOCKYSIZE=13", "INTERLEAVE=PIXEL", "BIGTIFF=NO"],
+}
+TYPES = {"Byte": ["1", "2"], "Int16": ["1", "2"], "UInt32": ["2"], "Float32": ["1", "2", "3"], "Float64": ["1", "3"]}
+
+
+def co(options):
+    return [word for option in options for word in ("-co", option)]
+
+
+@pytest.fixture(scope="module")
+def scene(tmp_path_factory):
+    """111 x 75 pixels, no multiple of any block; two pixels have no value."""
+    data = cube(111, 75, 5, scale=60).astype("f4")
+    data[:, 3, 4] = data[:, 74, 110] = -9
+    return write_scene(tmp_path_factory.mktemp("scene") / "in.img", data, nodata=-9)
+
+
+def stored(path):
+    """The samples as they are in the file."""
+    return gdal.Open(str(path)).ReadAsArray()
+
+
+def quietly(path):
+    """The dataset, and what GDAL says while all of it is read."""
+    said = []
+    gdal.PushErrorHandler(lambda kind, number, text: said.append(text))
+    try:
+        dataset = gdal.Open(str(path))
+        pixels = dataset.ReadAsArray()
+    finally:
+        gdal.PopErrorHandler()
+    return dataset, pixels, said
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("codec", CODECS)
+def test_same_pixels_as_uncompressed(scene, tmp_path, codec, layout):
+    for kind, predictors in TYPES.items():
+        plain = tmp_path / "plain.tif"
+        succeed(spp("-q", "-overwrite", "-ot", kind, "-dstnodata", 7, scene, plain))
+        for predictor in predictors:
+            packed = tmp_path / "packed.tif"
+            succeed(spp("-q", "-overwrite", "-ot", kind, "-dstnodata", 7, "-threads", 4, "-tile", 40, 10,
+                        *co([f"COMPRESS={codec}", f"PREDICTOR={predictor}", *LAYOUTS[layout]]), scene, packed))
+            dataset, pixels, said = quietly(packed)
+            name = f"{kind}, predictor {predictor}"
+            assert said == [], name
+            assert pixels.dtype == stored(plain).dtype and pixels.tobytes() == stored(plain).tobytes(), name
+            assert pixels[0, 3, 4] == 7 and dataset.GetRasterBand(5).GetNoDataValue() == 7
+            assert dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") == codec
+            assert dataset.GetMetadataItem("INTERLEAVE", "IMAGE_STRUCTURE") == ("PIXEL" if "INTERLEAVE=PIXEL" in LAYOUTS[layout] else "BAND")
+            assert os.listdir(tmp_path).count("packed.tif") == 1 and len(os.listdir(tmp_path)) == 2
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_other_readers(scene, tmp_path, codec):
+    """Not GDAL's: tifffile, with the codecs of imagecodecs."""
+    tifffile = pytest.importorskip("tifffile")
+    pytest.importorskip("imagecodecs")
+    plain = tmp_path / "plain.tif"
+    succeed(spp("-q", scene, plain))
+    for layout, options in LAYOUTS.items():
+        for predictor in (1, 2, 3) if codec != "LZW" else (1, 2):
+            packed = tmp_path / "packed.tif"
+            succeed(spp("-q", "-overwrite", *co([f"COMPRESS={codec}", f"PREDICTOR={predictor}", *options]), scene, packed))
+            with tifffile.TiffFile(packed) as file:
+                pixels = file.asarray()
+                assert file.is_bigtiff == ("BIGTIFF=YES" in options)
+            if "INTERLEAVE=PIXEL" in options:
+                pixels = np.moveaxis(pixels, 2, 0)
+            assert np.array_equal(pixels, stored(plain), equal_nan=True), (layout, predictor)
+
+
+@pytest.mark.parametrize("options", [["COMPRESS=DEFLATE", "PREDICTOR=3"], ["COMPRESS=ZSTD", "INTERLEAVE=PIXEL"], ["COMPRESS=LZW", "TILED=NO"]],
+                         ids=lambda options: options[0][9:])
+def test_bytes_do_not_depend_on_how_it_is_computed(tmp_path, options):
+    """A row of blocks is 19 MB, of which a quarter of -memory 48MB holds none and one of 256MB three."""
+    source = write_scene(tmp_path / "in.img", cube(400, 300, 40, noise=0.3))
+    if "TILED=NO" not in options:
+        options = options + ["BLOCKXSIZE=80", "BLOCKYSIZE=160" if "INTERLEAVE=PIXEL" in options else "BLOCKYSIZE=304"]
+    bytes_of = set()
+    for words in (["-threads", 1], ["-threads", 4], ["-threads", 3, "-tile", 90, 70], ["-threads", 4, "-memory", "64MB"],
+                  ["-threads", 4, "-memory", "256MB", "-co", "NUM_THREADS=2"], ["-threads", 1, "-memory", "64MB", "-tile", 64, 16]):
+        out = tmp_path / "out.tif"
+        succeed(spp("-q", "-overwrite", *words, *co(options), source, out))
+        file = gdal.Open(str(out))
+        start = int(file.GetRasterBand(1).GetMetadataItem("BLOCK_OFFSET_0_0", "TIFF"))
+        # What stands before tells how the tool was called, in HSI_HISTORY.
+        bytes_of.add(out.read_bytes()[start:])
+    assert len(bytes_of) == 1
+
+
+@pytest.mark.parametrize("options", [["COMPRESS=DEFLATE", "SPARSE_OK=TRUE"], ["COMPRESS=LZMA"], ["COMPRESS=LERC"],
+                                     ["COMPRESS=LERC_ZSTD", "MAX_Z_ERROR=0"], ["COMPRESS=PACKBITS"]], ids=lambda options: "-".join(options))
+def test_what_gdal_compresses(scene, tmp_path, options):
+    codec = options[0][9:]
+    if f"<Value>{codec}</Value>" not in gdal.GetDriverByName("GTiff").GetMetadataItem("DMD_CREATIONOPTIONLIST"):
+        pytest.skip(f"this GDAL has no {codec}")
+    succeed(spp("-q", scene, tmp_path / "plain.tif"))
+    succeed(spp("-q", "-threads", 3, *co(options), scene, tmp_path / "packed.tif"))
+    assert stored(tmp_path / "packed.tif").tobytes() == stored(tmp_path / "plain.tif").tobytes()
+
+
+def test_levels(tmp_path):
+    """A higher level takes less room, of numbers that come again and again."""
+    source = write_scene(tmp_path / "in.img", np.tile(cube(37, 25, 5, scale=60, noise=1), (1, 6, 6)))
+    for codec, option, low, high in (("DEFLATE", "ZLEVEL", 1, 9), ("ZSTD", "ZSTD_LEVEL", 1, 19)):
+        sizes = []
+        for level in (low, high):
+            out = tmp_path / f"{codec}{level}.tif"
+            succeed(spp("-q", "-ot", "Byte", *co([f"COMPRESS={codec}", f"{option}={level}"]), source, out))
+            sizes.append(out.stat().st_size)
+        assert sizes[0] > sizes[1]
+
+
+@pytest.mark.parametrize("predictor, kind", [("3", "Int16"), ("4", "Float32")])
+def test_predictors_that_do_not_fit(scene, tmp_path, predictor, kind):
+    with assert_untouched(tmp_path):
+        result = spp("-q", "-ot", kind, *co(["COMPRESS=DEFLATE", f"PREDICTOR={predictor}"]), scene, tmp_path / "out.tif")
+    assert result.code != 0
+    first_error(result)
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("threads", [1, 4])
+def test_disk_that_fills_up(tmp_path, codec, threads):
+    source = write_scene(tmp_path / "in.img", cube(200, 160, 30, noise=0.5))
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "out.tif").write_text("old")
+    for limit in (20 << 10, 300 << 10, 1 << 20):
+        with assert_untouched(out):
+            result = spp("-q", "-overwrite", "-threads", threads, *co([f"COMPRESS={codec}", "BLOCKXSIZE=32", "BLOCKYSIZE=32"]), source,
+                         out / "out.tif", limits={resource.RLIMIT_FSIZE: limit})
+        assert result.code == 1
+        assert "File too large" in first_error(result) or "room" in first_error(result) or "disk" in first_error(result)
+
+
+def test_libtiff_reads_the_directory_without_a_word(scene, tmp_path):
+    try:
+        subprocess.run(["tiffinfo", "-v"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    except FileNotFoundError:
+        pytest.skip("no tiffinfo here")
+    for codec in CODECS:
+        out = tmp_path / f"{codec}.tif"
+        succeed(spp("-q", *co([f"COMPRESS={codec}"]), scene, out))
+        done = subprocess.run(["tiffinfo", "-D", str(out)], capture_output=True, text=True, check=False)
+        # Of GDAL's own tags it knows nothing, in any file.
+        said = [line for line in done.stderr.splitlines() if "Unknown field" not in line]
+        assert done.returncode == 0 and said == [], done.stderr
+
+
+def test_a_map_of_classes(scene, tmp_path):
+    """Another kind of output: one band of bytes with a legend."""
+    maps = []
+    for name, options in (("plain.tif", []), ("packed.tif", ["COMPRESS=ZSTD", "PREDICTOR=2"])):
+        succeed(run("gdal_hsi_synth", "-q", "-size", 120, 90, 6, "-seed", 4, "-labels", tmp_path / name, *co(options), tmp_path / f"cube_{name}"))
+        maps.append(stored(tmp_path / name))
+    assert np.array_equal(*maps) and maps[0].max() > 0
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("kind", TYPES)
+def test_sources_of_gdal(tmp_path, codec, kind):
+    """Read back: what GDAL has compressed gives what the same samples give without it."""
+    samples = np.round(cube(111, 75, 5, scale=60)).astype({"Byte": "u1", "Int16": "i2", "UInt32": "u4", "Float32": "f4", "Float64": "f8"}[kind])
+    if kind == "Int16":
+        samples -= 40
+    elif kind.startswith("Float"):
+        samples = samples / 7 - 3
+    plain = tmp_path / "plain.tif"
+    dataset = gdal.GetDriverByName("GTiff").Create(str(plain), 111, 75, 5, gdal.GetDataTypeByName(kind))
+    dataset.WriteArray(samples)
+    dataset = None
+    succeed(spp("-q", plain, tmp_path / "wanted.tif"))
+    for predictor in TYPES[kind]:
+        for layout, options in {**LAYOUTS, "other order": ["ENDIANNESS=BIG"]}.items():
+            if layout == "other order" and predictor == "3":
+                continue  # libtiff itself does not read it
+            tiled = [] if "TILED=NO" in options else ["TILED=YES"]
+            apart = [] if "INTERLEAVE=PIXEL" in options else ["INTERLEAVE=BAND"]
+            packed = tmp_path / "packed.tif"
+            gdal.Translate(str(packed), str(plain), creationOptions=[f"COMPRESS={codec}", f"PREDICTOR={predictor}", *tiled, *apart, *options])
+            succeed(spp("-q", "-overwrite", "-threads", 3, packed, tmp_path / "got.tif"))
+            assert np.array_equal(stored(tmp_path / "got.tif"), stored(tmp_path / "wanted.tif")), (predictor, layout)
+
+
+@pytest.mark.parametrize("codec", ["DEFLATE", "ZSTD"])
+def test_damaged_blocks(tmp_path, codec):
+    """Cut short, of another length, overwritten, beyond the end: an error, no dst."""
+    source = write_scene(tmp_path / "in.tif", cube(64, 64, 3).astype("f4"), "GTiff",
+                         options=["TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=32", "INTERLEAVE=BAND", f"COMPRESS={codec}", "PREDICTOR=3"])
+    file = gdal.Open(str(source))
+    band = file.GetRasterBand(2)
+    at, size = (int(band.GetMetadataItem(f"BLOCK_{what}_1_1", "TIFF")) for what in ("OFFSET", "SIZE"))
+    good = open(source, "rb").read()
+    out = tmp_path / "out"
+    out.mkdir()
+    for damaged in (good[:at + size // 2] + bytes(size - size // 2) + good[at + size:], good[:at] + b"\xff" * size + good[at + size:],
+                    good[:at + 40] + good[at + 60:at + size] + bytes(20) + good[at + size:], good[:at + size // 3]):
+        path = tmp_path / "damaged.tif"
+        path.write_bytes(damaged)
+        with assert_untouched(out):
+            result = spp("-q", path, out / "out.tif")
+        assert result.code == 1 and "damaged.tif" in first_error(result), result.err
