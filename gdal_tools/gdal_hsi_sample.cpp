@@ -92,7 +92,8 @@ int64_t count_of(const std::map<int, int64_t>& of, int value) {
 std::string with_comma(const std::string& list) { return list.empty() ? list : list + ", "; }
 
 /// The counts of a split, class by class, into `report`, and what is wrong with them as warnings.
-void tell_split(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split, Json& report) {
+void report_split(tool::Run& run, const raster::LabelledPixels& all, const sample::Split& split,
+                  Json& report) {
     report["left_out"] = split.left_out;
     std::string table = "Class: training and test pixels\n", without_test;
     for (const auto& c : all.classes) {
@@ -115,7 +116,8 @@ void tell_split(tool::Run& run, const raster::LabelledPixels& all, const sample:
 }
 
 /// The same of folds.
-void tell_folds(tool::Run& run, const raster::LabelledPixels& all, const std::vector<sample::Split>& splits) {
+void report_folds(tool::Run& run, const raster::LabelledPixels& all,
+                  const std::vector<sample::Split>& splits) {
     auto& report = run.report();
     std::string table = "Fold: training and test pixels\n";
     int64_t left_out = 0;
@@ -302,10 +304,10 @@ void run_sample(tool::Run& run, Settings& settings) {
     if (settings.folds > 0) {
         splits = sample::folds(index, all.value, samples, lines, all.classes, settings.sample, settings.folds,
                                patch);
-        tell_folds(run, all, splits);
+        report_folds(run, all, splits);
     } else {
         splits = {sample::split(index, all.value, samples, lines, all.classes, settings.sample, patch)};
-        tell_split(run, all, splits.front(), report);
+        report_split(run, all, splits.front(), report);
     }
     Outputs outputs(run, settings, all, *source);
     warn_of_neighbours(run, settings, all, splits);

@@ -120,14 +120,14 @@ void BlockWriter::assemble(const Rect& core, const CubeView<float>& src) {
         }
         blocks.pixels += core.w * (to - from);
         if (blocks.pixels == m_samples * (y1 - y0)) {
-            hand_over(row, blocks);
+            write_row(row, blocks);
             m_spare.push_back(std::move(blocks.bytes));
             m_rows.erase(row);
         }
     }
 }
 
-void BlockWriter::hand_over(int64_t row, BlockRow& blocks) {
+void BlockWriter::write_row(int64_t row, BlockRow& blocks) {
     const GdalErrors errors;
     for (int k = 0; k < m_bands; ++k) {
         GDALRasterBand* band = m_dataset.GetRasterBand(k + 1);
@@ -141,7 +141,7 @@ void BlockWriter::hand_over(int64_t row, BlockRow& blocks) {
 
 void BlockWriter::finish() {
     for (auto& [row, blocks] : m_rows)
-        hand_over(row, blocks);
+        write_row(row, blocks);
     m_rows.clear();
     m_spare.clear();
 }

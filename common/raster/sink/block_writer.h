@@ -42,7 +42,7 @@ class BlockWriter {
     };
     void write_through(const Rect& core, const CubeView<float>& src);
     void assemble(const Rect& core, const CubeView<float>& src);
-    void hand_over(int64_t row, BlockRow& blocks);
+    void write_row(int64_t row, BlockRow& blocks);
 
     uint64_t m_memory;
     GDALDataset& m_dataset;

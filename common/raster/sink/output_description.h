@@ -11,6 +11,11 @@
 
 namespace hsi::raster {
 
+/// The metadata of an output that no source is like, from what its spec says: nothing when that has neither
+/// SRS nor geotransform nor ENVI fields. Bands get their descriptions, items and spectral texts, so they
+/// travel to every format as those of a file. Throws UsageError for an unknown SRS.
+std::optional<SceneMetadata> metadata_of(const OutputSpec& spec);
+
 /// The nodata value of an output: of the options, of the spec, of the source (`scene`, may be null), or one
 /// that is made up where pixels may have no value. Empty: it has none.
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,

@@ -20,7 +20,6 @@
 #include "raster/sink/output_description.h"
 #include "raster/sink/output_place.h"
 #include "raster/sink/raster_sink_impl.h"
-#include "raster/sink/spec_metadata.h"
 #include "raster/sink/staged_output.h"
 #include "raster/sink/tiff_blocks.h"
 
@@ -275,7 +274,7 @@ void RasterSink::Impl::check_side_files() const {
         if (EQUAL(CPLGetExtension(path.c_str()), "xml")) check_xml(path);
 }
 
-void RasterSink::Impl::tell_moved(int64_t moved) const {
+void RasterSink::Impl::warn_of_moved_values(int64_t moved) const {
     if (moved == 0 || !options.run) return;
     options.run->warn("'" + options.path + "': " + counted(moved, "value is", "values are") + " stored as " +
                       CPLSPrintf("%.17g", rule.beside()) + " instead of " +
@@ -283,7 +282,7 @@ void RasterSink::Impl::tell_moved(int64_t moved) const {
                       ", which means no data; another -dstnodata or -ot keeps them");
 }
 
-void RasterSink::Impl::tell_lost_nodata(const WrittenRaster& written) const {
+void RasterSink::Impl::warn_of_lost_nodata(const WrittenRaster& written) const {
     // NaN says it itself, and 0 is no class of any map.
     if (!nodata || !options.run || std::isnan(nodata->as_double()) ||
         (!spec.categories.empty() && nodata->as_double() == 0) || written.keeps(*nodata))
@@ -293,7 +292,7 @@ void RasterSink::Impl::tell_lost_nodata(const WrittenRaster& written) const {
                       " means no data: pixels without a value may be numbers in it");
 }
 
-void RasterSink::Impl::tell_lost_place(const WrittenRaster& written) const {
+void RasterSink::Impl::warn_of_lost_place(const WrittenRaster& written) const {
     if (!scene || !options.run) return;
     const std::string lost = written.lost_place(*scene);
     if (!lost.empty())
@@ -445,12 +444,12 @@ void RasterSink::commit() {
         s.check_written(s.file->path());
         s.check_side_files();
         const WrittenRaster written(s.file->path());
-        s.tell_lost_nodata(written);
-        s.tell_lost_place(written);
+        s.warn_of_lost_nodata(written);
+        s.warn_of_lost_place(written);
     }
     try {
         s.hand_over();
-        s.tell_moved(moved);
+        s.warn_of_moved_values(moved);
     } catch (const Error& e) {
         throw s.failure(e.what());
     }

@@ -67,11 +67,11 @@ struct RasterSink::Impl {
     void check_xml(const std::string& path) const;
     void check_side_files() const;
     /// Tells of values that were nodata by chance.
-    void tell_moved(int64_t moved) const;
+    void warn_of_moved_values(int64_t moved) const;
     /// Warns when the file, opened again, does not say which value means no data.
-    void tell_lost_nodata(const WrittenRaster& written) const;
+    void warn_of_lost_nodata(const WrittenRaster& written) const;
     /// Warns when the file, opened again, does not say where it lies.
-    void tell_lost_place(const WrittenRaster& written) const;
+    void warn_of_lost_place(const WrittenRaster& written) const;
     /// What is complete and verified goes to the run, which gives all its outputs their names together;
     /// alone, it gets its own at once.
     void hand_over();
