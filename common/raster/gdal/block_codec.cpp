@@ -15,11 +15,9 @@
 #include <vector>
 
 namespace hsi::raster {
-namespace {
-
 /// TIFF's LZW (TIFF revision 6.0, section 13): codes of 9 to 12 bits, the highest bit first, and a width that
 /// grows one code early.
-class LzwCoder {
+class BlockCoder::Lzw {
   public:
     static size_t bound(size_t bytes) { return bytes * 3 / 2 + bytes / 1024 + 16; }
 
@@ -96,7 +94,7 @@ class LzwCoder {
 
 /// DEFLATE (RFC 1951) of literals and of runs of one byte alone, in one block with a code of its own: for
 /// bytes that else do not repeat one another, and several times as fast as looking for what repeats.
-class RunCoder {
+class BlockCoder::Runs {
   public:
     static size_t bound(size_t bytes) { return bytes * most_bits / 8 + 512; }
 
@@ -292,6 +290,8 @@ class RunCoder {
     unsigned char* m_to = nullptr;
 };
 
+namespace {
+
 /// Samples as the unsigned numbers of their bits.
 template <class Bits>
 void differences(const char* from, char* to, size_t count, size_t step) {
@@ -383,7 +383,7 @@ struct BlockCoder::Impl {
             deflate.reset(libdeflate_alloc_compressor(coding.level));
             if (!deflate) throw Error("there is no memory for compressing");
             bound = libdeflate_zlib_compress_bound(deflate.get(), bytes);
-            bound = std::max(bound, RunCoder::bound(bytes));
+            bound = std::max(bound, Runs::bound(bytes));
             break;
         case BlockCoding::Codec::zstd:
             zstd.reset(ZSTD_createCCtx());
@@ -391,8 +391,8 @@ struct BlockCoder::Impl {
             bound = ZSTD_compressBound(bytes);
             break;
         case BlockCoding::Codec::lzw:
-            lzw = std::make_unique<LzwCoder>();
-            bound = LzwCoder::bound(bytes);
+            lzw = std::make_unique<Lzw>();
+            bound = Lzw::bound(bytes);
             break;
         }
         samples = HostBuffer<char>(bytes);
@@ -489,9 +489,9 @@ struct BlockCoder::Impl {
     const BlockCoding coding;
     const BlockForm form;
     std::unique_ptr<libdeflate_compressor, Free> deflate;
-    mutable RunCoder runs;
+    mutable Runs runs;
     std::unique_ptr<ZSTD_CCtx, Free> zstd;
-    std::unique_ptr<LzwCoder> lzw;
+    std::unique_ptr<Lzw> lzw;
     HostBuffer<char> samples, coded;
     mutable std::vector<unsigned char> planes; ///< of a line
 };

@@ -52,6 +52,8 @@ class BlockCoder {
     std::span<const char> encode(const char* samples, int64_t lines);
 
   private:
+    class Lzw;
+    class Runs;
     struct Impl;
     std::unique_ptr<Impl> m;
 };
