@@ -7,6 +7,7 @@
 #include "raster/labels/labels.h"
 #include "shared/folds.h"
 #include "shared/neighbours.h"
+#include "shared/training_pixels.h"
 #include "tool/classification.h"
 #include "tool/definition.h"
 
@@ -15,6 +16,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -78,6 +80,7 @@ Json to_json(const std::vector<accuracy::Result>& folds, const accuracy::Summary
     for (const auto& c : summary.by_class)
         classes.push_back({{"value", c.of.value},
                            {"name", c.of.name},
+                           {"reference_pixels", {{"least", c.least}, {"most", c.most}}},
                            {"producers_accuracy", to_json(c.producer)},
                            {"users_accuracy", to_json(c.user)},
                            {"f1", to_json(c.f1)}});
@@ -149,6 +152,7 @@ accuracy::Confusion compare(const tool::Run& run, const Files& files) {
         labelled = labelled || any(of_reference, n * grid.samples, reference->none());
         confusion.add(of_map.data(), of_reference.data(), mask ? of_mask.data() : nullptr, n * grid.samples);
     }
+    reference->check_left_out();
     if (!labelled) throw raster::no_labels(*reference);
     if (!mapped) throw raster::no_labels(*map);
     return confusion;
@@ -278,6 +282,37 @@ std::string file_for_fold(tool::Run& run, const std::string& role, const std::st
     return own;
 }
 
+/// Names the classes of few reference pixels, and the folds where there are several.
+void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& results) {
+    struct Few {
+        std::string name;
+        int64_t least = tools::least_class_pixels, most = 0;
+        std::vector<int> folds;
+    };
+    std::map<int, Few> classes;
+    for (size_t k = 0; k < results.size(); ++k)
+        for (const auto& c : results[k].by_class) {
+            if (c.reference == 0 || c.reference >= tools::least_class_pixels) continue;
+            Few& few = classes[c.of.value];
+            few.name = tool::class_text(c.of.value, c.of.name);
+            few.least = std::min(few.least, c.reference);
+            few.most = std::max(few.most, c.reference);
+            few.folds.push_back(static_cast<int>(k) + 1);
+        }
+    if (classes.empty()) return;
+    std::string list;
+    for (const auto& [value, few] : classes) {
+        list += (list.empty() ? "" : ", ") + few.name + " (" + std::to_string(few.least);
+        if (few.most > few.least) list += " to " + std::to_string(few.most);
+        if (results.size() > 1) list += " in " + tools::folds_text(few.folds);
+        list += ")";
+    }
+    run.warn("few reference pixels of class " + list + ": under " +
+             std::to_string(tools::least_class_pixels) +
+             ", one of them more or less changes an accuracy of the class by more than a tenth, and of 1 the "
+             "producer's accuracy is all or nothing");
+}
+
 std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     std::vector<accuracy::Result> results;
     auto& folds = run.report()["folds"] = Json::array();
@@ -305,12 +340,15 @@ void run_accuracy(tool::Run& run, Settings& s) {
     if (s.folds > 0) {
         const auto results = judge_folds(run, s);
         if (results.empty()) return;
+        warn_of_few_pixels(run, results);
         const auto summary = accuracy::summarize(results);
         return give(to_json(results, summary), accuracy::csv(results, summary),
                     accuracy::text(results, summary));
     }
-    if (const auto result = judge(run, s, run.report()))
+    if (const auto result = judge(run, s, run.report())) {
+        warn_of_few_pixels(run, {*result});
         give(to_json(*result), accuracy::csv(*result), accuracy::text(*result));
+    }
 }
 
 void declare(tool::Call& call) {
@@ -349,7 +387,7 @@ void declare(tool::Call& call) {
         const std::string path = s.training.path;
         s.training = s.reference; // read alike, though one may be a raster and the other polygons
         s.training.path = path;
-        s.training.features_if_any = true;
+        s.training.said_of_another = true;
     });
     call.body([&s](tool::Run& run) { run_accuracy(run, s); });
 }

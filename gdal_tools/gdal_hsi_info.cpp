@@ -9,6 +9,7 @@
 #include "detect/detect.h"
 #include "eadp/profile.h"
 #include "profile/profile.h"
+#include "raster/libraries/spectral_library.h"
 #include "raster/source/raster_source.h"
 #include "sahic/mrf_scene.h"
 #include "shared/profile_plan.h"
@@ -28,6 +29,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,6 +52,7 @@ class Facts {
             label + std::string(std::max<size_t>(16, label.size() + 1) - label.size(), ' ') + text + "\n";
     }
     OrderedJson& json() { return m_json; }
+    const OrderedJson& json() const { return m_json; }
     const std::string& text() const { return m_text; }
 
   private:
@@ -169,6 +172,13 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
                   position(high[1]) + " (x, y)");
 }
 
+void add_band_numbers(Facts& facts, const std::vector<int>& numbers) {
+    const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+    facts.add("source_bands", "Band numbers:", numbers,
+              "told by the file: from " + std::to_string(*low) + " to " + std::to_string(*high) +
+                  " in the scene that it was made from");
+}
+
 Facts describe(const raster::RasterSource& source) {
     Facts facts;
     const auto shape = source.shape();
@@ -186,13 +196,7 @@ Facts describe(const raster::RasterSource& source) {
               bad.empty() ? "none marked"
                           : tool::list_text(bad) + " (left out; -bbl ignore takes them, too)");
     facts.json()["bands"] = source.bands();
-    if (source.tells_band_numbers()) {
-        const auto numbers = source.band_numbers();
-        const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
-        facts.add("source_bands", "Band numbers:", numbers,
-                  "told by the file: from " + std::to_string(*low) + " to " + std::to_string(*high) +
-                      " in the scene that it was made from");
-    }
+    if (source.tells_band_numbers()) add_band_numbers(facts, source.band_numbers());
     facts.json()["band_names"] = source.band_names();
     add_wavelengths(facts, source);
     add_values(facts, source);
@@ -452,17 +456,97 @@ void add_next(tool::Run& run, Facts& facts, const raster::RasterSource& source, 
     facts.add("next", "Next:", commands, joined(commands, "\n                "));
 }
 
+void print_facts(tool::Run& run, const Settings& s, const Facts& facts) {
+    run.report()["info"] = facts.json();
+    run.print(s.json ? facts.json().dump(2, ' ', false, OrderedJson::error_handler_t::replace)
+                     : facts.text());
+}
+
+// Spectral libraries
+// ----------------------------------------------------------------------------------------------------------
+
+/// The least and the greatest value; NaN where there is none.
+std::pair<double, double> extremes_of(const std::vector<std::vector<double>>& spectra) {
+    double low = INFINITY, high = -INFINITY;
+    for (const auto& spectrum : spectra)
+        for (const double v : spectrum)
+            if (!std::isnan(v)) {
+                low = std::min(low, v);
+                high = std::max(high, v);
+            }
+    return low <= high ? std::pair(low, high) : std::pair<double, double>(NAN, NAN);
+}
+
+std::string range_text(const std::pair<double, double>& range) {
+    return std::isnan(range.first) ? "no value"
+                                   : short_number(range.first) + " to " + short_number(range.second);
+}
+
+Facts describe(const std::string& path, const raster::SpectralLibrary& library, bool all) {
+    Facts facts;
+    facts.add("path", "File:", path, path);
+    facts.add("kind", "Kind:", "spectral library", "spectral library, no raster");
+    facts.add("bands", "Bands:", library.bands(), std::to_string(library.bands()));
+    if (library.numbers_told) add_band_numbers(facts, library.band_numbers);
+    const auto nm = extremes_of({library.wavelengths_nm});
+    facts.add("wavelengths_nm", "Wavelengths:", numbers_or_null(library.wavelengths_nm),
+              std::isnan(nm.first) ? "unknown" : range_text(nm) + " nm");
+    facts.json()["fwhm_nm"] = numbers_or_null(library.fwhm_nm);
+    const auto values = extremes_of(library.spectra);
+    facts.add("extremes", "Values:", numbers_or_null({values.first, values.second}), range_text(values));
+    OrderedJson spectra = OrderedJson::array();
+    std::vector<std::string> lines;
+    for (size_t k = 0; k < library.spectra.size(); ++k) {
+        const auto range = extremes_of({library.spectra[k]});
+        const auto numbers = numbers_or_null({range.first, range.second});
+        spectra.push_back({{"name", library.names[k]}, {"minimum", numbers[0]}, {"maximum", numbers[1]}});
+        lines.push_back("#" + std::to_string(k + 1) + " " + library.names[k] + ": " + range_text(range));
+    }
+    const size_t count = lines.size(), most = all ? count : 20;
+    if (count > most) {
+        lines.resize(most);
+        lines.push_back(".. and " + std::to_string(count - most) + " more (-extremes lists all)");
+    }
+    facts.add("spectra", "Spectra:", spectra,
+              std::to_string(count) + "\n                " + joined(lines, "\n                "));
+    return facts;
+}
+
+/// Whether the call asks for nothing that is a raster's.
+bool fits_library(const raster::OpenOptions& o, const Settings& s) {
+    return o.open_options.empty() && o.drivers.empty() && o.bands.empty() && o.choices.empty() &&
+           o.excluded.empty() && o.use_bbl && !o.window && !o.nodata && !s.count && !s.plans;
+}
+
+/// Lists src where it is no raster, but a spectral library for certain.
+bool list_library(tool::Run& run, const Settings& s) {
+    const auto& source = run.options().source;
+    if (!fits_library(source, s)) return false;
+    const auto library = raster::plain_library(source.path);
+    if (!library) return false;
+    for (const auto& note : library->notes)
+        run.warn(note);
+    const Facts facts = describe(source.path, *library, s.extremes);
+    print_facts(run, s, facts);
+    return true;
+}
+
 void run_info(tool::Run& run, const Settings& s) {
     if (s.json) run.only_print();
-    tool::Scene scene(run, "");
+    std::optional<tool::Scene> opened;
+    try {
+        opened.emplace(run, "");
+    } catch (const Error&) {
+        if (list_library(run, s)) return;
+        throw;
+    }
+    tool::Scene& scene = *opened;
     Facts facts = describe(*scene.raster());
     const bool counted = (s.count || s.extremes) && !run.options().dry_run;
     if (counted) add_counts(facts, scene, s.extremes);
     if (s.plans) add_plans(run, facts, *scene.raster());
     add_next(run, facts, *scene.raster(), counted);
-    run.report()["info"] = facts.json();
-    run.print(s.json ? facts.json().dump(2, ' ', false, OrderedJson::error_handler_t::replace)
-                     : facts.text());
+    print_facts(run, s, facts);
 }
 
 void declare(tool::Call& call) {
@@ -491,10 +575,12 @@ extern const tool::Definition info{
     "georeference, and "
     "how the file is read; on request the number of valid pixels, bands without a value, the extremes of "
     "every "
-    "band, and the tiles and the memory that each tool would take; and which commands may come next.",
+    "band, and the tiles and the memory that each tool would take; and which commands may come next. "
+    "A spectral library in place of a scene is listed.",
     {{"gdal_hsi_info scene.img", "What is in a file"},
      {"gdal_hsi_info -extremes scene.img", "Which bands are empty, and what values the others have"},
      {"gdal_hsi_info -count -plan -memory 512MB flightline.dat", "And what a ceiling on memory means for it"},
+     {"gdal_hsi_info endmembers.sli", "Which spectra are in a library"},
      {"gdal_hsi_info -json scene.img | python3 -m json.tool", "For another program"}},
     "",
     info_tool::declare,

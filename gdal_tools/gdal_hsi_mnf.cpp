@@ -61,10 +61,15 @@ mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneMoments& momen
         run.note("No noise in band " + tool::list_text(numbers) + ": left out, and not in the model");
         run.report()["bands_without_noise"] = numbers;
     }
-    if (model.regularised)
-        run.warn("the noise covariance is singular (" + counted(model.pairs, "pair") + " of neighbours, " +
-                 counted(model.components, "band") +
-                 ", or bands that depend on others): a millionth of every band's noise variance was added");
+    const std::string added = "a millionth of every band's noise variance was added";
+    if (model.regularised && model.pairs <= model.components)
+        run.warn("the noise covariance is singular, as it comes from " + counted(model.pairs, "pair") +
+                 " of neighbours for " + counted(model.components, "band") + ": " + added +
+                 ", and eigenvalues and snr follow from that, not from the scene. Take more pixels that lie "
+                 "side by side or fewer bands (-b), or gdal_hsi_pca, which needs no noise");
+    else if (model.regularised)
+        run.warn("the noise covariance is singular, as bands depend on others: " + added +
+                 ", and the greatest snr follow from that");
     run.report()["regularised"] = model.regularised;
     run.report()["pairs"] = model.pairs;
     model.origin = tool::origin_of(run);

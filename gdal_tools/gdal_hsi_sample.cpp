@@ -115,6 +115,49 @@ void report_split(tool::Run& run, const raster::LabelledPixels& all, const sampl
     if (!without_test.empty()) run.warn("no test pixel is left of class " + without_test);
 }
 
+/// Classes that a fold tests without having learned them, or learns from less than a cross-validation of
+/// gdal_hsi_svm_train takes, or does not test; of what is left when pixels near to others are taken out.
+void warn_of_weak_folds(tool::Run& run, const raster::LabelledPixels& all,
+                        const std::vector<sample::Split>& splits) {
+    std::string strangers, unknown, single, untested, never;
+    for (const auto& c : all.classes) {
+        std::vector<int> of_strangers, without, of_single;
+        int64_t not_tested = 0;
+        for (size_t k = 0; k < splits.size(); ++k) {
+            const int64_t train = count_of(splits[k].train, c.value),
+                          test = count_of(splits[k].test, c.value);
+            const auto fold = static_cast<int>(k) + 1;
+            if (train == 0) (test > 0 ? of_strangers : without).push_back(fold);
+            if (train == 1) of_single.push_back(fold);
+            not_tested += test == 0;
+        }
+        const std::string name = tool::class_text(c.value, c.name);
+        const auto add = [&](std::string& list, const std::vector<int>& folds) {
+            if (!folds.empty()) list = with_comma(list) + name + " (" + tools::folds_text(folds) + ")";
+        };
+        add(strangers, of_strangers);
+        add(unknown, without);
+        add(single, of_single);
+        if (not_tested == static_cast<int64_t>(splits.size()))
+            never = with_comma(never) + name;
+        else if (not_tested > 0 && of_strangers.empty())
+            untested = with_comma(untested) + name + " (" + std::to_string(not_tested) + ")";
+    }
+    const std::string advice = ". Ask for fewer folds, label more, or give -leave-out";
+    if (!strangers.empty())
+        run.warn("no training pixel is left where a class is tested, so that all of its pixels there will be "
+                 "wrong: class " +
+                 strangers + ". Its labels are one patch, or one pixel" + advice);
+    if (!unknown.empty())
+        run.warn("no training pixel and no test pixel is left of class " + unknown +
+                 ": nothing there says how well it is told from others" + advice);
+    if (!single.empty())
+        run.warn("1 training pixel alone of class " + single +
+                 ": gdal_hsi_svm_train needs 2 of each class to find C and gamma" + advice);
+    if (!never.empty()) run.warn("no test pixel in any fold of class " + never + advice);
+    if (!untested.empty()) run.warn("no test pixel in some folds (how many) of class " + untested);
+}
+
 /// The same of folds.
 void report_folds(tool::Run& run, const raster::LabelledPixels& all,
                   const std::vector<sample::Split>& splits) {
@@ -141,29 +184,10 @@ void report_folds(tool::Run& run, const raster::LabelledPixels& all,
     }
     table.pop_back();
     run.note(table);
-    std::string untested, untrained;
-    for (const auto& c : all.classes) {
-        int64_t without = 0;
-        bool stranger = false;
-        for (const auto& split : splits) {
-            const int64_t test = count_of(split.test, c.value);
-            without += test == 0;
-            stranger = stranger || (test > 0 && count_of(split.train, c.value) == 0);
-        }
-        const std::string name = tool::class_text(c.value, c.name);
-        if (stranger)
-            untrained = with_comma(untrained) + name;
-        else if (without > 0)
-            untested = with_comma(untested) + name + " (" + std::to_string(without) + ")";
-    }
     if (left_out > 0)
         run.note(counted(left_out, "pixel is", "pixels are") +
                  " nearer than -min-distance to a training pixel of another fold and left out there");
-    if (!untrained.empty())
-        run.warn("where class " + untrained +
-                 " is tested no pixel of it is left for training, so that all of its pixels there will be "
-                 "wrong: its labels are one patch, or one pixel");
-    if (!untested.empty()) run.warn("no test pixel in some folds (how many) of class " + untested);
+    warn_of_weak_folds(run, all, splits);
 }
 
 /// What every class covers of each pixel.
@@ -213,6 +237,8 @@ class Outputs {
         }
         if (s.cover_file.empty()) return;
         m_values = labels.share_classes();
+        if (m_values.empty())
+            throw Error("-cover: no class that has polygons is left", "-leave-out names all of them.");
         Output cover{run.side_output("-cover", s.cover_file), {}, 0, sample::Part::left_out};
         cover.options.nodata.reset(); // that of labels
         cover.spec.shape = {all.grid.samples, all.grid.lines, static_cast<int>(m_values.size())};

@@ -52,6 +52,7 @@ class Terminal final : public tool::Host {
         if (m_silent) return;
         end_bar();
         const std::lock_guard lock(m_mutex);
+        std::fflush(stdout); // in a log of both, what was printed before comes before
         std::fprintf(stderr, "Warning: %s\n", text.c_str());
     }
     void print(const std::string& text) override {

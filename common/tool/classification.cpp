@@ -45,11 +45,14 @@ void add_label_options(Call& call, raster::LabelOptions& labels) {
                   "a class where features have it or the raster gives it a name, else no label"},
                  {"class", raster::ZeroMeans::a_class, "a class"},
                  {"none", raster::ZeroMeans::no_label, "no label"}});
+    call.option("leave-out", labels.leave_out,
+                "Classes whose pixels count as having no label, by number or name: 5 or 5,Soil")
+        .shown_as("CLASSES");
 }
 
 void refuse_label_options(const Call& call, const std::string& advice) {
     for (const char* name : {"field", "name-field", "layer", "all-touched", "inside-only", "min-cover",
-                             "pixel-coordinates", "zero"})
+                             "pixel-coordinates", "zero", "leave-out"})
         if (call.given(name))
             throw UsageError("-" + std::string(name) + " tells how labels are read, and there are none",
                              advice);

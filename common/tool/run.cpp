@@ -211,6 +211,8 @@ void Run::Impl::progress(double done) {
 void Run::Impl::warn(const std::string& text) {
     {
         const std::lock_guard lock(mutex);
+        // A file that several inputs are laid on is told of once.
+        if (std::find(warnings.begin(), warnings.end(), text) != warnings.end()) return;
         warnings.push_back(text);
     }
     host.warn(text);

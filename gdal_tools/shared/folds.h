@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace hsi::tools {
 
@@ -14,6 +15,16 @@ inline std::string file_of_fold(const std::string& path, int fold) {
     const size_t point = path.rfind('.');
     const size_t end = point == std::string::npos || point <= name ? path.size() : point;
     return path.substr(0, end) + "_" + std::to_string(fold) + path.substr(end);
+}
+
+/// "fold 2", "folds 2, 4, 5", and of many "folds 1, 2, 3 .. (12 of them)".
+inline std::string folds_text(const std::vector<int>& folds) {
+    constexpr size_t most = 8, first = 3;
+    std::string text = folds.size() == 1 ? "fold " : "folds ";
+    const size_t told = folds.size() > most ? first : folds.size();
+    for (size_t i = 0; i < told; ++i)
+        text += (i > 0 ? ", " : "") + std::to_string(folds[i]);
+    return told == folds.size() ? text : text + " .. (" + std::to_string(folds.size()) + " of them)";
 }
 
 } // namespace hsi::tools

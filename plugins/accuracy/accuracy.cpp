@@ -387,6 +387,12 @@ Summary summarize(const std::vector<Result>& folds) {
         s.by_class.push_back({of, figure([](const ClassAccuracy& c) { return c.producer.value; }),
                               figure([](const ClassAccuracy& c) { return c.user.value; }),
                               figure([](const ClassAccuracy& c) { return c.f1; })});
+        auto& one = s.by_class.back();
+        for (const Result& fold : folds)
+            if (const ClassAccuracy* const found = class_in(fold, of)) {
+                one.least = one.most == 0 ? found->reference : std::min(one.least, found->reference);
+                one.most = std::max(one.most, found->reference);
+            }
     }
     return s;
 }
@@ -402,10 +408,13 @@ std::string text(const std::vector<Result>& folds, const Summary& summary) {
     size_t width = 5;
     for (const auto& c : summary.by_class)
         width = std::max(width, std::min<size_t>(28, title(c.of).size()));
-    out += "\n" + pad("Class", width, true) + pad("folds", 7) + pad("producer's %", 18) +
-           pad("user's %", 18) + pad("F1 %", 18) + "\n";
+    out += "\n" + pad("Class", width, true) + pad("folds", 7) + pad("pixels a fold", 18) +
+           pad("producer's %", 18) + pad("user's %", 18) + pad("F1 %", 18) + "\n";
+    const auto pixels = [](const ClassSpread& c) {
+        return std::to_string(c.least) + (c.most > c.least ? " to " + std::to_string(c.most) : "");
+    };
     for (const auto& c : summary.by_class)
-        out += pad(title(c.of), width, true) + pad(std::to_string(c.producer.folds), 7) +
+        out += pad(title(c.of), width, true) + pad(std::to_string(c.producer.folds), 7) + pad(pixels(c), 18) +
                pad(percent(c.producer), 18) + pad(percent(c.user), 18) + pad(percent(c.f1), 18) + "\n";
     out += "\nOverall accuracy (OA): " + percent(summary.overall) + " %\n";
     out += "Average accuracy (AA): " + percent(summary.average) + " %\n";

@@ -82,7 +82,8 @@ struct Spread {
 
 struct ClassSpread {
     Class of;
-    Spread producer, user, f1; ///< over the folds whose reference has the class
+    Spread producer, user, f1;   ///< over the folds whose reference has the class
+    int64_t least = 0, most = 0; ///< reference pixels of the class in one of these folds
 };
 
 /// Several results side by side: the folds of a cross-validation, or maps of several seeds.

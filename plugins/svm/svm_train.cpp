@@ -320,7 +320,7 @@ TrainResult train(const TrainingSet& set, const TrainOptions& options) {
         for (const auto& c : model.classes)
             if (c.pixels < 2) list += (list.empty() ? "" : ", ") + label(c);
         throw Error(list + " has 1 training pixel: cross-validation needs at least 2 of each class",
-                    "Label more pixels, leave the class out, or give -C and -gamma.");
+                    "Label more pixels, leave the class out (-leave-out), or give -C and -gamma.");
     }
     if (set.label.size() > 10000000)
         throw Error("more than 10 million training pixels", "Use gdal_hsi_sample to draw fewer.");

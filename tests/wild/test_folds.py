@@ -175,10 +175,37 @@ def test_classes_that_folds_cannot_test(tmp_path):
         labels[y:y + 3, x:x + 3] = 1
     labels[26:29, 0:3], labels[26:29, 10:13], labels[26:29, 20:23] = 2, 2, 3
     said = sample(tmp_path, labels, "-folds", 4, "-by", "patches").err
-    assert "where class 3 is tested no pixel of it is left for training" in said
+    report = json.loads((tmp_path / "s.json").read_text())["folds"]
+    fold = 1 + [{c["value"]: c["train"] for c in f["classes"]}[3] for f in report].index(0)
+    assert f"all of its pixels there will be wrong: class 3 (fold {fold})" in said
     assert "no test pixel in some folds (how many) of class 2 (2)" in said
     said = sample(tmp_path, np.where(labels == 1, 1, 0) + np.where(np.roll(labels, 3, 1) == 1, 2, 0), "-folds", 4, "-by", "patches").err
-    assert "no test pixel" not in said and "is tested no pixel" not in said
+    assert "no test pixel" not in said and "no training pixel" not in said
+
+
+@pytest.mark.parametrize("distance", [0, 2, 12])
+def test_classes_of_one_patch_or_pixel(tmp_path, distance):
+    """What is said of folds is said of the pixels that -min-distance leaves in them."""
+    labels = np.zeros((90, 90), int)
+    for y, x in ((y, x) for y in range(0, 80, 16) for x in range(0, 80, 16)):
+        labels[y:y + 3, x:x + 3] = 1
+    labels[8:11, 8:11] = 6  # one patch, nearer than 12 pixels to the four around it
+    labels[88, 10], labels[88, 60] = 4, 4  # two pixels
+    said = sample(tmp_path, labels, "-folds", 3, "-by", "patches", "-min-distance", distance).err
+    train, test = zip(*(pair(tmp_path, k) for k in (1, 2, 3)))
+    strangers = [k + 1 for k in range(3) if (test[k] == 6).any() and not (train[k] == 6).any()]
+    neither = [k + 1 for k in range(3) if not (test[k] == 6).any() and not (train[k] == 6).any()]
+    single = [k + 1 for k in range(3) if (train[k] == 4).sum() == 1]
+    assert len(strangers) == (distance < 12) and len(neither) == (distance == 12) and len(single) == 2
+    for k in strangers:
+        assert f"all of its pixels there will be wrong: class 6 (fold {k})" in said
+    for k in neither:
+        assert f"no training pixel and no test pixel is left of class 6 (fold {k})" in said
+    assert ("no test pixel in any fold of class 6" in said) == (distance == 12)
+    assert f"1 training pixel alone of class 4 (folds {single[0]}, {single[1]})" in said and "-leave-out" in said
+    assert ("class 1" in said) is False
+    said = sample(tmp_path, labels, "-folds", 3, "-by", "patches", "-min-distance", distance, "-leave-out", "4,6").err
+    assert "training pixel alone" not in said and "no training pixel" not in said
 
 
 def test_folds_that_cannot_be(tmp_path):
@@ -306,3 +333,24 @@ def test_folds_that_are_not_there(tmp_path):
         assert result.code == 1 and "map_3.tif" in first_error(result)
         result = run("gdal_hsi_accuracy", "-folds", 2, "-overwrite", "-csv", tmp_path / "map_2.tif", tmp_path / "map.tif", tmp_path / "test.tif")
         assert result.code in (1, 2) and "map_2.tif" in result.err
+
+
+def test_classes_of_few_reference_pixels(tmp_path):
+    """Under ten pixels of a class are told, with the folds, and each class's least and most stand in the table."""
+    labels = np.zeros((40, 40), int)
+    labels[:20], labels[20:30] = 1, 2
+    counts = {3: (1, 25, 1, 12), 4: (30, 10, 9, 4)}
+    for k in range(4):
+        own = labels.copy()
+        for value, number in counts.items():
+            own[30 + 2 * (value - 3)].flat[:number[k]] = value
+        write_labels(tmp_path / f"test_{k + 1}.tif", own, place=PLACE)
+        write_labels(tmp_path / f"map_{k + 1}.tif", np.maximum(labels, 1), place=PLACE)
+    result = succeed(run("gdal_hsi_accuracy", "-folds", 4, "-report", tmp_path / "r.json", tmp_path / "map.tif", tmp_path / "test.tif"))
+    assert "few reference pixels of class 3 (1 in folds 1, 3), 4 (4 to 9 in folds 3, 4): under 10" in result.err
+    rows = {line.split()[0]: line.split() for line in result.out.split("Class")[1].splitlines() if line[:1].isdigit()}
+    assert [rows[v][1:5] for v in "34"] == [["4", "1", "to", "25"], ["4", "4", "to", "30"]] and rows["1"][1:3] == ["4", "800"]
+    classes = json.loads((tmp_path / "r.json").read_text())["accuracy"]["classes"]
+    assert [c["reference_pixels"] for c in classes] == [{"least": n, "most": m} for n, m in ((800, 800), (400, 400), (1, 25), (4, 30))]
+    single = succeed(run("gdal_hsi_accuracy", tmp_path / "map_4.tif", tmp_path / "test_4.tif"))
+    assert "few reference pixels of class 4 (4): under 10" in single.err and "class 3" not in single.err

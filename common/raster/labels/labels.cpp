@@ -19,6 +19,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace hsi::raster {
@@ -36,6 +37,20 @@ bool stands_for_none(const OGRSpatialReference& srs) {
     const char* const name = srs.GetName();
     return name != nullptr && (STARTS_WITH_CI(name, "Undefined geographic SRS") ||
                                STARTS_WITH_CI(name, "Undefined Cartesian SRS"));
+}
+
+/// "5,Soil": 5 and Soil.
+std::vector<std::string> listed_classes(const std::string& text) {
+    std::vector<std::string> words;
+    for (size_t at = 0;;) {
+        const size_t comma = std::min(text.find(',', at), text.size());
+        words.push_back(clean_name(text.substr(at, comma - at).c_str()));
+        if (words.back().empty())
+            throw UsageError("-leave-out: '" + text + "' is not understood",
+                             "Give classes by number or name, with commas between them: 5 or 5,Soil.");
+        if (comma == text.size()) return words;
+        at = comma + 1;
+    }
 }
 
 } // namespace
@@ -150,6 +165,82 @@ bool same_grid(const Grid& a, const Grid& b) {
 }
 
 std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
+    auto source = open_all(options, grid);
+    if (!options.leave_out.empty()) source->leave_out(options);
+    return source;
+}
+
+void LabelSource::leave_out(const LabelOptions& options) {
+    m_left_out.assign(static_cast<size_t>(max_class) + 1, 0);
+    m_read = m_left_out;
+    for (const auto& one : m_legend)
+        m_names[one.value] = one.name;
+    const auto mark = [&](const std::string& word) {
+        bool found = false;
+        const auto leave = [&](int value) {
+            if (value == m_none) return;
+            m_left_out[static_cast<size_t>(value)] = 1;
+            found = true;
+        };
+        for (const auto& [value, name] : m_names)
+            if (word == name || word == std::to_string(value)) leave(value);
+        for (const int value : m_known)
+            if (word == std::to_string(value)) leave(value);
+        if (found) return;
+        if (!options.said_of_another) m_unproved.push_back(word);
+        const bool digits = word.size() <= 5 && word.find_first_not_of("0123456789") == std::string::npos;
+        if (digits && std::to_string(std::stoi(word)) == word && std::stoi(word) <= max_class)
+            leave(std::stoi(word));
+    };
+    for (const auto& text : options.leave_out)
+        for (const auto& word : listed_classes(text))
+            mark(word);
+    m_legend.erase(std::remove_if(m_legend.begin(), m_legend.end(),
+                                  [&](const LabelClass& one) {
+                                      return m_left_out[static_cast<size_t>(one.value)] != 0;
+                                  }),
+                   m_legend.end());
+}
+
+void LabelSource::read(int64_t line, int64_t count, uint16_t* out) {
+    read_lines(line, count, out);
+    if (m_left_out.empty()) return;
+    for (int64_t i = 0; i < count * m_grid.samples; ++i) {
+        m_read[out[i]] = 1;
+        if (m_left_out[out[i]] == 0) continue;
+        out[i] = m_none;
+        m_left_any_out = true;
+    }
+}
+
+void LabelSource::check_left_out() const {
+    std::set<int> there = m_known;
+    for (int value = 0; value < static_cast<int>(m_read.size()); ++value)
+        if (m_read[static_cast<size_t>(value)] != 0 && value != m_none) there.insert(value);
+    for (const auto& word : m_unproved) {
+        const auto is_it = [&](int value) { return word == std::to_string(value); };
+        if (std::any_of(there.begin(), there.end(), is_it)) continue;
+        std::string list;
+        for (const int value : there) {
+            list += (list.empty() ? "" : ", ") + std::to_string(value);
+            if (const auto named = m_names.find(value); named != m_names.end() && !named->second.empty())
+                list += " " + named->second;
+        }
+        throw UsageError("-leave-out: '" + m_path + "' has no class '" + word + "'",
+                         list.empty() ? "It has no labels here." : "Its classes: " + list + ".");
+    }
+}
+
+std::vector<uint16_t> LabelSource::share_classes() const {
+    auto values = polygon_classes();
+    if (!m_left_out.empty())
+        values.erase(std::remove_if(values.begin(), values.end(),
+                                    [&](uint16_t value) { return m_left_out[value] != 0; }),
+                     values.end());
+    return values;
+}
+
+std::unique_ptr<LabelSource> LabelSource::open_all(const LabelOptions& options, const Grid* grid) {
     register_drivers();
     try_hdf5(options.path);
     // GDAL takes many a table of points for a raster.
@@ -167,7 +258,7 @@ std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, cons
                                !options.name_field.empty() || options.all_touched || options.inside_only ||
                                options.min_cover || options.shares || options.pixel_coordinates;
     if (dataset->GetRasterCount() > 0 && !(vector_wanted && dataset->GetLayerCount() > 0)) {
-        if (vector_wanted && !options.features_if_any)
+        if (vector_wanted && !options.said_of_another)
             throw Error("'" + options.path + "' is a raster: it has no features",
                         "Leave out -field, -name-field, -layer, -all-touched, -inside-only, -min-cover" +
                             std::string(options.shares ? ", -cover" : "") + " and -pixel-coordinates.");
@@ -193,6 +284,9 @@ Error no_labels(const LabelSource& source) {
         return Error(what + ": " + counted(n, "polygon is", "polygons are") + " too small or narrow",
                      "-all-touched labels every pixel that a polygon touches, and a smaller -min-cover those "
                      "of which it covers less.");
+    if (source.left_any_out())
+        return Error(what + ": all that there are have classes that -leave-out names",
+                     "Leave fewer classes out.");
     if (!source.seen())
         return Error(what, "Do both lie in the same place? Compare their extents with gdalinfo and ogrinfo.");
     return Error(what + ": all are 0, nodata or negative" +
@@ -229,6 +323,7 @@ LabelledPixels collect_labels(LabelSource& source) {
                 ++count[v];
             }
     }
+    source.check_left_out();
     if (all.index.empty()) throw no_labels(source);
     for (int v = 0; v <= max_class; ++v) {
         if (count[static_cast<size_t>(v)] == 0) continue;

@@ -20,8 +20,10 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -69,9 +71,13 @@ struct LabelOptions {
     /// the smallest number. At most one of these three.
     std::optional<double> min_cover;
     bool shares = false; ///< LabelSource::shares() will be asked
-    /// What is said of features (fields, layer, which pixels they label) is said of another file, too: a
-    /// raster is read without it instead of being refused.
-    bool features_if_any = false;
+    /// Pixels of these classes have no label: texts of numbers or names with commas between them, "5,Soil". A
+    /// name that several classes share stands for all of them.
+    std::vector<std::string> leave_out;
+    /// What is said of features (fields, layer, which pixels they label) and of classes to leave out is said
+    /// of another file, too: a raster is read without the former, and a class that the file has not is none
+    /// to leave out, instead of being refused.
+    bool said_of_another = false;
     /// Coordinates of features are samples and lines from the grid's upper left corner, whatever SRS they are
     /// said to be in. So they are taken without this where neither features nor grid tell of a place.
     bool pixel_coordinates = false;
@@ -84,17 +90,23 @@ class LabelSource {
   public:
     /// `grid`: read on this grid; null: on the raster's own (a vector file has none: Error). Throws Error
     /// naming the file: does not open, several bands, complex numbers, no such field or layer, no
-    /// georeference while the sizes differ, features that cannot be placed on the grid.
+    /// georeference while the sizes differ, features that cannot be placed on the grid. Throws UsageError
+    /// for a text of leave_out that is no list.
     static std::unique_ptr<LabelSource> open(const LabelOptions& options, const Grid* grid = nullptr);
     virtual ~LabelSource() = default;
 
     const Grid& grid() const { return m_grid; }
-    /// The classes that the file tells of, by value. Pixels may hold others.
+    /// The classes that the file tells of, by value, without those left out. Pixels may hold others.
     const std::vector<LabelClass>& legend() const { return m_legend; }
     /// Whole lines [line, line + count) into out (count x samples values); none(): no label. Throws Error
     /// when a value is no class (a fraction, above max_class) or the file cannot be read. One thread at a
     /// time.
-    virtual void read(int64_t line, int64_t count, uint16_t* out) = 0;
+    void read(int64_t line, int64_t count, uint16_t* out);
+    /// When all lines are read: throws UsageError, naming the classes that there are, where one that was to
+    /// be left out is neither among them nor in the file's legend.
+    void check_left_out() const;
+    /// Whether a pixel so far would have a label, were its class not left out.
+    bool left_any_out() const { return m_left_any_out; }
     /// What read() gives where there is no label, or a mask has nothing: 0. Where 0 is a class of the file it
     /// is 65535, and no class.
     uint16_t none() const { return m_none; }
@@ -109,8 +121,9 @@ class LabelSource {
     virtual std::vector<std::string> reading_notes() const { return {}; }
     const std::string& path() const { return m_path; }
     /// With LabelOptions::shares, of features: the classes of polygons, ascending, and what those of class
-    /// `value` cover of every pixel, 0 to 1 (count x samples values), whatever labels it.
-    virtual std::vector<uint16_t> share_classes() const { return {}; }
+    /// `value` cover of every pixel, 0 to 1 (count x samples values), whatever labels it. Not of classes left
+    /// out.
+    std::vector<uint16_t> share_classes() const;
     virtual void shares(int64_t line, int64_t count, uint16_t value, float* out);
     /// Of features, each polygon by itself (multipolygons taken apart): its class and the pixels (line *
     /// samples + sample, ascending) that it lies in, be it in part; not all of them need have its label.
@@ -127,6 +140,10 @@ class LabelSource {
     int only_class() const { return std::max(m_only_class, 0); }
 
   protected:
+    virtual void read_lines(int64_t line, int64_t count, uint16_t* out) = 0;
+    virtual std::vector<uint16_t> polygon_classes() const { return {}; }
+    std::set<int> m_known; ///< classes that the file has for certain, be it beside the grid
+
     bool m_seen = false, m_zero_is_open = false;
     double m_least = 0;
     int64_t m_zeros = 0;
@@ -136,6 +153,15 @@ class LabelSource {
     std::vector<LabelClass> m_legend;
     std::string m_description, m_path;
     std::vector<std::string> m_notes;
+
+  private:
+    void leave_out(const LabelOptions& options);
+    static std::unique_ptr<LabelSource> open_all(const LabelOptions& options, const Grid* grid);
+
+    std::vector<char> m_left_out, m_read; ///< by class, and whether it was read; empty: none is left out
+    std::vector<std::string> m_unproved;  ///< texts that reading has to find a class for
+    std::map<int, std::string> m_names;   ///< of all classes of the file
+    bool m_left_any_out = false;
 };
 
 /// The labelled pixels of a scene in scan order.
@@ -151,7 +177,8 @@ struct LabelledPixels {
 /// too small, or there are none.
 Error no_labels(const LabelSource& source);
 
-/// Reads all lines. Throws Error when no pixel has a label (the labels lie beside the scene, say).
+/// Reads all lines. Throws Error when no pixel has a label (the labels lie beside the scene, say), and as
+/// check_left_out().
 LabelledPixels collect_labels(LabelSource& source);
 
 /// A colour for a class whose file has none: distinct for neighbours in the list, the same every time.

@@ -104,7 +104,7 @@ class RasterLabels final : public LabelSource {
         place(grid);
     }
 
-    void read(int64_t line, int64_t count, uint16_t* out) override {
+    void read_lines(int64_t line, int64_t count, uint16_t* out) override {
         for (int64_t y = line; y < line + count; y += strip_lines) {
             const int64_t n = std::min(strip_lines, line + count - y);
             uint16_t* const to = out + (y - line) * m_grid.samples;

@@ -169,7 +169,7 @@ class VectorLabels final : public LabelSource {
         burn_into(found, options);
     }
 
-    void read(int64_t line, int64_t count, uint16_t* out) override {
+    void read_lines(int64_t line, int64_t count, uint16_t* out) override {
         m_min_cover ? m_cover->read(line, count, out) : m_burner->read(line, count, out);
     }
 
@@ -193,7 +193,7 @@ class VectorLabels final : public LabelSource {
         return notes;
     }
 
-    std::vector<uint16_t> share_classes() const override { return m_cover->values(); }
+    std::vector<uint16_t> polygon_classes() const override { return m_cover->values(); }
     void shares(int64_t line, int64_t count, uint16_t value, float* out) override {
         m_cover->shares(line, count, value, out);
     }
@@ -579,6 +579,7 @@ class VectorLabels final : public LabelSource {
                 ++negative;
                 m_least = std::min(m_least, one.number);
             }
+            if (shape.value != m_none) m_known.insert(shape.value);
             if (shape.value != m_none && !one.name.empty()) ++names[shape.value][one.name];
             shape.geometry = std::move(one.geometry);
             shape.geometry->getEnvelope(&shape.envelope);

@@ -9,6 +9,7 @@
 #include "raster/gdal/text_input.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/metadata/envi_header.h"
+#include "raster/metadata/metadata_items.h"
 #include "raster/metadata/scene_metadata.h"
 
 #include <cpl_conv.h>
@@ -204,6 +205,22 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t scene_band
                  worded(library.missing, " is", " are") +
                  " missing: not there, not a number, or a fill such as -9999 or -1.23e34");
     return library;
+}
+
+std::optional<SpectralLibrary> plain_library(const std::string& path) {
+    if (!is_regular_file(path)) return {};
+    const GdalErrors quiet;
+    try {
+        auto library = read_spectral_library(path);
+        if (!library.wavelengths_nm.empty()) return library;
+        const auto files = envi_pair(path);
+        if (!files || has_own_extension(path)) return {};
+        const EnviHeader header = read_envi_header(files->header);
+        const std::string* const type = header.find("file type");
+        if (type != nullptr && lower(*type).find("spectral library") != std::string::npos) return library;
+    } catch (const Error&) { // no library then
+    }
+    return {};
 }
 
 std::vector<std::string> files_of_library(const std::string& path) {

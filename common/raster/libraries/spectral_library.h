@@ -8,6 +8,7 @@
 // names may be missing.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct SpectralLibrary {
 /// 0: not known. Throws Error naming the file and what is wrong with it, also when no spectrum has a value.
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
+/// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
+/// wavelengths. Empty for pipes, what cannot be read, and what may be another table of numbers.
+std::optional<SpectralLibrary> plain_library(const std::string& path);
+
 /// The files beside `path` that reading it as a library touches and that are there: the header or the data of
 /// an ENVI library, the wavelengths of a text of USGS.
 std::vector<std::string> files_of_library(const std::string& path);
@@ -49,6 +54,10 @@ bool are_exact(const std::vector<std::string>& wanted);
 
 /// The spectra at these indices, in their order, and all that belongs to the bands.
 SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
+
+/// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
+/// wavelengths. Empty for pipes, what cannot be read, and what may be another table of numbers.
+std::optional<SpectralLibrary> plain_library(const std::string& path);
 
 /// The files beside `path` that reading it as a library touches and that are there: the header or the data of
 /// an ENVI library, the wavelengths of a text of USGS.

@@ -98,11 +98,15 @@ void check_library_output(const TextOutput& output, const std::string& also) {
     if (output.run) output.run->writes(output.role, path, {header});
     // A library's header without a library is what a run that was killed has left. Any other belongs to
     // something else, a scene perhaps.
-    if (is_there(header) && !(output.overwrite && (is_there(path) || is_library_header(header))))
-        throw Error("'" + header + "' is there already",
-                    output.overwrite
-                        ? "It is no library's: give another name for " + output.role + "."
-                        : "Give -overwrite to replace it, or another name for " + output.role + ".");
+    if (!is_there(header)) return;
+    const bool own = is_there(path) || is_library_header(header);
+    if (!output.overwrite || !own)
+        throw Error("'" + header + "' is there already" +
+                        (own ? ", though '" + path +
+                                   "' is not: it is the header of a library that is gone or has another name"
+                             : ""),
+                    own ? "Remove it, give -overwrite to replace it, or another name for " + output.role + "."
+                        : "It is no library's: give another name for " + output.role + ".");
 }
 
 void write_spectral_library(const TextOutput& output, const SpectralLibrary& library,

@@ -97,9 +97,15 @@ void check_place(const OutputOptions& options, GDALDriver* driver) {
         const bool header = EQUAL(CPLGetExtension(side.c_str()), "hdr");
         // out.tif.aux.xml goes with the old out.tif; without one it would be taken for the new one's.
         if ((there && side.rfind(end + ".", 0) == 0 && !header) || !exists(side, info)) continue;
-        if (!options.overwrite)
-            throw Error("File '" + side + "' already exists.", "Specify -overwrite to replace it.");
         check_side_is_free(side, end);
+        // It might be all that is left of somebody's classes or control points, or wait for a file that is
+        // coming back: no run removes it unasked, and none takes it over.
+        if (!options.overwrite)
+            throw Error(
+                "File '" + side + "' already exists, though '" + path +
+                    "' does not: it is a side file of one that is gone, and would be read with the new "
+                    "one",
+                "Remove it, or specify -overwrite to replace it.");
     }
 }
 

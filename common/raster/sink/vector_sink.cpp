@@ -186,9 +186,14 @@ void check_vector_output(const VectorOptions& options) {
     names.insert(names.end(), sides.begin(), sides.end());
     for (const std::string& name : names) {
         if (name.rfind(end + ".", 0) == 0 || VSIStatL(name.c_str(), &status) != 0) continue;
-        if (!options.overwrite)
-            throw Error("'" + name + "' is there already", "Give -overwrite to replace it.");
         if (name != end) check_side_is_free(name, end);
+        if (!options.overwrite)
+            throw Error("'" + name + "' is there already" +
+                            (name == end ? ""
+                                         : ", though '" + options.path +
+                                               "' is not: it is a side file of one that is gone"),
+                        name == end ? "Give -overwrite to replace it."
+                                    : "Remove it, or give -overwrite to replace it.");
     }
     if (!is_local(options.path)) return;
     const std::string folder = folder_of(end);

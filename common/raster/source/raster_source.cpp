@@ -10,6 +10,7 @@
 #include "core/utf8.h"
 #include "raster/files/side_files.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/libraries/spectral_library.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
@@ -31,6 +32,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 namespace hsi::raster {
@@ -264,9 +266,15 @@ DatasetHandle open_dataset(const OpenOptions& options, const std::string& stack)
     const GdalErrors errors;
     DatasetHandle dataset = open_in_gdal({stack.empty() ? options.path : stack, options.header,
                                           GDAL_OF_RASTER, options.drivers, options.open_options});
-    if (!dataset)
-        throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
-    return dataset;
+    if (dataset) return dataset;
+    if (const auto library = stack.empty() ? plain_library(options.path) : std::nullopt)
+        throw Error(
+            "'" + options.path + "' is a spectral library (" +
+                counted(library->spectra.size(), "spectrum", "spectra") + " of " +
+                counted(library->bands(), "band") + "), and no raster",
+            "gdal_hsi_unmix, gdal_hsi_detect -target and gdal_hsi_atdca -reference take libraries, and "
+            "gdal_hsi_info lists one.");
+    throw Error("cannot open '" + options.path + "': " + errors.text("it is no raster that GDAL knows"));
 }
 
 DatasetHandle DatasetPool::take() {

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: MIT
+"""-leave-out: pixels of the classes that it names have no label, in every tool that reads labels; compared with files
+in which numpy has wiped them."""
+import json
+
+import numpy as np
+import pytest
+from conftest import assert_untouched, first_error, open_band, read, run, succeed, write_scene
+from label_files import NAMES, PLACE, points_of, scene_of, truth, write_features, write_labels
+from osgeo import gdal, ogr
+
+BOTH = ["labels.tif", "labels.gpkg"]
+NAMED = ["", *NAMES]  # 1 water, 2 forest, 3 soil
+NAMED_MAP = ["Unclassified", "water", "forest"]
+
+
+@pytest.fixture
+def place(tmp_path):
+    """A scene with the classes 1 to 3, as a raster and as points, and the raster without class 3."""
+    labels = truth() + 1
+    write_scene(tmp_path / "scene.tif", scene_of(labels), "GTiff", geotransform=PLACE, epsg=32633)
+    write_labels(tmp_path / "labels.tif", labels, names=NAMED)
+    write_labels(tmp_path / "wiped.tif", np.where(labels == 3, 0, labels), names=NAMED[:3])
+    write_features(tmp_path / "labels.gpkg", points_of(labels, lambda v: (int(v), NAMED[v])),
+                   [("class", ogr.OFTInteger), ("class_name", ogr.OFTString)])
+    return tmp_path
+
+
+@pytest.mark.parametrize("labels", BOTH)
+@pytest.mark.parametrize("which", ["3", "soil"])
+def test_every_tool_reads_labels_without_it(place, labels, which):
+    plain, without = place / "wiped.tif", (place / labels, "-leave-out", which)
+    for number, given in enumerate(((plain,), without)):
+        at = place / str(number)
+        at.mkdir()
+        like = ("-like", place / "scene.tif")
+        succeed(run("gdal_hsi_sample", "-n", 20, *like, *given, at / "train.tif", at / "test.tif"))
+        succeed(run("gdal_hsi_svm_train", "-C", 10, "-gamma", 1, "-probability", place / "scene.tif", *given, at / "m.json"))
+        succeed(run("gdal_hsi_svm_classify", "-probabilities", at / "p.tif", place / "scene.tif", at / "m.json", at / "map.tif"))
+        succeed(run("gdal_hsi_regularize", "-labels", *given, "-map", at / "smooth.tif", at / "p.tif", at / "q.tif"))
+        succeed(run("gdal_hsi_sahic", "-device", "cpu", "-iterations", 3, place / "scene.tif", *given, at / "sahic.tif"))
+        succeed(run("gdal_hsi_spectra", place / "scene.tif", *given, at / "s.csv"))
+        (at / "a.json").write_text(succeed(run("gdal_hsi_accuracy", "-json", at / "map.tif", *given)).out)
+    for name in ("train.tif", "test.tif", "map.tif", "smooth.tif", "sahic.tif"):
+        first, second = open_band(place / "0" / name), open_band(place / "1" / name)
+        assert np.array_equal(first.ReadAsArray(), second.ReadAsArray()), name
+        assert first.GetNoDataValue() == second.GetNoDataValue() == 0, name  # and GDAL 3.6 reads names with it
+        names = second.GetCategoryNames()
+        assert names == first.GetCategoryNames() == NAMED_MAP, name
+        colours = [[tuple(table.GetColorEntry(i)) for i in range(4)] for table in (first.GetColorTable(), second.GetColorTable())]
+        assert colours[0] == colours[1], name
+    for name in ("s.csv", "a.json"):
+        assert (place / "0" / name).read_text() == (place / "1" / name).read_text(), name
+    judged = json.loads((place / "1" / "a.json").read_text())
+    assert judged["unlabelled"] == (truth() == 2).sum() and [c["value"] for c in judged["classes"]] == [1, 2]
+
+
+def test_a_map_keeps_the_class_that_the_reference_loses(place):
+    """What the map calls by its name is wrong there; pixels of the reference are not judged, training pixels not counted."""
+    labels = truth() + 1
+    mapped = np.where(np.arange(labels.size).reshape(labels.shape) % 5 == 0, 3, labels)
+    write_labels(place / "map.tif", mapped, names=NAMED)
+    write_labels(place / "train.tif", np.where(labels == 1, 1, 0), names=NAMED[:2])
+    found = succeed(run("gdal_hsi_accuracy", "-json", "-leave-out", "soil", "-training", place / "train.tif", place / "map.tif",
+                        place / "labels.tif"))
+    judged = json.loads(found.out)
+    kept = labels != 3
+    assert judged["pixels"] == kept.sum() and judged["overall_accuracy"]["value"] == (mapped == labels)[kept].mean()
+    assert [c["map_pixels"] for c in judged["classes"]] == [(mapped[kept] == v).sum() for v in (1, 2, 3)]
+    assert f"{(labels == 1).sum()} of {kept.sum()} reference pixels are training pixels" in found.err
+
+
+@pytest.mark.parametrize("labels", BOTH)
+@pytest.mark.parametrize("which, missing", [("4", "4"), ("3,Soil", "Soil"), ("03", "03"), ("0", "0"), ("70000", "70000")])
+def test_a_class_that_is_none(place, labels, which, missing):
+    arguments = "-leave-out", which, "-like", place / "scene.tif", place / labels, place / "a.tif", place / "b.tif"
+    with assert_untouched(place):
+        result = run("gdal_hsi_sample", *arguments)
+    assert result.code == 2 and f"has no class '{missing}'" in first_error(result)
+    assert "Its classes: 1 water, 2 forest, 3 soil." in result.err
+    with assert_untouched(place):
+        judged = run("gdal_hsi_accuracy", "-leave-out", which, place / "wiped.tif", place / labels)
+    assert judged.code == 2 and f"has no class '{missing}'" in first_error(judged)
+
+
+def test_numbers_without_names(place):
+    """A raster that tells of no classes is read to its end before a number is called none."""
+    labels = truth() + 1
+    write_labels(place / "bare.tif", labels)
+    succeed(run("gdal_hsi_sample", "-n", 20, "-leave-out", "1,3", place / "bare.tif", place / "a.tif", place / "b.tif"))
+    assert np.array_equal(np.nan_to_num(read(place / "a.tif")[0] + read(place / "b.tif")[0]), np.zeros(labels.shape))
+    both = np.nan_to_num(read(place / "a.tif")[0]) + np.nan_to_num(read(place / "b.tif")[0])
+    assert np.array_equal(both, np.where(labels == 2, 2, 0))
+    result = run("gdal_hsi_sample", "-leave-out", "5", place / "bare.tif", place / "c.tif", place / "d.tif")
+    assert result.code == 2 and "Its classes: 1, 2, 3." in result.err
+    # What lies beside the scene is there all the same.
+    write_features(place / "beside.gpkg", [("POINT (500015 5399985)", (1,)), ("POINT (900000 5399985)", (9,))], [("class", ogr.OFTInteger)])
+    succeed(run("gdal_hsi_spectra", "-leave-out", 9, place / "scene.tif", place / "beside.gpkg", place / "s.csv"))
+
+
+@pytest.mark.parametrize("labels", BOTH)
+def test_all_classes_left_out(place, labels):
+    with assert_untouched(place):
+        result = run("gdal_hsi_spectra", "-leave-out", "1,2", "-leave-out", "soil", place / "scene.tif", place / labels, place / "s.csv")
+    assert result.code == 1 and "no labelled pixel" in first_error(result) and "-leave-out" in first_error(result)
+
+
+@pytest.mark.parametrize("text", ["", ",", "1,", "1,,2"])
+def test_no_list_of_classes(place, text):
+    with assert_untouched(place):
+        result = run("gdal_hsi_spectra", "-leave-out", text, place / "scene.tif", place / "labels.tif", place / "s.csv")
+    assert result.code == 2 and "-leave-out" in first_error(result)
+
+
+def test_without_labels_it_means_nothing(place):
+    succeed(run("gdal_hsi_svm_train", "-C", 10, "-gamma", 1, "-probability", place / "scene.tif", place / "labels.tif", place / "m.json"))
+    succeed(run("gdal_hsi_svm_classify", "-probabilities", place / "p.tif", place / "scene.tif", place / "m.json", place / "map.tif"))
+    result = run("gdal_hsi_regularize", "-leave-out", 3, place / "p.tif", place / "q.tif")
+    assert result.code == 2 and "-leave-out" in first_error(result)
+
+
+def square(x, y, side):
+    left, top = PLACE[0] + 30 * x, PLACE[3] - 30 * y
+    return f"POLYGON (({left} {top}, {left + 30 * side} {top}, {left + 30 * side} {top - 30 * side}, {left} {top - 30 * side}, {left} {top}))"
+
+
+def test_shares_without_it(place):
+    """A class that is left out has no band of shares, and keeps the pixels that it has: those below it get no label."""
+    write_features(place / "v.gpkg", [(square(2, 2, 6), (1,)), (square(5, 2, 6), (2,)), (square(12, 2, 4.5), (3,))], [("class", ogr.OFTInteger)])
+    files = {}
+    for name, options in ("all", ()), ("some", ("-leave-out", "2")):
+        files[name] = [place / f"{name}_{part}.tif" for part in "abc"]
+        succeed(run("gdal_hsi_sample", "-n", 1, "-cover", files[name][2], *options, "-like", place / "scene.tif", place / "v.gpkg", *files[name][:2]))
+    opened = [gdal.Open(str(f[2])) for f in files.values()]
+    bands = [[d.GetRasterBand(k + 1).GetDescription() for k in range(d.RasterCount)] for d in opened]
+    assert bands == [[f"cover of class {v}" for v in (1, 2, 3)], [f"cover of class {v}" for v in (1, 3)]]
+    every, some = read(files["all"][2]), read(files["some"][2])
+    assert np.array_equal(np.nan_to_num(every[[0, 2]]), np.nan_to_num(some))
+    labels = [np.nan_to_num(read(f[0])[0]) + np.nan_to_num(read(f[1])[0]) for f in files.values()]
+    assert np.array_equal(labels[1], np.where(labels[0] == 2, 0, labels[0])) and (labels[0] == 2).any()

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: MIT
+"""What a user who works with the tools for a day runs into: a library given as a scene, side files of outputs that are
+gone, a noise that few pixels tell, logs of both streams, a script that is started again."""
+import json
+import os
+import subprocess
+
+import numpy as np
+import pytest
+from conftest import BIN, assert_untouched, first_error, read, run, succeed, write_scene
+from label_files import write_labels
+from osgeo import gdal
+
+NM = [450.0, 550.0, 650.0, 850.0]
+
+
+def spectra_of(count, seed=1):
+    return np.random.default_rng(seed).uniform(0.01, 0.9, (count, len(NM))).astype("f4")
+
+
+def write_sli(path, spectra, wavelengths=NM):
+    spectra.astype("<f4").tofile(path)
+    path.with_suffix(".hdr").write_text(
+        f"ENVI\nsamples = {spectra.shape[1]}\nlines = {len(spectra)}\nbands = 1\nheader offset = 0\n"
+        "file type = ENVI Spectral Library\ndata type = 4\ninterleave = bsq\nbyte order = 0\n"
+        f"spectra names = {{ {', '.join(f'stone {k + 1}' for k in range(len(spectra)))} }}\n"
+        + (f"wavelength units = Nanometers\nwavelength = {{ {', '.join(map(str, wavelengths))} }}\n" if wavelengths else ""))
+    return path
+
+
+def write_csv(path, spectra):
+    lines = ["wavelength," + ",".join(f"stone {k + 1}" for k in range(len(spectra)))]
+    lines += [f"{nm}," + ",".join(repr(float(v)) for v in spectra[:, b]) for b, nm in enumerate(NM)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("name", ["lib.sli", "lib.csv"])
+def test_a_library_is_listed(tmp_path, name):
+    spectra = spectra_of(3)
+    path = (write_sli if name.endswith("sli") else write_csv)(tmp_path / name, spectra)
+    text = succeed(run("gdal_hsi_info", path)).out
+    assert "spectral library" in text and "450 to 850 nm" in text
+    for k, spectrum in enumerate(spectra):
+        assert f"#{k + 1} stone {k + 1}: {spectrum.min():.6g} to {spectrum.max():.6g}" in text
+    found = json.loads(succeed(run("gdal_hsi_info", "-json", "-report", tmp_path / "r.json", path)).out)
+    assert found == json.loads((tmp_path / "r.json").read_text())["info"]
+    assert found["kind"] == "spectral library" and found["bands"] == 4 and found["wavelengths_nm"] == NM
+    assert found["extremes"] == pytest.approx([spectra.min(), spectra.max()])
+    assert [s["name"] for s in found["spectra"]] == ["stone 1", "stone 2", "stone 3"]
+    assert [s["minimum"] for s in found["spectra"]] == pytest.approx(spectra.min(1).tolist())
+    assert [s["maximum"] for s in found["spectra"]] == pytest.approx(spectra.max(1).tolist())
+
+
+def test_long_libraries_and_missing_values(tmp_path):
+    spectra = spectra_of(30)
+    spectra[4] = np.nan
+    path = write_sli(tmp_path / "lib.sli", spectra, None)
+    result = succeed(run("gdal_hsi_info", path))
+    assert "#20 stone 20" in result.out and "#21" not in result.out and "10 more" in result.out
+    assert "#5 stone 5: no value" in result.out and "Wavelengths:    unknown" in result.out and "missing" in result.err
+    assert "#30 stone 30" in succeed(run("gdal_hsi_info", "-extremes", path)).out
+    assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["spectra"][4] == {"name": "stone 5", "minimum": None, "maximum": None}
+
+
+@pytest.mark.parametrize("arguments", [("gdal_hsi_info", "-b", "1"), ("gdal_hsi_info", "-plan"), ("gdal_hsi_info", "-count"), ("gdal_hsi_pca",)])
+@pytest.mark.parametrize("name", ["lib.sli", "lib.csv"])
+def test_a_library_is_no_scene(tmp_path, arguments, name):
+    path = (write_sli if name.endswith("sli") else write_csv)(tmp_path / name, spectra_of(3))
+    outputs = [] if arguments[0] == "gdal_hsi_info" else [tmp_path / "y.tif"]
+    with assert_untouched(tmp_path):
+        result = run(*arguments, path, *outputs)
+    assert result.code == 1 and f"'{path}' is a spectral library (3 spectra of 4 bands), and no raster" in first_error(result)
+    assert "gdal_hsi_unmix" in result.err and "-target" in result.err
+
+
+def test_other_texts_are_no_library(tmp_path):
+    """A table without wavelengths may be anything."""
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n3,4\n")
+    (tmp_path / "t.txt").write_text("hello\n")
+    for name in "t.csv", "t.txt", "none.sli":
+        result = run("gdal_hsi_info", tmp_path / name)
+        assert result.code == 1 and "cannot open" in first_error(result) and "library" not in first_error(result)
+
+
+@pytest.fixture
+def scene(tmp_path):
+    data = np.random.default_rng(2).uniform(100, 900, (5, 12, 12))
+    return write_scene(tmp_path / "scene.tif", data, "GTiff")
+
+
+@pytest.mark.parametrize("name, options, side", [("p.dat", ("-of", "ENVI"), "p.dat.aux.xml"), ("p.dat", ("-of", "ENVI"), "p.hdr"), ("p.tif", (), "p.tif.aux.xml")])
+def test_side_files_of_outputs_that_are_gone(tmp_path, scene, name, options, side):
+    arguments = "gdal_hsi_pca", "-nc", 2, *options, scene, tmp_path / name
+    succeed(run(*arguments))
+    want = read(tmp_path / name)
+    (tmp_path / name).unlink()
+    for file in tmp_path.glob("p.*"):
+        if file.name != side:
+            file.unlink()
+    if not (tmp_path / side).exists():
+        (tmp_path / side).write_text("<PAMDataset/>")
+    with assert_untouched(tmp_path):
+        result = run(*arguments)
+    assert result.code == 1 and side in first_error(result) and "a side file of one that is gone" in first_error(result)
+    assert "Remove it" in result.err and "-overwrite" in result.err
+    succeed(run(*arguments, "-overwrite"))
+    assert np.array_equal(read(tmp_path / name), want)
+
+
+def test_a_header_that_another_scene_needs(tmp_path, scene):
+    """It is told whose it is, instead of that it may be removed."""
+    succeed(run("gdal_hsi_pca", "-nc", 2, "-of", "ENVI", scene, tmp_path / "p.img"))
+    for options in (), ("-overwrite",):
+        with assert_untouched(tmp_path):
+            result = run("gdal_hsi_pca", "-nc", 2, "-of", "ENVI", *options, scene, tmp_path / "p.dat")
+        assert result.code == 1 and f"is the header of '{tmp_path / 'p.img'}'" in first_error(result)
+
+
+@pytest.mark.parametrize("gone, side", [(["s.sli"], "s.hdr"), (["t.shp", "t.dbf"], "t.shx")])
+def test_libraries_and_points_that_are_gone(tmp_path, scene, gone, side):
+    arguments = "gdal_hsi_atdca", "-t", 2, "-spectra", tmp_path / "s.sli", scene, tmp_path / "t.shp"
+    succeed(run(*arguments))
+    for file in [*tmp_path.glob("s.*"), *tmp_path.glob("t.*")]:
+        if file.name in gone or file.stem != side[0]:
+            file.unlink()
+    with assert_untouched(tmp_path):
+        result = run(*arguments)
+    assert result.code == 1 and f"{side}' is there already, though '{tmp_path / gone[0]}' is not" in first_error(result)
+    assert "gone" in first_error(result) and "Remove it" in result.err
+    succeed(run(*arguments, "-overwrite"))
+
+
+def test_a_noise_that_few_pixels_tell(tmp_path):
+    """Fewer pairs of neighbours than bands: what eigenvalues are worth, and what needs no noise."""
+    random = np.random.default_rng(3)
+    few = write_scene(tmp_path / "few.tif", random.normal(500, 50, (20, 4, 4)), "GTiff")
+    said = succeed(run("gdal_hsi_mnf", "-nc", 2, few, tmp_path / "y.tif")).err
+    assert "12 pairs of neighbours for 20 bands" in said and "eigenvalues and snr follow from that" in said and "gdal_hsi_pca" in said
+    data = random.normal(500, 50, (5, 20, 20))
+    many = write_scene(tmp_path / "many.tif", np.concatenate([data, data[:1]]), "GTiff")
+    said = succeed(run("gdal_hsi_mnf", "-nc", 2, many, tmp_path / "z.tif")).err
+    assert "singular" in said and "bands depend on others" in said and "gdal_hsi_pca" not in said
+    said = succeed(run("gdal_hsi_mnf", "-nc", 2, "-b", "1,2,3", many, tmp_path / "w.tif")).err
+    assert "singular" not in said
+
+
+def test_messages_start_a_line_in_a_log_of_both_streams(tmp_path):
+    """Also behind a progress bar that is complete: more targets than the scene has."""
+    mixed = np.random.default_rng(4).dirichlet(np.ones(3), (16, 16)) @ np.random.default_rng(5).uniform(100, 900, (3, 8))
+    scene = write_scene(tmp_path / "s.tif", np.moveaxis(mixed, 2, 0), "GTiff")
+    with open(tmp_path / "log", "wb") as log:
+        code = subprocess.run([os.path.join(BIN, "gdal_hsi_atdca"), "-t", "8", str(scene), str(tmp_path / "t.gpkg")],
+                              stdout=log, stderr=log, timeout=300).returncode
+    text = (tmp_path / "log").read_text()
+    assert code == 0 and "100 - done.\n" in text
+    at = text.index("Warning:")
+    assert at == 0 or text[at - 1] == "\n", text
+
+
+def test_a_warning_comes_once(tmp_path):
+    """The map without an SRS meets two files that have one."""
+    labels = np.random.default_rng(6).integers(1, 3, (20, 20))
+    for name in "test.tif", "train.tif":
+        write_labels(tmp_path / name, np.where(np.arange(20)[:, None] < 10, labels, 0) if name == "test.tif" else np.where(np.arange(20)[:, None] > 12, labels, 0))
+    write_labels(tmp_path / "map.tif", labels)
+    bare = gdal.Open(str(tmp_path / "map.tif"), gdal.GA_Update)
+    bare.SetProjection("")
+    bare = None
+    result = succeed(run("gdal_hsi_accuracy", "-training", tmp_path / "train.tif", "-report", tmp_path / "r.json", tmp_path / "map.tif", tmp_path / "test.tif"))
+    assert result.err.count("has no SRS") == 1
+    assert sum("has no SRS" in w for w in json.loads((tmp_path / "r.json").read_text())["warnings"]) == 1
+
+
+def test_a_script_that_is_started_again(tmp_path, scene):
+    """What is there is finished; a step that is refused leaves a record with its error in the chain."""
+    chain = tmp_path / "chain.json"
+    script = f'[ -e p.tif ] || "$BIN/gdal_hsi_pca" -q -nc 2 -report-append -report {chain} {scene} p.tif\n' \
+             f'[ -e t.gpkg ] || "$BIN/gdal_hsi_atdca" -q -t 2 -report-append -report {chain} {scene} t.gpkg\n'
+    folder = tmp_path / "work"
+    folder.mkdir()
+    start = lambda: subprocess.run(["bash", "-e", "-c", script], cwd=folder, env={**os.environ, "BIN": str(BIN)}, timeout=300).returncode
+    (folder / "t.gpkg-wal").mkdir()  # in the way of the second step
+    first = start()
+    (folder / "t.gpkg-wal").rmdir()
+    stamp = (folder / "p.tif").stat().st_mtime_ns
+    assert first != 0 and not (folder / "t.gpkg").exists()
+    assert start() == 0 and (folder / "t.gpkg").exists() and (folder / "p.tif").stat().st_mtime_ns == stamp
+    assert start() == 0
+    records = json.loads(chain.read_text())["chain"]
+    assert [(r["tool"].removeprefix("gdal_hsi_"), "error" in r) for r in records] == [("pca", False), ("atdca", True), ("atdca", False)]
