@@ -189,7 +189,7 @@ void compare_with_references(tool::Run& run, const raster::SpectralLibrary& refe
     auto fit = tools::fit_library(references, "-reference", path, bands);
     const auto overlap =
         tools::overlap_of(fit, "-reference", path, tools::names_single_spectra(s.reference_spectra));
-    tools::report_overlap(run, overlap, fit, "-reference", path, "Compared");
+    tools::report_overlap(run, overlap, fit, references, bands, "-reference", path, "Compared");
     fit = raster::selected(fit, overlap.spectra);
     const auto& common = overlap.bands;
     const auto cut = [&](const std::vector<double>& x) {

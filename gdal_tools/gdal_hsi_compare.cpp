@@ -234,11 +234,44 @@ std::vector<int> partners(const raster::RasterSource& a, const raster::RasterSou
     return model::common_numbers(first.numbers, second.numbers);
 }
 
+bool are_unique(std::vector<std::string> names) {
+    std::sort(names.begin(), names.end());
+    return std::adjacent_find(names.begin(), names.end()) == names.end();
+}
+
+/// Bands that are paired in their order although their names say otherwise, to the user.
+void note_other_names(tool::Run& run, const raster::RasterSource& a, const raster::RasterSource& b) {
+    const auto first = a.band_names(), second = b.band_names();
+    if (first.size() != second.size() || first.size() < 2 || first == second) return;
+    const auto are_names = [](const std::vector<std::string>& names) { // "Band 3" is none
+        return std::none_of(names.begin(), names.end(), [](const std::string& name) {
+            return name.rfind("Band ", 0) == 0 &&
+                   name.find_first_not_of("0123456789", 5) == std::string::npos;
+        });
+    };
+    if (!are_names(first) || !are_names(second)) return;
+    std::string by_name; // the bands of b that have the names of a's; empty: names differ
+    if (std::is_permutation(first.begin(), first.end(), second.begin()) && are_unique(first))
+        for (const auto& name : first)
+            by_name += (by_name.empty() ? "" : ",") +
+                       std::to_string(b.bands()[static_cast<size_t>(
+                           std::find(second.begin(), second.end(), name) - second.begin())]);
+    const auto k =
+        static_cast<size_t>(std::mismatch(first.begin(), first.end(), second.begin()).first - first.begin());
+    run.note("Bands are paired in their order, though " +
+             (by_name.empty()
+                  ? "their names differ ('" + first[k] + "' and '" + second[k] + "'); -other-b chooses others"
+                  : "the same names stand in another order; -other-b " + by_name + " pairs them by name"));
+}
+
 /// Keeps the bands that have a partner, the second's in the order of the first's, and notes how many have
 /// none. \throws Error when there is no such band.
 void match_bands(tool::Run& run, ComparedScene& a, ComparedScene& b) {
     std::string by;
     const auto matched = partners(*a.file, *b.file, by);
+    if (matched.empty() || (by == "number" && !tool::scene_bands(*a.file).told &&
+                            !tool::scene_bands(*b.file).told)) // no more than their places
+        note_other_names(run, *a.file, *b.file);
     if (matched.empty()) return;
     std::vector<int> alone, picks, others;
     for (int k = 0; k < static_cast<int>(matched.size()); ++k) {

@@ -11,6 +11,7 @@
 #include "raster/source/raster_source.h"
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
+#include "shared/tallied_operation.h"
 #include "tool/definition.h"
 #include "tool/mask.h"
 #include "tool/resources.h"
@@ -22,7 +23,9 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,6 +55,10 @@ struct Settings {
     detect::Conditioning conditioning;
     bool any_scale = false;
     bool local() const { return window[1] > 0; }
+    /// Scores of a normal background are known; with -shrinkage they are not.
+    bool normal_scores() const {
+        return (method == Method::rx && !local()) || method == Method::ace || method == Method::mf;
+    }
     bool any_threshold() const { return threshold || percent || false_alarms; }
     /// The threshold is one of the scores, which have to be seen first.
     bool ranks() const { return percent || (false_alarms && !background.empty()); }
@@ -118,9 +125,12 @@ class DetectTargets {
                      "Name a pixel that has a value in all bands, or leave bands out with -b.");
     }
 
-    /// warn_of_other_units(), for a library.
-    void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene) const {
-        if (!m_library.spectra.empty()) tools::warn_of_other_units(run, scene, m_library);
+    /// warn_of_other_units(), for a library. sam and sid are the same in any units.
+    void warn_of_other_units(tool::Run& run, Method method, const raster::RasterSource& scene) const {
+        if (!m_library.spectra.empty() && detect::has_background(method))
+            tools::warn_of_other_units(run, scene, m_library,
+                                       "scores depend on the exact factor: compare those of a few, or take "
+                                       "-method sam, which needs none");
     }
 
   private:
@@ -333,16 +343,154 @@ void report_counts(tool::Run& run, const detect::Detection& found, const Setting
                  " a background whose pixels are all equal: 0 where they equal it, else no score");
 }
 
-/// The last pass. False when no pixel is valid.
+/// What the scores of a pass come to: the best of each target, and of the map how many pixels each target
+/// has. Counts and extremes have no order: tiles, lanes and ranks change nothing.
+class ScoreTally {
+  public:
+    /// background: pixels that are counted apart; null: none.
+    ScoreTally(size_t scores, bool small_is_best, const detect::PixelMask* background)
+        : best(scores, std::numeric_limits<float>::quiet_NaN()), mapped(scores), m_small(small_is_best),
+          m_background(background) {}
+    ScoreTally fresh() const { return {best.size(), m_small, m_background}; }
+    void add(const Rect& core, const std::vector<CubeView<float>>& out) {
+        for (size_t k = 0; k < best.size(); ++k)
+            for (int64_t line = 0; line < core.h; ++line)
+                for (int64_t sample = 0; sample < core.w; ++sample)
+                    take_best(k, out[0].row(static_cast<int>(k), line)[sample]);
+        if (out.size() < 2) return;
+        for (int64_t line = 0; line < core.h; ++line)
+            for (int64_t sample = 0; sample < core.w; ++sample) {
+                const float target = out[1].row(0, line)[sample];
+                if (std::isnan(target)) continue;
+                ++pixels;
+                if (target > 0) ++mapped[static_cast<size_t>(target) - 1];
+                if (m_background == nullptr || m_background->at(core.y + line, core.x + sample)) continue;
+                ++outside;
+                if (target > 0) ++outside_mapped;
+            }
+    }
+    void merge(const ScoreTally& other) {
+        for (size_t k = 0; k < best.size(); ++k) {
+            take_best(k, other.best[k]);
+            mapped[k] += other.mapped[k];
+        }
+        pixels += other.pixels;
+        outside += other.outside;
+        outside_mapped += other.outside_mapped;
+    }
+    void exchange(parallel::Group& ranks) {
+        auto counts = mapped;
+        counts.insert(counts.end(), {pixels, outside, outside_mapped});
+        ranks.add_up("pixels of the map", counts);
+        const auto further = counts.end() - 3;
+        pixels = further[0];
+        outside = further[1];
+        outside_mapped = further[2];
+        mapped.assign(counts.begin(), further);
+        const std::string mine(reinterpret_cast<const char*>(best.data()), best.size() * sizeof(float));
+        for (const auto& bytes : ranks.all("best scores", mine))
+            for (size_t k = 0; k < best.size(); ++k) {
+                float score;
+                std::memcpy(&score, bytes.data() + k * sizeof score, sizeof score);
+                take_best(k, score);
+            }
+    }
+
+    std::vector<float> best;                 ///< a target each; NaN: no pixel has a score
+    std::vector<int64_t> mapped;             ///< pixels of the map, a target each
+    int64_t pixels = 0;                      ///< with a score, where there is a map
+    int64_t outside = 0, outside_mapped = 0; ///< of these outside of the background; with a target there
+
+  private:
+    void take_best(size_t k, float score) {
+        if (std::isnan(best[k]) || (m_small ? score < best[k] : score > best[k])) best[k] = score;
+    }
+    bool m_small;
+    const detect::PixelMask* m_background;
+};
+
+/// "615 of 20736 pixels (2.97 %)"
+std::string share_text(int64_t some, int64_t all, const std::string& of) {
+    char percent[32];
+    std::snprintf(percent, sizeof percent, " (%.3g %%)",
+                  100 * static_cast<double>(some) / static_cast<double>(all));
+    return std::to_string(some) + " of " + counted(all, "pixel") + of + percent;
+}
+
+Json share_json(int64_t some, int64_t all) {
+    return {{"pixels", some}, {"of", all}, {"share", static_cast<double>(some) / static_cast<double>(all)}};
+}
+
+/// "forest 0.93, soil 0.7 and 12 others", of those that have a text.
+std::string by_target(const std::vector<std::string>& names, const std::vector<std::string>& texts) {
+    constexpr size_t most = 10;
+    std::string list;
+    size_t all = 0;
+    for (size_t k = 0; k < names.size(); ++k) {
+        if (texts[k].empty() || ++all > most) continue;
+        list += (list.empty() ? "" : ", ") + names[k] + " " + texts[k];
+    }
+    return list + (all > most ? " and " + counted(all - most, "other") : "");
+}
+
+/// The best score of every target, and who reaches the threshold, to the user and into the report.
+void report_scores(tool::Run& run, const Settings& s, const ScoreTally& tally,
+                   std::vector<std::string> names) {
+    if (names.empty()) names = {"RX"};
+    std::vector<std::string> scores, counts;
+    auto& best = run.report()["detection"]["best_scores"] = Json::array();
+    for (const float score : tally.best) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.4g", static_cast<double>(score));
+        scores.emplace_back(text);
+        best.push_back(score);
+    }
+    run.note((names.size() > 1 ? "Best scores: " : "Best score: ") + by_target(names, scores));
+    if (s.map.empty()) return;
+    const int64_t pixels = tally.pixels;
+    int64_t reach = 0;
+    for (const int64_t count : tally.mapped) {
+        counts.push_back(count > 0 ? std::to_string(count) : std::string());
+        reach += count;
+    }
+    run.report()["detection"]["map_pixels"] = tally.mapped;
+    if (!s.any_threshold() || pixels == 0) return;
+    run.report()["threshold"]["reached"] = share_json(reach, pixels);
+    run.note(share_text(reach, pixels, "") + worded(reach, " reaches", " reach") + " the threshold" +
+             (names.size() > 1 && reach > 0 ? "; by their best target: " + by_target(names, counts) : ""));
+    if (!s.background.empty() && tally.outside > 0) {
+        run.report()["threshold"]["reached_outside_background"] =
+            share_json(tally.outside_mapped, tally.outside);
+        run.note(share_text(tally.outside_mapped, tally.outside, " outside of the background") +
+                 worded(tally.outside_mapped, " reaches", " reach") + " it");
+    }
+    constexpr double too_often = 3;
+    constexpr int64_t few = 5; // a rate says nothing of fewer
+    if (!s.false_alarms || s.ranks() || reach < few ||
+        static_cast<double>(reach) <= too_often * *s.false_alarms * static_cast<double>(pixels))
+        return;
+    run.warn(share_text(reach, pixels, "") + " reach the threshold, where -false-alarms " +
+             number(*s.false_alarms) + " asks for " +
+             number(std::round(*s.false_alarms * static_cast<double>(pixels))) +
+             ": the scene's scores have longer tails than those of a normal background, or targets are many; "
+             "give a -background of pixels without targets, whose scores then decide");
+}
+
+/// The last pass. False when no pixel is valid. mask: that of the background.
 bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource& scene,
-                  const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& operation,
+                  const stream::CubeSource& cube, raster::OutputSet outputs, detect::Detection& detection,
+                  const std::vector<std::string>& names, const detect::PixelMask* mask,
                   stream::PassOptions pass) {
     outputs.create(&scene);
     run.reserve_cache(outputs.cache_bytes());
     pass.output_layout = outputs.layout();
+    const ScoreTally none(std::max<size_t>(1, names.size()), detect::is_small_at_target(s.method),
+                          s.background.empty() ? nullptr : mask);
+    tools::TalliedOperation<ScoreTally> operation(detection, none, detection.output_bands().size());
     run.add_pass(stream::run_pass(cube, operation, outputs.sinks(), pass));
-    if (operation.valid() == 0) return false;
-    report_counts(run, operation, s);
+    if (detection.valid() == 0) return false;
+    report_counts(run, detection, s);
+    report_scores(run, s, operation.tally(), names);
     outputs.commit();
     return true;
 }
@@ -350,11 +498,12 @@ bool write_scores(tool::Run& run, const Settings& s, const raster::RasterSource&
 // The passes
 // ----------------------------------------------------------------------------------------------------------
 
-/// What to do about a background of few pixels.
-constexpr const char* few_pixels_advice = "take -nc auto, -shrinkage auto, or a larger background";
-
 /// Scores whose background has too few pixels for its bands (detect::is_few()), to the user.
-void warn_of_few_pixels(tool::Run& run, const detect::Detector& d) {
+void warn_of_few_pixels(tool::Run& run, const Settings& s, const detect::Detector& d) {
+    // -shrinkage leaves no distribution for -false-alarms.
+    const std::string advice = s.false_alarms && !s.ranks()
+                                   ? "take -nc auto, or a larger background"
+                                   : "take -nc auto, -shrinkage auto, or a larger background";
     const auto bands = d.dimensions();
     const bool few = d.shrinkage == 0 && detect::is_few(d.background_pixels, bands);
     run.report()["background"]["few_pixels"] = few;
@@ -365,13 +514,13 @@ void warn_of_few_pixels(tool::Run& run, const detect::Detector& d) {
         run.warn(sizes +
                  ", fewer than two for each: scores lose half of their contrast or more, and those of "
                  "its own pixels most; " +
-                 few_pixels_advice);
+                 advice);
     else
         run.warn(sizes +
                  (d.method == Method::rx
                       ? ": scores mean nothing, since all of its pixels are equally far from their mean; "
                       : ": scores mean nothing, since such statistics tell every pixel from all others; ") +
-                 few_pixels_advice);
+                 advice);
 }
 
 /// Rings that hold no more pixels than there are bands, to the user.
@@ -419,7 +568,7 @@ void report_background(tool::Run& run, const Settings& s, const detect::Detector
                       : std::string("bands depend linearly on one another over the background")) +
                  ": 1e-6 of its mean was added to the diagonal of the " +
                  (d.method == Method::cem ? "correlation" : "covariance") + " matrix");
-    warn_of_few_pixels(run, d);
+    warn_of_few_pixels(run, s, d);
 }
 
 /// Where the scores of a run come from: a pass's operation, and the options of such a pass.
@@ -439,7 +588,9 @@ int64_t rank_of_threshold(const Settings& s, int64_t pixels) {
         throw Error("-false-alarms " + number(*s.false_alarms) + ": the background has " +
                         counted(pixels, "pixel") + ", which tell no rate below 1 in " +
                         std::to_string(pixels),
-                    "Give a larger rate or background, or leave -background out (rx, ace, mf).");
+                    s.normal_scores() && s.conditioning.shrinkage == 0 && !s.shrink_best
+                        ? "Give a larger rate or background, or leave -background out."
+                        : "Give a larger rate or background.");
     return std::max<int64_t>(1, rank);
 }
 
@@ -559,7 +710,7 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     }
     const auto detector = detect::make_detector(s.method, *spectra, background.moments, conditioning);
     report_background(run, s, detector, *scene.raster());
-    targets.warn_of_other_units(run, *source);
+    targets.warn_of_other_units(run, s.method, *source);
     if (write_virtual_scores(run, s, *scene.raster(), targets.names(), detector, *spectra)) return;
     const Scoring scoring{scene.cube(),
                           [&](const detect::Decision& d) { return computing->make_detection(detector, d); },
@@ -571,7 +722,7 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
     if (decision.threshold) outputs = plan_outputs(run, s, scene.shape(), targets.names(), decision);
     const auto operation = scoring.make(as_stored(s, decision));
     if (!found || !write_scores(run, s, *scene.raster(), scene.cube(), std::move(outputs), *operation,
-                                scoring.pass("detection", share)))
+                                targets.names(), mask, scoring.pass("detection", share)))
         throw tool::no_valid_pixel(*scene.raster());
 }
 
@@ -603,7 +754,7 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
             tool::print_plan(run, *source, *scoring.make(decision), scoring.pass("detection", 0));
             return true;
         }
-        if (!again) targets.warn_of_other_units(run, *source);
+        if (!again) targets.warn_of_other_units(run, s.method, *source);
         if (s.local()) warn_of_small_rings(run, s, source->shape(), mask);
         if (!s.local() && write_virtual_scores(run, s, *source, targets.names(),
                                                detect::make_detector(s.method, *spectra), *spectra))
@@ -611,7 +762,7 @@ void detect_at_once(tool::Run& run, const Settings& s, DetectComputing& computin
         if (!decide(run, s, scoring, targets.names().size(), share, mask, nullptr, decision)) return false;
         if (decision.threshold) outputs = plan_outputs(run, s, source->shape(), targets.names(), decision);
         const auto operation = scoring.make(as_stored(s, decision));
-        return write_scores(run, s, *source, *source, std::move(outputs), *operation,
+        return write_scores(run, s, *source, *source, std::move(outputs), *operation, targets.names(), mask,
                             scoring.pass("detection", share));
     });
     if (any) return;
@@ -687,7 +838,8 @@ void parse_conditioning(const tool::Call& call, Settings& s, const std::string& 
     if (s.false_alarms && s.background.empty() && (s.shrink_best || s.conditioning.shrinkage > 0))
         throw UsageError(
             "-false-alarms with -shrinkage needs a -background: no distribution of its scores is known",
-            "Give -background FILE, whose scores then decide, or a -threshold.");
+            "Take -nc auto instead of -shrinkage, whose scores have one, or give -background FILE, whose "
+            "scores then decide, or a -threshold.");
 }
 
 void check_threshold(const tool::Call& call, const Settings& s, const std::string& method) {
@@ -702,9 +854,7 @@ void check_threshold(const tool::Call& call, const Settings& s, const std::strin
     if (!(*s.false_alarms > 0 && *s.false_alarms < 1))
         throw UsageError("-false-alarms " + number(*s.false_alarms) +
                          ": a rate is more than 0 and less than 1");
-    const bool known =
-        (s.method == Method::rx && !s.local()) || s.method == Method::ace || s.method == Method::mf;
-    if (!known && s.background.empty())
+    if (!s.normal_scores() && s.background.empty())
         throw UsageError("-false-alarms with " + (s.local() ? "-window" : method) +
                              " needs a -background: no distribution of its scores is known",
                          "Give -background FILE, whose scores then decide, or a -threshold.");

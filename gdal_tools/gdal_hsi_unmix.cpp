@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_unmix: abundances of a library's spectra in every pixel, in one pass over the scene.
+#include "core/counted.h"
 #include "core/error.h"
+#include "math/exact_sum.h"
 #include "raster/sink/output_set.h"
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
+#include "shared/tallied_operation.h"
+#include "stream/covariance_scan.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
 #include "unmix/unmix.h"
 
+#include <cmath>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -133,6 +139,62 @@ tool::Work work_of(const stream::CubeShape& shape, size_t endmembers, const Sett
     return work;
 }
 
+/// Adds up what every pixel's abundances (output 0) sum to and the squares of its errors (output 1), without
+/// rounding: in any order they are the same.
+class UnmixTally {
+  public:
+    static UnmixTally fresh() { return {}; }
+    void add(const Rect&, const std::vector<CubeView<float>>& out) {
+        for (int64_t line = 0; line < out[1].lines; ++line)
+            for (int64_t sample = 0; sample < out[1].samples; ++sample) {
+                const double error = out[1].row(0, line)[sample];
+                if (std::isnan(error)) continue;
+                double abundances = 0;
+                for (int k = 0; k < out[0].bands; ++k)
+                    abundances += static_cast<double>(out[0].row(k, line)[sample]);
+                const double both[] = {abundances, error * error};
+                m_sums.add(0, both, 2);
+            }
+    }
+    void merge(const UnmixTally& other) { m_sums.add(other.m_sums); }
+    void exchange(parallel::Group& ranks) { stream::unite(ranks, "sums of pixels", m_sums); }
+    double abundances() const { return m_sums.value(0); }
+    double squared_errors() const { return m_sums.value(1); }
+
+  private:
+    math::ExactSums m_sums{2};
+};
+
+void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene,
+                         const tools::FittedSpectra& library, unmix::Method method) {
+    tools::warn_of_other_units(
+        run, scene, library,
+        unmix::sums_to_one(method)
+            ? "fcls and scls depend on the exact factor: multiply it by the mean sum of "
+              "abundances that -method nnls prints, or compare the mean residual of "
+              "a few"
+            : "the mean sum of abundances says how much is missing");
+}
+
+std::string short_number(double v) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.6g", v);
+    return text;
+}
+
+/// What the abundances leave of the scene, and where they are free to, what they sum to, to the user and into
+/// the report.
+void report_fit(tool::Run& run, const UnmixTally& tally, unmix::Method method, int64_t pixels, int bands) {
+    const double rmse = std::sqrt(tally.squared_errors() / static_cast<double>(pixels));
+    run.report()["residual"] = {{"rmse", rmse}, {"pixels", pixels}, {"bands", bands}};
+    run.note("Mean residual: " + short_number(rmse) + " (root mean square over " + counted(pixels, "pixel") +
+             " and " + counted(bands, "band") + ")");
+    if (unmix::sums_to_one(method)) return;
+    const double sum = tally.abundances() / static_cast<double>(pixels);
+    run.report()["mean_abundance_sum"] = sum;
+    run.note("Mean sum of abundances: " + short_number(sum));
+}
+
 using UnmixComputing = tool::Computing<unmix::Backend>;
 
 /// One pass; false when no pixel is valid. share: of the progress.
@@ -142,19 +204,21 @@ bool unmix_scene(tool::Run& run, const Settings& s, UnmixComputing& computing,
     const unmix::Endmembers endmembers{library.names, library.spectra};
     report_independence(run, endmembers, s.unmix.method);
     auto outputs = outputs_of(run, s, scene->shape(), endmembers.names, name_of(s.unmix.method));
-    const auto operation = computing->make_unmixing(endmembers, s.unmix);
+    const auto unmixing = computing->make_unmixing(endmembers, {s.unmix.method, true});
+    tools::TalliedOperation<UnmixTally> operation(*unmixing, {}, s.unmix.rmse ? 2 : 1);
     if (run.options().dry_run) {
-        tool::print_plan(run, *scene, *operation, computing.pass("unmixing", 1));
+        tool::print_plan(run, *scene, operation, computing.pass("unmixing", 1));
         return true;
     }
-    tools::warn_of_other_units(run, *scene, library);
+    warn_of_other_units(run, *scene, library, s.unmix.method);
     outputs.create(scene.get());
     run.reserve_cache(outputs.cache_bytes());
     auto pass = computing.pass("unmixing", share);
     pass.output_layout = outputs.layout();
-    run.add_pass(stream::run_pass(*scene, *operation, outputs.sinks(), pass));
-    if (operation->valid() == 0) return false;
-    tool::report_invalid(run, operation->valid(), operation->invalid());
+    run.add_pass(stream::run_pass(*scene, operation, outputs.sinks(), pass));
+    if (unmixing->valid() == 0) return false;
+    tool::report_invalid(run, unmixing->valid(), unmixing->invalid());
+    report_fit(run, operation.tally(), s.unmix.method, unmixing->valid(), endmembers.bands());
     if (const double seconds = computing->kernel_seconds(); seconds > 0)
         run.report()["kernel_seconds"] = seconds;
     outputs.commit();
@@ -168,7 +232,7 @@ void describe_unmixing(tool::Run& run, const Settings& s, std::shared_ptr<raster
     const auto all = scene->bands();
     if (tool::leave_out_unseen_bands(run, scene)) library = tools::without_lost_bands(library, all, *scene);
     report_independence(run, {library.names, library.spectra}, s.unmix.method);
-    tools::warn_of_other_units(run, *scene, library);
+    warn_of_other_units(run, *scene, library, s.unmix.method);
     write_virtual(run, s, *scene, library, name_of(s.unmix.method));
 }
 

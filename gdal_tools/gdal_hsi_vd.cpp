@@ -43,6 +43,7 @@ void report(tool::Run& run, const Settings& settings, const Json& document,
                                 static_cast<int>(document["bands"].size()),
                                 settings.method == "hysime" ? "try -method nwhfc" : "try -method hysime");
     if (settings.json) return run.print(document.dump(1, ' ', false, Json::error_handler_t::replace));
+    run.note("The number is the most that is worth looking for, no number of materials:");
     run.print("Virtual dimensionality: " + document["virtual_dimensionality"].dump());
     if (!settings.table) return;
     for (const auto& line : table)

@@ -168,7 +168,32 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
     return overlap;
 }
 
+namespace {
+
+/// Where the library ends and how many of the scene's bands without a value lie beyond; their number.
+size_t beyond_ends(const Overlap& overlap, const raster::SpectralLibrary& library,
+                   const model::SceneBands& scene, std::string& text) {
+    double first = INFINITY, last = -INFINITY;
+    for (const double w : library.wavelengths_nm)
+        if (std::isfinite(w)) {
+            first = std::min(first, w);
+            last = std::max(last, w);
+        }
+    size_t beyond = 0;
+    for (size_t b = 0; b < scene.wavelengths_nm.size() && first <= last; ++b)
+        if (const double w = scene.wavelengths_nm[b];
+            (w < first || w > last) && !std::binary_search(overlap.bands.begin(), overlap.bands.end(), b))
+            ++beyond;
+    char ends[160];
+    std::snprintf(ends, sizeof ends, ": the library ends at %.6g and %.6g nm, with ", first, last);
+    text = ends + counted(beyond, "band") + " of the scene beyond";
+    return beyond;
+}
+
+} // namespace
+
 void report_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
+                    const raster::SpectralLibrary& library, const model::SceneBands& scene,
                     const std::string& role, const std::string& path, const std::string& what) {
     if (const size_t count = overlap.left_out.size(); count > 0) {
         constexpr size_t most = 5;
@@ -183,10 +208,16 @@ void report_overlap(tool::Run& run, const Overlap& overlap, const raster::Spectr
                  (count > most ? " and " + counted(count - most, "other") : std::string()));
     }
     const size_t bands = fitted.bands(), used = overlap.bands.size();
-    if (used < bands)
-        run.note(what + " over " + std::to_string(used) + " of " + counted(bands, "band") +
-                 worded(bands - used, ": in the other", ": in the others") +
-                 " the library's spectra do not all have a value");
+    if (used == bands) return;
+    std::string ends;
+    const size_t beyond = beyond_ends(overlap, library, scene, ends), others = bands - used - beyond;
+    std::string text = what + " over " + std::to_string(used) + " of " + counted(bands, "band");
+    if (beyond > 0) text += ends;
+    if (others > 0)
+        text += (beyond > 0 ? ", and in " + std::to_string(others) + worded(others, " other", " others")
+                            : std::string(worded(others, ": in the other", ": in the others"))) +
+                " the library's spectra do not all have a value";
+    run.note(text);
 }
 
 namespace {
@@ -212,9 +243,10 @@ FittedSpectra spectra_for_scene(tool::Run& run, const std::string& role, const s
     const auto library = chosen_library(run, role, path, wanted, static_cast<size_t>(scene->shape().bands));
     leave_out_bands_the_library_lacks(run, library, scene);
     const auto bands = static_cast<size_t>(scene->shape().bands);
-    auto fitted = fit_library(library, role, path, tool::scene_bands(*scene));
+    const auto known = tool::scene_bands(*scene);
+    auto fitted = fit_library(library, role, path, known);
     const auto overlap = overlap_of(fitted, role, path, names_single_spectra(wanted));
-    report_overlap(run, overlap, fitted, role, path, what);
+    report_overlap(run, overlap, fitted, library, known, role, path, what);
     const auto& common = overlap.bands;
     fitted = raster::selected(fitted, overlap.spectra);
     if (common.size() < bands) scene = tool::only_bands(scene, {common.begin(), common.end()});
@@ -321,7 +353,8 @@ double proposed_scale(double ratio, const std::string& type) {
     });
 }
 
-void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& spectra) {
+void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& spectra,
+                         const std::string& inexact) {
     if (!run.ranks().root()) return; // who warns reads the scene for it
     const Sizes of_library = sizes_of(spectra), of_scene = first_sizes(scene);
     const double library = median(of_library.lengths), pixels = median(of_scene.lengths);
@@ -337,13 +370,21 @@ void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, cons
         text, sizeof text,
         "the library's spectra are %.3g times as long as those of the scene: are the units the same? ",
         library / pixels);
-    char advice[120] = "-library-scale multiplies the library";
+    std::string advice = "-library-scale multiplies the library";
     if (scale != spectra.scale) {
-        std::snprintf(advice, sizeof advice,
+        char proposal[120];
+        std::snprintf(proposal, sizeof proposal,
                       "By the maxima of the bands -library-scale %.9g would make them so", scale);
+        advice = proposal;
+        if (scale != 1)
+            advice += std::string("; that is the nearest ") +
+                      (std::fabs(std::log10(scale) - std::round(std::log10(scale))) < 1e-9
+                           ? "power of ten"
+                           : "number of the scene's type") +
+                      " only, and " + inexact;
         run.report()["library"]["proposed_scale"] = scale;
     }
-    run.warn(std::string(text) + advice);
+    run.warn(text + advice);
 }
 
 namespace {

@@ -59,8 +59,10 @@ Overlap overlap_of(const raster::SpectralLibrary& fitted, const std::string& rol
                    bool keep);
 
 /// A warning that counts the spectra that are left out and names the first, and a note on the bands,
-/// beginning with `what` ("Unmixing").
+/// beginning with `what` ("Unmixing"), which says where `library` ends, from which `fitted` to the bands of
+/// `scene` comes, and how many of these lie beyond.
 void report_overlap(tool::Run& run, const Overlap& overlap, const raster::SpectralLibrary& fitted,
+                    const raster::SpectralLibrary& library, const model::SceneBands& scene,
                     const std::string& role, const std::string& path, const std::string& what);
 
 /// Spectra at the bands of a scene, in its units.
@@ -87,8 +89,10 @@ FittedSpectra without_lost_bands(const FittedSpectra& library, const std::vector
 /// Warns when the median length of the spectra is under a tenth or over ten times that of the scene's first
 /// 65,536 valid pixels: reflectance in 0..1 beside a scene of integers is the commonest mistake. The warning
 /// proposes a value for -library-scale (proposed_scale() of the middle ratio of the bands' maxima), and so
-/// does the report (library.proposed_scale).
-void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library);
+/// does the report (library.proposed_scale). The warning ends with `inexact`: what to do since the true
+/// factor may be another one.
+void warn_of_other_units(tool::Run& run, const raster::RasterSource& scene, const FittedSpectra& library,
+                         const std::string& inexact);
 
 /// The factor between spectra that people use which is nearest to `ratio` (above 0), by its logarithm: a
 /// power of ten, or for the sample types Byte and UInt16 the largest number of that type (255, 65535), or one

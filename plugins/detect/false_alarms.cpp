@@ -24,14 +24,16 @@ double threshold_of(const Detector& detector, double rate) {
     const auto n = static_cast<double>(detector.background_pixels);
     const auto p = static_cast<double>(detector.dimensions());
     const char* const advice = "Give a -background, whose scores tell, or a -threshold.";
+    // Fewer components have a distribution where all bands have none.
+    const char* const fewer = "Take -nc auto, the components that the background has pixels enough for.";
     if (detector.ridge > 0 || detector.shrinkage > 0)
         throw Error("something was added to the background's matrix: its scores have no known distribution",
-                    advice);
+                    fewer);
     if (n < p + 2)
         throw Error("the background has " + counted(detector.background_pixels, "pixel") + " for " +
                         counted(detector.dimensions(), detector.components > 0 ? "component" : "band") +
                         ": its scores tell nothing of false alarms",
-                    advice);
+                    p > 1 ? fewer : advice);
     const double each = detector.targets > 1 ? rate / detector.targets : rate, spread = (n - 1) * (n - 1) / n;
     switch (detector.method) {
     case Method::rx:

@@ -273,3 +273,65 @@ def test_nested_sets_do_not_grow(tmp_path):
     assert residual["rmse"] <= residual["rmse_of_one_less"] and "grows" not in result.err
     two, residual, _ = residual_report(tmp_path, data, 2)
     assert "rmse_of_one_less" not in residual and "with 2 endmembers" in two.out
+
+
+def named(path, data, names):
+    from osgeo import gdal
+    write_scene(path, data, driver="GTiff")
+    file = gdal.Open(str(path), gdal.GA_Update)
+    for k, name in enumerate(names):
+        file.GetRasterBand(k + 1).SetDescription(name)
+    return path
+
+
+def test_names_of_bands_that_are_paired_in_their_order(tmp_path):
+    data = np.random.default_rng(1).uniform(1, 2, (3, 5, 6))
+    a = named(tmp_path / "a.tif", data, ["tree", "soil", "water"])
+    for name, order, names, words in [
+            ("same", [0, 1, 2], ["tree", "soil", "water"], None), ("none", [0, 1, 2], ["", "", ""], None),
+            ("numbers", [0, 1, 2], ["Band 7", "Band 8", "Band 9"], None),
+            ("other", [0, 1, 2], ["tree", "Endmember 2", "3-water"], "their names differ ('soil' and 'Endmember 2'); -other-b chooses"),
+            ("twice", [0, 1, 2], ["soil", "soil", "water"], "their names differ ('tree' and 'soil')"),
+            ("order", [2, 0, 1], ["water", "tree", "soil"], "the same names stand in another order; -other-b 2,3,1 pairs them by name")]:
+        b = named(tmp_path / f"{name}.tif", data[order], names)
+        out = succeed(run("gdal_hsi_compare", a, b)).out
+        assert ("Bands are paired in their order" in out) == (words is not None) and (words or "") in out, out
+        for chosen in ["-any-wavelengths"], ["-band", "1:1,2:2"], ["-b", "1,2"], ["-q"]:
+            assert "paired" not in succeed(run("gdal_hsi_compare", *chosen, a, b)).out
+    as_told = json.loads(succeed(run("gdal_hsi_compare", "-json", "-other-b", "2,3,1", a, tmp_path / "order.tif")).out)
+    assert as_told["metrics"]["rmse"]["maximum"] == 0
+    assert json.loads(succeed(run("gdal_hsi_compare", "-json", a, tmp_path / "order.tif")).out)["metrics"]["rmse"]["maximum"] > 0
+
+
+def test_wavelengths_pair_bands_whatever_their_names(tmp_path):
+    data = np.random.default_rng(1).uniform(1, 2, (3, 5, 6))
+    for name, names in (("a", "{tree, soil, water}"), ("b", "{water, tree, soil}")):
+        write_scene(tmp_path / f"{name}.img", data)
+        with open(tmp_path / f"{name}.hdr", "a") as header:
+            header.write(f"band names = {names}\nwavelength = {{500, 600, 700}}\nwavelength units = Nanometers\n")
+    assert "paired" not in succeed(run("gdal_hsi_compare", tmp_path / "a.img", tmp_path / "b.img")).out
+
+
+@pytest.mark.parametrize("tool", ["unmix", "detect", "atdca"])
+def test_a_library_that_ends_before_the_scene(tmp_path, tool):
+    data = np.random.default_rng(1).uniform(1, 2, (12, 6, 7))
+    write_scene(tmp_path / "scene.img", data)
+    with open(tmp_path / "scene.hdr", "a") as header:
+        header.write("wavelength = {" + ", ".join(str(400 + 10 * b) for b in range(12)) + "}\nwavelength units = Nanometers\n")
+    spectra = np.random.default_rng(2).uniform(1, 2, (2, 60))
+    for first, last, hole, words in [
+            (420, 479, None, "over 6 of 12 bands: the library ends at 420 and 479 nm, with 6 bands of the scene beyond"),
+            (400, 505, None, "over 11 of 12 bands: the library ends at 400 and 505 nm, with 1 band of the scene beyond"),
+            (415, 510, 470, "over 9 of 12 bands: the library ends at 415 and 510 nm, with 2 bands of the scene beyond, "
+             "and in 1 other the library's spectra do not all have a value"),
+            (395, 515, 470, "over 11 of 12 bands: in the other the library's spectra do not all have a value"), (395, 515, None, None)]:
+        wavelengths = np.linspace(first, last, 60)
+        rows = [f"{w:.4f},{a:.6f},{b:.6f}\n" for w, a, b in zip(wavelengths, *spectra)]
+        if hole:
+            rows = [r if abs(w - hole) > 6 else f"{w:.4f},,\n" for r, w in zip(rows, wavelengths)]
+        (tmp_path / "lib.csv").write_text("wavelength,a,b\n" + "".join(rows))
+        files = {"unmix": ["gdal_hsi_unmix", tmp_path / "scene.img", tmp_path / "lib.csv", tmp_path / "o.tif"],
+                 "detect": ["gdal_hsi_detect", "-target", tmp_path / "lib.csv", tmp_path / "scene.img", tmp_path / "o.tif"],
+                 "atdca": ["gdal_hsi_atdca", "-t", 2, "-reference", tmp_path / "lib.csv", tmp_path / "scene.img", tmp_path / "o.gpkg"]}[tool]
+        out = succeed(run(files[0], "-overwrite", *files[1:])).out
+        assert (words in out) if words else ("bands: " not in out), out

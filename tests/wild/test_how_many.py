@@ -200,6 +200,7 @@ def test_the_number_comes_first_and_the_table_on_request(tmp_path, method):
     plain = succeed(run("gdal_hsi_vd", "-q", "-method", method, scene)).out
     assert plain == line + "\n"
     loud = succeed(run("gdal_hsi_vd", "-method", method, scene)).out
+    assert "the most that is worth looking for, no number of materials" in loud.splitlines()[-2]
     assert loud.splitlines()[-1] == line and "eigenvalue" not in loud and "correlation" not in loud
     table = succeed(run("gdal_hsi_vd", "-q", "-table", "-method", method, scene)).out.splitlines()
     assert table[0] == line and len(table) == 2 + 9 and table[1].split()[0] == "no."

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """A library in other units than the scene: the warning proposes the factor that leads from one to the other, and with
-that the shares come out."""
+that the shares come out; what unmixing prints tells how near the factor is; methods without units hear nothing."""
 
 import json
 
@@ -15,11 +15,11 @@ SHARES = RANDOM.dirichlet(np.ones(3) * 0.5, 20 * 15)
 CUBE = (SHARES @ SPECTRA).T.reshape(16, 20, 15)
 
 
-def unmixed(folder, factor, dtype, *args, library=SPECTRA, command="gdal_hsi_unmix"):
+def unmixed(folder, factor, dtype, *args, library=SPECTRA, command="gdal_hsi_unmix", method="ace"):
     scene = write_scene(folder / "s.tif", CUBE * factor, driver="GTiff", dtype=dtype)
     np.savetxt(folder / "lib.txt", library.T)
     report = folder / "r.json"
-    files = [scene, folder / "lib.txt"] if command == "gdal_hsi_unmix" else ["-method", "sam", "-target", folder / "lib.txt", scene]
+    files = [scene, folder / "lib.txt"] if command == "gdal_hsi_unmix" else ["-method", method, "-target", folder / "lib.txt", scene]
     result = succeed(run(command, "-overwrite", "-report", report, *args, *files, folder / "a.tif"))
     return result, json.loads(report.read_text())["library"]
 
@@ -57,6 +57,83 @@ def test_bright_pixels_and_dark_spectra_do_not_mislead(tmp_path):
     assert "-library-scale 10000 would" in result.err, result.err
 
 
-def test_detection_proposes_it_too(tmp_path):
-    result, library = unmixed(tmp_path, 10000, "i2", command="gdal_hsi_detect")
+@pytest.mark.parametrize("method", ["mf", "cem", "ace"])
+def test_detection_proposes_it_too(tmp_path, method):
+    result, library = unmixed(tmp_path, 10000, "i2", command="gdal_hsi_detect", method=method)
     assert "-library-scale 10000 would" in result.err and library["proposed_scale"] == 10000
+    assert "power of ten only" in result.err and "-method sam" in result.err
+
+
+@pytest.mark.parametrize("method", ["sam", "sid"])
+def test_methods_without_units_say_nothing_of_them(tmp_path, method):
+    """And rightly so: the scores are the same to rounding."""
+    scores = []
+    for scale in 1, 10000:
+        result, library = unmixed(tmp_path, 10000, "f4", "-library-scale", scale, command="gdal_hsi_detect", method=method)
+        assert "-library-scale" not in result.err and "proposed_scale" not in library
+        scores.append(read(tmp_path / "a.tif"))
+    assert np.allclose(scores[0], scores[1], rtol=1e-5, atol=1e-7) and np.ptp(scores[0]) > 0.01
+
+
+def test_a_proposal_is_not_taken_for_exact(tmp_path):
+    for dtype, factor, words in ("f4", 9000, "nearest power of ten only"), ("u2", 65535, "nearest number of the scene's type only"):
+        for method, advice in (("fcls", "fcls and scls depend on the exact factor"), ("scls", "fcls and scls depend"),
+                               ("nnls", "the mean sum of abundances says"), ("ucls", "the mean sum of abundances says")):
+            result, _ = unmixed(tmp_path, factor, dtype, "-method", method)
+            assert words in result.err and advice in result.err, result.err
+    result, _ = unmixed(tmp_path, 1, "f4", "-library-scale", "100")
+    assert "-library-scale 1 would" in result.err and "only" not in result.err
+
+
+def report_of(folder):
+    return json.loads((folder / "r.json").read_text())
+
+
+@pytest.mark.parametrize("method", ["ucls", "nnls", "scls", "fcls"])
+def test_the_mean_residual(tmp_path, method):
+    """What is left of the scene, from the abundances that were written; the same for all tiles, with and without -rmse."""
+    noisy = CUBE + np.random.default_rng(1).normal(0, 0.02, CUBE.shape)
+    noisy[:, 3, 4] = np.nan
+    scene = write_scene(tmp_path / "s.tif", noisy, driver="GTiff", dtype="f4")
+    np.savetxt(tmp_path / "lib.txt", SPECTRA.T)
+    seen = set()
+    for options in (["-rmse", tmp_path / "e.tif"], [], ["-tile", 7, 3, "-threads", 1], ["-tile", 15, 1, "-threads", 3], ["-threads", 4]):
+        result = succeed(run("gdal_hsi_unmix", "-overwrite", "-device", "cpu", "-method", method, "-report", tmp_path / "r.json",
+                             *options, scene, tmp_path / "lib.txt", tmp_path / "a.tif"))
+        residual = report_of(tmp_path)["residual"]
+        assert (residual["pixels"], residual["bands"]) == (299, 16)
+        assert f"Mean residual: {residual['rmse']:.6g} (root mean square over 299 pixels and 16 bands)" in result.out
+        seen.add((residual["rmse"], report_of(tmp_path).get("mean_abundance_sum")))
+    assert len(seen) == 1
+    rmse, mean_sum = seen.pop()
+    errors = read(tmp_path / "e.tif")[0].astype(float)
+    assert rmse == pytest.approx(np.sqrt(np.nanmean(errors ** 2)), rel=1e-12)
+    shares = read(tmp_path / "a.tif").astype(float)
+    left = noisy - np.tensordot(SPECTRA.T, shares, 1)
+    assert rmse == pytest.approx(np.sqrt(np.nanmean(left ** 2)), rel=1e-5)
+    if method in ("ucls", "nnls"):
+        assert mean_sum == pytest.approx(np.nanmean(shares.sum(axis=0)), rel=1e-12)
+        assert f"Mean sum of abundances: {mean_sum:.6g}\n" in result.out
+    else:
+        assert mean_sum is None and "Mean sum" not in result.out
+    quiet = succeed(run("gdal_hsi_unmix", "-q", "-overwrite", "-method", method, scene, tmp_path / "lib.txt", tmp_path / "a.tif"))
+    assert quiet.out == ""
+
+
+def test_the_factor_that_was_looked_for(tmp_path):
+    """Between powers of ten: the sum of nnls leads to it, and with it the residual is least."""
+    result, library = unmixed(tmp_path, 5300, "f4", "-method", "nnls", "-library-scale", 10000)
+    factor = 10000 * report_of(tmp_path)["mean_abundance_sum"]
+    assert factor == pytest.approx(5300, rel=1e-4)
+    residuals = {}
+    for scale in 4000, factor, 7000, 10000:
+        unmixed(tmp_path, 5300, "f4", "-library-scale", scale)
+        residuals[scale] = report_of(tmp_path)["residual"]["rmse"]
+    assert min(residuals, key=residuals.get) == factor
+
+
+def test_a_vrt_has_no_residual_yet(tmp_path):
+    result, _ = unmixed(tmp_path, 1, "f4")
+    assert "Mean residual" in result.out
+    result = succeed(run("gdal_hsi_unmix", "-report", tmp_path / "v.json", tmp_path / "s.tif", tmp_path / "lib.txt", tmp_path / "a.vrt"))
+    assert "Mean residual" not in result.out and "residual" not in json.loads((tmp_path / "v.json").read_text())

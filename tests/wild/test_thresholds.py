@@ -30,6 +30,7 @@ def detect(folder, method, *options, scene="scene.img"):
     targets = [] if method == "rx" else TARGETS
     result = succeed(run("gdal_hsi_detect", "-overwrite", "-device", "cpu", "-method", method, *targets, "-map", folder / "map.tif",
                          "-report", folder / "r.json", *options, folder / scene, folder / "d.tif"))
+    (folder / "warnings.txt").write_text(result.err)
     scores = read(folder / "d.tif")
     best = scores.min(axis=0) if method in SMALL else scores.max(axis=0)
     classes = gdal.Open(str(folder / "map.tif")).ReadAsArray()
@@ -59,6 +60,7 @@ def test_shares_of_the_scores(files, method, options):
         assert np.array_equal(classes > 0, found)
         assert metadata["HSI_DETECT_THRESHOLD_SHARE"] == f"{percent:.9g}%"
         assert f"within which {found.sum()} " in out
+        assert report["reached"] == {"pixels": found.sum(), "of": len(scores), "share": found.sum() / len(scores)}
 
 
 def test_equal_scores_are_one(tmp_path):
@@ -92,6 +94,11 @@ def test_false_alarms_of_a_background(files, method, options):
     assert np.float32(report["value"]) == np.float32(threshold) and report["false_alarms"] == 0.02
     assert np.array_equal(classes > 0, np.isfinite(best) & within(best, threshold, method))
     assert "of the background" in out and metadata["HSI_DETECT_FALSE_ALARMS"] == "0.02"
+    outside = np.isfinite(best) & (read(files / "mask.tif")[0] == 0)
+    some, all_ = int((outside & (classes > 0)).sum()), int(outside.sum())
+    assert report["reached_outside_background"] == {"pixels": some, "of": all_, "share": some / all_}
+    assert f"{some} of {all_} pixels outside of the background ({100 * some / all_:.3g} %) " in out
+    assert "longer tails" not in (files / "warnings.txt").read_text()
 
 
 def normal(path, lines, samples, bands, seed=5):
@@ -152,6 +159,103 @@ def test_normal_noise_has_as_many_false_alarms(tmp_path, method):
             assert found < expected + 5 * spread
             if method == "rx" or names:  # where two targets share the rate, they may be alike: fewer, but no more
                 assert found > expected - 5 * spread
+
+
+@pytest.mark.parametrize("method,options", [(m, []) for m in ("sam", "sid", "mf", "cem", "ace")] + [("rx", []), ("rx", ["-window", 3, 9])])
+def test_who_reaches_the_threshold_and_the_best_scores(files, method, options):
+    """Of each target, as the map and the scores have it, whatever the tiles."""
+    first = None
+    for tiling in ([], ["-tile", 7, 5, "-threads", 1], ["-tile", 40, 1, "-threads", 3]):
+        best, classes, report, out, _ = detect(files, method, "-threshold", "95%", *options, *tiling)
+        whole = json.loads((files / "r.json").read_text())["detection"]
+        scores = read(files / "d.tif")
+        extreme = np.nanmin if method in SMALL else np.nanmax
+        assert np.array_equal(np.float32(whole["best_scores"]), [extreme(band) for band in scores])
+        counts = [int((classes == k + 1).sum()) for k in range(len(scores))]
+        assert whole["map_pixels"] == counts and report["reached"]["pixels"] == sum(counts) > 0
+        share = f"{sum(counts)} of 1199 pixels ({100 * sum(counts) / 1199:.3g} %) reach the threshold"
+        if method == "rx":
+            assert f"Best score: RX {whole['best_scores'][0]:.4g}\n" in out and share + "\n" in out, out
+        else:
+            names = [f"4,7 {whole['best_scores'][0]:.4g}", f"20,31 {whole['best_scores'][1]:.4g}"]
+            assert "Best scores: " + ", ".join(names) + "\n" in out, out
+            each = ", ".join(f"{name} {count}" for name, count in zip(("4,7", "20,31"), counts) if count)
+            assert f"{share}; by their best target: {each}\n" in out, out
+        first = first or (report, whole)
+        assert (report, whole) == first
+    assert detect(files, method, "-threshold", "95%", "-q", *options)[3] == ""
+
+
+def test_a_threshold_that_nobody_reaches(files):
+    _, _, report, out, _ = detect(files, "rx", "-threshold", 1e9)
+    assert report["reached"] == {"pixels": 0, "of": 1199, "share": 0} and "0 of 1199 pixels (0 %) reach the threshold\n" in out
+
+
+def test_many_targets_are_told_in_one_line(files):
+    spectra = np.random.default_rng(4).uniform(100, 900, (14, 12))
+    rows = "".join(f"{b + 1},," + ",".join(f"{v:.6f}" for v in spectra[:, b]) + "\n" for b in range(12))
+    (files / "many.csv").write_text("band,wavelength," + ",".join(f"t{k}" for k in range(14)) + "\n" + rows)
+    out = succeed(run("gdal_hsi_detect", "-device", "cpu", "-target", files / "many.csv", files / "scene.img", files / "d.tif")).out
+    line = next(line for line in out.splitlines() if line.startswith("Best scores: "))
+    assert line.count(",") == 9 and line.endswith(" and 4 others") and "threshold" not in out
+
+
+@pytest.mark.parametrize("method", ["rx", "ace", "mf"])
+def test_longer_tails_than_normal(tmp_path, method):
+    """Normal spectra, and such in a twentieth of which noise is ten times as strong, which ace, an angle, does not see, or
+    a target is: more pixels than were asked for."""
+    random = np.random.default_rng(9)
+    some = random.random((1, 60, 70)) < 0.05
+    calm = random.normal(0, 1, (6, 60, 70))
+    target = np.loadtxt(library(tmp_path / "t.csv", 6), delimiter=",", skiprows=1, usecols=2) - 50
+    wild = np.where(some, calm + target[:, None, None] if method == "ace" else 10 * calm, calm)
+    targets = [] if method == "rx" else ["-target", library(tmp_path / "t.csv", 6), "-spectrum", "a"]
+    inside = np.zeros((1, 60, 70), np.uint8)
+    inside[:, ::2] = 1
+    mask = write_scene(tmp_path / "mask.tif", inside, driver="GTiff", dtype="u1")
+    for data, warned in (calm, False), (wild, True):
+        scene = write_scene(tmp_path / "scene.img", 50 + data, dtype="f8")
+        for rate, background in (1e-3, []), (2e-3, ["-background", mask]):
+            result = succeed(run("gdal_hsi_detect", "-overwrite", "-device", "cpu", "-method", method, *targets, "-map", tmp_path / "m.tif",
+                                 "-false-alarms", rate, *background, "-report", tmp_path / "r.json", scene, tmp_path / "d.tif"))
+            reached = json.loads((tmp_path / "r.json").read_text())["threshold"]["reached"]
+            if background:
+                assert "longer tails" not in result.err and "outside of the background" in result.out
+                continue
+            assert (reached["pixels"] > 3 * rate * 4200) == warned, reached
+            assert (f"{reached['pixels']} of 4200 pixels" in result.err and "longer tails" in result.err) == warned, result.err
+            assert ("asks for 4:" in result.err) == warned and ("-background" in result.err) == warned
+
+
+def test_few_pixels_beyond_a_rate_are_what_was_looked_for(tmp_path):
+    data = np.random.default_rng(2).normal(50, 1, (4, 40, 50))
+    data[:, 5, 5:9] += 30
+    scene = write_scene(tmp_path / "scene.img", data, dtype="f8")
+    result = succeed(run("gdal_hsi_detect", "-map", tmp_path / "m.tif", "-false-alarms", 1e-6, scene, tmp_path / "d.tif"))
+    assert "4 of 2000 pixels (0.2 %) reach the threshold" in result.out and "longer tails" not in result.err
+
+
+@pytest.mark.parametrize("size,targets", [(["4", "3"], []), (["13", "1"], []), (["13", "1"], ["-target-pixel", 0, 1])])
+def test_advice_for_few_pixels_helps(files, size, targets):
+    """-nc auto is what leads to a distribution, and it does."""
+    command = ["gdal_hsi_detect", "-overwrite", "-map", files / "m.tif", "-false-alarms", 0.1, *targets, "-srcwin", 0, 0, *size]
+    refused = run(*command, files / "scene.img", files / "d.tif")
+    assert refused.code == 1 and "Take -nc auto" in refused.err and "-shrinkage auto" not in refused.err, refused.err
+    helped = run(*command, "-nc", "auto", files / "scene.img", files / "d.tif")
+    if targets:  # ace of one component has no threshold: then something else is advised
+        assert helped.code == 1 and "-nc auto" not in helped.err.split("ERROR")[1]
+    else:
+        succeed(helped)
+    shrunk = run(*command, "-shrinkage", "auto", files / "scene.img", files / "d.tif")
+    assert shrunk.code == 2 and "Take -nc auto" in shrunk.err
+
+
+def test_a_rate_below_a_background_is_advised_what_there_is(files):
+    for options, leave_out in ([], True), (["-window", 3, 9], False), (["-shrinkage", 0.2], False), (["-method", "sam", *TARGETS], False):
+        result = run("gdal_hsi_detect", "-map", files / "m.tif", "-false-alarms", 1e-3, "-background", files / "mask.tif", *options,
+                     files / "scene.img", files / "d.tif")
+        assert result.code == 1 and "tell no rate" in result.err
+        assert ("leave -background out" in result.err) == leave_out, result.err
 
 
 @pytest.mark.parametrize("options,code,message", [
