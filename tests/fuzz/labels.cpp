@@ -78,6 +78,16 @@ void check(const raster::LabelOptions& options, const raster::Grid* grid) {
     for (const auto& one : all.classes)
         fuzz::expect(static_cast<size_t>(one.value) < spec.categories.size(),
                      "a class has a place in the map's legend");
+
+    raster::LabelOptions without = options;
+    const auto& first = all.classes.front();
+    without.leave_out = {std::to_string(first.value) + (first.name.empty() ? "" : "," + first.name)};
+    const auto others = raster::collect_labels(*raster::LabelSource::open(without, grid));
+    fuzz::expect(std::none_of(others.value.begin(), others.value.end(),
+                              [&](uint16_t value) { return value == first.value; }),
+                 "a class that is left out labels nothing");
+    fuzz::expect(static_cast<int64_t>(others.index.size()) + first.pixels <= pixels,
+                 "the other labels are among those of all");
 }
 
 } // namespace
