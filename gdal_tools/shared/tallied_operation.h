@@ -75,8 +75,7 @@ class TalliedOperation final : public stream::Operation {
                      const std::vector<CubeView<float>>& out) override {
             auto all = out;
             for (size_t k = 0; k < bands.size(); ++k)
-                all.push_back(
-                    CubeView<float>::packed(hidden[k].data(), bands[k], tile.core.h, tile.core.w));
+                all.push_back(CubeView<float>::packed(hidden[k].data(), bands[k], tile.core.h, tile.core.w));
             worker->process(tile, in, all);
             tally.add(tile.core, all);
         }

@@ -100,7 +100,8 @@ def comparable(folder):
     for name in list(facts):
         if name == "run.json":
             report = json.loads(facts.pop(name)[1])
-            facts[name] = {key: report[key] for key in ("tool", "command", "valid_pixels", "explained_variance")
+            facts[name] = {key: report[key] for key in ("tool", "command", "valid_pixels", "explained_variance",
+                                                       "threshold", "detection", "residual")
                            if key in report}
         elif name.endswith(".gpkg"):
             facts[name] = features(folder / name)
