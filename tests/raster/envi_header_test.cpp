@@ -69,10 +69,17 @@ TEST(EnviHeader, LinesOfAnyEncoding) {
 
 TEST(EnviHeader, ByteOrderMarksWithinJoinedTexts) {
     const EnviHeader header = EnviHeader::parse("ENVI\n\xef\xbb\xbf samples = 3\nmap info = {UTM,\n"
-                                                "\xef\xbb\xbf 1, 1}\n\xef\xbb\xbf; lines = 4\n");
+                                                "\xef\xbb\xbf\xef\xbb\xbf 1, 1}\n\xef\xbb\xbf; lines = 4\n");
     ASSERT_EQ(header.fields().size(), 2u);
     EXPECT_EQ(*header.find("samples"), "3");
     EXPECT_EQ(*header.find("map info"), "{UTM,\n1, 1}");
+}
+
+TEST(EnviHeader, BracesWithinBracesStayAsTheyAre) {
+    const EnviHeader header = EnviHeader::parse("data ignore value = {{1, {2}3}\nbands = {{ 4 }}\n");
+    EXPECT_EQ(*header.find("data ignore value"), "{{1, {2}3}");
+    EXPECT_EQ(*header.find("bands"), "4");
+    EXPECT_EQ(*EnviHeader::parse(header.text()).find("data ignore value"), "{{1, {2}3}");
 }
 
 TEST(EnviHeader, LastOfTheSameKeyCounts) {

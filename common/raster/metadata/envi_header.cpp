@@ -35,9 +35,12 @@ std::string_view trim(std::string_view s) {
 /// Cuts the next line off `rest`, and trims it; lines end as on any system. A comment is an empty line.
 std::string take_line(std::string_view& rest) {
     const size_t end = rest.find_first_of("\r\n");
-    // Trimmed once more behind a byte-order mark: texts that were joined have them in their middle.
+    // Texts that were joined have byte-order marks in their middle, sometimes several in a row.
     const std::string decoded = utf8_text(std::string(trim(rest.substr(0, end))));
-    const std::string_view line = trim(decoded);
+    std::string_view line = trim(decoded);
+    constexpr std::string_view mark = "\xef\xbb\xbf";
+    while (line.substr(0, mark.size()) == mark)
+        line = trim(line.substr(mark.size()));
     const bool two = end != std::string_view::npos && rest.substr(end, 2) == "\r\n";
     rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + (two ? 2 : 1));
     return line.empty() || line.front() == ';' ? std::string() : std::string(line);
@@ -86,7 +89,8 @@ std::string plain_value(const std::string& key, std::string value) {
         if (quoted(plain) || is_envi_list(plain)) plain = trim(plain.substr(1, plain.size() - 2));
         again = plain != before;
     }
-    if (plain.find('\n') != std::string_view::npos) return value; // a brace that was not closed in its line
+    // A brace that was not closed in its line, or has something else behind it.
+    if (plain.find('\n') != std::string_view::npos || plain.substr(0, 1) == "{") return value;
     const auto number = whole.count(key) > 0 ? envi_number(plain) : std::nullopt;
     constexpr double most = 1e15; // a double holds every whole number up to there
     if (number && *number == std::floor(*number) && std::abs(*number) < most)
