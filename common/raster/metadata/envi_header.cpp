@@ -222,7 +222,6 @@ std::string envi_list_text(const std::vector<std::string>& elements) {
 
 EnviHeader EnviHeader::parse(std::string_view text) {
     EnviHeader header;
-    if (text.substr(0, 3) == "\xef\xbb\xbf") text.remove_prefix(3);
     while (!text.empty()) {
         const std::string line = take_line(text);
         const size_t equals = line.find('=');
