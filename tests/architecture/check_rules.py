@@ -67,6 +67,8 @@ STANDARD = {
 HEADER_OF = {name: header for header, names in STANDARD.items() for name in names.split()}
 STANDARD_NAME = re.compile(r"\bstd::(%s)\b" % "|".join(HEADER_OF))
 FOLDERS = ("common", "plugins", "gdal_tools", "tests", "benchmarks")
+# The folders of the top level that are built or tested from.
+TOP = {"common", "plugins", "gdal_tools", "tests", "benchmarks", "python", "qgis", "cmake"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 GDAL = re.compile(r"^(gdal|ogr|cpl_|vrtdataset|memdataset|rawdataset)[^/]*\.h$")
 CUDA = re.compile(r"^(cuda|cu[a-z]+(Lt|Dn|Sp|_v2|Xt)?\.h|cub/|thrust/|cooperative_groups|nvtx|nvrtc|device_launch|mma\.h)")
@@ -306,6 +308,8 @@ def check_documents(root):
 def check_tree(root):
     """All breaches as (path, line, text), and the number of files seen."""
     found, seen = check_documents(root) + check_tools(root), 0
+    found += [(file.relative_to(root), 1, "the top level has no such folder: what leads into the algorithms is a room of plugins/")
+              for file in sorted(root.glob("*/CMakeLists.txt")) if file.parent.name not in TOP]
     files = [p for folder in FOLDERS for p in sorted((root / folder).rglob("*")) if p.is_file()]
     files += sorted(p for p in (root / "cmake").glob("*") if p.is_file()) + [root / "CMakeLists.txt"]
     files += sorted(p for p in (root / "scripts").glob("*") if p.is_file())
@@ -418,6 +422,7 @@ def self_test():
         "a bare include": {"plugins/spp/a.cpp": '#include "spp_simd.h"\n'},
         "an unknown header": {"plugins/spp/a.cpp": '#include "spp/none.h"\n'},
         "test support in a tool": {"gdal_tools/shared/a.cpp": '#include "support/cube.h"\n'},
+        "an unknown folder of the top level": {"library/CMakeLists.txt": "\n"},
         "an unknown room": {"common/misc/a.cpp": "\n"},
         "no pragma once": {"plugins/spp/a.h": "\n"},
         "a long function": {"plugins/spp/a.cpp": "/// What it does.\nint f(int a,\n      int b) {\n%s}\n" % ("    ++a;\n" * 101)},
