@@ -103,7 +103,7 @@ Outcome current_failure(bool cancelled) {
     }
     // Once the user has had enough, whatever error follows is its echo.
     if (cancelled && failure.code == 1) failure = {1, Cancelled().what(), Cancelled().advice()};
-    failure.what = one_line(failure.what);
+    failure.what = one_line(raster::with_final_names(failure.what));
     return failure;
 }
 

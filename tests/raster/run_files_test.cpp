@@ -83,6 +83,18 @@ TEST(AtomicFile, LeavesOtherFilesAloneUntilItIsPublished) {
     EXPECT_EQ(folder.files(), std::vector<std::string>{"out.tif"});
 }
 
+TEST(AtomicFile, MessagesNameTheFinalFile) {
+    const TempFolder folder;
+    AtomicFile file(folder / "out.hsi-1.tif");
+    const std::string end = folder / "out.hsi-1.tif";
+    EXPECT_EQ(raster::with_final_names(file.path() + ", band 1; " + file.path() + ".aux.xml"),
+              end + ", band 1; " + end + ".aux.xml");
+    EXPECT_EQ(raster::with_final_names("'" + file.scratch_path("tif") + "': full"), "'" + end + "': full");
+    for (const std::string other :
+         {"x.hsi-abc/new/y", "a .hsi- b", ".hsi-", "/.x.hsi-abcdef", "/.x.hsi-abcdef/old/0"})
+        EXPECT_EQ(raster::with_final_names(other), other);
+}
+
 TEST(AtomicFile, AUmaskTakesNoRightsToItsFolder) {
     const TempFolder folder;
     const mode_t before = umask(0777);

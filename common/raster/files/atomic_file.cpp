@@ -30,6 +30,7 @@ constexpr int tries = 3; // of what must not fail: a network file system may fai
 constexpr const char* lock_name = "lock";
 constexpr const char* new_name = "new";
 constexpr const char* old_name = "old";
+constexpr const char* private_mark = ".hsi-"; ///< in the names of private folders, behind the destination's
 
 bool exists(const std::string& path) {
     VSIStatBufL info;
@@ -61,7 +62,7 @@ std::string host_name() {
 
 /// What the names of private folders for this destination begin with. File names end at 255 bytes.
 std::string private_prefix(const std::string& destination) {
-    return "." + name_of(destination).substr(0, 150) + ".hsi-";
+    return "." + name_of(destination).substr(0, 150) + private_mark;
 }
 
 /// Replaces `from` by `to` in a small text file; leaves binary and large ones alone.
@@ -143,6 +144,29 @@ Renamed rename_to_free_name(const std::string& from, const std::string& to) {
 }
 
 } // namespace
+
+std::string with_final_names(std::string text) {
+    for (size_t at = 0; (at = text.find(private_mark, at)) != std::string::npos;) {
+        const size_t slash = text.rfind('/', at), begin = slash == std::string::npos ? 0 : slash + 1;
+        const size_t end = text.find('/', at);
+        if (end != std::string::npos) at = text.rfind(private_mark, end); // the name may hold one, too
+        const std::string inner = end == std::string::npos ? "" : text.substr(end + 1, 6);
+        at += std::strlen(private_mark);
+        if (text[begin] != '.') continue;
+        if (inner.rfind(std::string(new_name) + "/", 0) == 0) {
+            text.erase(begin, end + 1 + std::strlen(new_name) + 1 - begin);
+            at = begin;
+        } else if (inner == "stage.") {
+            size_t last = end + 1;
+            while (last < text.size() && std::strchr(" '\":;,", text[last]) == nullptr)
+                ++last;
+            const std::string name = text.substr(begin + 1, at - std::strlen(private_mark) - begin - 1);
+            text.replace(begin, last - begin, name);
+            at = begin + name.size();
+        }
+    }
+    return text;
+}
 
 /// .NAME.hsi-XXXXXX with new/ (what is made, under its final names), old/ (what was replaced) and a lock.
 class AtomicFile::PrivateFolder {
