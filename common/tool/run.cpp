@@ -208,7 +208,8 @@ void Run::Impl::progress(double done) {
     host.progress(bar_position);
 }
 
-void Run::Impl::warn(const std::string& text) {
+void Run::Impl::warn(const std::string& words) {
+    const std::string text = raster::with_final_names(words);
     {
         const std::lock_guard lock(mutex);
         // A file that several inputs are laid on is told of once.
@@ -297,6 +298,7 @@ std::string Run::Impl::make_report(const Outcome* failure) {
         root["error"] =
             Json{{"message", failure->what}, {"advice", failure->advice}, {"exit_code", failure->code}};
     if (options.report_append) {
+        if (!overwrite && report_is_other_file()) throw no_report(); // which it was not when the run began
         auto chain = records_in(options.report).value_or(std::vector<Json>());
         chain.push_back(std::move(root));
         root = Json{{"chain", std::move(chain)}};
@@ -306,32 +308,55 @@ std::string Run::Impl::make_report(const Outcome* failure) {
 
 raster::TextOutput Run::Impl::report_output() const { return {"-report", options.report, true, files}; }
 
-void Run::Impl::check_report() {
-    raster::TextOutput output = report_output();
+bool Run::Impl::report_is_other_file() const {
     struct stat facts {};
-    const bool there = stat(options.report.c_str(), &facts) == 0, file = there && S_ISREG(facts.st_mode);
-    if (there && !file && options.report_append)
+    return stat(options.report.c_str(), &facts) == 0 && S_ISREG(facts.st_mode) && !records_in(options.report);
+}
+
+Error Run::Impl::no_report() const {
+    return Error("'" + options.report +
+                     "' (-report) is there and is no report of these tools, or a damaged one",
+                 "Name another file, or move this one away.");
+}
+
+void Run::Impl::check_report() {
+    struct stat facts {};
+    if (options.report_append && stat(options.report.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
         throw UsageError("-report-append: " + options.report + " is no file that holds records",
                          "Name a file, or leave out -report-append.");
-    if (file && !overwrite) output.overwrite = records_in(options.report).has_value();
-    raster::check_text_output(output);
+    raster::check_text_output(report_output());
+    if (!overwrite && report_is_other_file()) throw no_report();
 }
 
-void Run::Impl::commit() {
-    if (!options.report.empty()) raster::write_text_output(report_output(), make_report(nullptr));
-    files->commit(&host.cancel());
+void Run::Impl::commit_with_report(const std::shared_ptr<raster::RunFiles>& outputs, const Outcome* failure,
+                                   const CancelFlag* cancel) {
+    if (options.report.empty()) return outputs->commit(cancel);
+    const auto write = [&] {
+        raster::TextOutput output = report_output();
+        output.run = outputs;
+        raster::write_text_output(output, make_report(failure));
+    };
+    if (options.report_append && parallel::ranks().root()) {
+        const raster::RunFiles::Addition record{options.report, write};
+        return outputs->commit(cancel, &record);
+    }
+    write();
+    outputs->commit(cancel);
 }
+
+void Run::Impl::commit() { commit_with_report(files, nullptr, &host.cancel()); }
 
 void Run::Impl::write_failure_report(const Outcome& failure) {
-    if (outputs_are_good && !host.cancel().requested()) {
-        if (!options.report.empty()) raster::write_text_output(report_output(), make_report(&failure));
-        return files->commit(&host.cancel());
-    }
+    const CancelFlag* const cancel = host.cancel().requested() ? nullptr : &host.cancel();
+    if (outputs_are_good && cancel) return commit_with_report(files, &failure, cancel);
     if (options.report.empty()) return;
     // Outputs that were complete when the run failed wait in its register; the report goes alone.
-    raster::TextOutput output = report_output();
-    output.run.reset();
-    raster::write_text_output(output, make_report(&failure));
+    const auto alone = std::make_shared<raster::RunFiles>();
+    alone->set_listeners([this](const std::string& text) { warn(text); },
+                         [this](const std::string& text) {
+                             if (!options.quiet) host.note(text);
+                         });
+    commit_with_report(alone, &failure, cancel);
 }
 
 // --- Run

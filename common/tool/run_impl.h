@@ -59,6 +59,11 @@ struct Run::Impl {
 
   private:
     raster::TextOutput report_output() const;
+    bool report_is_other_file() const; ///< one that no run of ours has written is in its place
+    Error no_report() const;
+    /// All of `outputs` and the report get their names. cancel: null where it was requested before.
+    void commit_with_report(const std::shared_ptr<raster::RunFiles>& outputs, const Outcome* failure,
+                            const CancelFlag* cancel);
     std::string make_report(const Outcome* failure);
 };
 

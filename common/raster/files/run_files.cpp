@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "raster/files/side_files.h"
+#include "raster/gdal/regular_file.h"
 
 #include <cpl_port.h>
 
@@ -27,34 +28,103 @@ using namespace std::chrono_literals;
 
 /// While it lives, no other run of these tools gives names to files in these folders: the files of two runs
 /// to one destination do not mix. Where folders cannot be locked each rename is atomic all the same.
+///
+/// The folder of a file that is added to must be locked, and so must the file: over NFS only files are locked
+/// for other hosts, too.
 class FolderLocks {
   public:
-    explicit FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files) {
-        std::map<std::pair<dev_t, ino_t>, std::string> folders; // in one order for all processes
-        for (const auto& file : files) {
-            const std::string folder = folder_of(file->destination());
+    FolderLocks(const std::vector<std::unique_ptr<AtomicFile>>& files, const RunFiles::Addition* addition,
+                const CancelFlag* cancel, std::function<void(const std::string&)> note)
+        : m_cancel(cancel), m_note(std::move(note)) {
+        using Id = std::pair<dev_t, ino_t>;
+        std::map<Id, std::string> folders; // in one order for all processes
+        const auto add = [&folders](const std::string& destination) -> std::optional<Id> {
+            const std::string folder = folder_of(destination);
             struct stat info {};
-            if (is_local(file->destination()) && ::stat(folder.c_str(), &info) == 0)
-                folders[{info.st_dev, info.st_ino}] = folder;
-        }
-        for (const auto& [id, folder] : folders) {
-            const int handle = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-            if (handle < 0) continue;
-            m_handles.push_back(handle);
-            constexpr int most = 100; // somebody else's lock must not hold us for ever
-            for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK && i < most; ++i)
-                std::this_thread::sleep_for(20ms);
+            if (!is_local(destination) || ::stat(folder.c_str(), &info) != 0) return std::nullopt;
+            folders[{info.st_dev, info.st_ino}] = folder;
+            return Id{info.st_dev, info.st_ino};
+        };
+        for (const auto& file : files)
+            add(file->destination());
+        if (addition) m_added = is_local(addition->path) ? follow_links(addition->path) : addition->path;
+        const auto shared = addition ? add(m_added) : std::nullopt;
+        try {
+            for (const auto& [id, folder] : folders) {
+                const bool sure = id == shared;
+                const int handle = open_to_lock(folder, O_RDONLY | O_DIRECTORY);
+                if (handle < 0 && sure) m_unlocked = errno;
+                if (handle >= 0 && !lock(handle, sure) && sure) m_unlocked = errno;
+            }
+            if (shared) lock_file();
+        } catch (...) {
+            release();
+            throw;
         }
     }
     FolderLocks(const FolderLocks&) = delete;
     FolderLocks& operator=(const FolderLocks&) = delete;
-    ~FolderLocks() {
-        for (const int handle : m_handles)
-            ::close(handle);
-    }
+    ~FolderLocks() { release(); }
+
+    /// Why others may change the file that is added to all the same; 0: they do not.
+    int unlocked() const { return m_unlocked; }
 
   private:
+    static constexpr int most = 100; ///< times 20 ms: somebody else's lock must not hold us for ever
+
+    int open_to_lock(const std::string& path, int how) {
+        const int handle = ::open(path.c_str(), how | O_CLOEXEC | O_NONBLOCK);
+        if (handle >= 0) m_handles.push_back(handle);
+        return handle;
+    }
+
+    /// False when there is no lock to have. `sure`: waits until it is there or the user has had enough.
+    bool lock(int handle, bool sure) {
+        for (int i = 0; ::flock(handle, LOCK_EX | LOCK_NB) != 0; ++i) {
+            if (errno == EINTR) continue;
+            if (errno != EWOULDBLOCK) return false;
+            if (sure && m_cancel && m_cancel->requested()) throw Cancelled();
+            if (i >= most && !sure) return false;
+            if (i >= most && !m_cancel)
+                throw Error("nothing was added to '" + m_added + "': another program holds a lock on it");
+            if (i == most)
+                m_note("Waiting for another program, which holds a lock on '" + m_added + "' or its folder");
+            std::this_thread::sleep_for(20ms);
+        }
+        return true;
+    }
+
+    /// The file that bears the name when it is locked: others give it a successor.
+    void lock_file() {
+        for (;;) {
+            int handle = open_to_lock(m_added, O_RDWR);
+            if (handle < 0 && (errno == EACCES || errno == EROFS)) handle = open_to_lock(m_added, O_RDONLY);
+            if (handle < 0) return; // not there, or its folder's lock has to do
+            if (!lock(handle, true)) {
+                m_unlocked = errno;
+                return;
+            }
+            struct stat held {
+            }, there{};
+            if (::fstat(handle, &held) != 0 || ::stat(m_added.c_str(), &there) != 0 ||
+                (held.st_dev == there.st_dev && held.st_ino == there.st_ino))
+                return;
+            ::close(handle);
+            m_handles.pop_back();
+        }
+    }
+
+    void release() {
+        for (const int handle : m_handles)
+            ::close(handle);
+        m_handles.clear();
+    }
+
+    const CancelFlag* m_cancel;
+    std::function<void(const std::string&)> m_note;
+    std::string m_added;
     std::vector<int> m_handles;
+    int m_unlocked = 0;
 };
 
 void write_stream(const std::string& path, const std::string& text, const CancelFlag* cancel) {
@@ -108,11 +178,10 @@ bool is_within(const std::string& file, const std::string& folder) {
 /// An output takes the place of something in a folder that is read as one dataset (Zarr), or that folder's
 /// own.
 bool falls_into(const std::string& output, const std::string& read) {
-    std::error_code ec;
     if (is_within(read, output)) return true;
     if (!is_within(output, read)) return false;
-    const auto holds = [&](const char* name) { return std::filesystem::exists(read + "/" + name, ec); };
-    return std::filesystem::exists(output, ec) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
+    const auto holds = [&](const char* name) { return is_there(join_path(read, name)); };
+    return is_there(output) || holds(".zarray") || holds(".zgroup") || holds("zarr.json");
 }
 
 /// The virtual file system of a name that stands for a part of a local file, or for one in another form:
@@ -281,12 +350,21 @@ void RunFiles::check_targets(const Pending& pending) const {
         }
 }
 
-void RunFiles::commit(const CancelFlag* cancel) {
+void RunFiles::commit(const CancelFlag* cancel, const Addition* addition) {
     // Taken out of the register: whatever fails, they are gone afterwards.
-    const Pending pending = std::exchange(m_pending, {});
+    Pending pending = std::exchange(m_pending, {});
     const auto streams = std::exchange(m_streams, {});
     if (cancel && cancel->requested()) throw Cancelled();
     check_unchanged();
+    const FolderLocks locks(pending, addition, cancel, [this](const std::string& text) { note(text); });
+    if (addition) {
+        if (locks.unlocked() != 0)
+            warn("'" + addition->path + "' cannot be locked (" + std::strerror(locks.unlocked()) +
+                 "): records of runs that end at the same moment may be lost");
+        addition->make();
+        for (auto& file : std::exchange(m_pending, {}))
+            pending.push_back(std::move(file));
+    }
     check_targets(pending);
     for (const auto& file : pending) {
         auto stale = file->stale();
@@ -294,7 +372,6 @@ void RunFiles::commit(const CancelFlag* cancel) {
                     stale.end());
         file->set_stale(std::move(stale));
     }
-    const FolderLocks locks(pending);
     size_t published = 0;
     try {
         for (const auto& [path, text] : streams)

@@ -49,9 +49,18 @@ class RunFiles {
     void warn(const std::string& text) const;
     void note(const std::string& text) const;
 
+    /// An output that holds what its file held and more, as a report of a chain: made while no other run of
+    /// these tools gives that file a successor.
+    struct Addition {
+        std::string path;
+        std::function<void()> make; ///< reads the file, and gives its successor to add()
+    };
     /// Gives all pending outputs their names. Throws Error, also when a file that was read has been changed
-    /// or replaced since, or Cancelled when `cancel` was requested before; then every file is as it was.
-    void commit(const CancelFlag* cancel);
+    /// or replaced since, or Cancelled when `cancel` was requested before; then every file is as it was. With
+    /// an addition it waits for other runs that add to the file, until `cancel` is requested, or without
+    /// `cancel` for two seconds (Error). The locks are flock()'s: they end with the process that holds them.
+    /// Where the file system has none, a warning says so.
+    void commit(const CancelFlag* cancel, const Addition* addition = nullptr);
 
   private:
     /// A file that is read, as it was when the run began: its contents must be one state of it.
