@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 namespace hsi {
 namespace {
@@ -32,6 +33,35 @@ size_t edit_distance(const std::string& a, const std::string& b) {
 }
 
 } // namespace
+
+std::optional<std::vector<std::string>> listed_words(std::string_view text) {
+    constexpr const char* blanks = " \t\r\n";
+    const auto skip = [&](size_t at) { return std::min(text.find_first_not_of(blanks, at), text.size()); };
+    std::vector<std::string> words;
+    for (size_t at = 0;;) {
+        at = skip(at);
+        std::string word;
+        if (at < text.size() && text[at] == '"') {
+            for (++at; at < text.size(); ++at) {
+                if (text[at] == '"' && (at + 1 == text.size() || text[at + 1] != '"')) break;
+                at += text[at] == '"';
+                word += text[at];
+            }
+            if (at == text.size()) return std::nullopt;
+            at = skip(at + 1);
+            if (at < text.size() && text[at] != ',') return std::nullopt;
+        } else {
+            const size_t comma = std::min(text.find(',', at), text.size());
+            word = text.substr(at, comma - at);
+            word.erase(word.find_last_not_of(blanks) + 1);
+            at = comma;
+        }
+        if (word.empty()) return std::nullopt;
+        words.push_back(std::move(word));
+        if (at == text.size()) return words;
+        ++at;
+    }
+}
 
 std::string joined(const std::vector<std::string>& words, const char* between) {
     std::string text;

@@ -83,6 +83,37 @@ std::string utf8_text(std::string text) {
     return out;
 }
 
+char32_t take_character(std::string_view& text) {
+    const size_t length = character(text);
+    const auto first = static_cast<unsigned char>(text[0]);
+    char32_t code = length == 0 ? no_character : length == 1 ? first : first & (0xFFU >> (length + 1));
+    for (size_t i = 1; i < length; ++i)
+        code = code << 6 | (static_cast<unsigned char>(text[i]) & 0x3FU);
+    text.remove_prefix(length == 0 ? 1 : length);
+    return code;
+}
+
+bool differ_in_composition(std::string_view a, std::string_view b) {
+    if (a == b || !is_utf8(a) || !is_utf8(b)) return false;
+    // Marks of Latin, Greek and Cyrillic letters, of kana, and the parts of Hangul's syllables.
+    const auto is_mark = [](char32_t c) {
+        return (c >= 0x300 && c <= 0x36F) || (c >= 0x1161 && c <= 0x11FF) || c == 0x3099 || c == 0x309A;
+    };
+    const auto take_letter = [&](std::string_view& text) {
+        std::u32string letter(1, take_character(text));
+        for (auto rest = text; !rest.empty() && is_mark(take_character(rest)); text = rest)
+            letter += take_character(text);
+        return letter;
+    };
+    while (!a.empty() && !b.empty()) {
+        const auto one = take_letter(a), other = take_letter(b);
+        if (one == other) continue;
+        const auto &less = one.size() < other.size() ? one : other, &more = &less == &one ? other : one;
+        if (less.size() == more.size() || less[0] < 0x80 || less[0] == more[0]) return false;
+    }
+    return a.empty() && b.empty();
+}
+
 void append_utf8(std::string& text, char32_t code) {
     const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (code >> shift & 0x3F)); };
     if (code < 0x80) {

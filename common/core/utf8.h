@@ -15,6 +15,14 @@ bool is_utf8(std::string_view text);
 /// is no character becomes U+FFFD, so that the result is valid whatever comes in.
 std::string utf8_text(std::string text);
 
+/// Takes the first character off the text and returns its number; U+FFFD for a byte that begins none.
+char32_t take_character(std::string_view& text);
+
+/// True when the two differ in nothing but how letters with marks are put together: as one character each
+/// (Unicode's NFC, which most systems write) or as a letter and its marks (NFD, which macOS makes of file
+/// names). Which mark a composed letter stands for is not looked up.
+bool differ_in_composition(std::string_view a, std::string_view b);
+
 /// Appends the character of that number, 0 to 0x10FFFF.
 void append_utf8(std::string& text, char32_t character);
 

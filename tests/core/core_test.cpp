@@ -4,6 +4,7 @@
 #include "core/cuda_module.h"
 #include "core/device_choice.h"
 #include "core/error.h"
+#include "core/names.h"
 #include "core/tile_plan.h"
 #include "core/utf8.h"
 
@@ -16,6 +17,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hsi {
@@ -343,6 +345,52 @@ TEST(Utf8, TakesTheRestForWindows1252) {
     for (int c = 0; c < 256; ++c)
         all += static_cast<char>(c);
     EXPECT_TRUE(is_utf8(utf8_text(all)));
+}
+
+TEST(Utf8, CharactersAreTakenOneByOne) {
+    for (const char32_t code : {0x0U, 0x41U, 0x7fU, 0x80U, 0x7ffU, 0x800U, 0xffffU, 0x10000U, 0x10ffffU}) {
+        std::string text;
+        append_utf8(text, code);
+        std::string_view rest(text);
+        EXPECT_EQ(take_character(rest), code);
+        EXPECT_TRUE(rest.empty());
+    }
+    std::string_view broken("\xc3(\x80");
+    for (const char32_t code : {U'\xfffd', U'(', U'\xfffd'})
+        EXPECT_EQ(take_character(broken), code);
+    EXPECT_TRUE(broken.empty());
+}
+
+TEST(Utf8, LettersComposedInTwoWaysAreOne) {
+    const auto same = [](const char* a, const char* b) {
+        EXPECT_EQ(differ_in_composition(a, b), differ_in_composition(b, a));
+        return differ_in_composition(a, b);
+    };
+    EXPECT_TRUE(same("Gr\xc3\xb6\xc3\x9f", "Gro\xcc\x88\xc3\x9f"));            // o with two dots
+    EXPECT_TRUE(same("\xe1\xbb\x87", "e\xcc\xa3\xcc\x82"));                    // two marks
+    EXPECT_TRUE(same("\xd0\xb9", "\xd0\xb8\xcc\x86"));                         // Cyrillic
+    EXPECT_TRUE(same("\xe3\x81\x8c", "\xe3\x81\x8b\xe3\x82\x99"));             // kana
+    EXPECT_TRUE(same("\xed\x95\x9c", "\xe1\x84\x92\xe1\x85\xa1\xe1\x86\xab")); // a syllable of Hangul
+    EXPECT_FALSE(same("same", "same"));
+    EXPECT_FALSE(same("", "e\xcc\x81"));
+    EXPECT_FALSE(same("e", "e\xcc\x81"));       // without the mark
+    EXPECT_FALSE(same("\xc3\xa9", "e"));        // likewise
+    EXPECT_FALSE(same("\xc3\xa9", "\xc3\xa8")); // another letter
+    EXPECT_FALSE(same("\xc3\xa9t", "e\xcc\x81"
+                                   "d"));
+    EXPECT_FALSE(same("\xc3\xa9", "e\xcc\x81"
+                                  "e"));
+    EXPECT_FALSE(same("\xe9", "e\xcc\x81")); // no UTF-8
+}
+
+TEST(Names, Lists) {
+    using Words = std::vector<std::string>;
+    EXPECT_EQ(listed_words("5,Soil"), (Words{"5", "Soil"}));
+    EXPECT_EQ(listed_words(" a b , \"Corn, young\",\"say \"\"x\"\"\" "),
+              (Words{"a b", "Corn, young", "say \"x\""}));
+    EXPECT_EQ(listed_words("5\" pipe"), (Words{"5\" pipe"}));
+    for (const char* wrong : {"", " ", ",", "a,", ",a", "a,,b", "\"", "\"a", "\"a\"b", "\"\"", "\"a\"\""})
+        EXPECT_FALSE(listed_words(wrong)) << wrong;
 }
 
 } // namespace
