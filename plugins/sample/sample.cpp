@@ -3,12 +3,15 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/names.h"
+#include "core/utf8.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 #include <random>
+#include <string_view>
 #include <utility>
 
 namespace hsi::sample {
@@ -181,13 +184,10 @@ ShareText parse_share(const std::string& text, bool fraction) {
         if (status != std::errc() || end != last || result.share.count < 1) throw wrong;
     }
     if (colon == std::string::npos) return result;
-    for (size_t at = colon + 1;;) {
-        const size_t comma = std::min(text.find(',', at), text.size());
-        result.classes.push_back(text.substr(at, comma - at));
-        if (result.classes.back().empty()) throw wrong;
-        if (comma == text.size()) return result;
-        at = comma + 1;
-    }
+    const auto words = listed_words(std::string_view(text).substr(colon + 1));
+    if (!words) throw wrong;
+    result.classes = *words;
+    return result;
 }
 
 } // namespace
@@ -200,7 +200,7 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Label
     if (parsed.classes.empty()) options.share = parsed.share;
     for (const auto& name : parsed.classes) {
         const auto known = std::find_if(classes.begin(), classes.end(), [&](const LabelClass& c) {
-            return name == c.name || name == std::to_string(c.value);
+            return name == c.name || name == std::to_string(c.value) || differ_in_composition(name, c.name);
         });
         if (known == classes.end()) {
             std::string list;
@@ -212,11 +212,13 @@ void apply_share(const std::string& text, bool fraction, const std::vector<Label
                              "Classes: " + list + ".");
         }
         const auto [of_class, first] = options.by_class.try_emplace(known->value, parsed.share);
-        if (!first && (of_class->second.count < 0) != fraction)
+        if (first) continue;
+        if ((of_class->second.count < 0) != fraction)
             throw UsageError("-n and -fraction both tell how many pixels of class '" + name +
                                  "' are for training",
                              "Leave one of them out.");
-        of_class->second = parsed.share;
+        throw UsageError(std::string(fraction ? "-fraction" : "-n") + ": class '" + name + "' is named twice",
+                         "Name it once: several of these options are for several classes.");
     }
 }
 

@@ -84,9 +84,10 @@ std::vector<Split> folds(const std::vector<int64_t>& index, const std::vector<ui
                          int64_t samples, int64_t lines, const std::vector<LabelClass>& classes,
                          const Options& options, int count, const std::vector<size_t>& patch = {});
 
-/// The stated option forms, "50" or "15:1,9,7" (the classes by value or by name): sets options.share or
-/// by_class. `fraction`: the numbers are shares between 0 and 1 (-fraction) rather than counts (-n). Throws
-/// UsageError, also for a class that has both. Names are resolved against `classes`.
+/// The stated option forms, "50" or "15:1,9,7" (the classes by value or by name, as listed_words() takes
+/// them): sets options.share or by_class. `fraction`: the numbers are shares between 0 and 1 (-fraction)
+/// rather than counts (-n). Throws UsageError, also for a class that was named before. Names are resolved
+/// against `classes`.
 void apply_share(const std::string& text, bool fraction, const std::vector<LabelClass>& classes,
                  Options& options);
 

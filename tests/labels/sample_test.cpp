@@ -251,7 +251,7 @@ TEST(Sample, OptionForms) {
     EXPECT_THROW(apply_share("5:8", false, s.classes, o), UsageError);
     EXPECT_THROW(apply_share("5:wheat", false, s.classes, o), UsageError);
     apply_share("5:oats", false, s.classes, o);
-    EXPECT_NO_THROW(apply_share("6:oats", false, s.classes, o));
+    EXPECT_THROW(apply_share("6:oats", false, s.classes, o), UsageError) << "which of both?";
     EXPECT_THROW(apply_share("0.1:oats", true, s.classes, o), UsageError);
 }
 

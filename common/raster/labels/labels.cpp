@@ -3,6 +3,7 @@
 
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/names.h"
 #include "core/utf8.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
@@ -41,16 +42,19 @@ bool stands_for_none(const OGRSpatialReference& srs) {
 
 /// "5,Soil": 5 and Soil.
 std::vector<std::string> listed_classes(const std::string& text) {
-    std::vector<std::string> words;
-    for (size_t at = 0;;) {
-        const size_t comma = std::min(text.find(',', at), text.size());
-        words.push_back(clean_name(text.substr(at, comma - at).c_str()));
-        if (words.back().empty())
+    auto words = listed_words(text).value_or(std::vector<std::string>{""});
+    for (std::string& word : words) {
+        word = clean_name(word.c_str());
+        if (word.empty())
             throw UsageError("-leave-out: '" + text + "' is not understood",
-                             "Give classes by number or name, with commas between them: 5 or 5,Soil.");
-        if (comma == text.size()) return words;
-        at = comma + 1;
+                             "Give classes by number or name, with commas between them: 5 or 5,Soil. A name "
+                             "that holds a comma stands in double quotes: '5,\"Corn, young\"'.");
     }
+    return words;
+}
+
+bool is_called(const std::string& word, const std::string& name) {
+    return word == name || differ_in_composition(word, name);
 }
 
 } // namespace
@@ -183,7 +187,7 @@ void LabelSource::leave_out(const LabelOptions& options) {
             found = true;
         };
         for (const auto& [value, name] : m_names)
-            if (word == name || word == std::to_string(value)) leave(value);
+            if (is_called(word, name) || word == std::to_string(value)) leave(value);
         for (const int value : m_known)
             if (word == std::to_string(value)) leave(value);
         if (found) return;
@@ -213,22 +217,34 @@ void LabelSource::read(int64_t line, int64_t count, uint16_t* out) {
     }
 }
 
-void LabelSource::check_left_out() const {
+std::set<int> LabelSource::classes_there() const {
     std::set<int> there = m_known;
     for (int value = 0; value < static_cast<int>(m_read.size()); ++value)
         if (m_read[static_cast<size_t>(value)] != 0 && value != m_none) there.insert(value);
-    for (const auto& word : m_unproved) {
-        const auto is_it = [&](int value) { return word == std::to_string(value); };
-        if (std::any_of(there.begin(), there.end(), is_it)) continue;
-        std::string list;
-        for (const int value : there) {
-            list += (list.empty() ? "" : ", ") + std::to_string(value);
-            if (const auto named = m_names.find(value); named != m_names.end() && !named->second.empty())
-                list += " " + named->second;
-        }
-        throw UsageError("-leave-out: '" + m_path + "' has no class '" + word + "'",
-                         list.empty() ? "It has no labels here." : "Its classes: " + list + ".");
+    return there;
+}
+
+std::vector<std::string> LabelSource::not_left_out() const {
+    std::set<std::string> numbers;
+    for (const int value : classes_there())
+        numbers.insert(std::to_string(value));
+    std::vector<std::string> words;
+    std::copy_if(m_unproved.begin(), m_unproved.end(), std::back_inserter(words),
+                 [&](const std::string& word) { return numbers.count(word) == 0; });
+    return words;
+}
+
+void LabelSource::check_left_out() const {
+    const auto words = not_left_out();
+    if (words.empty()) return;
+    std::string list;
+    for (const int value : classes_there()) {
+        list += (list.empty() ? "" : ", ") + std::to_string(value);
+        if (const auto named = m_names.find(value); named != m_names.end() && !named->second.empty())
+            list += " " + named->second;
     }
+    throw UsageError("-leave-out: '" + m_path + "' has no class '" + words.front() + "'",
+                     list.empty() ? "It has no labels here." : "Its classes: " + list + ".");
 }
 
 std::vector<uint16_t> LabelSource::share_classes() const {

@@ -71,8 +71,8 @@ struct LabelOptions {
     /// the smallest number. At most one of these three.
     std::optional<double> min_cover;
     bool shares = false; ///< LabelSource::shares() will be asked
-    /// Pixels of these classes have no label: texts of numbers or names with commas between them, "5,Soil". A
-    /// name that several classes share stands for all of them.
+    /// Pixels of these classes have no label: texts of numbers or names with commas between them, "5,Soil"
+    /// (listed_words()). A name that several classes share stands for all of them.
     std::vector<std::string> leave_out;
     /// What is said of features (fields, layer, which pixels they label) and of classes to leave out is said
     /// of another file, too: a raster is read without the former, and a class that the file has not is none
@@ -105,6 +105,8 @@ class LabelSource {
     /// When all lines are read: throws UsageError, naming the classes that there are, where one that was to
     /// be left out is neither among them nor in the file's legend.
     void check_left_out() const;
+    /// Those texts, without throwing: in other files there may be such a class.
+    std::vector<std::string> not_left_out() const;
     /// Whether a pixel so far would have a label, were its class not left out.
     bool left_any_out() const { return m_left_any_out; }
     /// What read() gives where there is no label, or a mask has nothing: 0. Where 0 is a class of the file it
@@ -132,6 +134,8 @@ class LabelSource {
     /// Features on the grid that label nothing because they are too small or narrow; right when all lines
     /// are read.
     virtual int64_t too_small() const { return 0; }
+    /// Features that lie wholly beside the grid and no note of notes() counts.
+    virtual int64_t outside() const { return 0; }
     /// Of a raster: whether any of its pixels lay in the grid so far, the least number among them, at most 0,
     /// how many were 0, and the class when all others were of one (else 0).
     bool seen() const { return m_seen; }
@@ -156,6 +160,7 @@ class LabelSource {
 
   private:
     void leave_out(const LabelOptions& options);
+    std::set<int> classes_there() const; ///< that were read, or are known of the file
     static std::unique_ptr<LabelSource> open_all(const LabelOptions& options, const Grid* grid);
 
     std::vector<char> m_left_out, m_read; ///< by class, and whether it was read; empty: none is left out
