@@ -287,3 +287,26 @@ def test_points_of_ungridded_labels_stay_points(tmp_path):
     (tmp_path / "w.csv").write_text("WKT,class\n" + "".join(f'"{text}",{value[0]}\n' for text, value in points_of(labels())))
     got, _ = labels_on(tmp_path, tmp_path / "w.csv")
     assert np.array_equal(got, labels())
+
+
+@pytest.mark.parametrize("head", ["lon,lat,class", "x,y,class"])
+@pytest.mark.parametrize("west, epsg", [(170, 4326), (-190, 4326), (170, None), (-190, None)])
+def test_longitudes_of_either_count_in_tables(tmp_path, head, west, epsg):
+    """A scene across 180 degrees, and points on both sides of it, whichever way both count."""
+    write_scene(tmp_path / "like.tif", np.ones((1, LINES, SAMPLES)), driver="GTiff", geotransform=(west, 1, 0, 40, 0, -1), epsg=epsg)
+    want = wanted(3)
+    for shift in (lambda lon: (lon + 180) % 360 - 180, lambda lon: lon % 360):
+        if epsg is None and head.startswith("x"):
+            continue  # nothing says that these are degrees
+        rows = [f"{shift(west + j + 0.5)},{40 - i - 0.5},{labels()[i, j]}" for i, j in places(3)]
+        (tmp_path / "p.csv").write_text(head + "\n" + "\n".join(rows) + "\n")
+        got, _ = labels_on(tmp_path, tmp_path / "p.csv")
+        assert np.array_equal(got, want, equal_nan=True)
+
+
+@pytest.mark.parametrize("scene_west, label_west, scene_epsg, label_epsg", [(170, -190, None, 4326), (-190, 170, 4326, None), (170, -190, 4326, 4326)])
+def test_longitudes_of_either_count_in_rasters_without_an_srs(tmp_path, scene_west, label_west, scene_epsg, label_epsg):
+    write_scene(tmp_path / "like.tif", np.ones((1, LINES, SAMPLES)), driver="GTiff", geotransform=(scene_west, 1, 0, 40, 0, -1), epsg=scene_epsg)
+    write_scene(tmp_path / "l.tif", labels()[None], driver="GTiff", dtype="u1", geotransform=(label_west, 1, 0, 40, 0, -1), epsg=label_epsg)
+    got, said = labels_on(tmp_path, tmp_path / "l.tif")
+    assert np.array_equal(got, labels())

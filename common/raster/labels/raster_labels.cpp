@@ -217,7 +217,7 @@ class RasterLabels final : public LabelSource {
         GeoTransform gt = *m_own.geotransform;
         if (!GDALInvGeoTransform(gt.data(), m_inverse.data()))
             throw Error("'" + m_path + "': its geotransform cannot be inverted");
-        if (!counts_degrees(m_own.srs_wkt)) return;
+        if (!counts_degrees(m_own.srs_wkt.empty() ? m_grid.srs_wkt : m_own.srs_wkt)) return; // as in vectors
         m_turn = full_turn;
         m_middle = gt[0] + gt[1] * static_cast<double>(m_own.samples) / 2 +
                    gt[2] * static_cast<double>(m_own.lines) / 2;

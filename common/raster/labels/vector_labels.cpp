@@ -200,6 +200,7 @@ class VectorLabels final : public LabelSource {
     void each_polygon(const EachPolygon& visit) const override {
         m_burner->each_polygon(m_grid.lines, visit);
     }
+    int64_t outside() const override { return m_outside; }
     int64_t too_small() const override { return m_min_cover ? m_cover->without_pixel() : m_too_small; }
 
   private:
@@ -312,7 +313,9 @@ class VectorLabels final : public LabelSource {
             m_description = "vector, reprojected";
             m_transformation = transformation(own, m_grid.srs_wkt, m_path);
         }
-        if (m_placing == Placing::map && m_grid.geotransform && counts_degrees(m_grid.srs_wkt)) {
+        const std::string& srs =
+            m_grid.srs_wkt.empty() ? own : m_grid.srs_wkt; // an unknown one is the other's
+        if (m_placing == Placing::map && m_grid.geotransform && counts_degrees(srs)) {
             const GeoTransform& gt = *m_grid.geotransform;
             m_middle = gt[0] + gt[1] * static_cast<double>(m_grid.samples) / 2 +
                        gt[2] * static_cast<double>(m_grid.lines) / 2;
@@ -450,13 +453,16 @@ class VectorLabels final : public LabelSource {
                                              : "lines downwards from the upper left corner"));
         }
         place_by_fields(found);
-        if (m_placing == Placing::map) return;
         const OGREnvelope grid = extent();
         const auto beside = std::count_if(found.begin(), found.end(), [&](const Found& one) {
             OGREnvelope box;
             one.geometry->getEnvelope(&box);
             return !grid.Intersects(box);
         });
+        if (m_placing == Placing::map) {
+            m_outside = beside - m_beside_by_fields;
+            return;
+        }
         if (beside > 0)
             m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
                               counted(found.size(), "feature") + worded(beside, " lies", " lie") +
@@ -491,6 +497,7 @@ class VectorLabels final : public LabelSource {
             one.geometry.reset(OGRGeometry::FromHandle(point));
         }
         if (by_fields == 0) return;
+        m_beside_by_fields = beside;
         m_description += ", placed by sample and line";
         if (beside > 0 && m_placing == Placing::map) // else place() counts all
             m_notes.push_back("'" + m_path + "': " + std::to_string(beside) + " of " +
@@ -636,7 +643,7 @@ class VectorLabels final : public LabelSource {
     std::unique_ptr<ShapeBurner> m_burner;
     std::unique_ptr<PolygonCover> m_cover; ///< where shares label, or will be asked
     std::optional<double> m_min_cover;     ///< m_cover labels
-    int64_t m_too_small = 0;
+    int64_t m_too_small = 0, m_outside = 0, m_beside_by_fields = 0;
 };
 
 } // namespace
