@@ -3,7 +3,10 @@
 #include "accuracy/accuracy.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/names.h"
+#include "core/utf8.h"
 #include "raster/files/side_files.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/labels/labels.h"
 #include "shared/folds.h"
 #include "shared/neighbours.h"
@@ -15,12 +18,10 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -131,9 +132,43 @@ Files open_files(tool::Run& run, Settings& s) {
     return files;
 }
 
-accuracy::Confusion compare(const tool::Run& run, const Files& files) {
+/// What is known over all files of a run.
+struct Known {
+    std::vector<std::string> names;   ///< of classes, as they were spelled first
+    std::vector<std::string> missing; ///< texts of -leave-out that the last reference has no class for
+};
+
+/// The classes of a file. A name that differs from a known one only in how its letters are composed is taken
+/// for that: programs that read them from names of files on macOS write accents apart.
+std::vector<raster::LabelClass> legend_of(tool::Run& run, const raster::LabelSource& source,
+                                          std::vector<std::string>& known) {
+    auto legend = source.legend();
+    const auto has = [&](const std::string& name) {
+        return std::any_of(legend.begin(), legend.end(), [&](const auto& c) { return c.name == name; });
+    };
+    for (auto& c : legend) {
+        if (c.name.empty()) continue;
+        const auto spelled = std::find_if(known.begin(), known.end(), [&](const std::string& name) {
+            return differ_in_composition(name, c.name);
+        });
+        if (spelled != known.end() && !has(*spelled)) {
+            run.warn("'" + source.path() + "': the accents in the name of class " +
+                     tool::class_text(c.value, c.name) +
+                     " are composed in another way than in the other file (Unicode's NFC and NFD): taken for "
+                     "the same name");
+            c.name = *spelled;
+        } else if (std::find(known.begin(), known.end(), c.name) == known.end()) {
+            known.push_back(c.name);
+        }
+    }
+    return legend;
+}
+
+accuracy::Confusion compare(tool::Run& run, const Files& files, Known& known) {
     const auto& [map, reference, mask] = files;
-    accuracy::Confusion confusion(map->legend(), reference->legend(), map->none(), reference->none());
+    auto of_reference_file = legend_of(run, *reference, known.names);
+    accuracy::Confusion confusion(legend_of(run, *map, known.names), std::move(of_reference_file),
+                                  map->none(), reference->none());
     constexpr int64_t strip = 256;
     const auto& grid = map->grid();
     const auto size = static_cast<size_t>(strip * grid.samples);
@@ -152,7 +187,7 @@ accuracy::Confusion compare(const tool::Run& run, const Files& files) {
         labelled = labelled || any(of_reference, n * grid.samples, reference->none());
         confusion.add(of_map.data(), of_reference.data(), mask ? of_mask.data() : nullptr, n * grid.samples);
     }
-    reference->check_left_out();
+    known.missing = reference->not_left_out();
     if (!labelled) throw raster::no_labels(*reference);
     if (!mapped) throw raster::no_labels(*map);
     return confusion;
@@ -241,7 +276,7 @@ void compare_with_training(tool::Run& run, const Settings& s, const Files& files
 }
 
 /// One map against its reference; what they are goes into `report`. Nothing with -dry-run.
-std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report) {
+std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report, Known& known) {
     Files files = open_files(run, s);
     const auto grid = files.map->grid();
     report["map"] = {{"path", files.map->path()}, {"how", files.map->description()}};
@@ -251,18 +286,19 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report) 
                  std::to_string(grid.lines) + ". Reference: " + files.reference->description() + ".");
         return {};
     }
-    auto confusion = compare(run, files);
+    auto confusion = compare(run, files, known);
     if (zero_is_the_other_class(files, s.unclassified)) {
         run.warn("map and reference hold 0 and class " + std::to_string(files.map->only_class()) +
                  " alone: 0 is taken for a class, too; if it means no label, give -zero none");
         s.map.zero = s.reference.zero = raster::ZeroMeans::a_class;
         files = {raster::LabelSource::open(s.map), raster::LabelSource::open(s.reference, &grid),
                  std::move(files.mask)};
-        confusion = compare(run, files);
+        confusion = compare(run, files, known);
     }
     for (const auto* source : {files.map.get(), files.reference.get()})
         for (const auto& note : source->reading_notes())
             run.warn(note);
+    if (s.folds == 0) files.reference->check_left_out();
     if (!s.training.path.empty()) compare_with_training(run, s, files, report);
     auto result = confusion.result(s.unclassified == "error");
     if (const std::string pair = raster::shared_name(result.classes); !pair.empty())
@@ -276,8 +312,7 @@ std::optional<accuracy::Result> judge(tool::Run& run, Settings s, Json& report) 
 /// The file of a fold where there is one, else the file itself, which then serves all of them.
 std::string file_for_fold(tool::Run& run, const std::string& role, const std::string& path, int fold) {
     const std::string own = tools::file_of_fold(path, fold);
-    std::error_code unknown;
-    if (!std::filesystem::exists(own, unknown) && std::filesystem::exists(path, unknown)) return path;
+    if (!raster::is_there(own) && raster::is_there(path)) return path;
     run.files()->reads(role, own, raster::files_read_with(own));
     return own;
 }
@@ -289,11 +324,11 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
         int64_t least = tools::least_class_pixels, most = 0;
         std::vector<int> folds;
     };
-    std::map<int, Few> classes;
+    std::map<std::pair<int, std::string>, Few> classes;
     for (size_t k = 0; k < results.size(); ++k)
         for (const auto& c : results[k].by_class) {
             if (c.reference == 0 || c.reference >= tools::least_class_pixels) continue;
-            Few& few = classes[c.of.value];
+            Few& few = classes[{c.of.value, c.of.name}];
             few.name = tool::class_text(c.of.value, c.of.name);
             few.least = std::min(few.least, c.reference);
             few.most = std::max(few.most, c.reference);
@@ -301,7 +336,7 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
         }
     if (classes.empty()) return;
     std::string list;
-    for (const auto& [value, few] : classes) {
+    for (const auto& [key, few] : classes) {
         list += (list.empty() ? "" : ", ") + few.name + " (" + std::to_string(few.least);
         if (few.most > few.least) list += " to " + std::to_string(few.most);
         if (results.size() > 1) list += " in " + tools::folds_text(few.folds);
@@ -313,8 +348,24 @@ void warn_of_few_pixels(tool::Run& run, const std::vector<accuracy::Result>& res
              "producer's accuracy is all or nothing");
 }
 
+/// What -leave-out names must be a class of one reference at least.
+void check_left_out(const std::vector<accuracy::Result>& results, const std::vector<std::string>& missing) {
+    if (results.empty() || missing.empty()) return;
+    std::map<int, std::string> classes;
+    for (const auto& result : results)
+        for (const auto& c : result.by_class)
+            if (c.reference > 0) classes.try_emplace(c.of.value, tool::class_text(c.of.value, c.of.name));
+    std::vector<std::string> list;
+    for (const auto& [value, text] : classes)
+        list.push_back(text);
+    throw UsageError("-leave-out: no reference has a class '" + missing.front() + "'",
+                     "What is left has the classes: " + joined(list, ", ") + ".");
+}
+
 std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
     std::vector<accuracy::Result> results;
+    std::vector<std::string> missing; // from all references so far
+    Known known;
     auto& folds = run.report()["folds"] = Json::array();
     for (int k = 1; k <= s.folds; ++k) {
         Settings own = s;
@@ -323,8 +374,26 @@ std::vector<accuracy::Result> judge_folds(tool::Run& run, const Settings& s) {
         own.reference.path = file_for_fold(run, "reference", s.reference.path, k);
         if (!s.training.path.empty()) own.training.path = file_for_fold(run, "-training", s.training.path, k);
         folds.push_back(Json::object());
-        if (auto result = judge(run, own, folds.back())) results.push_back(std::move(*result));
+        auto result = judge(run, own, folds.back(), known);
+        if (!result) continue;
+        if (results.empty()) missing = known.missing;
+        missing.erase(std::remove_if(missing.begin(), missing.end(),
+                                     [&](const std::string& word) {
+                                         return std::find(known.missing.begin(), known.missing.end(), word) ==
+                                                known.missing.end();
+                                     }),
+                      missing.end());
+        results.push_back(std::move(*result));
     }
+    check_left_out(results, missing);
+    if (const auto further = tools::files_of_more_folds(s.map.path, s.folds); !further.empty())
+        run.warn(std::string("there ") + worded(further.size(), "is a map", "are maps") +
+                 " of more folds than the " + std::to_string(s.folds) +
+                 " that are judged: " + tools::some_files(further) +
+                 ". Give a larger -folds, or delete what is left of an earlier run");
+    if (accuracy::unite_classes(results))
+        run.warn("the folds number their classes differently: classes are matched by name, and numbers are "
+                 "those of the first fold that has the class");
     return results;
 }
 
@@ -345,7 +414,8 @@ void run_accuracy(tool::Run& run, Settings& s) {
         return give(to_json(results, summary), accuracy::csv(results, summary),
                     accuracy::text(results, summary));
     }
-    if (const auto result = judge(run, s, run.report())) {
+    Known known;
+    if (const auto result = judge(run, s, run.report(), known)) {
         warn_of_few_pixels(run, {*result});
         give(to_json(*result), accuracy::csv(*result), accuracy::text(*result));
     }

@@ -289,6 +289,19 @@ class Outputs {
     std::vector<Output> m_outputs;
 };
 
+/// Files of an earlier run with more folds stay, and who takes all by a pattern takes them, too.
+void warn_of_further_folds(tool::Run& run, const Settings& s) {
+    auto files = tools::files_of_more_folds(run.options().destination.path, s.folds);
+    for (auto& file : tools::files_of_more_folds(s.test_file, s.folds))
+        files.push_back(std::move(file));
+    if (files.empty()) return;
+    run.warn(tools::some_files(files) + worded(files.size(), " is", " are") + " of more folds than these " +
+             std::to_string(s.folds) +
+             " and no part of this split, but a pattern such as train_*.tif takes " +
+             worded(files.size(), "it", "them") + ", too: delete " + worded(files.size(), "it", "them"));
+    run.report()["files_of_more_folds"] = files;
+}
+
 void run_sample(tool::Run& run, Settings& settings) {
     raster::OpenOptions grid_file;
     grid_file.path = settings.like.empty() ? settings.labels.path : settings.like;
@@ -337,6 +350,7 @@ void run_sample(tool::Run& run, Settings& settings) {
     }
     Outputs outputs(run, settings, all, *source);
     warn_of_neighbours(run, settings, all, splits);
+    if (settings.folds > 0) warn_of_further_folds(run, settings);
     if (!run.options().dry_run) outputs.write(splits, *scene);
 }
 
@@ -393,6 +407,11 @@ void declare(tool::Call& call) {
         for (const auto& text : s.fractions)
             sample::check_share(text, true);
         const auto of_all = [](const std::string& text) { return text.find(':') == std::string::npos; };
+        for (const auto* texts : {&s.counts, &s.fractions})
+            if (std::count_if(texts->begin(), texts->end(), of_all) > 1)
+                throw UsageError(std::string(texts == &s.counts ? "-n" : "-fraction") +
+                                     " is given twice for every class",
+                                 "Give it once, and beside it as often as you like for some: 15:1,7,9.");
         if (std::any_of(s.counts.begin(), s.counts.end(), of_all) &&
             std::any_of(s.fractions.begin(), s.fractions.end(), of_all))
             throw UsageError("-n and -fraction both tell how many pixels of every class are for training",

@@ -368,6 +368,38 @@ std::string percent(const Spread& s) {
 
 } // namespace
 
+bool unite_classes(std::vector<Result>& folds) {
+    std::map<std::string, int> number;
+    std::map<int, std::set<std::string>> names;
+    for (const Result& fold : folds) {
+        std::set<std::string> own;
+        for (const Class& c : fold.classes) {
+            if (c.name.empty()) continue;
+            if (!own.insert(c.name).second) return false;
+            number.try_emplace(c.name, c.value);
+            names[c.value].insert(c.name);
+        }
+    }
+    bool renumbered = false;
+    for (size_t k = 0; k < folds.size(); ++k)
+        for (size_t i = 0; i < folds[k].classes.size(); ++i) {
+            Class& c = folds[k].classes[i];
+            if (const auto known = names.find(c.value); c.name.empty() && known != names.end()) {
+                if (known->second.size() > 1)
+                    throw Error("class " + std::to_string(c.value) + " has no name in fold " +
+                                    std::to_string(k + 1) + ", and is called '" + *known->second.begin() +
+                                    "' in one of the others and '" + *known->second.rbegin() + "' in another",
+                                "Give the classes of all folds names, or one numbering.");
+                c.name = *known->second.begin();
+            }
+            if (c.name.empty()) continue;
+            renumbered = renumbered || c.value != number[c.name];
+            c.value = number[c.name];
+            folds[k].by_class[i].of = c;
+        }
+    return renumbered;
+}
+
 Summary summarize(const std::vector<Result>& folds) {
     Summary s;
     s.overall = spread_of(folds, [](const Result& r) { return r.overall.value; });

@@ -92,6 +92,12 @@ struct Summary {
     std::vector<ClassSpread> by_class; ///< classes with the same number and name are one; by number
 };
 
+/// Makes classes of several results one where they have one name: they get the number of the first result
+/// that has it, and a class without a name gets the one that its number has in others. Where a result has a
+/// name twice, names tell nothing, and all stay as they are. Returns true when numbers were changed. Throws
+/// Error when a class without a name might be several.
+bool unite_classes(std::vector<Result>& folds);
+
 /// `values`: NaN where there is none.
 Spread spread(const std::vector<double>& values);
 Summary summarize(const std::vector<Result>& folds);

@@ -39,7 +39,7 @@ COMMON = {  # room -> the rooms whose headers it may include
 # The folders of common/raster: each may include its own headers and those of the folders before it. What stands behind a
 # folder's name are its headers for everybody else; the others are private to common/raster and to tests.
 RASTER = {
-    "gdal": "drivers gdal_errors sample_convert store_convert text_input",
+    "gdal": "drivers gdal_errors regular_file sample_convert store_convert text_input",
     "metadata": "metadata_items packed_text",
     "products": "",
     "libraries": "spectral_library",

@@ -354,3 +354,83 @@ def test_classes_of_few_reference_pixels(tmp_path):
     assert [c["reference_pixels"] for c in classes] == [{"least": n, "most": m} for n, m in ((800, 800), (400, 400), (1, 25), (4, 30))]
     single = succeed(run("gdal_hsi_accuracy", tmp_path / "map_4.tif", tmp_path / "test_4.tif"))
     assert "few reference pixels of class 4 (4): under 10" in single.err and "class 3" not in single.err
+
+
+def test_files_of_more_folds_are_told(tmp_path):
+    """A pattern takes what an earlier run with more folds has left."""
+    labels = fields()
+    sample(tmp_path, labels, "-folds", 5)
+    assert "more folds" not in sample(tmp_path, labels, "-folds", 5).err
+    (tmp_path / "train_007.tif").write_bytes(b"x")  # no name of ours
+    (tmp_path / "train_9.tif.aux.xml").write_bytes(b"x")
+    said = " ".join(sample(tmp_path, labels, "-folds", 3).err.split())
+    names = [f"'{tmp_path}/{part}_{k}.tif'" for part in ("train", "test") for k in (4, 5)]
+    assert f"{', '.join(names)} are of more folds than these 3" in said and "delete them" in said
+    assert json.loads((tmp_path / "s.json").read_text())["files_of_more_folds"] == [name.strip("'") for name in names]
+    write_folds(tmp_path, 4)
+    said = succeed(run("gdal_hsi_accuracy", "-folds", 3, tmp_path / "map.tif", tmp_path / "test.tif")).err
+    assert f"there is a map of more folds than the 3 that are judged: '{tmp_path}/map_4.tif'" in said
+    assert "more folds" not in succeed(run("gdal_hsi_accuracy", "-folds", 4, tmp_path / "map.tif", tmp_path / "test.tif")).err
+
+
+def named_folds(folder, lists, seed=2):
+    """Maps and references of folds that number their classes as `lists` name them; returns the names of both's pixels."""
+    random = np.random.default_rng(seed)
+    pairs = []
+    for k, names in enumerate(lists, 1):
+        reference, mapped = random.integers(1, len(names), (2, 20, 20))
+        mapped = np.where(random.uniform(size=mapped.shape) < 0.4 + 0.1 * k, reference, mapped)
+        for name, plane in ("map", mapped), ("test", reference):
+            write_labels(folder / f"{name}_{k}.tif", plane, names=names if any(names) else None, place=PLACE)
+        pairs.append((np.array(names)[mapped], np.array(names)[reference]))
+    return pairs
+
+
+def figures_by_name(mapped, reference, name):
+    hit = ((mapped == name) & (reference == name)).sum()
+    return hit / (reference == name).sum(), hit / (mapped == name).sum()
+
+
+def test_folds_that_number_their_classes_differently(tmp_path):
+    lists = [["", "A", "B"], ["", "B", "A"], ["", "C", "B", "A"]]
+    pairs = named_folds(tmp_path, lists)
+    result = succeed(run("gdal_hsi_accuracy", "-json", "-folds", 3, "-csv", tmp_path / "f.csv", tmp_path / "map.tif", tmp_path / "test.tif"))
+    found = {c["name"]: c for c in json.loads(result.out)["classes"]}
+    assert {name: c["value"] for name, c in found.items()} == {"A": 1, "B": 2, "C": 1}
+    for name, folds in ("A", [0, 1, 2]), ("B", [0, 1, 2]):
+        for k, figure in enumerate(("producers_accuracy", "users_accuracy")):
+            close(found[name][figure], [figures_by_name(*pairs[f], name)[k] for f in folds])
+    assert found["C"]["f1"]["folds"] == 1
+    assert result.err.count("the folds number their classes differently: classes are matched by name") == 1
+    with open(tmp_path / "f.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    for k in range(3):
+        assert float(rows[k]["producers_accuracy 2 B"]) == pytest.approx(figures_by_name(*pairs[k], "B")[0], abs=1e-6)
+    # Numbers that agree are not spoken of.
+    named_folds(tmp_path, [["", "A", "B"]] * 2)
+    assert "differently" not in succeed(run("gdal_hsi_accuracy", "-folds", 2, tmp_path / "map.tif", tmp_path / "test.tif")).err
+
+
+def test_folds_without_names_beside_some_with(tmp_path):
+    pairs = named_folds(tmp_path, [["", "A", "B"], ["", "", ""]])
+    classes = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-folds", 2, tmp_path / "map.tif", tmp_path / "test.tif")).out)["classes"]
+    assert [(c["value"], c["name"], c["f1"]["folds"]) for c in classes] == [(1, "A", 2), (2, "B", 2)]
+    named_folds(tmp_path, [["", "A", "B"], ["", "B", "A"], ["", "", ""]])
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_accuracy", "-folds", 3, "-csv", tmp_path / "f.csv", tmp_path / "map.tif", tmp_path / "test.tif")
+    assert result.code == 1 and "class 1 has no name in fold 3, and is called 'A' in one of the others and 'B' in another" in first_error(result)
+
+
+def test_a_class_left_out_of_the_folds_that_have_it(tmp_path):
+    """As gdal_hsi_sample -folds makes them: a class of one patch is tested in one fold alone."""
+    write_folds(tmp_path, 3)  # the second has no class 3
+    result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-folds", 3, "-leave-out", 3, tmp_path / "map.tif", tmp_path / "test.tif")).out)
+    assert [c["value"] for c in result["classes"]] == [1, 2]
+    for k, fold in enumerate(result["folds"], 1):
+        reference = read(tmp_path / f"test_{k}.tif")[0]
+        assert fold["pixels"] == np.isin(reference, (1, 2)).sum()
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_accuracy", "-folds", 3, "-leave-out", "3,7", "-csv", tmp_path / "f.csv", tmp_path / "map.tif", tmp_path / "test.tif")
+        assert result.code == 2 and "-leave-out: no reference has a class '7'" in first_error(result) and "1, 2" in result.err
+        alone = run("gdal_hsi_accuracy", "-leave-out", 3, tmp_path / "map_2.tif", tmp_path / "test_2.tif")
+        assert alone.code == 2 and "has no class '3'" in first_error(alone)

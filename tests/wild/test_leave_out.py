@@ -138,3 +138,60 @@ def test_shares_without_it(place):
     assert np.array_equal(np.nan_to_num(every[[0, 2]]), np.nan_to_num(some))
     labels = [np.nan_to_num(read(f[0])[0]) + np.nan_to_num(read(f[1])[0]) for f in files.values()]
     assert np.array_equal(labels[1], np.where(labels[0] == 2, 0, labels[0])) and (labels[0] == 2).any()
+
+
+COMMAS = ["", "Corn, young", 'Corn "old", dry', "Soil"]
+
+
+@pytest.mark.parametrize("words, kept", [(('"Corn, young"',), [2, 3]), (('"Corn, young",3',), [2]), (('Soil,"Corn ""old"", dry"',), [1]),
+                                         (('"Corn, young"', "Soil"), [2]), ((' "Soil" , 1',), [2])])
+def test_names_with_commas(tmp_path, words, kept):
+    labels = truth() + 1
+    write_labels(tmp_path / "labels.tif", labels, names=COMMAS)
+    options = [word for one in words for word in ("-leave-out", one)]
+    succeed(run("gdal_hsi_sample", "-n", 20, *options, tmp_path / "labels.tif", tmp_path / "a.tif", tmp_path / "b.tif"))
+    got = np.nansum([read(tmp_path / "a.tif")[0], read(tmp_path / "b.tif")[0]], axis=0)
+    assert np.array_equal(got, np.where(np.isin(labels, kept), labels, 0))
+
+
+@pytest.mark.parametrize("words", ['"Corn, young', '"Corn, young"x', '1,,2', '""', 'Soil,'])
+def test_lists_that_are_none(tmp_path, words):
+    write_labels(tmp_path / "labels.tif", truth() + 1, names=COMMAS)
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_sample", "-n", 20, "-leave-out", words, tmp_path / "labels.tif", tmp_path / "a.tif", tmp_path / "b.tif")
+    assert result.code == 2 and "is not understood" in first_error(result) and "double quotes" in result.err
+
+
+def test_counts_of_classes_with_commas(tmp_path):
+    labels = truth() + 1
+    write_labels(tmp_path / "labels.tif", labels, names=COMMAS)
+    outputs = tmp_path / "labels.tif", tmp_path / "a.tif", tmp_path / "b.tif"
+    succeed(run("gdal_hsi_sample", "-n", 9, "-n", '5:"Corn, young"', "-n", "6:3", *outputs))
+    train = read(tmp_path / "a.tif")[0]
+    assert [(train == v).sum() for v in (1, 2, 3)] == [5, 9, 6]
+    with assert_untouched(tmp_path):
+        for options, words in [(("-n", "5:1", "-n", "6:1"), "-n: class '1' is named twice"), (("-n", "5:1,3", "-n", "6:Soil"), "-n: class 'Soil' is named twice"),
+                               (("-fraction", "0.5:1", "-fraction", "0.4:1"), "-fraction: class '1' is named twice"), (("-n", 5, "-n", 6), "-n is given twice for every class")]:
+            result = run("gdal_hsi_sample", "-overwrite", *options, *outputs)
+            assert result.code == 2 and words in first_error(result), result.err
+
+
+def test_accents_composed_or_not(tmp_path):
+    """Unicode's NFC and NFD of one name are one name: the map's file name came from macOS."""
+    composed, apart = ["", "Wald é", "Größe", "Лесной"], ["", "Wald e\u0301", "Gro\u0308ße", "Леснои\u0306"]
+    labels = truth() + 1
+    swapped = np.choose(labels, [0, 3, 2, 1])
+    write_labels(tmp_path / "ref.tif", labels, names=composed)
+    write_labels(tmp_path / "map.tif", np.where(np.arange(labels.size).reshape(labels.shape) % 4 == 0, 1, swapped), names=["", apart[3], apart[2], apart[1]])
+    mapped = np.choose(read(tmp_path / "map.tif")[0].astype(int), [0, 3, 2, 1])
+    result = succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "map.tif", tmp_path / "ref.tif"))
+    found = json.loads(result.out)
+    assert [c["name"] for c in found["classes"]] == composed[1:]
+    assert found["overall_accuracy"]["value"] == pytest.approx((mapped == labels).mean()) and result.err.count("composed in another way") == 3
+    # Two classes of one file stay two, and other letters are other names.
+    write_labels(tmp_path / "both.tif", labels, names=["", composed[1], apart[1], "Groesse"])
+    found = json.loads(succeed(run("gdal_hsi_accuracy", "-json", tmp_path / "both.tif", tmp_path / "both.tif")).out)
+    assert [c["name"] for c in found["classes"]] == ["Wald é", "Wald e\u0301", "Groesse"]
+    succeed(run("gdal_hsi_sample", "-n", "9", "-n", "5:" + apart[1], "-leave-out", apart[2], tmp_path / "ref.tif", tmp_path / "a.tif", tmp_path / "b.tif"))
+    train = read(tmp_path / "a.tif")[0]
+    assert [(train == v).sum() for v in (1, 2, 3)] == [5, 0, 9]
