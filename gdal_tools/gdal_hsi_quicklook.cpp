@@ -12,15 +12,18 @@
 #include "stream/operation.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace hsi {
@@ -41,6 +44,8 @@ struct Settings {
     std::array<double, 2> stretch = {2, 98};
     double gamma = 0; ///< 0: by what is shown
     bool each = false, no_legend = false;
+    std::string
+        for_values; ///< options that were given and mean nothing for class maps: "-stretch and -gamma"
 };
 
 using Rgb = std::array<uint8_t, 3>;
@@ -171,11 +176,9 @@ struct Shown {
     bool natural = false;   ///< by wavelengths of visible light
 };
 
-bool is_integer(const std::string& type) { return type.find("Int") != std::string::npos || type == "Byte"; }
-
 /// The legend's reader where a raster of one band is a class map: it has names or colours of classes.
 std::unique_ptr<raster::LabelSource> class_map(const raster::RasterSource& source) {
-    if (source.file_bands() != 1 || !is_integer(source.type_name())) return nullptr;
+    if (source.file_bands() != 1 || !tool::is_integer_type(source.type_name())) return nullptr;
     raster::LabelOptions options;
     options.path = source.path();
     auto labels = raster::LabelSource::open(options);
@@ -267,9 +270,11 @@ Picked pick(tool::Run& run, const std::shared_ptr<raster::RasterSource>& source,
     return out;
 }
 
-/// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value are black.
-void draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
-                 const std::vector<Limits>& limits, double gamma) {
+/// One band in grey or three in colours, at (x0, y0) of the picture. Pixels without a value are black;
+/// returns how many have one.
+int64_t draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, const Picked& picked,
+                    const std::vector<Limits>& limits, double gamma) {
+    int64_t with_value = 0;
     for (int64_t y = 0; y < scale.panel_lines; ++y)
         for (int64_t x = 0; x < scale.panel_samples; ++x) {
             const auto at = static_cast<size_t>(y * scale.panel_samples + x);
@@ -281,12 +286,14 @@ void draw_values(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, con
                 if (valid) colour[k] = shade(picked[b][at], limits[b], gamma);
             }
             canvas.set(x0 + x, y0 + y, valid ? colour : Rgb{});
+            with_value += valid;
         }
+    return with_value;
 }
 
 /// A class of the legend in its colour.
 struct Entry {
-    std::string name;
+    std::string name; ///< empty: it has none
     Rgb colour{};
     int value = 0;
     bool seen = false;
@@ -297,9 +304,7 @@ std::vector<Entry> entries_of(const raster::LabelSource& labels) {
     for (const LabelClass& c : labels.legend()) {
         if (c.value == labels.none()) continue;
         const Colour colour = c.colour.value_or(raster::default_colour(c.value));
-        out.push_back({c.name.empty() ? "Class " + std::to_string(c.value) : c.name,
-                       {colour[0], colour[1], colour[2]},
-                       c.value});
+        out.push_back({c.name, {colour[0], colour[1], colour[2]}, c.value});
     }
     return out;
 }
@@ -322,7 +327,7 @@ void draw_classes(Canvas& canvas, int64_t x0, int64_t y0, const Scale& scale, ra
                 if (k < 0) {
                     const Colour c = raster::default_colour(value);
                     k = static_cast<int>(entries.size());
-                    entries.push_back({"Class " + std::to_string(value), {c[0], c[1], c[2]}, value});
+                    entries.push_back({"", {c[0], c[1], c[2]}, value});
                 }
                 entries[static_cast<size_t>(k)].seen = true;
                 colour = entries[static_cast<size_t>(k)].colour;
@@ -373,25 +378,26 @@ constexpr uint8_t letters[][5] = {
 constexpr int64_t letter_width = 12, letter_height = 14; ///< of a letter, drawn twice as large
 
 /// A name in the letters that there are: accents go, and what has no Latin letter is a question mark.
-std::string plain_letters(const std::string& name) {
+std::string plain_letters(std::string_view name) {
     // The letters from U+00C0 on.
     static const std::string latin = "AAAAAAACEEEEIIIIDNOOOOOxOUUUUYPsaaaaaaaceeeeiiiidnooooo/ouuuuypy";
     std::string out;
-    for (size_t i = 0; i < name.size();) {
-        const auto lead = static_cast<unsigned char>(name[i]);
-        const size_t size = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-        if (size == 1) {
-            out += lead >= ' ' && lead <= '~' ? static_cast<char>(lead) : '?';
-        } else {
-            const size_t code = size == 2 && i + 1 < name.size()
-                                    ? (lead & 0x1fU) << 6 | (static_cast<unsigned char>(name[i + 1]) & 0x3fU)
-                                    : 0;
+    while (!name.empty()) {
+        const char32_t code = take_character(name);
+        if (code >= 0x300 && code <= 0x36f) continue; // an accent that stands behind its letter
+        if (code >= ' ' && code <= '~')
+            out += static_cast<char>(code);
+        else
             out += code >= 0xc0 && code - 0xc0 < latin.size() ? latin[code - 0xc0] : '?';
-        }
-        i += size;
     }
     if (out.size() > longest_name) out = out.substr(0, longest_name - 2) + "..";
     return out;
+}
+
+/// The number tells classes apart whose names the letters do not tell.
+std::string legend_text(const Entry& e) {
+    return e.name.empty() ? "Class " + std::to_string(e.value)
+                          : std::to_string(e.value) + " " + plain_letters(e.name);
 }
 
 void draw_text(Canvas& canvas, int64_t x0, int64_t y0, const std::string& text) {
@@ -406,7 +412,7 @@ void draw_text(Canvas& canvas, int64_t x0, int64_t y0, const std::string& text) 
 int64_t legend_width(const std::vector<Entry>& entries) {
     size_t longest = 0;
     for (const auto& e : entries)
-        longest = std::max(longest, plain_letters(e.name).size());
+        longest = std::max(longest, legend_text(e).size());
     return entries.empty() ? 0 : legend_line + 8 + static_cast<int64_t>(longest) * letter_width;
 }
 
@@ -416,7 +422,7 @@ void draw_legend(Canvas& canvas, int64_t x0, const std::vector<Entry>& entries) 
         for (int64_t y = 2; y < legend_line - 2; ++y)
             for (int64_t x = 0; x < legend_line - 2; ++x)
                 canvas.set(x0 + x, y0 + y, entries[k].colour);
-        draw_text(canvas, x0 + legend_line + 4, y0 + 3, plain_letters(entries[k].name));
+        draw_text(canvas, x0 + legend_line + 4, y0 + 3, legend_text(entries[k]));
     }
 }
 
@@ -480,20 +486,25 @@ raster::OutputSet output_of(const tool::Run& run, int64_t samples, int64_t lines
     return outputs;
 }
 
-/// Pixels of src that hold a point of the file.
-std::vector<int64_t> points_in(const std::string& path, const raster::RasterSource& source) {
+/// Pixels of src that hold a point of the file, and a warning where others lie beside it.
+std::vector<int64_t> points_in(tool::Run& run, const std::string& path, const raster::RasterSource& source) {
     if (path.empty()) return {};
     raster::LabelOptions options;
     options.path = path;
     options.mask = true;
     const auto grid = raster::grid_of(source);
     const auto labels = raster::LabelSource::open(options, &grid);
+    for (const auto& note : labels->notes())
+        run.warn(note);
     constexpr size_t most = 10000; // more rings than a picture shows
     auto pixels = raster::collect_labels(*labels).index;
     if (pixels.size() > most)
         throw Error("-points " + path + " marks " + counted(pixels.size(), "pixel") +
                         " of the scene, more than " + std::to_string(most),
                     "Rings are for points. Polygons are shown by burning them (gdal_rasterize) and -beside.");
+    if (const int64_t n = labels->outside(); n > 0)
+        run.warn("'" + path + "': " + counted(n, "feature") + worded(n, " lies", " lie") +
+                 " outside of src and" + worded(n, " has", " have") + " no ring");
     return pixels;
 }
 
@@ -502,7 +513,7 @@ struct Panel {
     std::vector<int> bands; ///< of its source; empty: a class map
 };
 
-std::string bands_text(const Shown& file, const std::vector<int>& bands) {
+std::string bands_text(const Shown& file, const std::vector<int>& bands, bool colours = true) {
     std::string out = bands.size() == 1 ? "band " : "bands ";
     const auto nm = file.source->wavelengths_nm();
     for (size_t k = 0; k < bands.size(); ++k) {
@@ -510,11 +521,54 @@ std::string bands_text(const Shown& file, const std::vector<int>& bands) {
         out += (k > 0 ? ", " : "") + std::to_string(file.source->bands()[b]);
         if (b < nm.size() && std::isfinite(nm[b])) out += " (" + std::to_string(std::lround(nm[b])) + " nm)";
     }
-    return out + (bands.size() == 3 ? " as red, green, blue" : " in grey");
+    return !colours ? out : out + (bands.size() == 3 ? " as red, green, blue" : " in grey");
+}
+
+void check_options(const Settings& s, const std::vector<Shown>& files) {
+    const auto is_map = [](const Shown& file) { return file.classes != nullptr; };
+    if (!s.for_values.empty() && std::all_of(files.begin(), files.end(), is_map))
+        throw UsageError(s.for_values + ": '" + files[0].path +
+                             "' is a class map, which is shown in the colours of its classes",
+                         "Leave the option out, or show a scene.");
+    if (s.no_legend && std::none_of(files.begin(), files.end(), is_map))
+        throw UsageError("-no-legend: '" + files[0].path + "' is no class map, and has none",
+                         "Leave the option out.");
+}
+
+/// Says why a panel is black, or black and white.
+void warn_of_no_contrast(tool::Run& run, const Shown& file, const std::vector<int>& bands,
+                         const Picked& picked, const std::vector<Limits>& limits, int64_t with_value,
+                         const std::array<double, 2>& percent) {
+    const std::string name = "'" + file.path + "': ";
+    if (with_value == 0)
+        return run.warn(
+            name + "no pixel that is shown has a value in " + bands_text(file, bands) +
+            ": all are black. Choose other bands with -b, or check the nodata value (-srcnodata)");
+    for (size_t k = 0; k < picked.size(); ++k) {
+        if (limits[k][0] < limits[k][1]) continue;
+        float low = INFINITY, high = -INFINITY;
+        for (const float v : picked[k])
+            if (!std::isnan(v)) {
+                low = std::min(low, v);
+                high = std::max(high, v);
+            }
+        char text[120];
+        if (low == high)
+            std::snprintf(text, sizeof text, "all pixels that are shown hold %.6g, which is shown as black",
+                          low);
+        else
+            std::snprintf(
+                text, sizeof text,
+                "from %g to %g per cent all values are %.6g: what is above is white, the rest black",
+                percent[0], percent[1], limits[k][0]);
+        run.warn(name + bands_text(file, {bands[k]}, false) + ": " + text +
+                 (low == high ? "" : ". Give a wider -stretch"));
+    }
 }
 
 void run_quicklook(tool::Run& run, const Settings& s) {
     auto files = open_files(run, s);
+    check_options(s, files);
     const auto shape = files[0].source->shape();
     const Scale scale = scale_of(shape, s.size);
     std::vector<Panel> panels;
@@ -540,7 +594,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
     if (panel_bytes + static_cast<uint64_t>(wide * high) * 3 > run.buffer_memory() / 2)
         throw Error("a picture of " + size_text(wide, high) + " pixels does not fit in -memory",
                     "Give a smaller -size, or more -memory.");
-    const auto points = points_in(s.points, *files[0].source);
+    const auto points = points_in(run, s.points, *files[0].source);
     if (run.options().dry_run) {
         const auto seen = tool::only_bands(files[0].source, {0});
         Picked none;
@@ -561,7 +615,7 @@ void run_quicklook(tool::Run& run, const Settings& s) {
             draw_classes(picture, x0, y0, scale, *file.classes, entries);
             for (const auto& e : entries)
                 if (e.seen && std::none_of(legend.begin(), legend.end(), [&](const Entry& known) {
-                        return known.name == e.name && known.colour == e.colour;
+                        return known.value == e.value && known.name == e.name && known.colour == e.colour;
                     }))
                     legend.push_back(e);
             shown.push_back({{"file", file.path}, {"classes", entries.size()}});
@@ -576,7 +630,8 @@ void run_quicklook(tool::Run& run, const Settings& s) {
             if (like_first) limits = *shared;
             if (k == 0) shared = limits;
             const double gamma = s.gamma > 0 ? s.gamma : file.natural ? land_gamma : 1;
-            draw_values(picture, x0, y0, scale, picked, limits, gamma);
+            const int64_t with_value = draw_values(picture, x0, y0, scale, picked, limits, gamma);
+            warn_of_no_contrast(run, file, panels[k].bands, picked, limits, with_value, s.stretch);
             run.note(file.path + ": " + bands_text(file, panels[k].bands));
             std::vector<int> bands;
             for (const int b : panels[k].bands)
@@ -585,6 +640,8 @@ void run_quicklook(tool::Run& run, const Settings& s) {
         }
         draw_rings(picture, x0, y0, scale, points);
     }
+    std::stable_sort(legend.begin(), legend.end(),
+                     [](const Entry& a, const Entry& b) { return a.value < b.value; });
     run.report()["panels"] = shown;
     const int64_t width = s.no_legend ? 0 : legend_width(legend);
     if (width > 0) {
@@ -628,7 +685,9 @@ void declare(tool::Call& call) {
         .defaults_to("0.6 for scenes of visible light, else 1");
     call.flag("each", s.each, "A panel in grey for each band that -b chooses, three in a row");
     call.flag("no-legend", s.no_legend, "Leave out the legend of class maps");
-    call.check([&s](const tool::CommonOptions& options) {
+    call.check([&s, &call](const tool::CommonOptions& options) {
+        for (const char* name : {"stretch", "gamma"})
+            if (call.given(name)) s.for_values += (s.for_values.empty() ? "-" : " and -") + std::string(name);
         if (s.stretch[0] >= s.stretch[1])
             throw UsageError("-stretch: the first number must be below the second");
         if (!options.destination.type.empty() && options.destination.type != "Byte")
@@ -657,7 +716,8 @@ extern const tool::Definition quicklook{
       "Before and after, with targets"},
      {"gdal_hsi_quicklook -b 1 -b 2 -b 3 pcs.tif components.png", "Components as red, green and blue"},
      {"gdal_hsi_quicklook -each -b 1 -b 2 -b 3 -b 4 pcs.tif components.png", "A panel for each"}},
-    "Only the pixels that are shown are looked at: the picture of a large scene is made of every Nth one. "
+    "Only the pixels that are shown are looked at: of a large scene those nearest to the centres of the "
+    "picture's pixels. "
     "Pixels without a value are black.",
     quicklook_tool::declare,
     true};

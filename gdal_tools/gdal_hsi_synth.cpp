@@ -8,6 +8,7 @@
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
+#include "tool/words.h"
 
 #include <algorithm>
 #include <array>
@@ -40,10 +41,6 @@ struct Settings {
 
 // Types and formats
 // ----------------------------------------------------------------------------------------------------------
-
-bool is_integer(const std::string& type) {
-    return type.find("Int") != std::string::npos || type == "Byte" || type == "Int8";
-}
 
 /// The nodata value when the user names none: -9999 where the type holds it, else the type's largest value.
 double default_nodata(const std::string& type) {
@@ -210,7 +207,7 @@ void make_scene(tool::Run& run, Settings s) {
     raster::OutputOptions cube_options = options.destination;
     choose_format(cube_options, s.interleave);
     const std::string type = cube_options.type.empty() ? "Float32" : cube_options.type;
-    if (is_integer(type)) {
+    if (tool::is_integer_type(type)) {
         s.scene.scale = type == "Byte" || type == "Int8" ? 100 : integer_scale;
         if (s.scene.nan_pixels > 0)
             throw UsageError("-nan-pixels: type " + type + " holds no NaN",

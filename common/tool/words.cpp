@@ -18,6 +18,10 @@ constexpr int max_band = 65536; // GDAL's own ceiling
 
 } // namespace
 
+bool is_integer_type(const std::string& name) {
+    return name == "Byte" || name.rfind("Int", 0) == 0 || name.rfind("UInt", 0) == 0;
+}
+
 std::optional<double> parse_number(std::string_view text) {
     if (!text.empty() && text.front() == '+') text.remove_prefix(1);
     double value = 0;

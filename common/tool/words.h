@@ -12,6 +12,9 @@
 
 namespace hsi::tool {
 
+/// By GDAL's name of a pixel type: "Byte", "UInt16" .. Those of newer versions, too; complex ones are none.
+bool is_integer_type(const std::string& name);
+
 /// A number in full: digits, nan, inf with a sign; nothing when the text is anything else.
 std::optional<double> parse_number(std::string_view text);
 std::optional<long long> parse_integer(std::string_view text);

@@ -149,7 +149,7 @@ def test_a_class_map_and_its_legend(class_map, scene, tmp_path):
             assert np.all(box == np.array(colour)[:, None, None]), line
             words = legend[:, 20 * line:20 * line + 20, 24:]
             assert 0.02 < np.mean(np.all(words == 0, axis=0)) < 0.5, "letters"
-        assert legend.shape[2] == 28 + len("Class 9") * 12 and got.shape[1] == max(LINES, 3 * 20)
+        assert legend.shape[2] == 28 + len("Class 9") * 12 == 28 + len("1 Wheat") * 12 and got.shape[1] == max(LINES, 3 * 20)
         succeed(quicklook("-no-legend", "-overwrite", "-size", 80, *args, tmp_path / "no.png"))
         assert np.array_equal(picture(tmp_path / "no.png"), got[:, :, :x + SAMPLES])
 
@@ -193,11 +193,81 @@ def test_without_visible_light_or_wavelengths(cube, tmp_path):
 def test_constant_and_empty_bands(tmp_path):
     data = np.full((3, 20, 30), 5, "f4")
     write_scene(tmp_path / "s.img", data)
-    succeed(quicklook("-size", 30, tmp_path / "s.img", tmp_path / "p.png"))
+    said = succeed(quicklook("-size", 30, tmp_path / "s.img", tmp_path / "p.png")).err
     assert np.all(picture(tmp_path / "p.png") == 0)
+    assert all(f"s.img': band {b}: all pixels that are shown hold 5, which is shown as black" in said for b in (1, 2, 3))
     write_scene(tmp_path / "n.img", data * np.nan)
-    succeed(quicklook("-size", 30, tmp_path / "n.img", tmp_path / "n.png"))
+    said = succeed(quicklook("-size", 30, "-report", tmp_path / "n.json", tmp_path / "n.img", tmp_path / "n.png")).err
     assert np.all(picture(tmp_path / "n.png") == 0)
+    assert "no pixel that is shown has a value in bands 1, 2, 3 as red, green, blue: all are black" in said
+    assert len(json.loads((tmp_path / "n.json").read_text())["warnings"]) == 1
+    # Each band has values, and no pixel has all three; most values of a band are one.
+    apart = np.full((3, 20, 30), np.nan, "f4")
+    for b in range(3):
+        apart[b, :, 10 * b:10 * b + 10] = np.arange(200).reshape(20, 10)
+    write_scene(tmp_path / "a.img", apart)
+    assert "no pixel that is shown has a value" in succeed(quicklook("-size", 30, tmp_path / "a.img", tmp_path / "a.png")).err
+    data[1, 3, 4] = 90
+    write_scene(tmp_path / "o.img", data)
+    said = succeed(quicklook("-size", 30, "-b", 2, tmp_path / "o.img", tmp_path / "o.png")).err
+    assert "band 2: from 2 to 98 per cent all values are 5: what is above is white, the rest black" in said
+    assert picture(tmp_path / "o.png")[0, 3, 4] == 255 and picture(tmp_path / "o.png")[0].sum() == 255
+
+
+def test_a_scene_with_contrast_is_not_spoken_of(scene, tmp_path):
+    assert succeed(quicklook("-stretch", 5, 90, scene, tmp_path / "p.png")).err == ""
+
+
+def legend_words(got, x, line):
+    return got[:, 20 * line:20 * line + 20, x + 24:] == 0
+
+
+def test_a_legend_by_number_of_names_in_any_alphabet(scene, tmp_path):
+    """Names that the letters do not tell apart have their numbers; the legend of two maps is in their order."""
+    x = SAMPLES + 8
+    for name, classes, names in [("high.tif", (7, 5), ["", "", "", "", "", "Лес", "", "水"]), ("low.tif", (2, 6), ["", "", "Gro\u0308ße", "", "", "", "\u00c9t\u00e9"]),
+                                 ("plain.tif", (2, 6), ["", "", "Große", "", "", "", "Ete"])]:
+        data = np.full((1, LINES, SAMPLES), classes[0], "u1")
+        data[0, :30] = classes[1]
+        dataset = gdal.Open(str(write_scene(tmp_path / "in" / name, data, "GTiff", "u1", geotransform=PLACE, epsg=32633)), gdal.GA_Update)
+        dataset.GetRasterBand(1).SetCategoryNames(names)
+        dataset = None
+    colour = {}
+    for name in "high", "low", "plain":
+        succeed(quicklook("-size", 80, tmp_path / "in" / f"{name}.tif", tmp_path / f"{name}.png"))
+        got = picture(tmp_path / f"{name}.png")
+        boxes = [tuple(got[:, 20 * k + 10, x + 9]) for k in range(2)]
+        assert boxes == [tuple(got[:, y, 5]) for y in ((10, 50) if name == "high" else (50, 10))]  # 5 and 7, 2 and 6
+        colour[name] = boxes
+    high, low, plain = (picture(tmp_path / f"{name}.png") for name in ("high", "low", "plain"))
+    assert high.shape[2] == x + 28 + 12 * len("5 ???") and not np.array_equal(legend_words(high, x, 0)[:, :, :60], legend_words(high, x, 1)[:, :, :60])
+    assert np.array_equal(legend_words(low, x, 0), legend_words(plain, x, 0)) and np.array_equal(legend_words(low, x, 1), legend_words(plain, x, 1))
+    succeed(quicklook("-size", 80, "-beside", tmp_path / "in" / "low.tif", tmp_path / "in" / "high.tif", tmp_path / "both.png"))
+    both = picture(tmp_path / "both.png")
+    at = 2 * (SAMPLES + 8)
+    assert [tuple(both[:, 20 * k + 10, at + 9]) for k in range(4)] == [colour["low"][0], colour["high"][0], colour["low"][1], colour["high"][1]]
+
+
+def test_options_that_a_class_map_does_not_have(class_map, scene, tmp_path):
+    path, _ = class_map
+    with assert_untouched(tmp_path):
+        for options, src, words in [(("-stretch", 10, 20), path, "-stretch: '"), (("-gamma", 0.3), path, "-gamma: '"),
+                                    (("-gamma", 1, "-stretch", 2, 98, "-beside", path), path, "-stretch and -gamma: '"), (("-no-legend",), scene, "-no-legend: '")]:
+            result = quicklook(*options, src, tmp_path / "p.png")
+            assert result.code == 2 and words in first_error(result) and "is " in first_error(result), result.err
+    succeed(quicklook("-stretch", 10, 20, "-gamma", 0.3, "-no-legend", "-beside", path, scene, tmp_path / "p.png"))
+
+
+def test_points_beside_the_scene_are_counted(scene, tmp_path):
+    inside, outside = (PLACE[0] + 30 * 20.4, PLACE[3] - 30 * 12.7), (PLACE[0] - 300, PLACE[3] + 30)
+    path = points(tmp_path / "in" / "p.gpkg", [inside, outside, outside])
+    result = succeed(quicklook("-points", path, scene, tmp_path / "p.png"))
+    assert "p.gpkg': 2 features lie outside of src and have no ring" in result.err
+    (tmp_path / "in" / "t.csv").write_text("sample,line\n3,4\n-5,4\n100,4\n7,8\n")
+    said = succeed(quicklook("-points", tmp_path / "in" / "t.csv", scene, tmp_path / "q.png")).err
+    assert said.count("outside") == 1 and "2 of 4 points lie outside" in said
+    path = points(tmp_path / "in" / "good.gpkg", [inside])
+    assert succeed(quicklook("-points", path, scene, tmp_path / "r.png")).err == ""
 
 
 REFUSED = {
