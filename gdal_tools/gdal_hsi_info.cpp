@@ -9,6 +9,7 @@
 #include "detect/detect.h"
 #include "eadp/profile.h"
 #include "profile/profile.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/source/raster_source.h"
 #include "sahic/mrf_scene.h"
@@ -172,11 +173,13 @@ void add_place(Facts& facts, const raster::RasterSource& source) {
                   position(high[1]) + " (x, y)");
 }
 
-void add_band_numbers(Facts& facts, const std::vector<int>& numbers) {
+/// told: as numbers of a scene; else they may be those of the lines of a table.
+void add_band_numbers(Facts& facts, const std::vector<int>& numbers, bool told) {
     const auto [low, high] = std::minmax_element(numbers.begin(), numbers.end());
+    const std::string range = "from " + std::to_string(*low) + " to " + std::to_string(*high);
     facts.add("source_bands", "Band numbers:", numbers,
-              "told by the file: from " + std::to_string(*low) + " to " + std::to_string(*high) +
-                  " in the scene that it was made from");
+              told ? "told by the file: " + range + " in the scene that it was made from"
+                   : range + ", which may be those of the table's lines");
 }
 
 Facts describe(const raster::RasterSource& source) {
@@ -196,7 +199,7 @@ Facts describe(const raster::RasterSource& source) {
               bad.empty() ? "none marked"
                           : tool::list_text(bad) + " (left out; -bbl ignore takes them, too)");
     facts.json()["bands"] = source.bands();
-    if (source.tells_band_numbers()) add_band_numbers(facts, source.band_numbers());
+    if (source.tells_band_numbers()) add_band_numbers(facts, source.band_numbers(), true);
     facts.json()["band_names"] = source.band_names();
     add_wavelengths(facts, source);
     add_values(facts, source);
@@ -419,7 +422,7 @@ std::string free_name(const std::string& path, const std::string& what, const ch
     for (char& c : stem)
         if (c == ':' || c == '"' || c == '/') c = '_'; // a part of a file: NETCDF:"a.nc":cube
     std::string name = stem + "_" + what + extension;
-    for (int k = 2; std::filesystem::exists(name); ++k)
+    for (int k = 2; raster::is_there(name); ++k)
         name = stem + "_" + what + "_" + std::to_string(k) + extension;
     return name;
 }
@@ -487,7 +490,7 @@ Facts describe(const std::string& path, const raster::SpectralLibrary& library, 
     facts.add("path", "File:", path, path);
     facts.add("kind", "Kind:", "spectral library", "spectral library, no raster");
     facts.add("bands", "Bands:", library.bands(), std::to_string(library.bands()));
-    if (library.numbers_told) add_band_numbers(facts, library.band_numbers);
+    if (!library.band_numbers.empty()) add_band_numbers(facts, library.band_numbers, library.numbers_told);
     const auto nm = extremes_of({library.wavelengths_nm});
     facts.add("wavelengths_nm", "Wavelengths:", numbers_or_null(library.wavelengths_nm),
               std::isnan(nm.first) ? "unknown" : range_text(nm) + " nm");

@@ -161,7 +161,9 @@ SpectralLibrary read_envi_library(const EnviPair& files) {
     const size_t offset = header_number(header, "header offset", 0, path);
     const std::string data = library_text(path);
     if (data.size() < offset + bands * count * storage.width)
-        refuse_library(path, "is shorter than its header says (" + counted(data.size(), "byte") + ")");
+        refuse_library(path, "is cut short: " + counted(data.size(), "byte") + " of the " +
+                                 std::to_string(offset + bands * count * storage.width) +
+                                 " that its header tells of");
 
     SpectralLibrary library;
     std::vector<std::string> names;

@@ -210,15 +210,17 @@ SpectralLibrary read_spectral_library(const std::string& path, size_t scene_band
 std::optional<SpectralLibrary> plain_library(const std::string& path) {
     if (!is_regular_file(path)) return {};
     const GdalErrors quiet;
+    bool said = false; // by the header
     try {
+        if (const auto files = envi_pair(path); files && !has_own_extension(path)) {
+            const EnviHeader header = read_envi_header(files->header);
+            const std::string* const type = header.find("file type");
+            said = type != nullptr && lower(*type).find("spectral library") != std::string::npos;
+        }
         auto library = read_spectral_library(path);
-        if (!library.wavelengths_nm.empty()) return library;
-        const auto files = envi_pair(path);
-        if (!files || has_own_extension(path)) return {};
-        const EnviHeader header = read_envi_header(files->header);
-        const std::string* const type = header.find("file type");
-        if (type != nullptr && lower(*type).find("spectral library") != std::string::npos) return library;
+        if (said || !library.wavelengths_nm.empty()) return library;
     } catch (const Error&) { // no library then
+        if (said) throw;
     }
     return {};
 }

@@ -37,26 +37,8 @@ struct SpectralLibrary {
 SpectralLibrary read_spectral_library(const std::string& path, size_t scene_bands = 0);
 
 /// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
-/// wavelengths. Empty for pipes, what cannot be read, and what may be another table of numbers.
-std::optional<SpectralLibrary> plain_library(const std::string& path);
-
-/// The files beside `path` that reading it as a library touches and that are there: the header or the data of
-/// an ENVI library, the wavelengths of a text of USGS.
-std::vector<std::string> files_of_library(const std::string& path);
-
-/// Indices of the names that `wanted` asks for, in its order, none twice: a name (whatever the case), a
-/// pattern with * and ?, or #N, counted from 1. \throws Error naming `role` and what finds nothing, with
-/// names like it.
-std::vector<size_t> chosen_names(const std::vector<std::string>& names,
-                                 const std::vector<std::string>& wanted, const std::string& role);
-/// True when every one of `wanted` means single spectra: no pattern is among them.
-bool are_exact(const std::vector<std::string>& wanted);
-
-/// The spectra at these indices, in their order, and all that belongs to the bands.
-SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_t>& indices);
-
-/// What `path` holds where it is a library for certain: ENVI's, by its header, or any whose spectra have
-/// wavelengths. Empty for pipes, what cannot be read, and what may be another table of numbers.
+/// wavelengths. Empty for pipes, what cannot be read, and what may be another table of numbers. Throws Error
+/// for a damaged one whose header says that it is a spectral library.
 std::optional<SpectralLibrary> plain_library(const std::string& path);
 
 /// The files beside `path` that reading it as a library touches and that are there: the header or the data of
