@@ -189,3 +189,71 @@ def test_a_script_that_is_started_again(tmp_path, scene):
     assert start() == 0
     records = json.loads(chain.read_text())["chain"]
     assert [(r["tool"].removeprefix("gdal_hsi_"), "error" in r) for r in records] == [("pca", False), ("atdca", True), ("atdca", False)]
+
+
+@pytest.fixture
+def floats(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    return write_scene(folder / "s.tif", np.random.default_rng(4).uniform(1, 900, (5, 30, 40)), driver="GTiff")
+
+
+REFUSED_OPTIONS = {
+    "sides of blocks": ((), ("BLOCKXSIZE=17", "BLOCKYSIZE=17"), "GTiff does not take -co BLOCKXSIZE=17 -co BLOCKYSIZE=17 for 2 bands of Float32: ", "17"),
+    "one of three": ((), ("TILED=YES", "COMPRESS=JPEG", "BIGTIFF=NO"), "GTiff does not take -co COMPRESS=JPEG for 2 bands of Float32: ", "JPEG"),
+    "one that does not go with another": (("-ot", "Int16"), ("COMPRESS=LZW", "PREDICTOR=3"), "GTiff does not take -co PREDICTOR=3 for 2 bands of Int16: ", "PREDICTOR=3"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_OPTIONS)
+def test_creation_options_that_gdal_refuses_are_named(floats, tmp_path, case):
+    words, items, message, reason = REFUSED_OPTIONS[case]
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_pca", "-nc", 2, *words, *[word for item in items for word in ("-co", item)], floats, tmp_path / "p.tif")
+    said = first_error(result)
+    assert result.code == 2 and said.startswith(message) and reason in said[len(message):], result.err
+    assert "another format" not in result.err and "gdalinfo --format GTiff lists them" in result.err
+
+
+def test_creation_options_of_other_formats(floats, tmp_path):
+    with assert_untouched(tmp_path):
+        result = run("gdal_hsi_quicklook", "-co", "QUALITY=500", floats, tmp_path / "p.jpg")
+        assert result.code == 2 and "JPEG does not take -co QUALITY=500 for 3 bands of Byte: " in first_error(result)
+        # What the format cannot hold is told as before, with options or without.
+        for options in (), ("-co", "ZLEVEL=9"):
+            result = run("gdal_hsi_pca", "-nc", 5, "-ot", "Byte", *options, floats, tmp_path / "p.png")
+            assert result.code == 2 and "PNG cannot hold 5 bands of Byte" in first_error(result) and "-co" not in first_error(result)
+
+
+def test_messages_name_the_file_of_the_user(tmp_path):
+    """libtiff cannot read its own LERC with pixels of NaN again, which is told of the file that was asked for."""
+    data = np.random.default_rng(4).uniform(1, 900, (5, 30, 40))
+    data[:, 3, 4] = np.nan
+    scene = write_scene(tmp_path / "s.tif", data, driver="GTiff")
+    (tmp_path / "out").mkdir()
+    with assert_untouched(tmp_path / "out"):
+        result = run("gdal_hsi_pca", "-nc", 2, "-co", "COMPRESS=LERC", "-co", "INTERLEAVE=PIXEL", "-report", tmp_path / "r.json", scene, tmp_path / "out" / "p.tif")
+    if result.code == 0:
+        pytest.skip("this libtiff can")
+    assert ".hsi-" not in result.err and "/new/" not in result.err and f"{tmp_path}/out/p.tif" in result.err
+    assert ".hsi-" not in json.loads((tmp_path / "r.json").read_text())["error"]["message"]
+
+
+@pytest.mark.parametrize("tool", [("gdal_hsi_info",), ("gdal_hsi_info", "-count"), ("gdal_hsi_pca",)])
+def test_a_library_that_is_cut_short(tmp_path, tool):
+    path = write_sli(tmp_path / "lib.sli", spectra_of(5))
+    path.write_bytes(path.read_bytes()[:50])
+    with assert_untouched(tmp_path):
+        result = run(*tool, path, *([tmp_path / "x.tif"] if tool[0] == "gdal_hsi_pca" else []))
+    assert result.code == 1 and f"'{path}': is cut short: 50 bytes of the 80 that its header tells of" in first_error(result)
+
+
+def test_band_numbers_of_libraries(tmp_path):
+    """Also of a table, where they may count its lines."""
+    path = tmp_path / "lib.csv"
+    for numbers, words in [([1, 2, 3, 4], "from 1 to 4, which may be those of the table's lines"), ([3, 4, 7, 9], "told by the file: from 3 to 9 in the scene")]:
+        path.write_text("band,wavelength,a\n" + "".join(f"{n},{nm},0.{n}\n" for n, nm in zip(numbers, NM)))
+        said = succeed(run("gdal_hsi_info", path)).out
+        assert f"Band numbers:   {words}" in said
+        assert json.loads(succeed(run("gdal_hsi_info", "-json", path)).out)["source_bands"] == numbers
+    assert "Band numbers" not in succeed(run("gdal_hsi_info", write_csv(tmp_path / "plain.csv", spectra_of(2)))).out

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "raster/sink/format_trial.h"
 
+#include "core/counted.h"
 #include "core/error.h"
 #include "raster/files/atomic_file.h"
 #include "raster/gdal/drivers.h"
@@ -290,20 +291,9 @@ std::string trial_key(const Target& target, const OutputOptions& options, const 
     return key;
 }
 
-} // namespace
-
-void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
-                const SceneMetadata* scene) {
-    if (surely_holds(target, spec)) return;
-    // A run asks when it checks its options and again when it makes its outputs.
-    static std::mutex mutex;
-    static std::map<std::string, bool> known;
-    const std::lock_guard lock(mutex);
-    const std::string key = trial_key(target, options, spec, scene);
-    if (const auto at = known.find(key); at != known.end()) {
-        target.copies = at->second;
-        return;
-    }
+/// Why the target cannot be written; empty: it can, and target.copies says how.
+std::string why_not(Target& target, const OutputOptions& options, const OutputSpec& spec,
+                    const SceneMetadata* scene) {
     const CPLStringList list = trial_options(target);
     std::vector<bool> ways{target.copies};
     if (!target.copies && has_capability(target.driver, GDAL_DCAP_CREATECOPY)) ways.push_back(true);
@@ -322,10 +312,63 @@ void try_target(Target& target, const OutputOptions& options, const OutputSpec& 
             if (blocks) reason = trial_anywhere(way, options, target.options, trial_shape(spec, true), scene);
         }
         if (reason.empty()) {
-            target.copies = known[key] = copies;
-            return;
+            target.copies = copies;
+            return {};
         }
     }
+    return reason;
+}
+
+/// The creation options without one of which, or without all of which, the output can be written: the format
+/// holds it, and GDAL does not take them. Empty: they are not the reason.
+std::string refused_options(const OutputOptions& options, const OutputSpec& spec,
+                            const SceneMetadata* scene) {
+    const auto works_with = [&](const std::vector<std::string>& items) {
+        OutputOptions fewer = options;
+        fewer.creation_options = items;
+        try {
+            Target target = choose_target(fewer, spec, false);
+            return surely_holds(target, spec) || why_not(target, fewer, spec, scene).empty();
+        } catch (const Error&) {
+            return false;
+        }
+    };
+    const auto& given = options.creation_options;
+    std::string one, all;
+    for (size_t k = 0; k < given.size(); ++k) {
+        auto others = given;
+        others.erase(others.begin() + static_cast<std::ptrdiff_t>(k));
+        if (works_with(others)) one += " -co " + given[k];
+        all += " -co " + given[k];
+    }
+    return !one.empty() ? one : !all.empty() && works_with({}) ? all : std::string();
+}
+
+} // namespace
+
+void try_target(Target& target, const OutputOptions& options, const OutputSpec& spec,
+                const SceneMetadata* scene) {
+    if (surely_holds(target, spec)) return;
+    // A run asks when it checks its options and again when it makes its outputs.
+    static std::mutex mutex;
+    static std::map<std::string, bool> known;
+    const std::lock_guard lock(mutex);
+    const std::string key = trial_key(target, options, spec, scene);
+    if (const auto at = known.find(key); at != known.end()) {
+        target.copies = at->second;
+        return;
+    }
+    const std::string reason = why_not(target, options, spec, scene);
+    if (reason.empty()) {
+        known[key] = target.copies;
+        return;
+    }
+    if (const std::string refused = refused_options(options, spec, scene); !refused.empty())
+        throw UsageError(std::string(target.driver->GetDescription()) + " does not take" + refused + " for " +
+                             counted(spec.shape.bands, "band") + " of " + GDALGetDataTypeName(target.type) +
+                             ": " + reason,
+                         "Leave out what it does not take, or give another value (gdalinfo --format " +
+                             std::string(target.driver->GetDescription()) + " lists them).");
     throw UsageError(holds_text(target.driver, spec, target.type) + ": " + reason,
                      lists_type(target.driver, target.type) ? "Choose another format with -of."
                                                             : types_advice(target.driver));
