@@ -792,13 +792,13 @@ void run_detect(tool::Run& run, const Settings& s) {
 // The options
 // ----------------------------------------------------------------------------------------------------------
 
-/// "0.1", "inf", "99%".
+/// "0.1", "99%".
 void parse_threshold(Settings& s) {
     const std::string& text = s.threshold_text;
     const bool percent = !text.empty() && text.back() == '%';
     const auto value = tool::parse_number(percent ? text.substr(0, text.size() - 1) : text);
-    if (!value || std::isnan(*value))
-        throw UsageError("-threshold: '" + text + "' is no number",
+    if (!value || !std::isfinite(*value))
+        throw UsageError("-threshold: '" + text + "' is no " + (value ? "finite " : "") + "number",
                          "Give a score, or a share of the scores: 99%.");
     (percent ? s.percent : s.threshold) = *value;
     if (percent && !(*value > 0 && *value < 100))
