@@ -21,9 +21,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -152,44 +153,81 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     return all;
 }
 
-/// Adds up the squares of what is written into it, whatever the order; keeps nothing.
-class SquareSum final : public stream::GatheringSink {
+/// What fully constrained unmixing leaves of the scene with each of several sets of endmembers, in one pass:
+/// of every tile by one set after the other, so that it is read once. The squares of the errors are added
+/// exactly: neither tiles nor what else is unmixed beside change a bit.
+class Residuals final : public stream::Operation {
   public:
-    explicit SquareSum(const stream::CubeShape& shape) : m_shape(shape) {}
-    stream::CubeShape shape() const override { return m_shape; }
-    bool concurrent() const override { return true; }
-    uint64_t stored_bytes_per_pixel() const override { return 0; }
-    void write(const Rect&, const CubeView<float>& src) override {
-        math::ExactSums sum(1);
-        for (int64_t line = 0; line < src.lines; ++line)
-            for (int64_t i = 0; i < src.samples; ++i) {
-                const double v = src.row(0, line)[i], squared = v * v;
-                if (!std::isnan(v)) sum.add(0, &squared, 1);
-            }
-        const std::lock_guard lock(m_mutex);
-        m_sum.add(sum);
+    explicit Residuals(const std::vector<unmix::Endmembers>& sets) : m_squares(sets.size()) {
+        for (const auto& set : sets) {
+            m_steps.push_back(unmix::make_unmixing(set, {unmix::Method::fcls, true}));
+            m_most = std::max(m_most, set.count());
+        }
     }
-    void gather(parallel::Group& ranks) override { stream::unite(ranks, "squares", m_sum); }
-    double value() const { return m_sum.value(0); }
+    /// Root mean square over pixels and bands.
+    double of(size_t k) const {
+        return std::sqrt(m_squares.value(k) / static_cast<double>(m_steps[k]->valid()));
+    }
+
+    uint64_t scratch_bytes(const stream::TileLimits& limits) const override {
+        uint64_t bytes = floats(limits) * sizeof(float);
+        for (const auto& step : m_steps)
+            bytes += step->scratch_bytes(limits);
+        return bytes;
+    }
+    bool reads_in_place() const override { return m_steps.front()->reads_in_place(); }
+    std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
+        auto worker = std::make_unique<Unmixer>(m_steps.size());
+        worker->results.resize(floats(limits));
+        for (const auto& step : m_steps) {
+            worker->steps.push_back(step->start(lane, limits));
+            worker->counts.push_back(step->output_bands().front());
+        }
+        return worker;
+    }
+    void stop(stream::Worker& worker) override {
+        auto& own = static_cast<Unmixer&>(worker);
+        for (size_t k = 0; k < m_steps.size(); ++k)
+            m_steps[k]->stop(*own.steps[k]);
+        m_squares.add(own.squares);
+    }
+    bool divides() const override { return true; }
+    void exchange(parallel::Group& ranks) override {
+        for (const auto& step : m_steps)
+            step->exchange(ranks);
+        stream::unite(ranks, "squares", m_squares);
+    }
 
   private:
-    const stream::CubeShape m_shape;
-    std::mutex m_mutex;
-    math::ExactSums m_sum{1};
-};
+    struct Unmixer final : stream::Worker {
+        explicit Unmixer(size_t sets) : squares(sets) {}
+        void process(const Tile& tile, const CubeView<float>& in,
+                     const std::vector<CubeView<float>>&) override {
+            const int64_t w = tile.core.w, h = tile.core.h;
+            for (size_t k = 0; k < steps.size(); ++k) {
+                float* const errors = results.data() + counts[k] * w * h;
+                steps[k]->process(tile, in,
+                                  {CubeView<float>::packed(results.data(), counts[k], h, w),
+                                   CubeView<float>::packed(errors, 1, h, w)});
+                for (int64_t i = 0; i < w * h; ++i) {
+                    const double v = errors[i], squared = v * v;
+                    if (!std::isnan(v)) squares.add(k, &squared, 1);
+                }
+            }
+        }
+        std::vector<std::unique_ptr<stream::Worker>> steps;
+        std::vector<int> counts;    ///< of endmembers
+        std::vector<float> results; ///< abundances and errors of one set
+        math::ExactSums squares;
+    };
 
-/// Takes abundances that nobody wants.
-class Discard final : public stream::GatheringSink {
-  public:
-    explicit Discard(const stream::CubeShape& shape) : m_shape(shape) {}
-    stream::CubeShape shape() const override { return m_shape; }
-    bool concurrent() const override { return true; }
-    uint64_t stored_bytes_per_pixel() const override { return 0; }
-    void write(const Rect&, const CubeView<float>&) override {}
-    void gather(parallel::Group&) override {}
+    uint64_t floats(const stream::TileLimits& limits) const {
+        return static_cast<uint64_t>((m_most + 1) * limits.core_samples * limits.core_lines);
+    }
 
-  private:
-    const stream::CubeShape m_shape;
+    std::vector<std::unique_ptr<unmix::Unmixing>> m_steps;
+    int m_most = 0;
+    math::ExactSums m_squares;
 };
 
 unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene,
@@ -203,29 +241,38 @@ unmix::Endmembers endmembers_of(tool::Run& run, const tool::Scene& scene,
     return endmembers;
 }
 
-/// The root mean square, over pixels and bands, of what fully constrained unmixing leaves. share: of the
-/// progress.
-double residual_of(tool::Run& run, tool::Scene& scene, const unmix::Endmembers& endmembers, double share) {
-    const auto shape = scene.shape();
-    const auto operation = unmix::make_unmixing(endmembers, {unmix::Method::fcls, true});
-    Discard abundances({shape.samples, shape.lines, endmembers.count()});
-    SquareSum errors({shape.samples, shape.lines, 1});
-    run.add_pass(
-        stream::run_pass(*scene.counted(), *operation, {&abundances, &errors}, run.pass("residual", share)));
-    return std::sqrt(errors.value() / static_cast<double>(operation->valid()));
+/// The root mean square, over pixels and bands, of what fully constrained unmixing leaves with each of the
+/// sets. Many at once would take their buffers from the tiles. share: of the progress.
+std::vector<double> residuals_of(tool::Run& run, tool::Scene& scene,
+                                 const std::vector<unmix::Endmembers>& sets, double share) {
+    constexpr size_t at_once = 32;
+    std::vector<double> found;
+    for (size_t from = 0; from < sets.size(); from += at_once) {
+        const size_t to = std::min(from + at_once, sets.size());
+        Residuals some({sets.begin() + static_cast<std::ptrdiff_t>(from),
+                        sets.begin() + static_cast<std::ptrdiff_t>(to)});
+        const double part = share * static_cast<double>(to - from) / static_cast<double>(sets.size());
+        run.add_pass(stream::run_pass(*scene.counted(), some, {}, run.pass("residual", part)));
+        for (size_t k = 0; k < to - from; ++k)
+            found.push_back(some.of(k));
+    }
+    return found;
 }
 
 /// -residual: how well the endmembers explain the scene, and a warning where one less did better.
 void report_residual(tool::Run& run, const Settings& s, tool::Scene& scene, const Found& found) {
     const auto count = found.members.size();
-    const double residual = residual_of(run, scene, endmembers_of(run, scene, found.members), 0.1);
+    std::vector<unmix::Endmembers> sets{endmembers_of(run, scene, found.members)};
+    if (!found.fewer.empty()) sets.push_back(endmembers_of(run, scene, found.fewer));
+    const auto residuals = residuals_of(run, scene, sets, 0.2);
+    const double residual = residuals.front();
     run.report()["residual"] = {{"endmembers", count}, {"rmse", residual}};
     char text[200];
     if (found.fewer.empty()) {
         std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers", residual, count);
         return run.note(text);
     }
-    const double before = residual_of(run, scene, endmembers_of(run, scene, found.fewer), 0.1);
+    const double before = residuals.back();
     run.report()["residual"]["rmse_of_one_less"] = before;
     std::snprintf(text, sizeof text, "Residual of unmixing: %.6g with %zu endmembers, %.6g with %zu",
                   residual, count, before, found.fewer.size());
@@ -279,6 +326,7 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
     const auto all = endmembers_of(run, scene, found.members);
     const auto heights = heights_of(all.spectra);
     std::vector<Step> steps;
+    std::vector<unmix::Endmembers> sets;
     double log_volume = 0;
     for (int t = 2; t <= all.count(); ++t) {
         Step step;
@@ -297,10 +345,15 @@ std::vector<Step> explain(tool::Run& run, const Settings& s, tool::Scene& scene,
                      ", as further ones explain nothing: " + e.what());
             break;
         }
-        step.rmse = residual_of(run, scene, some, 0.5 / (s.count - s.first + 1));
-        step.explained = found.variance > 0 ? 1 - step.rmse * step.rmse / found.variance : 0;
-        step.gain = step.explained - (steps.empty() ? 0 : steps.back().explained);
         steps.push_back(step);
+        sets.push_back(std::move(some));
+    }
+    const auto residuals = residuals_of(run, scene, sets, 0.5);
+    for (size_t k = 0; k < steps.size(); ++k) {
+        Step& step = steps[k];
+        step.rmse = residuals[k];
+        step.explained = found.variance > 0 ? 1 - step.rmse * step.rmse / found.variance : 0;
+        step.gain = step.explained - (k == 0 ? 0 : steps[k - 1].explained);
     }
     return steps;
 }

@@ -207,3 +207,24 @@ def test_the_number_comes_first_and_the_table_on_request(tmp_path, method):
     assert [row.split()[-1] for row in table[2:]].count("yes") == number["virtual_dimensionality"]
     refused = run("gdal_hsi_vd", "-table", "-json", scene)
     assert refused.code == 2 and "-table" in first_error(refused)
+
+
+def test_the_scene_is_read_once_for_all_numbers(tmp_path):
+    """And what is told of a number is what it would be alone, to the last bit."""
+    data = mixtures()
+    scene = write_scene(tmp_path / "s.tif", data, driver="GTiff", options=["COMPRESS=DEFLATE"])
+    def told(numbers):
+        report = tmp_path / "r.json"
+        succeed(run("gdal_hsi_endmembers", "-q", "-overwrite", "-method", "atdca", "-t", numbers, "-report", report, scene, tmp_path / "m.csv"))
+        facts = json.loads(report.read_text())
+        assert [p["name"] for p in facts["passes"]].count("residual") == 1
+        return {step["t"]: step["rmse"] for step in facts["range"]["steps"]}
+    wide = told("2-8")
+    for numbers in ("2-4", "3-5", "6-8"):
+        narrow = told(numbers)
+        assert narrow == {t: wide[t] for t in narrow}
+    report = tmp_path / "q.json"
+    succeed(run("gdal_hsi_endmembers", "-q", "-overwrite", "-method", "atdca", "-t", 5, "-residual", "-report", report, scene, tmp_path / "m.csv"))
+    facts = json.loads(report.read_text())
+    assert [p["name"] for p in facts["passes"]].count("residual") == 1
+    assert (facts["residual"]["rmse"], facts["residual"]["rmse_of_one_less"]) == (wide[5], wide[4])
