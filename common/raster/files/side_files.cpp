@@ -119,7 +119,7 @@ class Collector {
                 joined += (j > i ? ":" : "") + std::string(parts[j]);
                 if (joined.rfind("/vsi", 0) == 0)
                     add_containers(joined, depth);
-                else if (std::error_code ec; std::filesystem::exists(joined, ec))
+                else if (is_there(joined))
                     add_file(joined);
             }
         }

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "parallel/group.h"
+#include "raster/gdal/regular_file.h"
 
 #include <cpl_vsi.h>
 
@@ -67,8 +68,7 @@ void check_text_output(const TextOutput& output) {
     if (output.run) output.run->writes(output.role, output.path, {});
     if (!parallel::group().root()) return; // it is the root's file
     if (!is_local(output.path)) {
-        VSIStatBufL info;
-        if (!output.overwrite && VSIStatExL(output.path.c_str(), &info, VSI_STAT_EXISTS_FLAG) == 0)
+        if (!output.overwrite && is_there(output.path))
             throw Error("'" + output.path + "' exists already",
                         "Use -overwrite to replace it, or name another file.");
         return;

@@ -2,6 +2,7 @@
 // Spectral libraries as tables of text: what the columns of a table are.
 #include "core/counted.h"
 #include "core/error.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/libraries/library_formats.h"
 #include "raster/libraries/library_rows.h"
 #include "raster/libraries/table_axis.h"
@@ -10,7 +11,6 @@
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
-#include <cpl_vsi.h>
 
 #include <algorithm>
 #include <cmath>
@@ -49,9 +49,7 @@ struct Columns {
 [[noreturn]] void refuse_text(const Columns& t, size_t c) {
     std::string what = "the column " + (t.table.head.empty() ? std::to_string(c + 1) : t.head(c)) +
                        " holds something that is no number ('" + *t.text_in(c) + "')";
-    VSIStatBufL status;
-    if (const std::string sli = CPLResetExtension(t.path.c_str(), "sli");
-        sli != t.path && VSIStatL(sli.c_str(), &status) == 0)
+    if (const std::string sli = CPLResetExtension(t.path.c_str(), "sli"); sli != t.path && is_there(sli))
         what += "; the spectra are in " + sli;
     else if (c == 0)
         what += "; a table with a line a spectrum needs wavelengths for the names of its columns";

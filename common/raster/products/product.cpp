@@ -66,10 +66,7 @@ bool is_xml(std::string text) {
 
 /// A folder that holds a Zarr dataset, or a text that makes one of parts of other files (Kerchunk).
 bool is_zarr(const std::string& path, const std::string& text) {
-    const auto holds = [&](const char* name) {
-        VSIStatBufL status;
-        return VSIStatExL(join_path(path, name).c_str(), &status, VSI_STAT_EXISTS_FLAG) == 0;
-    };
+    const auto holds = [&](const char* name) { return is_there(join_path(path, name)); };
     if (text.empty()) return holds(".zgroup") || holds(".zmetadata") || holds("zarr.json");
     return text[0] == '{' &&
            (text.find("\"refs\"") != std::string::npos || text.find(".zgroup\"") != std::string::npos);

@@ -8,6 +8,7 @@
 #include "core/utf8.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/gdal/text_input.h"
 #include "raster/metadata/metadata_items.h"
 #include "raster/products/product_readers.h"
@@ -80,8 +81,7 @@ std::string image_of(CPLXMLNode* tree, const std::string& xml) {
         if (!stem.empty()) names.push_back(stem + suffix);
     for (const std::string& name : names) {
         const std::string path = join_path(folder_of(xml), name_of(name));
-        VSIStatBufL status;
-        if (!name.empty() && VSIStatL(path.c_str(), &status) == 0) return path;
+        if (!name.empty() && is_there(path)) return path;
     }
     return {};
 }
@@ -102,8 +102,7 @@ std::array<std::string, 2> detector_images(CPLXMLNode* tree, const std::string& 
             if (!stem.empty()) names.push_back(stem + "SPECTRAL_IMAGE_" + detectors[d] + extension);
         for (const std::string& name : names) {
             const std::string path = join_path(folder_of(xml), name_of(name));
-            VSIStatBufL status;
-            if (images[d].empty() && !name.empty() && VSIStatL(path.c_str(), &status) == 0) images[d] = path;
+            if (images[d].empty() && !name.empty() && is_there(path)) images[d] = path;
         }
     }
     return images;

@@ -5,6 +5,7 @@
 #include "raster/files/text_output.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 
 #include <cpl_conv.h>
 #include <cpl_minixml.h>
@@ -74,8 +75,7 @@ void finish_envi_output(const AtomicFile& file, const OutputOptions& options, co
     if (scene != nullptr) text = finish_envi_header(text, *scene, same_bands);
     const std::string side = file.path() + ".aux.xml";
     CPLXMLNode* root = nullptr;
-    VSIStatBufL info;
-    if (VSIStatL(side.c_str(), &info) == 0) root = CPLParseXMLFile(side.c_str());
+    if (is_there(side)) root = CPLParseXMLFile(side.c_str());
     CPLXMLTreeCloser closer(root);
     bool changed = false;
     if (root != nullptr) {

@@ -13,6 +13,7 @@
 #include "raster/files/side_files.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/sink/close_written.h"
 #include "raster/sink/creation_options.h"
 #include "raster/sink/envi_output.h"
@@ -261,8 +262,7 @@ void RasterSink::Impl::check_written(const std::string& path) const {
 
 /// GDAL writes its side file without looking whether it got to the disk.
 void RasterSink::Impl::check_xml(const std::string& path) const {
-    VSIStatBufL info;
-    if (VSIStatL(path.c_str(), &info) != 0) return;
+    if (!is_there(path)) return;
     const GdalErrors errors;
     const CPLXMLTreeCloser tree(CPLParseXMLFile(path.c_str()));
     if (!tree)
@@ -303,11 +303,9 @@ void RasterSink::Impl::warn_of_lost_place(const WrittenRaster& written) const {
 void RasterSink::Impl::hand_over() {
     if (options.path != standard_output) {
         auto stale = old_side_files(file->destination());
-        VSIStatBufL info;
         for (const char* suffix : {".aux.xml", ".ovr", ".msk"}) // of a file that is gone
             if (const std::string side = file->destination() + suffix;
-                std::find(stale.begin(), stale.end(), side) == stale.end() &&
-                VSIStatL(side.c_str(), &info) == 0)
+                std::find(stale.begin(), stale.end(), side) == stale.end() && is_there(side))
                 stale.push_back(side);
         file->set_stale(std::move(stale));
     }

@@ -9,6 +9,7 @@
 #include "raster/files/side_files.h"
 #include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/metadata/metadata_items.h"
 #include "raster/products/product.h"
 #include "raster/source/locations.h"
@@ -185,7 +186,7 @@ void check_vector_output(const VectorOptions& options) {
     std::vector<std::string> names{end};
     names.insert(names.end(), sides.begin(), sides.end());
     for (const std::string& name : names) {
-        if (name.rfind(end + ".", 0) == 0 || VSIStatL(name.c_str(), &status) != 0) continue;
+        if (name.rfind(end + ".", 0) == 0 || !is_there(name)) continue;
         if (name != end) check_side_is_free(name, end);
         if (!options.overwrite)
             throw Error("'" + name + "' is there already" +

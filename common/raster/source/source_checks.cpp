@@ -4,6 +4,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
+#include "raster/gdal/regular_file.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/envi_header.h"
 #include "raster/metadata/metadata_items.h"
@@ -12,7 +13,6 @@
 
 #include <cpl_conv.h>
 #include <cpl_string.h>
-#include <cpl_vsi.h>
 
 #include <unistd.h>
 
@@ -286,9 +286,8 @@ bool lies_as_told(const SourceState& s, GDALDataset& dataset) {
 }
 
 void note_lost_locations(SourceState& s) {
-    VSIStatBufL info;
     const std::string product = product_of_locations(s.scene);
-    if (!product.empty() && VSIStatExL(product.c_str(), &info, VSI_STAT_EXISTS_FLAG) != 0)
+    if (!product.empty() && !is_there(product))
         s.notes.push_back(s.name() + " was made from '" + product +
                           "', which is not there: its pixels have no longitude and latitude");
 }
