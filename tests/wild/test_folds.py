@@ -2,6 +2,7 @@
 """Whole patches and folds of gdal_hsi_sample, and mean and spread of gdal_hsi_accuracy, against a flood fill and numpy."""
 import csv
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -293,6 +294,16 @@ def test_one_reference_for_several_maps(tmp_path):
     pairs = write_folds(tmp_path, 3)
     write_labels(tmp_path / "truth.tif", pairs[0][1], place=PLACE)
     result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-folds", 3, tmp_path / "map.tif", tmp_path / "truth.tif")).out)
+    close(result["overall_accuracy"], [figures(m, pairs[0][1])[0] for m, _ in pairs])
+
+
+def test_one_reference_in_an_archive(tmp_path):
+    """A file of GDAL's file systems is there, too."""
+    pairs = write_folds(tmp_path, 2)
+    write_labels(tmp_path / "truth.tif", pairs[0][1], place=PLACE)
+    with zipfile.ZipFile(tmp_path / "truth.zip", "w") as archive:
+        archive.write(tmp_path / "truth.tif", "truth.tif")
+    result = json.loads(succeed(run("gdal_hsi_accuracy", "-json", "-folds", 2, tmp_path / "map.tif", f"/vsizip/{tmp_path}/truth.zip/truth.tif")).out)
     close(result["overall_accuracy"], [figures(m, pairs[0][1])[0] for m, _ in pairs])
 
 
