@@ -222,3 +222,94 @@ def test_damaged_blocks(tmp_path, codec):
         with assert_untouched(out):
             result = spp("-q", path, out / "out.tif")
         assert result.code == 1 and "damaged.tif" in first_error(result), result.err
+
+
+COGS = {
+    "deflate": ["COMPRESS=DEFLATE", "PREDICTOR=YES"],
+    "zstd": ["COMPRESS=ZSTD", "LEVEL=3"],
+    "lzw": ["COMPRESS=LZW", "PREDICTOR=STANDARD", "BIGTIFF=YES"],
+    "uncompressed": ["COMPRESS=NONE"],
+    "overviews otherwise": ["COMPRESS=DEFLATE", "OVERVIEW_COMPRESS=LZW", "OVERVIEW_RESAMPLING=AVERAGE", "OVERVIEW_COUNT=3"],
+    "no overviews": ["COMPRESS=ZSTD", "OVERVIEWS=NONE"],
+}
+
+
+def levels(path):
+    """The pixels of all resolutions, the image first."""
+    dataset = gdal.Open(str(path))
+    bands = [dataset.GetRasterBand(b + 1) for b in range(dataset.RasterCount)]
+    return [np.array([b.ReadAsArray() for b in bands])] + [
+        np.array([b.GetOverview(k).ReadAsArray() for b in bands]) for k in range(bands[0].GetOverviewCount())]
+
+
+def check_cog(path):
+    """The judgement of GDAL's own validator."""
+    module = pytest.importorskip("osgeo_utils.samples.validate_cloud_optimized_geotiff")
+    warnings, errors, _ = module.validate(str(path), full_check=True)
+    assert (warnings, errors) == ([], [])
+
+
+@pytest.mark.parametrize("options", COGS.values(), ids=COGS)
+def test_a_cog_is_gdals(tmp_path, options):
+    """Pixels and overviews are those of the COG that GDAL makes of the uncompressed output with its overviews, the form
+    as its validator wants it."""
+    value = dict(option.split("=") for option in options)
+    data = cube(301, 260, 4, scale=60).astype("f4")
+    data[:, 3, 4] = data[:, 259, 300] = -9
+    source = write_scene(tmp_path / "in.img", data, nodata=-9)
+    for kind in ("Byte", "Int16", "Float32", "Float64"):
+        if kind == "Byte" and "PREDICTOR=YES" not in options:
+            continue  # one type is enough there
+        plain, ours, theirs = tmp_path / "plain.tif", tmp_path / "ours.tif", tmp_path / "theirs.tif"
+        common = ["-q", "-overwrite", "-ot", kind, "-dstnodata", 7]
+        succeed(spp(*common, source, plain))
+        succeed(spp(*common, "-threads", 3, "-of", "COG", *co(["BLOCKSIZE=128", *options]), source, ours))
+        if "OVERVIEWS" not in value:
+            levels_of = [2, 4, 8][:int(value.get("OVERVIEW_COUNT", 2))]
+            gdal.Open(str(plain), gdal.GA_Update).BuildOverviews(value.get("OVERVIEW_RESAMPLING", "CUBIC"), levels_of)
+        gdal.Translate(str(theirs), str(plain), format="COG", creationOptions=["BLOCKSIZE=128", *options])
+        assert quietly(ours)[2] == []
+        for mine, other in zip(levels(ours), levels(theirs), strict=True):
+            assert mine.dtype == other.dtype and mine.tobytes() == other.tobytes(), kind
+        check_cog(ours)
+        own, reference = gdal.Open(str(ours)), gdal.Open(str(theirs))
+        assert own.GetMetadata("IMAGE_STRUCTURE") == reference.GetMetadata("IMAGE_STRUCTURE")
+        assert own.GetGeoTransform() == reference.GetGeoTransform() and own.GetRasterBand(1).GetNoDataValue() == 7
+        assert len(os.listdir(tmp_path)) == 5  # the scene's two files and these
+
+
+def test_a_cogs_bytes_do_not_depend_on_threads(tmp_path):
+    source = write_scene(tmp_path / "in.img", cube(400, 300, 40, noise=0.3))
+    bytes_of = set()
+    for words in (["-threads", 1], ["-threads", 4], ["-threads", 2, "-tile", 90, 70, "-memory", "64MB"]):
+        out = tmp_path / "out.tif"
+        succeed(spp("-q", "-overwrite", *words, "-of", "COG", *co(["COMPRESS=DEFLATE", "BLOCKSIZE=128"]), source, out))
+        dataset = gdal.Open(str(out))
+        band = dataset.GetRasterBand(1)
+        smallest = band.GetOverview(band.GetOverviewCount() - 1)
+        bytes_of.add(out.read_bytes()[int(smallest.GetMetadataItem("BLOCK_OFFSET_0_0", "TIFF")):])
+    assert len(bytes_of) == 1
+
+
+def test_a_cog_of_a_class_map(tmp_path):
+    """With its colours, and what it says of classes."""
+    succeed(run("gdal_hsi_synth", "-q", "-size", 300, 200, 10, "-labels", tmp_path / "map.tif", tmp_path / "scene.dat"))
+    succeed(run("gdal_hsi_sample", "-q", "-n", 20, "-of", "COG", "-co", "COMPRESS=DEFLATE", "-co", "BLOCKSIZE=128", tmp_path / "map.tif", tmp_path / "train.tif",
+                tmp_path / "test.tif"))
+    succeed(run("gdal_hsi_sample", "-q", "-n", 20, tmp_path / "map.tif", tmp_path / "train_plain.tif", tmp_path / "test_plain.tif"))
+    files = [gdal.Open(str(tmp_path / name)) for name in ("test.tif", "test_plain.tif")]
+    ours, plain = (file.GetRasterBand(1) for file in files)
+    assert np.array_equal(ours.ReadAsArray(), plain.ReadAsArray())
+    assert ours.GetCategoryNames() == plain.GetCategoryNames() and ours.GetMetadata() == plain.GetMetadata()
+    history = {"HSI_HISTORY"}
+    assert {k: v for k, v in files[0].GetMetadata().items() if k not in history} == {k: v for k, v in files[1].GetMetadata().items() if k not in history}
+    assert [ours.GetColorTable().GetColorEntry(i) for i in range(4)] == [plain.GetColorTable().GetColorEntry(i) for i in range(4)]
+    check_cog(tmp_path / "test.tif")
+
+
+def test_what_gdal_makes_a_cog_of(scene, tmp_path):
+    """Options that only the driver knows."""
+    succeed(spp("-q", scene, tmp_path / "plain.tif"))
+    for options in (["COMPRESS=LERC_DEFLATE"], ["COMPRESS=DEFLATE", "SPARSE_OK=TRUE"]):
+        succeed(spp("-q", "-overwrite", "-of", "COG", *co(options), scene, tmp_path / "out.tif"))
+        assert stored(tmp_path / "out.tif").tobytes() == stored(tmp_path / "plain.tif").tobytes()

@@ -92,6 +92,9 @@ struct RasterSink::Impl {
     void open_elsewhere();
     // In staged_output.cpp.
     void add_overviews(const CPLStringList& list);
+    bool assemble_cog(const std::string& path, const CPLStringList& list);
+    void make_cog_model(const CPLStringList& list, bool big, const std::string& small,
+                        const std::string& model) const;
     void stream(const std::string& path) const;
     static int CPL_STDCALL go_on(double, const char*, void* sink);
 };

@@ -3,8 +3,15 @@
 
 #include "core/cancel.h"
 #include "core/error.h"
+#include "core/file_path.h"
+#include "core/process_limits.h"
+#include "raster/gdal/drivers.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/sample_convert.h"
 #include "raster/sink/close_written.h"
+#include "raster/sink/cog_file.h"
+#include "raster/sink/creation_options.h"
+#include "raster/sink/output_description.h"
 #include "raster/sink/raster_sink_impl.h"
 
 #include <cpl_conv.h>
@@ -97,19 +104,17 @@ int CPL_STDCALL RasterSink::Impl::go_on(double, const char*, void* sink) {
     return static_cast<Impl*>(sink)->cancelled() ? 0 : 1;
 }
 
-/// A COG's overviews, of the stage: made band by band there, in little memory. Left to the COG driver
-/// they are made of all bands at once, through the block cache again and again.
-void RasterSink::Impl::add_overviews(const CPLStringList& list) {
-    const char* const wanted = list.FetchNameValueDef("OVERVIEWS", "AUTO");
-    const char* const scheme = list.FetchNameValueDef("TILING_SCHEME", "CUSTOM");
-    if (!EQUAL(wanted, "AUTO") || !EQUAL(scheme, "CUSTOM")) return;
-    DatasetHandle dataset_to_reduce(GDALDataset::FromHandle(
-        GDALOpenEx(stage.c_str(), GDAL_OF_RASTER | GDAL_OF_UPDATE, nullptr, nullptr, nullptr)));
-    if (!dataset_to_reduce) return;
+namespace {
+
+/// By how much each of a COG's overviews is smaller, unless the driver has to find that out.
+std::vector<int> overview_levels(const CPLStringList& list, const stream::CubeShape& shape) {
+    std::vector<int> levels;
+    if (!EQUAL(list.FetchNameValueDef("OVERVIEWS", "AUTO"), "AUTO") ||
+        !EQUAL(list.FetchNameValueDef("TILING_SCHEME", "CUSTOM"), "CUSTOM"))
+        return levels;
     const int side = std::max(1, std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")));
     const char* const count = list.FetchNameValue("OVERVIEW_COUNT");
-    std::vector<int> levels;
-    int64_t w = spec.shape.samples, h = spec.shape.lines;
+    int64_t w = shape.samples, h = shape.lines;
     for (int level = 2;
          count != nullptr ? static_cast<int>(levels.size()) < std::atoi(count) && (w > 1 || h > 1)
                           : w > side || h > side;
@@ -118,17 +123,158 @@ void RasterSink::Impl::add_overviews(const CPLStringList& list) {
         w = (w + 1) / 2;
         h = (h + 1) / 2;
     }
+    return levels;
+}
+
+CPLErr build_overviews(GDALDataset& dataset, const CPLStringList& list, std::vector<int> levels,
+                       GDALProgressFunc progress = nullptr, void* of_progress = nullptr) {
     const char* const method = list.FetchNameValueDef(
         "OVERVIEW_RESAMPLING",
         list.FetchNameValueDef("RESAMPLING",
-                               dataset_to_reduce->GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
+                               dataset.GetRasterBand(1)->GetColorTable() ? "NEAREST" : "CUBIC"));
+    return dataset.BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0, nullptr,
+                                  progress, of_progress, nullptr);
+}
+
+DatasetHandle open_again(const std::string& path, unsigned access) {
+    return DatasetHandle(GDALDataset::FromHandle(
+        GDALOpenEx(path.c_str(), GDAL_OF_RASTER | access, nullptr, nullptr, nullptr)));
+}
+
+} // namespace
+
+/// A COG's overviews, of the stage: made band by band there, in little memory. Left to the COG driver
+/// they are made of all bands at once, through the block cache again and again.
+void RasterSink::Impl::add_overviews(const CPLStringList& list) {
+    const std::vector<int> levels = overview_levels(list, spec.shape);
     if (levels.empty()) return;
+    DatasetHandle raster = open_again(stage, GDAL_OF_UPDATE);
+    if (!raster) return;
     const CPLConfigOptionSetter threads("GDAL_NUM_THREADS", list.FetchNameValueDef("NUM_THREADS", "1"),
                                         false);
-    dataset_to_reduce->BuildOverviews(method, static_cast<int>(levels.size()), levels.data(), 0, nullptr,
-                                      go_on, this, nullptr);
-    if (!close_written(std::move(dataset_to_reduce)) && !cancelled())
+    build_overviews(*raster, list, levels, go_on, this);
+    if (!close_written(std::move(raster)) && !cancelled())
         throw failure("not all of its overviews got to the disk");
+}
+
+namespace {
+
+/// Of a COG whose blocks need not be GDAL's: the options that say nothing else.
+bool cog_options_are_plain(const CPLStringList& list) {
+    for (int i = 0; i < list.size(); ++i) {
+        const std::string item = list[i];
+        const size_t equals = item.find('=');
+        const std::string name = item.substr(0, equals),
+                          value = equals == std::string::npos ? "" : item.substr(equals + 1);
+        if (is_any(name,
+                   "COMPRESS LEVEL PREDICTOR BLOCKSIZE BIGTIFF NUM_THREADS GEOTIFF_VERSION OVERVIEW_COUNT "
+                   "OVERVIEW_RESAMPLING RESAMPLING OVERVIEW_COMPRESS OVERVIEW_PREDICTOR"))
+            continue;
+        if (is_any(name, "OVERVIEWS") && is_any(value, "AUTO NONE")) continue;
+        if (is_any(name, "INTERLEAVE") && is_any(value, "PIXEL")) continue;
+        return false;
+    }
+    return true;
+}
+
+/// A file of GDAL's in memory, with all that GDAL puts beside it.
+class MemoryFile {
+  public:
+    explicit MemoryFile(const void* owner, const char* name)
+        : path(CPLSPrintf("/vsimem/hsi_%p_%s.tif", owner, name)) {}
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+    ~MemoryFile() {
+        for (const std::string& one : {path, path + ".aux.xml"})
+            if (VSIStatBufL facts; VSIStatL(one.c_str(), &facts) == 0) VSIUnlink(one.c_str());
+    }
+    const std::string path;
+};
+
+} // namespace
+
+/// The COG of the stage, compressed by all threads. \return false: that is the driver's business.
+bool RasterSink::Impl::assemble_cog(const std::string& path, const CPLStringList& list) {
+    if (!is_local(path) || !convertible(target.type) || !cog_options_are_plain(list)) return false;
+    CogFile cog{path,
+                {},
+                stage,
+                target.type,
+                std::atoi(list.FetchNameValueDef("BLOCKSIZE", "512")),
+                std::atoi(list.FetchNameValueDef("LEVEL", "0")),
+                1,
+                options.cancel};
+    const uint64_t block = static_cast<uint64_t>(cog.block_side * cog.block_side * spec.shape.bands) *
+                           static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type));
+    if (cog.block_side <= 0 || block > UINT32_MAX / 2) return false;
+    const uint64_t fitting = memory() * 4 / block * 3 / 4 / 3; // beside the block cache, which has a quarter
+    const std::string threads = list.FetchNameValueDef("NUM_THREADS", "1");
+    cog.threads = static_cast<int>(std::clamp<uint64_t>(
+        fitting, 1,
+        static_cast<uint64_t>(std::max(1, EQUAL(threads.c_str(), "ALL_CPUS") ? usable_processors()
+                                                                             : std::atoi(threads.c_str())))));
+    const MemoryFile small(this, "small"), model(this, "model");
+    const uint64_t all = static_cast<uint64_t>(spec.shape.pixels() * spec.shape.bands) *
+                         static_cast<uint64_t>(GDALGetDataTypeSizeBytes(target.type)) / 3 *
+                         4; // with overviews
+    const std::string bigtiff = list.FetchNameValueDef("BIGTIFF", "IF_SAFER");
+    const bool big = is_any(bigtiff, "YES TRUE ON 1") ||
+                     (is_any(bigtiff, "IF_SAFER IF_NEEDED") && all > uint64_t{2} << 30);
+    make_cog_model(list, big, small.path, model.path);
+    vsi_l_offset size = 0;
+    const GByte* const bytes = VSIGetMemFileBuffer(model.path.c_str(), &size, FALSE);
+    if (bytes == nullptr) return false;
+    cog.model.assign(reinterpret_cast<const char*>(bytes), size);
+    try {
+        if (!write_cog(cog)) return false;
+    } catch (const Cancelled&) {
+        throw;
+    } catch (const Error& e) {
+        throw failure(e.what(), e.advice());
+    }
+    const std::string side = model.path + ".aux.xml";
+    if (VSIStatBufL facts;
+        VSIStatL(side.c_str(), &facts) == 0 && CPLCopyFile((path + ".aux.xml").c_str(), side.c_str()) != 0)
+        throw failure("'" + name_of(path) + ".aux.xml' could not be written");
+    return true;
+}
+
+/// Makes a small COG with the output's bands, metadata and options, and with an overview where that has any.
+void RasterSink::Impl::make_cog_model(const CPLStringList& list, bool big, const std::string& small,
+                                      const std::string& model) const {
+    constexpr int side = 128; // the least that the driver takes
+    const GdalErrors errors;
+    const auto require = [&](bool done) {
+        if (!done || errors.any()) throw failure(errors.text());
+    };
+    CPLStringList sparse;
+    for (const char* option : {"SPARSE_OK=TRUE", "TILED=YES", "INTERLEAVE=BAND"})
+        sparse.AddString(option);
+    GDALDriver* const tiff = GetGDALDriverManager()->GetDriverByName("GTiff");
+    DatasetHandle raster(tiff->Create(small.c_str(), side + 1, side + 1, static_cast<int>(spec.shape.bands),
+                                      target.type, sparse.List()));
+    require(raster != nullptr);
+    describe_output(options, spec, scene ? &*scene : nullptr, nodata, target.type, *raster);
+    require(close_written(std::move(raster), false));
+    const bool reduced = !overview_levels(list, spec.shape).empty();
+    if (reduced) {
+        raster = open_again(small, GDAL_OF_UPDATE);
+        require(raster && build_overviews(*raster, list, {2}) == CE_None);
+        require(close_written(std::move(raster), false));
+    }
+    raster = open_again(small, GDAL_OF_READONLY);
+    require(raster != nullptr);
+    CPLStringList as(list);
+    for (const char* name : {"NUM_THREADS", "OVERVIEW_COUNT"})
+        as.SetNameValue(name, nullptr);
+    as.SetNameValue("SPARSE_OK", "TRUE");
+    as.SetNameValue("BLOCKSIZE", std::to_string(side).c_str());
+    as.SetNameValue("BIGTIFF", big ? "YES" : "NO");
+    if (!reduced) as.SetNameValue("OVERVIEWS", "NONE");
+    DatasetHandle copy(
+        target.driver->CreateCopy(model.c_str(), raster.get(), FALSE, as.List(), nullptr, nullptr));
+    require(copy != nullptr);
+    require(close_written(std::move(copy), false));
 }
 
 void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
@@ -141,8 +287,12 @@ void RasterSink::Impl::copy_stage(const GdalErrors& errors) {
     if (is(target.driver, "COG")) add_overviews(list);
     if (cancelled()) throw Cancelled();
     if (errors.any()) throw failure(errors.text());
-    const DatasetHandle from(GDALDataset::FromHandle(
-        GDALOpenEx(stage.c_str(), GDAL_OF_RASTER | GDAL_OF_READONLY, nullptr, nullptr, nullptr)));
+    if (is(target.driver, "COG") && assemble_cog(path, list)) {
+        if (streamed.empty()) return;
+        check_written(streamed);
+        return stream(streamed);
+    }
+    const DatasetHandle from = open_again(stage, GDAL_OF_READONLY);
     if (!from) throw failure(errors.text());
     DatasetHandle copy(target.driver->CreateCopy(path.c_str(), from.get(), FALSE, list.List(), go_on, this));
     if (cancelled()) throw Cancelled();

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// A cloud-optimised GeoTIFF whose blocks are compressed by all threads: GDAL says what its directories hold,
+// and the blocks are put behind them in the order that readers of a COG rely on.
+#pragma once
+
+#include "core/cancel.h"
+
+#include <gdal_priv.h>
+
+#include <cstdint>
+#include <string>
+
+namespace hsi::raster {
+
+struct CogFile {
+    std::string path;  ///< to be written
+    std::string model; ///< the bytes of a COG that the driver has made of a raster with the same bands and
+                       ///< metadata, with an overview if this one has any; its size and blocks do not matter
+    std::string stage; ///< the path of a GTiff with all pixels, and with all overviews
+    GDALDataType type = GDT_Unknown;
+    int64_t block_side = 0;
+    int level = 0;   ///< of the codec; 0: nobody has asked for one
+    int threads = 1; ///< each holds two blocks and compressed bytes of one
+    const CancelFlag* cancel = nullptr;
+};
+
+/// Layout: "Cloud Optimized GeoTIFF", version 1.0 (OGC 21-026), with the structural metadata of GDAL's COG
+/// driver: all directories first, then the blocks of the smallest overview, of the next, at last those of the
+/// image, each between its size and its last four bytes. The file's bytes do not depend on threads. \return
+/// false when the model is compressed in a way that only GDAL knows: nothing is written then. \throws Error
+/// and Cancelled.
+bool write_cog(const CogFile& cog);
+
+} // namespace hsi::raster
