@@ -21,7 +21,7 @@ import pytest
 from osgeo import gdal
 
 import workloads
-from workloads import (ALL, BIN, ENVIRONMENT, JOB, JOBS, contents, copy_of, differences, execute, in_parallel, prepare,
+from workloads import (ALL, BIN, ENVIRONMENT, JOB, JOBS, contents, copy_of, differences, execute, in_parallel,
                        same_product, same_values)
 
 REFUSED = (1, 2)
@@ -394,12 +394,8 @@ def test_side_files_of_an_old_output_go_with_it(material, tmp_path):
 
 def run_closed(command, folder, closed):
     """Exit code of a run that starts without some of the descriptors 0, 1 and 2."""
-    def close():
-        prepare()
-        for descriptor in closed:
-            os.close(descriptor)
-
-    process = subprocess.Popen(list(map(str, command)), cwd=str(folder), env=ENVIRONMENT, preexec_fn=close,
+    shell = 'exec "$0" "$@" ' + " ".join(f"{descriptor}>&-" for descriptor in closed)
+    process = subprocess.Popen(["/bin/sh", "-c", shell, *map(str, command)], cwd=str(folder), env=ENVIRONMENT,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         return process.wait(120)
@@ -633,7 +629,6 @@ def test_temporary_names_cannot_be_aimed_at(name, slot, material, tmp_path):
     victim.write_text("of somebody else")
 
     def lay():
-        prepare()
         for end in (f".tmp-{os.getpid()}", ".part", ".tmp", "~"):
             os.symlink(victim, folder / (job.outputs[slot] + end))
 
@@ -715,7 +710,7 @@ def test_folder_that_cannot_be_listed_or_written(mode, job, material, common_fol
 
 def race(commands, folder):
     """Exit codes of processes that start together."""
-    running = [subprocess.Popen(list(map(str, c)), cwd=str(folder), env=ENVIRONMENT, preexec_fn=prepare,
+    running = [subprocess.Popen(list(map(str, c)), cwd=str(folder), env=ENVIRONMENT,
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                for c in commands]
     return [process.wait(120) for process in running]

@@ -16,7 +16,7 @@ import test_faults
 from test_faults import is_hidden, judge
 from suite import PATIENCE, wait_for, work_after_signal
 from workloads import (ALL, BIN, ENVIRONMENT, JOB, OUTPUT_JOBS, Fault, contents, copy_of, cube, execute,
-                       in_parallel, prepare, same_product, sampled, shim_log, shim_works, spread, was_hit,
+                       in_parallel, same_product, sampled, shim_log, shim_works, spread, was_hit,
                        write_scene)
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGXCPU)
@@ -153,7 +153,7 @@ def test_a_run_leaves_the_files_of_a_living_one(shim, name, material, tmp_path):
         gate = tmp_path / f"gate{number}"
         fault = Fault("all", number, "wait", gate=gate)
         first = subprocess.Popen(job.command(overwrite=True), cwd=folder, env=fault.environment(folder, log),
-                                 preexec_fn=prepare, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.PIPE)
         try:
             assert wait_for(lambda: was_hit(log) or first.poll() is not None)
@@ -225,7 +225,7 @@ def test_the_answer_to_a_signal_comes_in_time(name, large, tmp_path):
     wrong = []
     shares = np.linspace(0.05, 0.95, 19) if ALL else (0.1, 0.4, 0.65, 0.9)
     for k, share in enumerate(shares):
-        process = subprocess.Popen(list(map(str, command)), cwd=folder, env=ENVIRONMENT, preexec_fn=prepare,
+        process = subprocess.Popen(list(map(str, command)), cwd=folder, env=ENVIRONMENT,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(share * whole)
         work = work_after_signal(process, ENDING[k % len(ENDING)])

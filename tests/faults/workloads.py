@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import shutil
-import signal
 import struct
 import subprocess
 import sys
@@ -193,17 +192,13 @@ def sampled(cases, *names):
             for name, case in named.items()]
 
 
-def prepare():
-    """What a child of a test must not inherit: a background shell ignores SIGINT."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def execute(command, folder, timeout=PATIENCE, env=None, **kwargs):
-    """Runs one command line in the folder. Never through a shell, which would put its own file there."""
+    """Runs one command line in the folder. Never through a shell, which would put its own file there. Without a
+    preexec_fn several threads may do so: with one the process is forked, and a fork while another thread is inside GDAL
+    may wait for ever for a lock of PROJ's that nobody opens in the child."""
     kwargs.setdefault("stdin", subprocess.DEVNULL)
     kwargs.setdefault("stdout", subprocess.PIPE)
     kwargs.setdefault("stderr", subprocess.PIPE)
-    kwargs.setdefault("preexec_fn", prepare)
     process = subprocess.Popen(list(map(str, command)), cwd=str(folder), env=env or ENVIRONMENT, **kwargs)
     try:
         out, err = process.communicate(timeout=timeout)

@@ -44,8 +44,7 @@ def mpirun(ranks, command, folder, env=None, **kwargs):
 
 def started(ranks, command, folder):
     return subprocess.Popen(list(map(str, MPIRUN + ["-n", str(ranks), *command])), cwd=folder, env=MPI_ENVIRONMENT,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                            preexec_fn=workloads.prepare)
+                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def end_of(process):

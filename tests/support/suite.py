@@ -23,6 +23,9 @@ import pytest
 from osgeo import gdal, osr
 
 gdal.UseExceptions()
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A background shell ignores SIGINT, and its children inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("HSI_BIN_DIR", ROOT / "build" / "bin"))
@@ -33,22 +36,16 @@ Result = collections.namedtuple("Result", "code out err")
 PATIENCE = 900  # seconds: no bound, only the end of a test that hangs; whatever ends takes less on the busiest machine
 
 
-def _prepare_child(limits):
-    # A background shell ignores SIGINT, and its children inherit that.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    for what, value in limits.items():
-        resource.setrlimit(what, (value, value))
-
-
 def start(tool, *args, limits=None, nice=0, **kwargs):
     """Starts a tool and returns the process; limits: {resource.RLIMIT_X: value}. nice: so that a test which wants to meet
     it at its work gets a processor before it, however busy the machine is."""
     def prepare():
-        _prepare_child(limits or {})
+        for what, value in (limits or {}).items():
+            resource.setrlimit(what, (value, value))
         os.nice(nice)
     return subprocess.Popen(
         [str(BIN / tool), *map(str, args)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=prepare, **kwargs)
+        preexec_fn=prepare if limits or nice else None, **kwargs)
 
 
 def processor_seconds(process):

@@ -7,6 +7,7 @@
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/raw_file.h"
+#include "raster/sink/tiff_tags.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -31,18 +32,7 @@
 namespace hsi::raster {
 namespace {
 
-enum Tag : uint16_t {
-    image_width = 256,
-    image_length = 257,
-    compression = 259,
-    planar_configuration = 284,
-    predictor = 317,
-    tile_width = 322,
-    tile_length = 323,
-    tile_offsets = 324,
-    tile_byte_counts = 325
-};
-constexpr uint16_t type_long = 4, type_long8 = 16;
+using namespace tiff;
 constexpr uint64_t together = 1; ///< of planar_configuration: all bands of a pixel
 
 /// Bytes of a value of each type of TIFF (revision 6.0, section 2, and BigTIFF); 0: not known.
@@ -65,7 +55,7 @@ struct Entry {
     /// The first of whole numbers; 0 of others.
     uint64_t first() const {
         switch (value.empty() ? 0 : type) {
-        case 3:
+        case type_short:
             return first_as<uint16_t>();
         case type_long:
             return first_as<uint32_t>();

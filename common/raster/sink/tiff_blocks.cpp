@@ -2,6 +2,7 @@
 #include "raster/sink/tiff_blocks.h"
 
 #include "core/error.h"
+#include "raster/sink/tiff_tags.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -18,8 +19,7 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int strip_offsets = 273, strip_byte_counts = 279, tile_offsets = 324, tile_byte_counts = 325;
-constexpr int type_short = 3, type_long = 4, type_long8 = 16;
+using namespace tiff;
 
 class TiffFile {
   public:
