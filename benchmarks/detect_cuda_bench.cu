@@ -100,7 +100,7 @@ void scores(const stream::CubeShape& shape, int repeat) {
     const auto cube = test::random_scene(shape.samples, shape.lines, shape.bands, 3, 0.02, 1000);
     std::printf("%lld x %lld pixels, %d bands, 10 targets\n", static_cast<long long>(shape.samples),
                 static_cast<long long>(shape.lines), shape.bands);
-    detect::BackgroundScan scan(shape.bands);
+    detect::BackgroundScan scan(shape);
     stream::PassOptions pass;
     pass.lanes = all_threads();
     stream::run_pass(test::MemorySource(cube), scan, {}, pass);

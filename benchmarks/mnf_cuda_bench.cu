@@ -10,7 +10,7 @@
 #include "cuda/device_buffer.h"
 #include "cuda/stream.h"
 #include "mnf/mnf.h"
-#include "pca/moment_cuda_kernels.cuh"
+#include "pca/pca_cuda_kernels.cuh"
 #include "projection_bench.cuh"
 #include "stream/empty_source.h"
 #include "stream/pipeline.h"
@@ -46,11 +46,12 @@ void measure_kernels(const stream::CubeShape& shape, const stream::PlaneStore& s
     DeviceBuffer<double> scatter(blocks * lower), differences(blocks * lower), total(blocks * bands);
     DeviceBuffer<float> centre(blocks * bands);
     DeviceBuffer<int> finite(blocks * bands), count(blocks), pairs(blocks);
-    const pca::gpu::MomentResults results{scatter.data(), differences.data(), total.data(), centre.data(),
-                                          finite.data(),  count.data(),       pairs.data()};
+    const pca::gpu::BlockResults results{scatter.data(), differences.data(), total.data(), centre.data(),
+                                         finite.data(),  count.data(),       pairs.data()};
     pca::gpu::launch_valid(tile, true, valid.data(), stream.get());
-    const double milliseconds = time_of(
-        stream.get(), repeat, [&] { pca::gpu::launch_moments(tile, valid.data(), results, stream.get()); });
+    const double milliseconds = time_of(stream.get(), repeat, [&] {
+        pca::gpu::launch_statistics(tile, valid.data(), results, stream.get());
+    });
     std::printf("  moments, %4zu blocks    %8.3f ms, %.1f T products added a second\n", blocks, milliseconds,
                 static_cast<double>(pixels * bands * (bands + 1)) / milliseconds / 1e9);
     cuda::Cublas blas(stream.get());
@@ -81,9 +82,9 @@ void measure(const stream::CubeShape& shape, int components, int repeat) {
     const auto cpu = pca::make_cpu_backend();
     std::vector<double> scans, transforms, cpu_scans;
     for (int i = 0; i <= std::min(repeat, 7); ++i) {
-        std::unique_ptr<stream::MomentScan> scan;
+        std::unique_ptr<stream::StatisticsScan> scan;
         const double scanning = bench::time_on_host([&] {
-            scan = backend->make_moments(shape, backend->free_memory());
+            scan = backend->make_scan(shape, stream::Statistics::differences, backend->free_memory());
             stream::run_pass(*cube.source, *scan, {}, cube.options);
         });
         if (i > 0) scans.push_back(scanning);
@@ -97,9 +98,9 @@ void measure(const stream::CubeShape& shape, int components, int repeat) {
         if (i > 0) transforms.push_back(projecting);
         if (!backend->holds_scene()) throw Error("the scene does not fit on the device");
         backend->release();
-        std::unique_ptr<stream::MomentScan> cpu_scan;
+        std::unique_ptr<stream::StatisticsScan> cpu_scan;
         const double on_cpu = bench::time_on_host([&] {
-            cpu_scan = cpu->make_moments(shape, 0);
+            cpu_scan = cpu->make_scan(shape, stream::Statistics::differences, 0);
             stream::run_pass(*cube.source, *cpu_scan, {}, cube.options);
         });
         if (i > 0) cpu_scans.push_back(on_cpu);

@@ -3,8 +3,8 @@
 // scan beside the first. Rates of the scans are by processor time, so that other work counts less.
 #include "math/linear_algebra.h"
 #include "pca/pca.h"
-#include "stream/moment_scan.h"
 #include "stream/pipeline.h"
+#include "stream/statistics_scan.h"
 #include "support/memory_cube.h"
 
 #include <benchmark/benchmark.h>
@@ -28,7 +28,7 @@ void covariance(benchmark::State& state) {
     stream::PassOptions options;
     options.lanes = static_cast<int>(state.range(0));
     for (auto _ : state) {
-        stream::CovarianceScan scan(cube.shape.bands);
+        stream::StatisticsScan scan(cube.shape, stream::Statistics::covariance);
         stream::run_pass(source, scan, {}, options);
         benchmark::DoNotOptimize(scan.result().mean);
     }
@@ -46,7 +46,7 @@ void moments(benchmark::State& state) {
     stream::PassOptions options;
     options.lanes = static_cast<int>(state.range(0));
     for (auto _ : state) {
-        stream::MomentScan scan(cube.shape, true);
+        stream::StatisticsScan scan(cube.shape, stream::Statistics::differences);
         stream::run_pass(source, scan, {}, options);
         benchmark::DoNotOptimize(scan.result().mean);
     }
@@ -56,10 +56,10 @@ void moments(benchmark::State& state) {
                            benchmark::Counter::kIsIterationInvariantRate);
 }
 
-const stream::SceneCovariance& statistics() {
-    static const stream::SceneCovariance r = [] {
+const stream::SceneStatistics& statistics() {
+    static const stream::SceneStatistics r = [] {
         const test::MemorySource source(scene());
-        stream::CovarianceScan scan(scene().shape.bands);
+        stream::StatisticsScan scan(scene().shape, stream::Statistics::covariance);
         stream::run_pass(source, scan, {}, {});
         return scan.result();
     }();

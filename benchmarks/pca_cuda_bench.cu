@@ -40,20 +40,20 @@ void measure_kernels(const stream::CubeShape& shape, const stream::PlaneStore& s
                                   pixels};
     const auto blocks = static_cast<size_t>(pca::gpu::block_count(tile));
     DeviceBuffer<uint8_t> valid(pixels);
-    DeviceBuffer<double> scatter(blocks * bands * bands), sum(blocks * bands), matrix(t.matrix.size()),
-        offset(t.offset.size());
+    DeviceBuffer<double> scatter(blocks * pca::gpu::lower_size(shape.bands)), sum(blocks * bands),
+        matrix(t.matrix.size()), offset(t.offset.size());
     DeviceBuffer<float> centre(blocks * bands);
-    DeviceBuffer<int> finite(blocks * bands), count(blocks);
+    DeviceBuffer<int> finite(blocks * bands), count(blocks), pairs(blocks);
     matrix.upload(t.matrix.data(), t.matrix.size(), stream.get());
     offset.upload(t.offset.data(), t.offset.size(), stream.get());
     stream.synchronize();
-    const pca::gpu::BlockResults results{scatter.data(), sum.data(), centre.data(), finite.data(),
-                                         count.data()};
+    const pca::gpu::BlockResults results{scatter.data(), nullptr,      sum.data(),  centre.data(),
+                                         finite.data(),  count.data(), pairs.data()};
     std::printf("  valid pixels           %8.3f ms\n", time_of(stream.get(), repeat, [&] {
                     pca::gpu::launch_valid(tile, true, valid.data(), stream.get());
                 }));
     std::printf("  covariance, %4zu blocks %7.3f ms\n", blocks, time_of(stream.get(), repeat, [&] {
-                    pca::gpu::launch_covariance(tile, valid.data(), results, stream.get());
+                    pca::gpu::launch_statistics(tile, valid.data(), results, stream.get());
                 }));
     std::printf("  projection             %8.3f ms\n", time_of(stream.get(), repeat, [&] {
                     pca::gpu::launch_transform(tile, matrix.data(), offset.data(), t.outputs, valid.data(),
@@ -76,9 +76,9 @@ void measure(const stream::CubeShape& shape, int components, int repeat) {
     std::vector<double> scans, transforms;
     pca::Transform t;
     for (int i = 0; i <= std::min(repeat, 7); ++i) {
-        std::unique_ptr<stream::CovarianceScan> scan;
+        std::unique_ptr<stream::StatisticsScan> scan;
         const double scanning = bench::time_on_host([&] {
-            scan = backend->make_covariance(shape, backend->free_memory());
+            scan = backend->make_scan(shape, stream::Statistics::covariance, backend->free_memory());
             stream::run_pass(*cube.source, *scan, {}, cube.options);
         });
         if (i > 0) scans.push_back(scanning);

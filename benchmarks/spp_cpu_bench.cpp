@@ -4,6 +4,7 @@
 #include "published/spp.h"
 #include "spp/spp.h"
 #include "stream/pipeline.h"
+#include "stream/statistics_scan.h"
 #include "support/memory_cube.h"
 
 #include <benchmark/benchmark.h>
@@ -43,7 +44,7 @@ void centroid(benchmark::State& state) {
     stream::PassOptions options;
     options.lanes = static_cast<int>(state.range(0));
     for (auto _ : state) {
-        stream::BandStatisticsScan scan(cube.shape.bands);
+        stream::StatisticsScan scan(cube.shape, stream::Statistics::means);
         stream::run_pass(source, scan, {}, options);
         benchmark::DoNotOptimize(scan.result().mean);
     }
@@ -83,7 +84,7 @@ void serial(benchmark::State& state) {
         published::serial(pixels.data(), static_cast<int>(samples), static_cast<int>(lines), bands, ws,
                           out.data());
     const test::MemorySource source(cube);
-    stream::BandStatisticsScan scan(bands);
+    stream::StatisticsScan scan(cube.shape, stream::Statistics::means);
     stream::run_pass(source, scan, {}, {});
     spp::Options options;
     options.window = ws;

@@ -658,7 +658,7 @@ detect::Detector detector_for_plan(Method method, int bands, size_t targets) {
     }
     if (!detect::has_background(method)) return detect::make_detector(method, any);
     const auto size = static_cast<size_t>(bands);
-    stream::SceneCovariance moments;
+    stream::SceneStatistics moments;
     moments.bands = bands;
     moments.valid_pixels = 2;
     moments.mean.assign(size, 0.0);
@@ -677,14 +677,12 @@ void detect_by_background(tool::Run& run, const Settings& s, DetectComputing& co
         throw UsageError("-nc " + std::to_string(s.conditioning.components) + ": the scene has " +
                          counted(scene.shape().bands, "band"));
     auto outputs = plan_outputs(run, s, scene.shape(), targets.names());
-    const auto make_scan = [&] {
-        return std::make_unique<detect::BackgroundScan>(scene.shape().bands, mask);
-    };
+    const auto make_scan = [&] { return std::make_unique<detect::BackgroundScan>(scene.shape(), mask); };
     detect::Decision decision{!s.map.empty(), s.threshold};
     if (run.options().dry_run) {
         tool::print_plan(run, *source, *make_scan(), without_mask(mask, run.pass("background", 0.5)));
         if (s.shrink_best) {
-            stream::SceneCovariance none;
+            stream::SceneStatistics none;
             none.mean.resize(static_cast<size_t>(scene.shape().bands));
             tool::print_plan(run, *source, detect::ShrinkageScan(s.method, none, mask),
                              without_mask(mask, run.pass("shrinkage", 0.0)));

@@ -180,8 +180,7 @@ class Profiling {
         if (!m_settings.no_pca) {
             tool::print_plan(
                 m_run, source,
-                *m_pca_computing->make_covariance(source.shape(),
-                                                  tools::memory_to_keep(m_run, m_pca_computing)),
+                *tools::make_scan(m_run, m_pca_computing, source.shape(), stream::Statistics::covariance),
                 tools::without_held_memory(m_pca_computing, m_pca_computing.pass("covariance", 0.2)));
             m_run.print("Component planes: " + format_byte_size(planes.float_bytes()) +
                         (in_memory(planes) ? " in memory" : " in a temporary file in " + m_profile.folder));

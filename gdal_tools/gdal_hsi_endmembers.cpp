@@ -11,8 +11,7 @@
 #include "raster/sink/vector_sink.h"
 #include "shared/scene_and_library.h"
 #include "shared/target_search.h"
-#include "stream/covariance_scan.h"
-#include "stream/moment_scan.h"
+#include "stream/statistics_sums.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
@@ -54,7 +53,11 @@ struct Found {
     double variance = 0;
 };
 
-double mean_variance(const stream::SceneMoments& moments) {
+std::unique_ptr<stream::StatisticsScan> moments_of(const tool::Scene& scene) {
+    return std::make_unique<stream::StatisticsScan>(scene.shape(), stream::Statistics::moments);
+}
+
+double mean_variance(const stream::SceneStatistics& moments) {
     double sum = 0;
     for (int b = 0; b < moments.bands; ++b)
         sum += moments.covariance[static_cast<size_t>(b) * (static_cast<size_t>(moments.bands) + 1)];
@@ -81,8 +84,7 @@ Found find_by_atdca(tool::Run& run, const Settings& s, tool::Scene& scene) {
     double variance = 0;
     if (s.first > 0) { // the search itself sums no moments
         scene.set_fate(nullptr);
-        variance = mean_variance(scene.scan(
-            "moments", 0.1, [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); }));
+        variance = mean_variance(scene.scan("moments", 0.1, [&] { return moments_of(scene); }));
     }
     auto found = tools::find_targets(run, computing, count, scene, options, s.first > 0 ? 0.4 : 1.0);
     endmembers::check_count(search_options(s), scene.shape().bands, found.valid_pixels);
@@ -120,7 +122,7 @@ Found find_by_projection(tool::Run& run, const Settings& s, tool::Scene& scene) 
     tool::report_devices(run, {}, pca::simd_target());
     const auto options = search_options(s);
     scene.set_fate("and cannot be endmembers");
-    const auto scan = [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); };
+    const auto scan = [&] { return moments_of(scene); };
     if (run.options().dry_run) {
         tool::print_plan(run, scene.cube(), *scan(), run.pass("moments", 0.5));
         tool::print_plan(run, scene.cube(), *endmembers::plan_operation(scene.shape(), options),

@@ -15,9 +15,7 @@
 #include "sahic/mrf_scene.h"
 #include "shared/profile_plan.h"
 #include "spp/spp.h"
-#include "stream/band_statistics.h"
-#include "stream/covariance_scan.h"
-#include "stream/moment_scan.h"
+#include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/scene.h"
 #include "tool/words.h"
@@ -246,8 +244,11 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
     add("spp", "window 5", [&] {
         return of_pass(*spp::make_displacement({}, std::vector<double>(static_cast<size_t>(shape.bands))));
     });
-    add("pca", "covariance", [&] { return of_pass(stream::CovarianceScan(shape.bands)); });
-    add("vd", "covariance", [&] { return of_pass(stream::CovarianceScan(shape.bands)); });
+    const auto of_scan = [&](stream::Statistics what) {
+        return of_pass(stream::StatisticsScan(shape, what));
+    };
+    add("pca", "covariance", [&] { return of_scan(stream::Statistics::covariance); });
+    add("vd", "covariance", [&] { return of_scan(stream::Statistics::covariance); });
     add("eadp", counted(components, "component") + ", 8 copies", [&] {
         eadp::Options options;
         for (int c = 1; c <= 8; ++c)
@@ -292,9 +293,9 @@ std::vector<PlanLine> plans_of(tool::Run& run, const raster::RasterSource& sourc
         }
         return of_pass(*unmix::make_unmixing(any, {}));
     });
-    add("detect", "background", [&] { return of_pass(detect::BackgroundScan(shape.bands, nullptr)); });
-    add("mnf", "covariance and noise", [&] { return of_pass(stream::MomentScan(shape, true)); });
-    add("endmembers", "covariance", [&] { return of_pass(stream::MomentScan(shape, false)); });
+    add("detect", "background", [&] { return of_pass(detect::BackgroundScan(shape)); });
+    add("mnf", "covariance and noise", [&] { return of_scan(stream::Statistics::differences); });
+    add("endmembers", "covariance", [&] { return of_scan(stream::Statistics::moments); });
     add("profile", "area of " + counted(components, "component"), [&] {
         constexpr auto kind = profile::Kind::eap;
         constexpr auto area = profile::Attribute::area;
@@ -319,18 +320,18 @@ void add_plans(tool::Run& run, Facts& facts, const raster::RasterSource& source)
 }
 
 /// The mean, and the least and the greatest value of every band over the valid pixels.
-class ExtremesScan final : public stream::BandStatisticsScan {
+class ExtremesScan final : public stream::StatisticsScan {
   public:
-    explicit ExtremesScan(int bands)
-        : BandStatisticsScan(bands), m_low(static_cast<size_t>(bands), INFINITY),
-          m_high(static_cast<size_t>(bands), -INFINITY) {}
+    explicit ExtremesScan(const stream::CubeShape& scene)
+        : StatisticsScan(scene, stream::Statistics::means), m_low(static_cast<size_t>(scene.bands), INFINITY),
+          m_high(m_low.size(), -INFINITY) {}
     bool divides() const override { return false; } // each rank sees all
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override {
-        return std::make_unique<Both>(BandStatisticsScan::start(lane, limits), m_low.size());
+        return std::make_unique<Both>(StatisticsScan::start(lane, limits), m_low.size());
     }
     void stop(stream::Worker& worker) override {
         auto& both = static_cast<Both&>(worker);
-        BandStatisticsScan::stop(*both.statistics);
+        StatisticsScan::stop(*both.statistics);
         for (size_t b = 0; b < m_low.size(); ++b) {
             m_low[b] = std::min(m_low[b], both.low[b]);
             m_high[b] = std::max(m_high[b], both.high[b]);
@@ -373,9 +374,10 @@ void add_counts(Facts& facts, tool::Scene& scene, bool extremes) {
     scene.read_once();
     scene.set_fate(nullptr);
     std::shared_ptr<ExtremesScan> with_extremes;
-    const auto make = [&]() -> std::shared_ptr<stream::BandStatisticsScan> {
-        if (!extremes) return std::make_shared<stream::BandStatisticsScan>(scene.shape().bands);
-        return with_extremes = std::make_shared<ExtremesScan>(scene.shape().bands);
+    const auto make = [&]() -> std::shared_ptr<stream::StatisticsScan> {
+        if (!extremes)
+            return std::make_shared<stream::StatisticsScan>(scene.shape(), stream::Statistics::means);
+        return with_extremes = std::make_shared<ExtremesScan>(scene.shape());
     };
     const auto statistics = scene.scan("statistics", 1, make);
     const auto& left = scene.raster()->bands();

@@ -7,7 +7,7 @@
 #include "pca/pca.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
-#include "stream/moment_scan.h"
+#include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
@@ -47,7 +47,8 @@ raster::OutputSpec component_spec(const stream::CubeShape& scene, int components
 
 /// The model of a scanned scene, with what the user should know of it; `kept` are its bands among the
 /// scene's.
-mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneMoments& moments, std::vector<int>& kept) {
+mnf::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& moments,
+                     std::vector<int>& kept) {
     tool::Run& run = scene.run();
     auto found = mnf::fit(moments);
     kept = found.kept;
@@ -113,7 +114,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
         run.text_output("-model", settings.model_file, run.options().destination.overwrite);
     raster::check_text_output(model_output);
     const auto scan = [&] {
-        return computing->make_moments(scene.shape(), tools::memory_to_keep(run, computing));
+        return tools::make_scan(run, computing, scene.shape(), stream::Statistics::differences);
     };
     const auto pass = [&](bool again) {
         return tools::without_held_memory(computing, computing.pass("covariances", again ? 0.0 : 0.5));

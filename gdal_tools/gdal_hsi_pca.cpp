@@ -56,7 +56,7 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
     raster::check_text_output(model_output);
     if (run.options().dry_run) {
         const auto operation =
-            computing->make_covariance(scene.shape(), tools::memory_to_keep(run, computing));
+            tools::make_scan(run, computing, scene.shape(), stream::Statistics::covariance);
         tools::print_scan_plan(run, computing, *source, *operation,
                                tools::without_held_memory(computing, computing.pass("covariance", 0.5)));
         return tools::print_projection_plan(run, computing, *source, nc);

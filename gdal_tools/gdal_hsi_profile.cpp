@@ -324,7 +324,7 @@ class Profiling {
         if (!m_settings.no_pca)
             tool::print_plan(
                 m_run, source,
-                *m_computing->make_covariance(source.shape(), tools::memory_to_keep(m_run, m_computing)),
+                *tools::make_scan(m_run, m_computing, source.shape(), stream::Statistics::covariance),
                 tools::without_held_memory(m_computing, m_computing.pass("covariance", 0.2)));
         const int n = components();
         m_run.print("Profiles: " + counted(n, "component") + ", " + counted(m_options.bands(), "band") +

@@ -6,7 +6,7 @@
 #include "raster/files/side_files.h"
 #include "raster/sink/output_set.h"
 #include "spp/spp.h"
-#include "stream/band_statistics.h"
+#include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
@@ -150,7 +150,7 @@ void run_spp(tool::Run& run, Settings settings) {
         run, "spp", tool::choose_devices(run, "spp", work_of(scene.shape(), settings.spp)),
         spp::simd_target(), spp::make_cpu_backend);
     const auto statistics_scan = [&] {
-        return std::make_unique<stream::BandStatisticsScan>(scene.shape().bands);
+        return std::make_unique<stream::StatisticsScan>(scene.shape(), stream::Statistics::means);
     };
     if (run.options().dry_run) {
         tool::print_plan(run, scene.cube(), *statistics_scan(), run.pass("centroid", 0.3));

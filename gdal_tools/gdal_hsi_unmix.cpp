@@ -7,7 +7,7 @@
 #include "shared/number_lists.h"
 #include "shared/scene_and_library.h"
 #include "shared/tallied_operation.h"
-#include "stream/covariance_scan.h"
+#include "stream/statistics_sums.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"

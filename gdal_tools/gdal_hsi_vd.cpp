@@ -2,8 +2,7 @@
 // gdal_hsi_vd: virtual dimensionality, in one pass over the scene.
 #include "core/error.h"
 #include "shared/target_search.h"
-#include "stream/covariance_scan.h"
-#include "stream/moment_scan.h"
+#include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/resources.h"
 #include "tool/scene.h"
@@ -29,7 +28,7 @@ struct Settings {
 
 /// What the result of every method begins with.
 Json document_of(const tool::Scene& scene, const Settings& settings, int number,
-                 const stream::SceneCovariance& statistics) {
+                 const stream::SceneStatistics& statistics) {
     return {{"source", scene.raster()->path()},        {"method", settings.method},
             {"virtual_dimensionality", number},        {"bands", scene.raster()->bands()},
             {"valid_pixels", statistics.valid_pixels}, {"invalid_pixels", statistics.invalid_pixels}};
@@ -51,7 +50,7 @@ void report(tool::Run& run, const Settings& settings, const Json& document,
 }
 
 void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& scene,
-                   const stream::SceneMoments& moments) {
+                   const stream::SceneStatistics& moments) {
     const auto result = vd::hysime(moments);
     auto document = document_of(scene, settings, result.dimension, moments);
     std::vector<std::string> table;
@@ -75,7 +74,7 @@ void report_hysime(tool::Run& run, const Settings& settings, const tool::Scene& 
 }
 
 void report_test(tool::Run& run, const Settings& settings, const tool::Scene& scene,
-                 const stream::SceneCovariance& statistics) {
+                 const stream::SceneStatistics& statistics) {
     const auto method = settings.method == "hfc" ? vd::Method::hfc : vd::Method::nwhfc;
     const auto result = vd::estimate(statistics, method, settings.false_alarm);
     if (result.doubtful > 0)
@@ -108,30 +107,20 @@ void report_test(tool::Run& run, const Settings& settings, const tool::Scene& sc
     report(run, settings, document, table);
 }
 
-/// One pass with the scan that make() makes for the scene, and what report_result() makes of its result.
-template <class Make, class Report>
-void estimate(tool::Scene& scene, const char* pass, Make make, Report report_result) {
-    tool::Run& run = scene.run();
-    if (run.options().dry_run) return tool::print_plan(run, scene.cube(), *make(), run.pass(pass, 1));
-    report_result(scene.scan(pass, 1, make));
-}
-
 void run_vd(tool::Run& run, const Settings& settings) {
     if (settings.json) run.only_print();
     tool::Scene scene(run, "virtual dimensionality");
     scene.read_once();
     scene.set_fate("and left out");
     run.report()["device"] = tool::describe_devices(run, {}, nullptr);
-    if (settings.method == "hysime")
-        // The matrix is inverted: its products need all the digits of double.
-        estimate(
-            scene, "moments", [&] { return std::make_unique<stream::MomentScan>(scene.shape(), false); },
-            [&](const stream::SceneMoments& moments) { report_hysime(run, settings, scene, moments); });
-    else
-        estimate(
-            scene, "covariance",
-            [&] { return std::make_unique<stream::CovarianceScan>(scene.shape().bands); },
-            [&](const stream::SceneCovariance& found) { report_test(run, settings, scene, found); });
+    const bool hysime = settings.method == "hysime";
+    // HySime inverts the matrix: its products need all the digits of double.
+    const auto what = hysime ? stream::Statistics::moments : stream::Statistics::covariance;
+    const auto scan = [&] { return std::make_unique<stream::StatisticsScan>(scene.shape(), what); };
+    const char* const pass = hysime ? "moments" : "covariance";
+    if (run.options().dry_run) return tool::print_plan(run, scene.cube(), *scan(), run.pass(pass, 1));
+    const auto report = hysime ? report_hysime : report_test;
+    report(run, settings, scene, scene.scan(pass, 1, scan));
 }
 
 void declare(tool::Call& call) {

@@ -3,6 +3,7 @@
 // covariances are made of, in single precision or in double.
 #ifndef HSI_STREAM_SCATTER_CONSTANTS
 #define HSI_STREAM_SCATTER_CONSTANTS
+#include <cstddef>
 #include <cstdint>
 
 namespace hsi::stream {
@@ -17,6 +18,13 @@ constexpr int tile_rows = 3, tile_columns = 4, panel_columns = 12;
 /// Sums that the pixels of a chunk are spread over: 64 bytes of them, the widest register.
 template <class T>
 constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
+
+/// From a chunk's centres c to those of its block, g: with rest = sum of x - c (the rounding of c) and total
+/// = sum of x - g, the sum of (x_a - g_a)(x_b - g_b) is that of (x_a - c_a)(x_b - c_b), and offset_a total_b
+/// + rest_a offset_b.
+struct Shift {
+    const double *offset, *rest, *total; ///< c - g, and the sums; a row each
+};
 } // namespace
 } // namespace hsi::stream
 #endif
@@ -28,9 +36,9 @@ constexpr int64_t scatter_sums = 64 / static_cast<int64_t>(sizeof(T));
 #define HSI_STREAM_SCATTER_INL_H
 #endif
 
-#include <hwy/highway.h>
+#include "stream/pixel_run-inl.h"
 
-#include <cstddef>
+#include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
 namespace hsi::stream {
@@ -222,6 +230,56 @@ HWY_INLINE void add_products_of_parts(const T* HWY_RESTRICT x, int used, int row
         }
         take(sums, a, b);
     });
+}
+
+/// scatter[a * rows + b] += sum of x_a x_b for b <= a (and some b > a), over `count` pixels. x as
+/// add_products() has it.
+void add_scatter(const double* HWY_RESTRICT x, int used, int rows, int64_t count,
+                 double* HWY_RESTRICT scatter) {
+    add_products(
+        x, used, rows, count, [&](const double(&sums)[tile_rows][tile_columns], int a, int b) HWY_ATTR {
+            const hn::CappedTag<double, tile_columns> d;
+            for (int k = 0; k < tile_rows; ++k) {
+                double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a + k) * rows + b;
+                for (size_t at = 0; at < tile_columns; at += hn::Lanes(d))
+                    hn::StoreU(hn::Add(hn::LoadU(d, out + at), hn::LoadU(d, sums[k] + at)), d, out + at);
+            }
+        });
+}
+
+/// out[k] += in[k] + offset total[k] + rest offsets[k], k < 4
+template <class T>
+HWY_INLINE void add_four(const T* HWY_RESTRICT in, double offset, const double* HWY_RESTRICT total,
+                         double rest, const double* HWY_RESTRICT offsets, double* HWY_RESTRICT out) {
+    const hn::CappedTag<double, 4> dd;
+    const auto o = hn::Set(dd, offset), r = hn::Set(dd, rest);
+    for (size_t k = 0; k < 4; k += hn::Lanes(dd)) {
+        auto sum = hn::MulAdd(o, hn::LoadU(dd, total + k), load_as(dd, in + k));
+        sum = hn::MulAdd(r, hn::LoadU(dd, offsets + k), sum);
+        hn::StoreU(hn::Add(hn::LoadU(dd, out + k), sum), dd, out + k);
+    }
+}
+
+/// scatter[a * rows + b] += sum of (x_a - g_a)(x_b - g_b) for b <= a (and some b > a), over `count` pixels. x
+/// as add_products() has it: the values less the chunk's centres.
+template <class T>
+HWY_INLINE void add_shifted(const T* HWY_RESTRICT x, int bands, int rows, int64_t count, const Shift& shift,
+                            double* HWY_RESTRICT scatter) {
+    add_products(x, bands, rows, count, [&](const T(&sums)[tile_rows][tile_columns], int a, int b) HWY_ATTR {
+        double* HWY_RESTRICT out = scatter + static_cast<ptrdiff_t>(a) * rows + b;
+        for (int k = 0; k < tile_rows; ++k)
+            add_four(sums[k], shift.offset[a + k], shift.total + b, shift.rest[a + k], shift.offset + b,
+                     out + static_cast<ptrdiff_t>(k) * rows);
+    });
+}
+
+void add_shifted_single(const float* x, int bands, int rows, int64_t count, const Shift& shift,
+                        double* scatter) {
+    add_shifted(x, bands, rows, count, shift, scatter);
+}
+void add_shifted_double(const double* x, int bands, int rows, int64_t count, const Shift& shift,
+                        double* scatter) {
+    add_shifted(x, bands, rows, count, shift, scatter);
 }
 
 } // namespace

@@ -4,7 +4,7 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
-#include "stream/band_statistics.h"
+#include "stream/statistics_scan.h"
 #include "tool/words.h"
 
 #include <algorithm>
@@ -90,7 +90,7 @@ BandedSource banded(std::shared_ptr<raster::RasterSource>& source) {
 std::vector<int> empty_bands(Run& run, const std::vector<BandedSource>& scenes) {
     std::vector<int> empty;
     for (const BandedSource& scene : scenes) {
-        stream::BandStatisticsScan scan(scene.cube->shape().bands);
+        stream::StatisticsScan scan(scene.cube->shape(), stream::Statistics::means);
         run.add_pass(stream::run_pass(*scene.cube, scan, {}, run.pass("statistics", 0)));
         const auto found = scan.result().empty_bands();
         empty.insert(empty.end(), found.begin(), found.end());

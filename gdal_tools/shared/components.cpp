@@ -41,20 +41,23 @@ stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOpt
     return pass;
 }
 
-uint64_t memory_to_keep(const tool::Run& run, PcaComputing& computing) {
-    return run.masks_statistics() ? 0 : computing.device_memory();
+std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
+                                                  const stream::CubeShape& scene, stream::Statistics what) {
+    // None may be kept where the projection takes other pixels than the statistics.
+    const uint64_t to_keep = run.masks_statistics() ? 0 : computing.device_memory();
+    return computing->make_scan(scene, what, to_keep);
 }
 
-stream::SceneCovariance scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
+stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share) {
     scene.watch_values();
     return scene.scan(
-        [&] { return computing->make_covariance(scene.shape(), memory_to_keep(scene.run(), computing)); },
+        [&] { return make_scan(scene.run(), computing, scene.shape(), stream::Statistics::covariance); },
         [&](bool again) {
             return without_held_memory(computing, computing.pass("covariance", again ? 0.0 : share));
         });
 }
 
-pca::Model fit_scene(const tool::Scene& scene, const stream::SceneCovariance& statistics,
+pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
                      const pca::FitOptions& options) {
     tool::Run& run = scene.run();
     auto model = pca::fit(statistics, options);

@@ -8,8 +8,8 @@
 #include "model/classes.h"
 #include "pca/pca.h"
 #include "raster/sink/raster_sink.h"
-#include "stream/covariance_scan.h"
 #include "stream/plane_store.h"
+#include "stream/statistics_scan.h"
 #include "tool/definition.h"
 #include "tool/model_values.h"
 #include "tool/resources.h"
@@ -37,15 +37,16 @@ int component_count(int asked, bool given, int bands);
 /// A pass's device memory without what the backend keeps there.
 stream::PassOptions without_held_memory(PcaComputing& computing, stream::PassOptions pass);
 
-/// Device memory in which a scan may keep what it reads for the projection: none where this takes other
-/// pixels than the statistics.
-uint64_t memory_to_keep(const tool::Run& run, PcaComputing& computing);
+/// The scan of the backend, covariance or differences; a device keeps what it reads for the projection if it
+/// can.
+std::unique_ptr<stream::StatisticsScan> make_scan(const tool::Run& run, PcaComputing& computing,
+                                                  const stream::CubeShape& scene, stream::Statistics what);
 
 /// One pass over the scene; the extremes of its bands are looked at, too.
-stream::SceneCovariance scan_scene(tool::Scene& scene, PcaComputing& computing, double share);
+stream::SceneStatistics scan_scene(tool::Scene& scene, PcaComputing& computing, double share);
 
 /// The model of a scanned scene; explained variance goes to the report.
-pca::Model fit_scene(const tool::Scene& scene, const stream::SceneCovariance& statistics,
+pca::Model fit_scene(const tool::Scene& scene, const stream::SceneStatistics& statistics,
                      const pca::FitOptions& options);
 
 /// The explained variance for people, once the progress bar is complete.

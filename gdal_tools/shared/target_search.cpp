@@ -5,7 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "shared/scene_and_library.h"
-#include "stream/covariance_scan.h"
+#include "stream/statistics_scan.h"
 #include "stream/value_parts.h"
 #include "tool/words.h"
 #include "vd/vd.h"
@@ -38,7 +38,7 @@ namespace {
 
 /// How many targets: virtual dimensionality.
 int dimensionality(tool::Run& run, const TargetCount& count, const tool::Scene& whole, double share) {
-    stream::CovarianceScan scan(whole.shape().bands);
+    stream::StatisticsScan scan(whole.shape(), stream::Statistics::covariance);
     run.add_pass(stream::run_pass(*whole.counted(), scan, {}, run.pass("covariance", share)));
     const auto scene = scan.result();
     if (scene.valid_pixels == 0) return 1; // the search says what is wrong, or leaves empty bands out

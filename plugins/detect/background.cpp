@@ -56,41 +56,41 @@ class MaskingWorker final : public stream::Worker {
 
 } // namespace
 
-BackgroundScan::BackgroundScan(int bands, const PixelMask* mask)
-    : CovarianceScan(bands, stream::Products::twofold), m_mask(mask),
-      m_finite_outside(static_cast<size_t>(bands)) {}
+BackgroundScan::BackgroundScan(const stream::CubeShape& scene, const PixelMask* mask)
+    : StatisticsScan(scene, stream::Statistics::double_covariance), m_mask(mask),
+      m_finite_outside(static_cast<size_t>(scene.bands)) {}
 
 uint64_t BackgroundScan::scratch_bytes(const stream::TileLimits& limits) const {
-    return CovarianceScan::scratch_bytes(limits) +
-           (m_mask != nullptr ? static_cast<uint64_t>(limits.window_samples) * 16 +
-                                    static_cast<uint64_t>(CovarianceScan::bands()) * 8
-                              : 0);
+    return StatisticsScan::scratch_bytes(limits) +
+           (m_mask != nullptr
+                ? static_cast<uint64_t>(limits.window_samples) * 16 + static_cast<uint64_t>(bands()) * 8
+                : 0);
 }
 
 std::unique_ptr<stream::Worker> BackgroundScan::start(int lane, const stream::TileLimits& limits) {
-    auto worker = CovarianceScan::start(lane, limits);
+    auto worker = StatisticsScan::start(lane, limits);
     if (m_mask == nullptr) return worker;
     return std::make_unique<MaskingWorker>(std::move(worker), *m_mask, bands(), limits.window_samples);
 }
 
 void BackgroundScan::stop(stream::Worker& worker) {
-    if (m_mask == nullptr) return CovarianceScan::stop(worker);
+    if (m_mask == nullptr) return StatisticsScan::stop(worker);
     auto& masking = static_cast<MaskingWorker&>(worker);
     m_valid_outside += masking.valid;
     for (size_t b = 0; b < m_finite_outside.size(); ++b)
         m_finite_outside[b] += masking.finite[b];
-    CovarianceScan::stop(masking.behind());
+    StatisticsScan::stop(masking.behind());
 }
 
 void BackgroundScan::exchange(parallel::Group& ranks) {
-    CovarianceScan::exchange(ranks);
+    StatisticsScan::exchange(ranks);
     ranks.add_up("values outside of the mask", m_finite_outside);
     m_valid_outside = ranks.sum("pixels outside of the mask", m_valid_outside);
 }
 
 Background BackgroundScan::result() const {
     Background b;
-    b.moments = CovarianceScan::result();
+    b.moments = StatisticsScan::result();
     b.valid_pixels = b.moments.valid_pixels + m_valid_outside;
     b.invalid_pixels = b.moments.invalid_pixels - m_valid_outside;
     for (size_t k = 0; k < m_finite_outside.size(); ++k)

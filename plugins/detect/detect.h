@@ -30,8 +30,8 @@
 
 #include "core/cuda_module.h"
 #include "math/exact_sum.h"
-#include "stream/covariance_scan.h"
 #include "stream/pixel_mask.h"
+#include "stream/statistics_scan.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -54,7 +54,7 @@ using stream::PixelMask; ///< pixels of a scene that are its background
 
 /// What BackgroundScan finds; named as tool::Scene wants it.
 struct Background {
-    stream::SceneCovariance moments;              ///< of the background
+    stream::SceneStatistics moments;              ///< of the background
     int64_t valid_pixels = 0, invalid_pixels = 0; ///< of the scene
     std::vector<int> empty;                       ///< bands (0-based) without a finite value in the scene
     const std::vector<int>& empty_bands() const { return empty; }
@@ -62,9 +62,9 @@ struct Background {
 
 /// The moments of the background: of all valid pixels, or of those in the mask, which must outlive the scan.
 /// Products in double precision.
-class BackgroundScan final : public stream::CovarianceScan {
+class BackgroundScan final : public stream::StatisticsScan {
   public:
-    explicit BackgroundScan(int bands, const PixelMask* mask = nullptr);
+    explicit BackgroundScan(const stream::CubeShape& scene, const PixelMask* mask = nullptr);
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
@@ -145,7 +145,7 @@ struct Conditioning {
 class ShrinkageScan final : public stream::Operation {
   public:
     /// `moments` of the pixels that it will see, of which those in the mask count.
-    ShrinkageScan(Method method, const stream::SceneCovariance& moments, const PixelMask* mask = nullptr);
+    ShrinkageScan(Method method, const stream::SceneStatistics& moments, const PixelMask* mask = nullptr);
     uint64_t scratch_bytes(const stream::TileLimits& limits) const override;
     std::unique_ptr<stream::Worker> start(int lane, const stream::TileLimits& limits) override;
     void stop(stream::Worker& worker) override;
@@ -155,7 +155,7 @@ class ShrinkageScan final : public stream::Operation {
 
   private:
     const Method m_method;
-    const stream::SceneCovariance& m_moments;
+    const stream::SceneStatistics& m_moments;
     const PixelMask* m_mask;
     std::vector<double> m_centre; ///< a band each; NaN: left out
     math::ExactSums m_fourth{1};  ///< of |z|^4
@@ -166,7 +166,7 @@ class ShrinkageScan final : public stream::Operation {
 /// 1e-10 s or, unless it was shrunk, the background has no more pixels than bands; never in components.
 /// Throws Error for more components than have eigenvalues over 1e-10 s, too. Throws Error when the background
 /// has fewer than 2 pixels or no variance, or naming a target that is the mean (cem: all zero).
-Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background,
+Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning = {});
 
 /// Throws Error when what it holds does not fit together.

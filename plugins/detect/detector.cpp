@@ -86,7 +86,7 @@ Vector factor_of_components(const Vector& matrix, size_t n, size_t components) {
 }
 
 /// C or R at the bands used, as the method and `conditioning` want it, with what is added to its diagonal.
-Vector matrix_of(Detector& d, const stream::SceneCovariance& background, const Conditioning& conditioning) {
+Vector matrix_of(Detector& d, const stream::SceneStatistics& background, const Conditioning& conditioning) {
     const auto all = static_cast<size_t>(background.bands), n = d.used.size();
     const auto count = static_cast<double>(background.valid_pixels);
     const Vector whole = d.method == Method::cem ? background.mean_products() : background.covariance;
@@ -196,7 +196,7 @@ Detector make_detector(Method method, const Targets& targets) {
     return d;
 }
 
-Detector make_detector(Method method, const Targets& targets, const stream::SceneCovariance& background,
+Detector make_detector(Method method, const Targets& targets, const stream::SceneStatistics& background,
                        const Conditioning& conditioning) {
     if (!has_background(method) || targets.spectra.empty() == has_target(method))
         throw Error("internal: a detector with the wrong targets or background");

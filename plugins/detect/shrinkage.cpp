@@ -2,7 +2,7 @@
 #include "core/valid_pixel.h"
 #include "detect/detect.h"
 #include "parallel/group.h"
-#include "stream/covariance_scan.h"
+#include "stream/statistics_sums.h"
 
 #include <algorithm>
 #include <cmath>
@@ -53,7 +53,7 @@ class ShrinkageWorker final : public stream::Worker {
 
 } // namespace
 
-ShrinkageScan::ShrinkageScan(Method method, const stream::SceneCovariance& moments, const PixelMask* mask)
+ShrinkageScan::ShrinkageScan(Method method, const stream::SceneStatistics& moments, const PixelMask* mask)
     : m_method(method), m_moments(moments), m_mask(mask),
       m_centre(method == Method::cem ? std::vector<double>(moments.mean.size(), 0.0) : moments.mean) {
     if (method == Method::cem) return;

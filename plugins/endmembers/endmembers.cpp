@@ -22,7 +22,7 @@ void check_count(const Options& options, int bands, int64_t valid_pixels) {
                               : "Use a number from 2 to " + std::to_string(most) + ".");
 }
 
-Extraction extract(const stream::CubeSource& source, const stream::SceneMoments& moments,
+Extraction extract(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                    const Options& options, const MakePass& make_pass) {
     check_count(options, moments.bands, moments.valid_pixels);
     Extraction found;

@@ -27,8 +27,8 @@
 #pragma once
 
 #include "core/cancel.h"
-#include "stream/moment_scan.h"
 #include "stream/pipeline.h"
+#include "stream/statistics_scan.h"
 
 #include <cstdint>
 #include <functional>
@@ -72,7 +72,7 @@ using MakePass = std::function<stream::PassOptions(const std::string& name)>;
 /// Searches `source` (shape, moments and pixels of one scene). \throws UsageError when options.count is not
 /// in 2 .. bands (nfindr: bands + 1) or over the number of valid pixels, naming the range; Error when the
 /// valid pixels are all equal.
-Extraction extract(const stream::CubeSource& source, const stream::SceneMoments& moments,
+Extraction extract(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                    const Options& options, const MakePass& make_pass);
 
 /// The pass that makes y, for -dry-run: of options.count components.

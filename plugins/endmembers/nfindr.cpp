@@ -56,7 +56,7 @@ struct Components {
     std::vector<double> deviations;
 };
 
-Components components_of(const stream::SceneMoments& moments, int count, Extraction& found) {
+Components components_of(const stream::SceneStatistics& moments, int count, Extraction& found) {
     const auto n = static_cast<size_t>(moments.bands);
     const auto pixels = static_cast<double>(moments.valid_pixels);
     const auto eigen = math::eigen_symmetric(moments.covariance, moments.bands);
@@ -108,7 +108,7 @@ std::vector<double> normal_of(const OrthonormalBasis& basis, size_t size) {
 
 } // namespace
 
-void find_by_growing(const stream::CubeSource& source, const stream::SceneMoments& moments,
+void find_by_growing(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                      const Options& options, const MakePass& make_pass, Extraction& found) {
     Components components = components_of(moments, options.count, found);
     const size_t t = components.t;
@@ -145,7 +145,7 @@ void find_by_growing(const stream::CubeSource& source, const stream::SceneMoment
     }
 }
 
-void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments& moments,
+void find_by_nfindr(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                     const Options& options, const MakePass& make_pass, Extraction& found) {
     Components components = components_of(moments, options.count, found);
     const size_t t = components.t;

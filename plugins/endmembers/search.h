@@ -87,12 +87,12 @@ class OrthonormalBasis {
 
 double length_of(const std::vector<double>& v);
 
-void find_by_nfindr(const stream::CubeSource& source, const stream::SceneMoments& moments,
+void find_by_nfindr(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                     const Options& options, const MakePass& make_pass, Extraction& found);
 /// N-FINDR's nested sets.
-void find_by_growing(const stream::CubeSource& source, const stream::SceneMoments& moments,
+void find_by_growing(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                      const Options& options, const MakePass& make_pass, Extraction& found);
-void find_by_vca(const stream::CubeSource& source, const stream::SceneMoments& moments,
+void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                  const Options& options, const MakePass& make_pass, Extraction& found);
 
 } // namespace hsi::endmembers

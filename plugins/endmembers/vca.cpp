@@ -14,7 +14,7 @@ namespace hsi::endmembers {
 namespace {
 
 /// Signal-to-noise ratio in decibels, by the power inside and outside of t dimensions.
-double snr_of(const stream::SceneMoments& moments, const math::SymmetricEigen& eigen, int t) {
+double snr_of(const stream::SceneStatistics& moments, const math::SymmetricEigen& eigen, int t) {
     const double mean_power =
         std::inner_product(moments.mean.begin(), moments.mean.end(), moments.mean.begin(), 0.0);
     double all = mean_power, inside = mean_power;
@@ -43,7 +43,7 @@ pca::Transform onto(const math::SymmetricEigen& eigen, int count, const std::vec
 
 } // namespace
 
-void find_by_vca(const stream::CubeSource& source, const stream::SceneMoments& moments,
+void find_by_vca(const stream::CubeSource& source, const stream::SceneStatistics& moments,
                  const Options& options, const MakePass& make_pass, Extraction& found) {
     const int t = options.count;
     const auto eigen = math::eigen_symmetric(moments.covariance, moments.bands);

@@ -25,7 +25,7 @@ std::vector<double> cut(const std::vector<double>& matrix, size_t n, const std::
 
 } // namespace
 
-Fit fit(const stream::SceneMoments& moments) {
+Fit fit(const stream::SceneStatistics& moments) {
     if (moments.pairs < 2)
         throw Error(
             "the noise cannot be estimated: the scene has " + counted(moments.pairs, "pair") +

@@ -15,7 +15,7 @@
 
 #include "model/classes.h"
 #include "pca/pca.h"
-#include "stream/moment_scan.h"
+#include "stream/statistics_scan.h"
 
 #include <cstdint>
 #include <string>
@@ -55,7 +55,7 @@ struct Fit {
 /// `moments` with differences. Cn is regularised when there are no more pairs than bands, or when, scaled to
 /// a unit diagonal, its least eigenvalue is under 1e-10. \throws Error when there are fewer than 2 pairs,
 /// when no band differs between neighbours, and when the matrices hold values that are not finite.
-Fit fit(const stream::SceneMoments& moments);
+Fit fit(const stream::SceneStatistics& moments);
 
 /// The same components for numbers that become the model's by `by`.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);

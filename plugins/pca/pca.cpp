@@ -32,7 +32,7 @@ int Model::rank() const {
     return rank;
 }
 
-Model fit(const stream::SceneCovariance& statistics, const FitOptions& options) {
+Model fit(const stream::SceneStatistics& statistics, const FitOptions& options) {
     const int n = statistics.bands;
     if (options.components < 1 || options.components > n)
         throw UsageError("-nc: " + counted(options.components, "component") + " cannot be made from " +

@@ -8,9 +8,8 @@
 
 #include "core/cuda_module.h"
 #include "model/classes.h"
-#include "stream/covariance_scan.h"
-#include "stream/moment_scan.h"
 #include "stream/operation.h"
+#include "stream/statistics_scan.h"
 
 #include <cstdint>
 #include <memory>
@@ -51,7 +50,7 @@ struct Model : model::ModelBands {
 
 /// Solves the eigenproblem. Throws UsageError naming -nc when options.components is not in 1..bands, Error
 /// when the scene has fewer than 2 valid pixels. The caller fills source, bands and wavelengths_nm.
-Model fit(const stream::SceneCovariance& statistics, const FitOptions& options);
+Model fit(const stream::SceneStatistics& statistics, const FitOptions& options);
 
 /// The same components for numbers that become the model's by `by`.
 void rescale(Model& model, const model::Rescaling& by, const model::ValueScale& scene);
@@ -104,13 +103,10 @@ const char* simd_target();
 class Backend {
   public:
     virtual ~Backend() = default;
-    /// Of a scene of this shape. A device keeps the scene that the scan reads when it takes no more than half
-    /// of `device_memory`.
-    virtual std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
-                                                                    uint64_t device_memory) = 0;
-    /// The same with products in double precision, and with the differences of neighbours.
-    virtual std::unique_ptr<stream::MomentScan> make_moments(const stream::CubeShape& scene,
-                                                             uint64_t device_memory) = 0;
+    /// Of a scene of this shape, its covariance or its differences. A device keeps the scene that the scan
+    /// reads when it takes no more than half of `device_memory`.
+    virtual std::unique_ptr<stream::StatisticsScan>
+    make_scan(const stream::CubeShape& scene, stream::Statistics what, uint64_t device_memory) = 0;
     virtual std::unique_ptr<stream::Operation> make_transform(Transform transform) = 0;
     /// Device bytes that are free, of the device that has least; 0 on the CPU.
     virtual uint64_t free_memory() const { return 0; }

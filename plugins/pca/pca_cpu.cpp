@@ -128,12 +128,9 @@ namespace {
 
 class CpuBackend final : public Backend {
   public:
-    std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
-                                                            uint64_t) override {
-        return std::make_unique<stream::CovarianceScan>(scene.bands);
-    }
-    std::unique_ptr<stream::MomentScan> make_moments(const stream::CubeShape& scene, uint64_t) override {
-        return std::make_unique<stream::MomentScan>(scene, true);
+    std::unique_ptr<stream::StatisticsScan> make_scan(const stream::CubeShape& scene, stream::Statistics what,
+                                                      uint64_t) override {
+        return std::make_unique<stream::StatisticsScan>(scene, what);
     }
     std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
         return pca::make_transform(std::move(transform));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hsi_cuda_pca.so: covariance, moments and projection on GPUs. A lane is a stream with its own buffers, made
+// hsi_cuda_pca.so: statistics and projection on GPUs. A lane is a stream with its own buffers, made
 // once; lanes take turns on the devices. A scene that fits stays on the device between the two passes.
 #include "core/error.h"
 #include "cuda/copy.h"
@@ -8,10 +8,10 @@
 #include "cuda/lane_operation.h"
 #include "cuda/pinned.h"
 #include "cuda/stream.h"
-#include "pca/moment_cuda.cuh"
 #include "pca/pca.h"
 #include "pca/pca_cuda_kernels.cuh"
 #include "pca/pca_cuda_scene.cuh"
+#include "stream/statistics_sums.h"
 
 #include <limits>
 #include <memory>
@@ -25,42 +25,50 @@ using cuda::DeviceBuffer;
 using cuda::DeviceGuard;
 using stream::TileLimits;
 
-static_assert(gpu::block_samples == stream::covariance_block_samples &&
-              gpu::block_lines == stream::covariance_block_lines);
+using stream::Statistics;
+
+constexpr auto block_shape = stream::block_shape(Statistics::covariance);
+static_assert(gpu::block_samples == block_shape.samples && gpu::block_lines == block_shape.lines);
 
 /// Results of the blocks of one tile, in one piece of memory so that they are copied at once.
 class Results {
   public:
-    Results(int bands, size_t blocks) : m_bands(static_cast<size_t>(bands)), m_blocks(blocks) {}
-    size_t bytes() const { return m_blocks * (square() * 8 + m_bands * 16 + 8); }
+    Results(int bands, Statistics what, size_t blocks)
+        : m_differences(what == Statistics::differences), m_bands(static_cast<size_t>(bands)),
+          m_blocks(blocks) {}
+    size_t bytes() const { return m_blocks * ((m_differences ? 2 : 1) * lower() * 8 + m_bands * 16 + 8); }
     gpu::BlockResults at(unsigned char* memory) const {
         gpu::BlockResults r;
         r.scatter = reinterpret_cast<double*>(memory);
-        r.sum = r.scatter + m_blocks * square();
+        r.sum = r.scatter + m_blocks * lower();
+        if (m_differences) r.differences = std::exchange(r.sum, r.sum + m_blocks * lower());
         r.centre = reinterpret_cast<float*>(r.sum + m_blocks * m_bands);
         r.finite = reinterpret_cast<int*>(r.centre + m_blocks * m_bands);
         r.count = r.finite + m_blocks * m_bands;
+        r.pairs = r.count + m_blocks;
         return r;
     }
+    size_t lower() const { return gpu::lower_size(static_cast<int>(m_bands)); }
 
   private:
-    size_t square() const { return m_bands * m_bands; }
+    bool m_differences;
     size_t m_bands, m_blocks;
 };
 
-class CovarianceWorker final : public stream::Worker {
+class ScanWorker final : public stream::StatisticsWorker {
   public:
-    /// Made while `ordinal` is the current device.
-    CovarianceWorker(int ordinal, int bands, const TileLimits& limits, std::shared_ptr<HeldScene> scene)
-        : sums(bands), m_ordinal(ordinal), m_bands(bands), m_scene(scene),
-          m_tile(std::move(scene), bands, limits), m_valid(window_pixels(limits)),
-          m_results(Results(bands, most_blocks(limits)).bytes()),
+    /// Made while `ordinal` is the current device. scene: where to keep what is read; may be null.
+    ScanWorker(int ordinal, int bands, Statistics what, const TileLimits& limits,
+               std::shared_ptr<HeldScene> scene, stream::BorderPairs& borders)
+        : StatisticsWorker(bands, what), m_ordinal(ordinal), m_bands(bands), m_scene(scene),
+          m_borders(borders), m_tile(std::move(scene), bands, limits), m_valid(window_pixels(limits)),
+          m_results(result_bytes(bands, what, limits)),
           m_host(std::make_shared<cuda::PinnedAllocator>(ordinal), m_results.size()) {}
-    static uint64_t device_bytes(bool held, int bands, const TileLimits& l) {
-        return LaneTile::bytes(held, bands, l) + window_pixels(l) + Results(bands, most_blocks(l)).bytes();
+    static uint64_t result_bytes(int bands, Statistics what, const TileLimits& l) {
+        return Results(bands, what, most_blocks(l)).bytes();
     }
-    static uint64_t host_bytes(int bands, const TileLimits& l) {
-        return stream::CovarianceSums::bytes(bands) + Results(bands, most_blocks(l)).bytes();
+    static uint64_t device_bytes(bool held, int bands, Statistics what, const TileLimits& l) {
+        return LaneTile::bytes(held, bands, l) + window_pixels(l) + result_bytes(bands, what, l);
     }
 
     void process(const Tile& tile, const CubeView<float>& in, const std::vector<CubeView<float>>&) override {
@@ -70,32 +78,47 @@ class CovarianceWorker final : public stream::Worker {
         cuda::copy_cube(place, in, cudaMemcpyHostToDevice, stream);
         const auto view = LaneTile::view(place);
         gpu::launch_valid(view, true, m_valid.data(), stream);
-        const auto blocks = static_cast<size_t>(gpu::block_count(view)), bands = static_cast<size_t>(m_bands);
-        const Results results(m_bands, blocks);
-        gpu::launch_covariance(view, m_valid.data(), results.at(m_results.data()), stream);
+        const auto blocks = static_cast<size_t>(gpu::block_count(view));
+        const Results results(m_bands, sums.what, blocks);
+        gpu::launch_statistics(view, m_valid.data(), results.at(m_results.data()), stream);
         m_results.download(m_host.data(), results.bytes(), stream);
         m_done.record(stream);
+        if (sums.what == Statistics::differences) // beside the device
+            stream::for_each_block(block_shape, tile, in, [this](const auto& block, int64_t x, int64_t y) {
+                m_borders.add(block, x, y, sums);
+            });
         m_done.wait();
         if (m_scene) m_scene->pixels += tile.window.area();
+        add(results, blocks, tile.window.area());
+    }
+
+  private:
+    void add(const Results& results, size_t blocks, int64_t pixels) {
         const auto r = results.at(m_host.data());
+        const auto bands = static_cast<size_t>(m_bands);
         int64_t valid = 0;
         for (size_t k = 0; k < blocks; ++k) {
             for (size_t b = 0; b < bands; ++b)
                 sums.finite[b] += r.finite[k * bands + b];
             valid += r.count[k];
-            if (r.count[k] > 0)
-                sums.add_block(r.count[k], r.sum + k * bands, r.centre + k * bands,
-                               r.scatter + k * bands * bands, m_bands);
+            if (r.count[k] == 0) continue;
+            const float* const centre = r.centre + k * bands;
+            const double* const sum = r.sum + k * bands;
+            const stream::LowerRows scatter{r.scatter + k * results.lower(), 0};
+            if (r.differences == nullptr) {
+                sums.add_block(r.count[k], centre, sum, scatter);
+                continue;
+            }
+            sums.add_centred_block(r.count[k], centre, sum, scatter);
+            if (r.pairs[k] > 0) sums.add_pairs(r.pairs[k], {r.differences + k * results.lower(), 0});
         }
         sums.valid += valid;
-        sums.invalid += tile.window.area() - valid;
+        sums.invalid += pixels - valid;
     }
 
-    stream::CovarianceSums sums;
-
-  private:
     const int m_ordinal, m_bands;
     const std::shared_ptr<HeldScene> m_scene;
+    stream::BorderPairs& m_borders;
     cuda::Stream m_stream;
     cuda::Event m_done;
     const LaneTile m_tile;
@@ -104,25 +127,25 @@ class CovarianceWorker final : public stream::Worker {
     HostBuffer<unsigned char> m_host;
 };
 
-class CudaCovariance final : public cuda::LaneOperation<stream::CovarianceScan> {
+class CudaScan final : public cuda::LaneOperation<stream::StatisticsScan> {
   public:
-    /// scene: where to keep what is read; may be null.
-    CudaCovariance(std::vector<CudaDevice> devices, int bands, std::shared_ptr<HeldScene> scene)
-        : LaneOperation(std::move(devices), bands), m_scene(std::move(scene)) {}
+    /// held: where to keep what is read; may be null.
+    CudaScan(std::vector<CudaDevice> devices, const stream::CubeShape& scene, Statistics what,
+             std::shared_ptr<HeldScene> held)
+        : LaneOperation(std::move(devices), scene, what), m_scene(std::move(held)) {}
     uint64_t preferred_bytes() const override { return uint64_t{32} << 20; }
     uint64_t scratch_bytes(const TileLimits& l) const override {
-        return CovarianceWorker::host_bytes(bands(), l);
+        return gathered_bytes(l) + ScanWorker::result_bytes(bands(), what(), l);
     }
     uint64_t device_bytes(const TileLimits& l) const override {
-        return CovarianceWorker::device_bytes(m_scene != nullptr, bands(), l);
+        return ScanWorker::device_bytes(m_scene != nullptr, bands(), what(), l);
     }
-    void stop(stream::Worker& worker) override { merge(static_cast<const CovarianceWorker&>(worker).sums); }
     /// A rank that keeps the scene wants all of it.
     bool divides() const override { return m_scene == nullptr; }
 
   private:
     std::unique_ptr<stream::Worker> make_lane(const cuda::LaneDevice& on, const TileLimits& l) override {
-        return std::make_unique<CovarianceWorker>(on.ordinal, bands(), l, m_scene);
+        return std::make_unique<ScanWorker>(on.ordinal, bands(), what(), l, m_scene, borders());
     }
     int64_t most_pixels() const override { return std::numeric_limits<int>::max(); }
 
@@ -197,15 +220,12 @@ class CudaTransform final : public cuda::LaneOperation<stream::Operation> {
 class CudaBackend final : public Backend {
   public:
     explicit CudaBackend(std::vector<CudaDevice> devices) : m_devices(std::move(devices)) {}
-    std::unique_ptr<stream::CovarianceScan> make_covariance(const stream::CubeShape& scene,
-                                                            uint64_t device_memory) override {
+    std::unique_ptr<stream::StatisticsScan> make_scan(const stream::CubeShape& scene, Statistics what,
+                                                      uint64_t device_memory) override {
+        if (what != Statistics::covariance && what != Statistics::differences)
+            throw Error("internal: no such scan on devices");
         hold(scene, device_memory);
-        return std::make_unique<CudaCovariance>(m_devices, scene.bands, m_scene);
-    }
-    std::unique_ptr<stream::MomentScan> make_moments(const stream::CubeShape& scene,
-                                                     uint64_t device_memory) override {
-        hold(scene, device_memory);
-        return make_cuda_moments(m_devices, scene, m_scene);
+        return std::make_unique<CudaScan>(m_devices, scene, what, m_scene);
     }
     std::unique_ptr<stream::Operation> make_transform(Transform transform) override {
         const bool held = m_scene && m_scene->complete() && transform.inputs == m_scene->shape.bands;

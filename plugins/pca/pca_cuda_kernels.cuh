@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The kernels of the CUDA backend: statistics blocks of a tile for the covariance, and the transform of
-// pixels.
+// The kernels of the CUDA backend: statistics blocks of a tile, and the transform of pixels.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,24 +18,32 @@ struct TileView {
 };
 
 /// Blocks of pixels anchored at the tile's corner, which lies on a corner of the scene's blocks
-/// (stream/covariance_scan.h). What comes out for a block depends on its pixels alone.
+/// (stream/statistics_sums.h). What comes out for a block depends on its pixels alone.
 inline constexpr int block_samples = 1024, block_lines = 8;
 int block_count(const TileView& tile);
 
-/// What a tile's blocks say, one block after another.
+/// Entries of a matrix on and below its diagonal; (a, b), b <= a, is at a (a+1)/2 + b.
+__host__ __device__ constexpr size_t lower_size(int n) {
+    return static_cast<size_t>(n) * (static_cast<size_t>(n) + 1) / 2;
+}
+
+/// What a tile's blocks say, one block after another. A pair is a pixel with its right neighbour in the same
+/// block, both valid.
 struct BlockResults {
-    double* scatter =
-        nullptr;             ///< bands x bands each; on and below the diagonal: sum of (x_a - c_a)(x_b - c_b)
-    double* sum = nullptr;   ///< a band each: of the valid pixels
-    float* centre = nullptr; ///< a band each: c, the mean in single precision
-    int* finite = nullptr;   ///< a band each: pixels with a finite value
-    int* count = nullptr;    ///< one each: valid pixels
+    double* scatter = nullptr; ///< lower_size(bands) each: sum of (x_a - c_a)(x_b - c_b) of the valid pixels
+    double* differences = nullptr; ///< as many: sum of d_a d_b of the pairs; null where they are not wanted
+    double* sum = nullptr;         ///< a band each, of the valid pixels: sum of x; with differences of x - c
+    float* centre = nullptr;       ///< a band each: c, the mean in single precision
+    int* finite = nullptr;         ///< a band each: pixels with a finite value
+    int* count = nullptr;          ///< one each: valid pixels
+    int* pairs = nullptr;          ///< one each; with differences alone
 };
 
 /// valid[p] = 1 where the pixel is valid, else 0; w x h, packed.
 void launch_valid(const TileView& tile, bool zero_is_invalid, uint8_t* valid, cudaStream_t stream);
-/// Products are added up over 512 pixels in single precision, these sums in double.
-void launch_covariance(const TileView& tile, const uint8_t* valid, const BlockResults& out,
+/// Centres and sums first, then products: those of a covariance are added up over 512 pixels in single
+/// precision and these sums in double; with differences all is in double.
+void launch_statistics(const TileView& tile, const uint8_t* valid, const BlockResults& out,
                        cudaStream_t stream);
 /// out[o][p] = offset[o] + sum over b of matrix[o * bands + b] x_b of pixel p, in double precision; NaN where
 /// invalid. w x h, packed, band after band.

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "core/cuda_module.h"
-#include "stream/band_statistics.h"
 #include "stream/operation.h"
 
 #include <memory>
@@ -45,7 +44,7 @@ std::unique_ptr<stream::Operation> make_band_displacement(double centroid);
 const char* simd_target();
 
 /// The displacement, on the CPU or on devices (hsi_cuda_spp.so). The centroid before it is a scan of the CPU
-/// (stream::BandStatisticsScan), which a device has started by the end of.
+/// (stream::StatisticsScan), which a device has started by the end of.
 class Backend {
   public:
     virtual ~Backend() = default;

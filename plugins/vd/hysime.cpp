@@ -39,7 +39,7 @@ std::vector<double> inverse_of(const std::vector<double>& products, int bands) {
 
 } // namespace
 
-SignalSubspace hysime(const stream::SceneMoments& scene) {
+SignalSubspace hysime(const stream::SceneStatistics& scene) {
     if (scene.valid_pixels <= scene.bands)
         throw Error("HySime cannot estimate the noise: " +
                         counted(scene.valid_pixels, "valid pixel is", "valid pixels are") + " no more than " +

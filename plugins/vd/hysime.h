@@ -11,7 +11,7 @@
 // free of noise count.
 #pragma once
 
-#include "stream/moment_scan.h"
+#include "stream/statistics_scan.h"
 
 #include <cstdint>
 #include <vector>
@@ -35,6 +35,6 @@ struct SignalSubspace {
 
 /// \throws Error when the bands depend linearly on one another (R with a unit diagonal has an eigenvalue
 /// under 1e-12) or there are no more pixels than bands: regression then leaves nothing.
-SignalSubspace hysime(const stream::SceneMoments& scene);
+SignalSubspace hysime(const stream::SceneStatistics& scene);
 
 } // namespace hsi::vd

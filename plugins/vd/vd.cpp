@@ -21,7 +21,7 @@ double upper_quantile(double p) {
     return 0.5 * (low + high);
 }
 
-Dimensionality estimate(const stream::SceneCovariance& scene, Method method, double false_alarm) {
+Dimensionality estimate(const stream::SceneStatistics& scene, Method method, double false_alarm) {
     if (!(false_alarm > 0 && false_alarm < 1))
         throw UsageError("-pf: " + std::to_string(false_alarm) + " is no false-alarm probability",
                          "Use a number between 0 and 1, for example 1e-3.");

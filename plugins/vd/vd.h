@@ -10,7 +10,7 @@
 // 1/sqrt((K^-1)_ll), K the covariance matrix.
 #pragma once
 
-#include "stream/covariance_scan.h"
+#include "stream/statistics_scan.h"
 
 #include <vector>
 
@@ -35,7 +35,7 @@ struct Dimensionality {
 /// false_alarm: P_F, 0 < P_F < 1. Throws Error when the scene has fewer than 2 valid pixels, and for NWHFC
 /// when the covariance matrix cannot be inverted (linearly dependent bands, fewer pixels than bands);
 /// UsageError when P_F is out of range.
-Dimensionality estimate(const stream::SceneCovariance& scene, Method method, double false_alarm);
+Dimensionality estimate(const stream::SceneStatistics& scene, Method method, double false_alarm);
 
 /// Phi^-1(1 - p): how many standard deviations a normal variable exceeds with probability p, 0 < p < 1.
 double upper_quantile(double p);

@@ -55,9 +55,9 @@ stream::PassOptions tiles(int64_t samples, int64_t lines, int lanes) {
     return pass;
 }
 
-stream::SceneCovariance background(const Cube& cube, const detect::PixelMask* mask = nullptr,
+stream::SceneStatistics background(const Cube& cube, const detect::PixelMask* mask = nullptr,
                                    const stream::PassOptions& pass = {}) {
-    detect::BackgroundScan scan(cube.shape.bands, mask);
+    detect::BackgroundScan scan(cube.shape, mask);
     stream::run_pass(MemorySource(cube), scan, {}, pass);
     return scan.result().moments;
 }
@@ -148,7 +148,7 @@ TEST(Detect, TheBackgroundIsWhatTheMaskSays) {
         for (int64_t x = 0; x < 37; ++x)
             if ((x / 4 + y) % 3 != 0) mask.set(y, x);
     expect_definitions(cube, &mask, 0.1);
-    detect::BackgroundScan scan(13, &mask);
+    detect::BackgroundScan scan(cube.shape, &mask);
     stream::run_pass(MemorySource(cube), scan, {}, tiles(1024, 8, 2));
     const auto b = scan.result();
     EXPECT_EQ(b.valid_pixels, 37 * 19 - 3);
@@ -164,7 +164,7 @@ TEST(Detect, BandsAreEmptyForTheSceneAndNotForTheBackground) {
     mask.set(1, 2);
     for (int64_t x = 1; x < 3; ++x)
         make_invalid(cube, 1, x, 6);
-    detect::BackgroundScan some(13, &mask);
+    detect::BackgroundScan some(cube.shape, &mask);
     stream::run_pass(MemorySource(cube), some, {}, {});
     EXPECT_TRUE(some.result().empty_bands().empty());
     EXPECT_EQ(some.result().moments.valid_pixels, 0);
@@ -172,7 +172,7 @@ TEST(Detect, BandsAreEmptyForTheSceneAndNotForTheBackground) {
     for (int64_t y = 0; y < 19; ++y)
         for (int64_t x = 0; x < 37; ++x)
             make_invalid(cube, y, x, 6);
-    detect::BackgroundScan none(13, &mask);
+    detect::BackgroundScan none(cube.shape, &mask);
     stream::run_pass(MemorySource(cube), none, {}, {});
     EXPECT_EQ(none.result().empty_bands(), std::vector<int>{6});
     EXPECT_EQ(none.result().valid_pixels, 0);

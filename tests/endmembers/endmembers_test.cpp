@@ -41,7 +41,7 @@ endmembers::Extraction extract(const Cube& cube, const endmembers::Options& opti
         p.memory = cut.memory;
         return p;
     };
-    stream::MomentScan scan(cube.shape, false);
+    stream::StatisticsScan scan(cube.shape, stream::Statistics::moments);
     auto first = pass("moments");
     first.memory = uint64_t{1} << 30;
     stream::run_pass(source, scan, {}, first);

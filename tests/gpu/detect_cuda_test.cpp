@@ -88,7 +88,7 @@ Targets some_targets(const Cube& cube, int count) {
 detect::Detector detector_for(const Cube& cube, Method method, const Targets& targets,
                               const PixelMask* mask = nullptr) {
     if (!detect::has_background(method)) return detect::make_detector(method, targets);
-    detect::BackgroundScan scan(cube.shape.bands, mask);
+    detect::BackgroundScan scan(cube.shape, mask);
     stream::run_pass(MemorySource(cube), scan, {}, {});
     return detect::make_detector(method, detect::has_target(method) ? targets : Targets{},
                                  scan.result().moments);

@@ -35,7 +35,8 @@ stream::PassOptions pass(Cut cut) {
     return options;
 }
 
-stream::SceneMoments scan(const Cube& scene, std::unique_ptr<stream::MomentScan> operation, Cut cut = {}) {
+stream::SceneStatistics scan(const Cube& scene, std::unique_ptr<stream::StatisticsScan> operation,
+                             Cut cut = {}) {
     const MemorySource source(scene);
     stream::run_pass(source, *operation, {}, pass(cut));
     return operation->result();
@@ -48,7 +49,7 @@ Cube transform(const stream::CubeSource& source, std::unique_ptr<stream::Operati
     return sink.cube;
 }
 
-void expect_same(const stream::SceneMoments& got, const stream::SceneMoments& want) {
+void expect_same(const stream::SceneStatistics& got, const stream::SceneStatistics& want) {
     EXPECT_EQ(got.valid_pixels, want.valid_pixels);
     EXPECT_EQ(got.invalid_pixels, want.invalid_pixels);
     EXPECT_EQ(got.pairs, want.pairs);
@@ -64,11 +65,12 @@ class MnfCuda : public testing::Test {
         if (cuda_devices().empty()) GTEST_SKIP() << "NO GPU HERE: nothing of MNF on devices was tested";
         m_cuda = make_cuda_backend<pca::Backend>("pca", {cuda_devices().front()});
     }
-    stream::SceneMoments moments(const Cube& scene, Cut cut = {}) {
-        return scan(scene, m_cuda->make_moments(scene.shape, 0), cut);
+    stream::SceneStatistics moments(const Cube& scene, Cut cut = {}) {
+        return scan(scene, m_cuda->make_scan(scene.shape, stream::Statistics::differences, 0), cut);
     }
-    static stream::SceneMoments of_cpu(const Cube& scene) {
-        return scan(scene, std::make_unique<stream::MomentScan>(scene.shape, true));
+    static stream::SceneStatistics of_cpu(const Cube& scene) {
+        return scan(scene,
+                    std::make_unique<stream::StatisticsScan>(scene.shape, stream::Statistics::differences));
     }
     std::unique_ptr<pca::Backend> m_cuda;
 };
@@ -121,7 +123,9 @@ TEST_F(MnfCuda, IsBitIdenticalWhereTwoDevicesTakeTurns) {
     const auto two = make_cuda_backend<pca::Backend>("pca", {found.front(), found.back()});
     Cube cube = random_scene(1500, 43, 20, 9);
     spoil(cube);
-    expect_same(scan(cube, two->make_moments(cube.shape, uint64_t{1} << 30), {1024, 8, 4}), moments(cube));
+    expect_same(scan(cube, two->make_scan(cube.shape, stream::Statistics::differences, uint64_t{1} << 30),
+                     {1024, 8, 4}),
+                moments(cube));
     EXPECT_FALSE(two->holds_scene());
 }
 
@@ -168,7 +172,10 @@ TEST_F(MnfCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
     const auto t = mnf::projection(model.model, 5, model.kept, 30);
     const Cube y = transform(MemorySource(cube), m_cuda->make_transform(t));
     for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}}) {
-        const auto held = scan(cube, m_cuda->make_moments(cube.shape, 4 * cube.shape.float_bytes()), cut);
+        const auto held =
+            scan(cube,
+                 m_cuda->make_scan(cube.shape, stream::Statistics::differences, 4 * cube.shape.float_bytes()),
+                 cut);
         expect_same(held, streamed);
         ASSERT_TRUE(m_cuda->holds_scene());
         EXPECT_EQ(m_cuda->held_bytes(), cube.shape.float_bytes());

@@ -32,7 +32,14 @@ class PcaCuda : public testing::Test {
         options.memory = uint64_t{4} << 30;
         return options;
     }
-    static stream::SceneCovariance scan(const Cube& scene, std::unique_ptr<stream::CovarianceScan> operation,
+    static std::unique_ptr<stream::StatisticsScan>
+    of_cpu(const Cube& scene, stream::Statistics what = stream::Statistics::covariance) {
+        return std::make_unique<stream::StatisticsScan>(scene.shape, what);
+    }
+    std::unique_ptr<stream::StatisticsScan> of_cuda(const Cube& scene) {
+        return m_cuda->make_scan(scene.shape, stream::Statistics::covariance, 0);
+    }
+    static stream::SceneStatistics scan(const Cube& scene, std::unique_ptr<stream::StatisticsScan> operation,
                                         Cut cut = {}) {
         const MemorySource source(scene);
         stream::run_pass(source, *operation, {}, pass(cut));
@@ -66,8 +73,7 @@ Cube holed_scene(int64_t samples, int64_t lines, int bands, uint32_t seed) {
 TEST_F(PcaCuda, CovarianceAgreesWithTheCpu) {
     for (int bands : {2, 7, 100, 224}) {
         const Cube scene = holed_scene(301, 131, bands, 1);
-        const auto cpu = scan(scene, std::make_unique<stream::CovarianceScan>(bands)),
-                   cuda = scan(scene, m_cuda->make_covariance(scene.shape, 0));
+        const auto cpu = scan(scene, of_cpu(scene)), cuda = scan(scene, of_cuda(scene));
         EXPECT_EQ(cpu.valid_pixels, cuda.valid_pixels);
         EXPECT_EQ(cpu.invalid_pixels, cuda.invalid_pixels);
         EXPECT_EQ(cpu.finite, cuda.finite);
@@ -84,8 +90,7 @@ TEST_F(PcaCuda, CovarianceAgreesWithTheCpu) {
 TEST_F(PcaCuda, TakesTilesOfMoreBlocksThanAGridIsHigh) {
     constexpr int64_t lines = 8 * 66000;
     const Cube scene = random_scene(2, lines, 2, 6);
-    const auto cpu = scan(scene, std::make_unique<stream::CovarianceScan>(2)),
-               cuda = scan(scene, m_cuda->make_covariance(scene.shape, 0), {1024, lines, 1});
+    const auto cpu = scan(scene, of_cpu(scene)), cuda = scan(scene, of_cuda(scene), {1024, lines, 1});
     EXPECT_EQ(cuda.valid_pixels, 2 * lines);
     for (size_t i = 0; i < 4; ++i)
         EXPECT_NEAR(cpu.covariance[i], cuda.covariance[i], 2e-7 * cpu.covariance[0]);
@@ -95,8 +100,8 @@ TEST_F(PcaCuda, KeepsItsDigitsOnAHighLevel) {
     Cube scene = random_scene(1140, 30, 10, 7);
     for (auto& x : scene.values)
         x = 10 * x + 1e7f;
-    const auto want = scan(scene, std::make_unique<stream::CovarianceScan>(10, stream::Products::twofold)),
-               cuda = scan(scene, m_cuda->make_covariance(scene.shape, 0));
+    const auto want = scan(scene, of_cpu(scene, stream::Statistics::double_covariance)),
+               cuda = scan(scene, of_cuda(scene));
     for (size_t a = 0; a < 10; ++a)
         for (size_t b = 0; b < 10; ++b)
             EXPECT_NEAR(want.covariance[a * 10 + b], cuda.covariance[a * 10 + b],
@@ -105,8 +110,7 @@ TEST_F(PcaCuda, KeepsItsDigitsOnAHighLevel) {
 
 TEST_F(PcaCuda, ComponentsAgreeWithTheCpu) {
     const Cube scene = holed_scene(301, 131, 60, 2);
-    const auto model =
-        pca::fit(scan(scene, std::make_unique<stream::CovarianceScan>(60)), {30, false, false});
+    const auto model = pca::fit(scan(scene, of_cpu(scene)), {30, false, false});
     for (int nc : {1, 7, 30}) {
         const auto t = pca::projection(model, nc, all(60), 60);
         const Cube cpu = transform(scene, pca::make_transform(t)),
@@ -122,11 +126,11 @@ TEST_F(PcaCuda, ComponentsAgreeWithTheCpu) {
 
 TEST_F(PcaCuda, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
     const Cube scene = holed_scene(300, 201, 40, 3);
-    const auto whole = scan(scene, m_cuda->make_covariance(scene.shape, 0));
+    const auto whole = scan(scene, of_cuda(scene));
     const auto t = pca::projection(pca::fit(whole, {7, false, false}), 7, all(40), 40);
     const Cube y = transform(scene, m_cuda->make_transform(t));
     for (const Cut& cut : {Cut{128, 64, 1}, Cut{300, 64, 3}, Cut{256, 128, 2}}) {
-        const auto tiled = scan(scene, m_cuda->make_covariance(scene.shape, 0), cut);
+        const auto tiled = scan(scene, of_cuda(scene), cut);
         EXPECT_EQ(tiled.covariance, whole.covariance);
         EXPECT_EQ(tiled.mean, whole.mean);
         EXPECT_TRUE(identical(transform(scene, m_cuda->make_transform(t), cut), y));
@@ -135,14 +139,15 @@ TEST_F(PcaCuda, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
 
 TEST_F(PcaCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
     const Cube scene = holed_scene(1301, 67, 70, 4); // more than one block across and down, not whole ones
-    const auto streamed = scan(scene, m_cuda->make_covariance(scene.shape, 0));
+    const auto streamed = scan(scene, of_cuda(scene));
     EXPECT_FALSE(m_cuda->holds_scene());
     EXPECT_EQ(m_cuda->held_bytes(), 0u);
     const auto t = pca::projection(pca::fit(streamed, {9, false, false}), 9, all(70), 70);
     const Cube y = transform(scene, m_cuda->make_transform(t));
     const auto one = make_cuda_backend<pca::Backend>("pca", {cuda_devices().front()});
     for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}, Cut{1301, 16, 2}}) {
-        const auto operation = one->make_covariance(scene.shape, 4 * scene.shape.float_bytes());
+        const auto operation =
+            one->make_scan(scene.shape, stream::Statistics::covariance, 4 * scene.shape.float_bytes());
         EXPECT_FALSE(one->holds_scene()); // not yet
         EXPECT_EQ(one->held_bytes(), scene.shape.float_bytes());
         const MemorySource source(scene);
@@ -162,9 +167,26 @@ TEST_F(PcaCuda, AgreesToTheBitWhetherTheSceneStaysOnTheDeviceOrNot) {
     }
 }
 
+TEST_F(PcaCuda, KnowsConstantBands) {
+    Cube scene = random_scene(1100, 20, 4, 12);
+    for (int64_t l = 0; l < 20; ++l)
+        for (int64_t s = 0; s < 1100; ++s) {
+            scene.at(1, l, s) = 0.1f;                   // no sum of it is exact
+            scene.at(2, l, s) = s < 1024 ? 0.3f : 0.4f; // a constant in every block
+        }
+    make_invalid(scene, 0, 0, 0);
+    for (const auto what : {stream::Statistics::covariance, stream::Statistics::differences})
+        for (const Cut& cut : {Cut{}, Cut{1024, 8, 3}})
+            EXPECT_EQ(scan(scene, m_cuda->make_scan(scene.shape, what, 0), cut).constant,
+                      std::vector<int>{1});
+    const Cube still(30, 20, 3, 0.3f);
+    EXPECT_EQ(scan(still, of_cuda(still)).constant, (std::vector<int>{0, 1, 2}));
+}
+
 TEST_F(PcaCuda, KeepsNoSceneThatWouldTakeMoreThanHalfOfTheDevicesShare) {
     const Cube scene = holed_scene(100, 20, 5, 5);
-    scan(scene, m_cuda->make_covariance(scene.shape, 2 * scene.shape.float_bytes() - 1));
+    scan(scene,
+         m_cuda->make_scan(scene.shape, stream::Statistics::covariance, 2 * scene.shape.float_bytes() - 1));
     EXPECT_FALSE(m_cuda->holds_scene());
 }
 

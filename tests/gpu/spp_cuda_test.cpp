@@ -5,6 +5,7 @@
 #include "spp/spp.h"
 #include "spp/spp_reference.h"
 #include "stream/pipeline.h"
+#include "stream/statistics_scan.h"
 
 #include <gtest/gtest.h>
 
@@ -22,7 +23,7 @@ struct Cut {
 };
 
 struct Result {
-    stream::BandStatistics statistics;
+    stream::SceneStatistics statistics;
     Cube cube, alpha, rho;
 };
 
@@ -44,7 +45,7 @@ class SppCuda : public testing::Test {
         options.tile_samples = cut.samples;
         options.tile_lines = cut.lines;
         options.memory = uint64_t{8} << 30;
-        stream::BandStatisticsScan scan(scene.shape.bands);
+        stream::StatisticsScan scan(scene.shape, stream::Statistics::means);
         stream::run_pass(source, scan, {}, options);
         Result r;
         r.statistics = scan.result();

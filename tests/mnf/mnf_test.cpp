@@ -25,7 +25,7 @@ stream::PassOptions pass(int64_t samples, int64_t lines, int lanes) {
 
 mnf::Fit fit(const Cube& scene, int64_t samples = 0, int64_t lines = 0, int lanes = 1) {
     const MemorySource source(scene);
-    stream::MomentScan scan(scene.shape, true);
+    stream::StatisticsScan scan(scene.shape, stream::Statistics::differences);
     stream::run_pass(source, scan, {}, pass(samples, lines, lanes));
     return mnf::fit(scan.result());
 }

@@ -29,7 +29,7 @@ stream::PassOptions pass(const Cut& cut) {
 
 pca::Model fit(const Cube& scene, const pca::FitOptions& options, Cut cut = {}) {
     const MemorySource source(scene);
-    stream::CovarianceScan scan(scene.shape.bands);
+    stream::StatisticsScan scan(scene.shape, stream::Statistics::covariance);
     stream::run_pass(source, scan, {}, pass(cut));
     return pca::fit(scan.result(), options);
 }

@@ -3,6 +3,7 @@
 #include "spp/spp.h"
 #include "spp/spp_reference.h"
 #include "stream/pipeline.h"
+#include "stream/statistics_scan.h"
 
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ struct Cut {
 };
 
 struct Result {
-    stream::BandStatistics statistics;
+    stream::SceneStatistics statistics;
     Cube cube, alpha, rho;
 };
 
@@ -29,7 +30,7 @@ Result run_spp(const Cube& scene, int ws, Cut cut = {}) {
     options.lanes = cut.lanes;
     options.tile_samples = cut.samples;
     options.tile_lines = cut.lines;
-    stream::BandStatisticsScan scan(scene.shape.bands);
+    stream::StatisticsScan scan(scene.shape, stream::Statistics::means);
     stream::run_pass(source, scan, {}, options);
     Result r;
     r.statistics = scan.result();

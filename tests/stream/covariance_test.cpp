@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "stream/band_statistics.h"
-#include "stream/covariance_scan.h"
 #include "stream/pipeline.h"
+#include "stream/statistics_scan.h"
 #include "support/memory_cube.h"
 #include "support/simd_targets.h"
 
@@ -13,23 +12,23 @@
 namespace hsi::test {
 namespace {
 
-stream::SceneCovariance scan(const Cube& cube, int64_t tile_samples = 0, int64_t tile_lines = 0,
-                             int lanes = 1, stream::Products products = stream::Products::single) {
+stream::SceneStatistics scan(const Cube& cube, int64_t tile_samples = 0, int64_t tile_lines = 0,
+                             int lanes = 1, stream::Statistics what = stream::Statistics::covariance) {
     const MemorySource source(cube);
     stream::PassOptions options;
     options.lanes = lanes;
     options.tile_samples = tile_samples;
     options.tile_lines = tile_lines;
-    stream::CovarianceScan operation(cube.shape.bands, products);
+    stream::StatisticsScan operation(cube.shape, what);
     stream::run_pass(source, operation, {}, options);
     return operation.result();
 }
 
 /// Two passes in long double, straight from the definition.
-stream::SceneCovariance reference(const Cube& cube) {
+stream::SceneStatistics reference(const Cube& cube) {
     const auto n = static_cast<size_t>(cube.shape.bands);
     const auto pixels = static_cast<size_t>(cube.shape.pixels());
-    stream::SceneCovariance r;
+    stream::SceneStatistics r;
     r.finite.assign(n, 0);
     std::vector<size_t> valid;
     for (size_t p = 0; p < pixels; ++p) {
@@ -63,7 +62,7 @@ stream::SceneCovariance reference(const Cube& cube) {
     return r;
 }
 
-void expect_close(const stream::SceneCovariance& got, const stream::SceneCovariance& want, double tolerance) {
+void expect_close(const stream::SceneStatistics& got, const stream::SceneStatistics& want, double tolerance) {
     EXPECT_EQ(got.valid_pixels, want.valid_pixels);
     EXPECT_EQ(got.invalid_pixels, want.invalid_pixels);
     EXPECT_EQ(got.finite, want.finite);
@@ -77,14 +76,14 @@ void expect_close(const stream::SceneCovariance& got, const stream::SceneCovaria
     }
 }
 
-TEST(CovarianceScan, AgreesWithTheDefinition) {
+TEST(Covariance, AgreesWithTheDefinition) {
     for (int bands : {1, 2, 3, 11, 12, 13, 50}) {
         const Cube cube = random_scene(150, 70, bands, 3);
         expect_close(scan(cube), reference(cube), 1e-7);
     }
 }
 
-TEST(CovarianceScan, AgreesForNarrowAndTinyScenes) {
+TEST(Covariance, AgreesForNarrowAndTinyScenes) {
     for (auto [samples, lines] :
          {std::pair{1, 1}, {1, 200}, {200, 1}, {3, 5}, {129, 65}, {513, 17}, {17, 300}}) {
         const Cube cube = random_scene(samples, lines, 9, 4);
@@ -92,14 +91,14 @@ TEST(CovarianceScan, AgreesForNarrowAndTinyScenes) {
     }
 }
 
-TEST(CovarianceScan, KeepsItsDigitsOnAHighLevel) {
+TEST(Covariance, KeepsItsDigitsOnAHighLevel) {
     Cube cube = random_scene(140, 80, 10, 6, 0.02, 1.0);
     for (auto& x : cube.values)
         x += 3000.0f; // spread 1e-4 of the level
     expect_close(scan(cube), reference(cube), 1e-6);
 }
 
-TEST(CovarianceScan, LeavesOutInvalidPixels) {
+TEST(Covariance, LeavesOutInvalidPixels) {
     Cube cube = random_scene(150, 70, 14, 7);
     for (int64_t l = 3; l < 40; ++l)
         for (int64_t s = 10; s < 60; ++s)
@@ -111,8 +110,8 @@ TEST(CovarianceScan, LeavesOutInvalidPixels) {
     expect_close(scan(cube), reference(cube), 1e-7);
 }
 
-TEST(CovarianceScan, DoubleProductsKeepTheLeastVariances) {
-    constexpr auto twofold = stream::Products::twofold;
+TEST(Covariance, DoubleProductsKeepTheLeastVariances) {
+    constexpr auto twofold = stream::Statistics::double_covariance;
     for (int bands : {1, 2, 11, 12, 13, 50}) {
         Cube cube = random_scene(1100, 17, bands, 3);
         make_invalid(cube, 4, 900, bands - 1);
@@ -128,19 +127,19 @@ TEST(CovarianceScan, DoubleProductsKeepTheLeastVariances) {
     expect_close(scan(cube, 0, 0, 1, twofold), reference(cube), 1e-13);
 }
 
-TEST(CovarianceScan, KeepsItsDigitsWhereTheLevelIsAMillionTimesTheSpread) {
+TEST(Covariance, KeepsItsDigitsWhereTheLevelIsAMillionTimesTheSpread) {
     Cube cube = random_scene(1300, 20, 7, 6, 0.02, 1.0);
     for (size_t i = 0; i < cube.values.size(); ++i) // an odd level for each band
         cube.values[i] = 10 * cube.values[i] + 1e7f + 333 * static_cast<float>(i / (1300 * 20));
     make_invalid(cube, 9, 1024, 3);
     const auto want = reference(cube);
-    expect_close(scan(cube, 0, 0, 1, stream::Products::single), want, 1e-6);
-    expect_close(scan(cube, 0, 0, 1, stream::Products::twofold), want, 1e-13);
+    expect_close(scan(cube, 0, 0, 1, stream::Statistics::covariance), want, 1e-6);
+    expect_close(scan(cube, 0, 0, 1, stream::Statistics::double_covariance), want, 1e-13);
     const auto whole = scan(cube), tiled = scan(cube, 1024, 8, 3);
     EXPECT_EQ(tiled.covariance, whole.covariance);
 }
 
-TEST(CovarianceScan, RefusesValuesWhoseProductsVanish) {
+TEST(Covariance, RefusesValuesWhoseProductsVanish) {
     const auto scaled = [](float factor) {
         auto cube = random_scene(40, 30, 5, 3);
         for (float& v : cube.values)
@@ -155,7 +154,7 @@ TEST(CovarianceScan, RefusesValuesWhoseProductsVanish) {
     EXPECT_NO_THROW(scan(scaled(0)));
 }
 
-TEST(CovarianceScan, KnowsConstantBands) {
+TEST(Covariance, KnowsConstantBands) {
     Cube cube = random_scene(1100, 40, 6, 12);
     for (int64_t l = 0; l < 40; ++l)
         for (int64_t s = 0; s < 1100; ++s) {
@@ -165,16 +164,17 @@ TEST(CovarianceScan, KnowsConstantBands) {
             cube.at(5, l, s) = l == 39 && s == 1099 ? 7.0f : 8.0f;
         }
     make_invalid(cube, 0, 0, 0);
-    for (const auto products : {stream::Products::single, stream::Products::twofold}) {
-        EXPECT_EQ(scan(cube, 0, 0, 1, products).constant, (std::vector<int>{1, 2}));
-        EXPECT_EQ(scan(cube, 1024, 8, 3, products).constant, (std::vector<int>{1, 2}));
+    for (const auto what : {stream::Statistics::covariance, stream::Statistics::double_covariance,
+                            stream::Statistics::moments, stream::Statistics::differences}) {
+        EXPECT_EQ(scan(cube, 0, 0, 1, what).constant, (std::vector<int>{1, 2}));
+        EXPECT_EQ(scan(cube, 1024, 8, 3, what).constant, (std::vector<int>{1, 2}));
     }
     make_invalid(cube, 39, 1099, 0);
     EXPECT_EQ(scan(cube, 1024, 8, 2).constant, (std::vector<int>{1, 2, 5}));
     EXPECT_TRUE(scan(Cube(3, 3, 2)).constant.empty()) << "no pixel is valid";
 }
 
-TEST(CovarianceScan, CentresOnWhateverItPicks) {
+TEST(Covariance, CentresOnWhateverItPicks) {
     // Blocks whose sampled pixels are unlike the rest: no value at all in one, far off in the other.
     Cube cube = random_scene(1024, 16, 5, 11);
     for (int64_t l = 0; l < 16; ++l)
@@ -188,7 +188,7 @@ TEST(CovarianceScan, CentresOnWhateverItPicks) {
     expect_close(scan(cube), reference(cube), 1e-6);
 }
 
-TEST(CovarianceScan, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
+TEST(Covariance, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
     for (auto [width, height] : {std::pair{300, 201}, {1100, 70}}) {
         Cube cube = random_scene(width, height, 20, 8);
         make_invalid(cube, 60, 200, 5);
@@ -214,7 +214,7 @@ Cube hashed_scene(int64_t samples, int64_t lines, int bands) {
     return cube;
 }
 
-TEST(CovarianceScan, IsTheSameInEveryInstructionSetAndOnEveryMachine) {
+TEST(Covariance, IsTheSameInEveryInstructionSetAndOnEveryMachine) {
     // Computed once, with AVX-512 and AVX2; and without fused arithmetic. Must never drift unnoticed.
     constexpr uint64_t fused = 13519979520163862637u, apart = 13916504757249308792u;
     Cube cube = hashed_scene(301, 57, 29); // runs and stretches that fill no sixteen
@@ -226,12 +226,12 @@ TEST(CovarianceScan, IsTheSameInEveryInstructionSetAndOnEveryMachine) {
     });
 }
 
-TEST(CovarianceScan, DoubleProductsAreTheSameInEveryInstructionSet) {
+TEST(Covariance, DoubleProductsAreTheSameInEveryInstructionSet) {
     Cube cube = hashed_scene(301, 57, 29);
     cube.values[11 * 301 + 7] = std::numeric_limits<float>::quiet_NaN();
     std::vector<double> first[2]; // without fused arithmetic, and with it
     for_every_simd([&](const std::string& name) {
-        const auto got = scan(cube, 0, 0, 1, stream::Products::twofold);
+        const auto got = scan(cube, 0, 0, 1, stream::Statistics::double_covariance);
         expect_close(got, reference(cube), 1e-13);
         auto& same = first[is_fused(name) ? 1 : 0];
         if (same.empty()) same = got.covariance;
@@ -239,12 +239,12 @@ TEST(CovarianceScan, DoubleProductsAreTheSameInEveryInstructionSet) {
     });
 }
 
-TEST(BandStatistics, AreTheSameInEveryInstructionSet) {
+TEST(BandMeans, AreTheSameInEveryInstructionSet) {
     const Cube cube = hashed_scene(301, 57, 5);
     std::vector<double> first;
     for_every_simd([&](const std::string& name) {
         const MemorySource source(cube);
-        stream::BandStatisticsScan operation(cube.shape.bands);
+        stream::StatisticsScan operation(cube.shape, stream::Statistics::means);
         stream::run_pass(source, operation, {}, {});
         const auto mean = operation.result().mean;
         if (first.empty()) first = mean;
@@ -253,7 +253,7 @@ TEST(BandStatistics, AreTheSameInEveryInstructionSet) {
     });
 }
 
-TEST(CovarianceScan, FindsEmptyBandsAndEmptyScenes) {
+TEST(Covariance, FindsEmptyBandsAndEmptyScenes) {
     Cube cube = random_scene(30, 20, 4, 9);
     for (int64_t l = 0; l < 20; ++l)
         for (int64_t s = 0; s < 30; ++s)
@@ -264,7 +264,7 @@ TEST(CovarianceScan, FindsEmptyBandsAndEmptyScenes) {
     EXPECT_TRUE(std::isnan(r.mean[0]) && std::isnan(r.covariance[5]));
 }
 
-TEST(CovarianceScan, MeanProductsAddTheMeans) {
+TEST(Covariance, MeanProductsAddTheMeans) {
     const Cube cube = random_scene(40, 30, 3, 10);
     const auto r = scan(cube);
     const auto products = r.mean_products();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "parallel/thread_job.h"
-#include "stream/moment_scan.h"
 #include "stream/pipeline.h"
+#include "stream/statistics_scan.h"
 #include "support/memory_cube.h"
 #include "support/moment_reference.h"
 #include "support/simd_targets.h"
@@ -15,19 +15,20 @@
 namespace hsi::test {
 namespace {
 
-stream::SceneMoments scan(const Cube& cube, bool differences = true, int64_t tile_samples = 0,
-                          int64_t tile_lines = 0, int lanes = 1) {
+stream::SceneStatistics scan(const Cube& cube, bool differences = true, int64_t tile_samples = 0,
+                             int64_t tile_lines = 0, int lanes = 1) {
     const MemorySource source(cube);
     stream::PassOptions options;
     options.lanes = lanes;
     options.tile_samples = tile_samples;
     options.tile_lines = tile_lines;
-    stream::MomentScan operation(cube.shape, differences);
+    stream::StatisticsScan operation(cube.shape, differences ? stream::Statistics::differences
+                                                             : stream::Statistics::moments);
     stream::run_pass(source, operation, {}, options);
     return operation.result();
 }
 
-TEST(MomentScan, AgreesWithTheDefinition) {
+TEST(Moments, AgreesWithTheDefinition) {
     for (auto [samples, lines, bands] : {std::tuple{150, 41, 3},
                                          {1, 20, 5},
                                          {9, 1, 11},
@@ -40,7 +41,7 @@ TEST(MomentScan, AgreesWithTheDefinition) {
     }
 }
 
-TEST(MomentScan, LeavesOutInvalidPixelsAndPairs) {
+TEST(Moments, LeavesOutInvalidPixelsAndPairs) {
     for (auto [samples, lines] : {std::pair{150, 70}, {1100, 20}}) {
         Cube cube = random_scene(samples, lines, 7, 7);
         spoil(cube);
@@ -49,7 +50,7 @@ TEST(MomentScan, LeavesOutInvalidPixelsAndPairs) {
 }
 
 // Lines are cut in octets: every width around one, two and three of them, and a hole at every place.
-TEST(MomentScan, CutsLinesAnywhere) {
+TEST(Moments, CutsLinesAnywhere) {
     for (int64_t samples = 2; samples <= 26; ++samples) {
         const Cube whole = random_scene(samples, 3, 4, 11);
         expect_close(scan(whole), moment_reference(whole), 1e-14);
@@ -61,14 +62,14 @@ TEST(MomentScan, CutsLinesAnywhere) {
     }
 }
 
-TEST(MomentScan, KeepsItsDigitsOnAHighLevel) {
+TEST(Moments, KeepsItsDigitsOnAHighLevel) {
     Cube cube = random_scene(140, 60, 10, 6, 0.02, 1.0);
     for (auto& x : cube.values)
         x += 30000.0f; // spread 1e-5 of the level
     expect_close(scan(cube), moment_reference(cube), 1e-12);
 }
 
-TEST(MomentScan, RanksComeToTheBitsOfOneProcess) {
+TEST(Moments, RanksComeToTheBitsOfOneProcess) {
     Cube cube = random_scene(2500, 50, 7, 9);
     spoil(cube);
     const auto alone = scan(cube);
@@ -88,7 +89,7 @@ TEST(MomentScan, RanksComeToTheBitsOfOneProcess) {
             });
 }
 
-TEST(MomentScan, WithoutDifferencesIsTheSame) {
+TEST(Moments, WithoutDifferencesIsTheSame) {
     Cube cube = random_scene(130, 30, 8, 2);
     spoil(cube);
     const auto with = scan(cube), without = scan(cube, false);
@@ -102,7 +103,7 @@ TEST(MomentScan, WithoutDifferencesIsTheSame) {
     EXPECT_EQ(without.pairs, 0);
 }
 
-TEST(MomentScan, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
+TEST(Moments, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
     for (auto [width, height] : {std::pair{300, 101}, {2100, 30}}) {
         Cube cube = random_scene(width, height, 14, 8);
         spoil(cube);
@@ -118,7 +119,7 @@ TEST(MomentScan, IsBitIdenticalForEveryTilingAndNumberOfThreads) {
     }
 }
 
-TEST(MomentScan, IsTheSameInEveryInstructionSetThatFuses) {
+TEST(Moments, IsTheSameInEveryInstructionSetThatFuses) {
     Cube cube = random_scene(301, 37, 13, 12);
     spoil(cube);
     const auto want = moment_reference(cube);
@@ -134,7 +135,7 @@ TEST(MomentScan, IsTheSameInEveryInstructionSetThatFuses) {
     });
 }
 
-TEST(MomentScan, OfScenesWithoutPairsOrPixels) {
+TEST(Moments, OfScenesWithoutPairsOrPixels) {
     Cube cube = random_scene(1, 20, 4, 9);
     auto r = scan(cube);
     EXPECT_EQ(r.pairs, 0);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "stream/pipeline.h"
 
-#include "stream/band_statistics.h"
 #include "stream/empty_source.h"
 #include "stream/plane_store.h"
 #include "stream/resident_source.h"
+#include "stream/statistics_scan.h"
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
@@ -174,7 +174,7 @@ TEST(Pipeline, VisitsChosenTilesOnly) {
         const std::lock_guard lock(mutex);
         lines.push_back(r.y);
     };
-    stream::BandStatisticsScan scan(2);
+    stream::StatisticsScan scan(source.shape(), stream::Statistics::means);
     auto o = tiles(128, 16, 1);
     const std::vector<int64_t> only{2};
     o.only = &only;
@@ -268,7 +268,7 @@ TEST(ResidentSource, ReadsTheFileOnceAndGivesTheSameTiles) {
     behind->on_read = [&](const Rect& r) { read += r.area(); };
     stream::ResidentSource kept(behind);
     EXPECT_THROW(kept.seal(), Error);
-    stream::BandStatisticsScan scan(3);
+    stream::StatisticsScan scan(kept.shape(), stream::Statistics::means);
     stream::run_pass(kept, scan, {}, tiles(128, 16, 2));
     kept.seal();
     Neighbours direct(3), again(3);
@@ -281,7 +281,7 @@ TEST(ResidentSource, ReadsTheFileOnceAndGivesTheSameTiles) {
     EXPECT_TRUE(identical(a.cube, c.cube));
 }
 
-TEST(BandStatistics, AgreesWithAPlainSumAndCountsInvalidPixels) {
+TEST(BandMeans, AgreesWithAPlainSumAndCountsInvalidPixels) {
     Cube scene = random_scene(300, 70, 5, 3, 0.1, 1000.0);
     make_invalid(scene, 3, 4, 2);
     make_invalid(scene, 69, 299, 0, -std::numeric_limits<float>::infinity());
@@ -298,7 +298,7 @@ TEST(BandStatistics, AgreesWithAPlainSumAndCountsInvalidPixels) {
     const MemorySource source(scene);
     std::vector<double> first;
     for (const auto& o : {tiles(300, 70, 1), tiles(128, 16, 2), tiles(1, 1, 3), tiles(256, 32, 2)}) {
-        stream::BandStatisticsScan scan(5);
+        stream::StatisticsScan scan(scene.shape, stream::Statistics::means);
         stream::run_pass(source, scan, {}, o);
         const auto r = scan.result();
         EXPECT_EQ(r.valid_pixels, 300 * 70 - 3);
@@ -314,13 +314,13 @@ TEST(BandStatistics, AgreesWithAPlainSumAndCountsInvalidPixels) {
     }
 }
 
-TEST(BandStatistics, NamesBandsWithoutAnyValue) {
+TEST(BandMeans, NamesBandsWithoutAnyValue) {
     Cube scene = random_scene(20, 20, 4);
     for (int64_t l = 0; l < 20; ++l)
         for (int64_t s = 0; s < 20; ++s)
             make_invalid(scene, l, s, 2);
     const MemorySource source(scene);
-    stream::BandStatisticsScan scan(4);
+    stream::StatisticsScan scan(scene.shape, stream::Statistics::means);
     stream::run_pass(source, scan, {}, tiles(20, 16, 1));
     EXPECT_EQ(scan.result().empty_bands(), (std::vector<int>{2}));
     EXPECT_EQ(scan.result().valid_pixels, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "stream/covariance_scan.h"
 #include "stream/pipeline.h"
 #include "stream/pixel_mask.h"
 #include "stream/resident_source.h"
+#include "stream/statistics_scan.h"
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
@@ -132,7 +132,7 @@ TEST(MaskedSource, LeavesASceneInMemoryWhole) {
             for (int64_t x = 0; x < 90; ++x)
                 if (!mask->at(y, x)) cut.at(b, y, x) = std::numeric_limits<float>::quiet_NaN();
     const auto scan = [](const stream::CubeSource& source, int lanes) {
-        stream::CovarianceScan operation(source.shape().bands);
+        stream::StatisticsScan operation(source.shape(), stream::Statistics::covariance);
         stream::PassOptions pass;
         pass.lanes = lanes;
         stream::run_pass(source, operation, {}, pass);

@@ -2,7 +2,7 @@
 // What the moments of a scene are, straight from the definition, and scenes with holes to try them on.
 #pragma once
 
-#include "stream/moment_scan.h"
+#include "stream/statistics_scan.h"
 #include "support/memory_cube.h"
 
 #include <gtest/gtest.h>
@@ -16,13 +16,13 @@
 namespace hsi::test {
 
 /// Straight from the definition, in long double.
-inline stream::SceneMoments moment_reference(const Cube& cube) {
+inline stream::SceneStatistics moment_reference(const Cube& cube) {
     const auto n = static_cast<size_t>(cube.shape.bands);
     const auto pixels = static_cast<size_t>(cube.shape.pixels());
     const auto value = [&](size_t b, size_t p) {
         return static_cast<long double>(cube.values[b * pixels + p]);
     };
-    stream::SceneMoments r;
+    stream::SceneStatistics r;
     std::vector<char> valid(pixels);
     for (size_t p = 0; p < pixels; ++p) {
         bool finite = true, zero = true;
@@ -68,7 +68,7 @@ inline void expect_matrix(const std::vector<double>& got, const std::vector<doub
                 << a << "," << b;
 }
 
-inline void expect_close(const stream::SceneMoments& got, const stream::SceneMoments& want,
+inline void expect_close(const stream::SceneStatistics& got, const stream::SceneStatistics& want,
                          double tolerance) {
     const size_t n = want.mean.size();
     EXPECT_EQ(got.valid_pixels, want.valid_pixels);

@@ -12,13 +12,13 @@
 namespace hsi::test {
 namespace {
 
-stream::SceneMoments scan(const Cube& cube, int64_t samples = 0, int64_t lines = 0, int lanes = 1) {
+stream::SceneStatistics scan(const Cube& cube, int64_t samples = 0, int64_t lines = 0, int lanes = 1) {
     const MemorySource source(cube);
     stream::PassOptions options;
     options.lanes = lanes;
     options.tile_samples = samples;
     options.tile_lines = lines;
-    stream::MomentScan operation(cube.shape, false);
+    stream::StatisticsScan operation(cube.shape, stream::Statistics::moments);
     stream::run_pass(source, operation, {}, options);
     return operation.result();
 }

@@ -12,9 +12,9 @@
 namespace hsi::test {
 namespace {
 
-stream::SceneCovariance covariance_of(const Cube& cube, int lanes = 1, int64_t tile_lines = 0) {
+stream::SceneStatistics covariance_of(const Cube& cube, int lanes = 1, int64_t tile_lines = 0) {
     const MemorySource source(cube);
-    stream::CovarianceScan scan(cube.shape.bands);
+    stream::StatisticsScan scan(cube.shape, stream::Statistics::covariance);
     stream::PassOptions pass;
     pass.lanes = lanes;
     pass.tile_lines = tile_lines;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// What the workers of a statistics scan gather, on the CPU and on devices: exact sums over fixed blocks of
+// pixels, and the pairs of neighbours that two blocks have between them.
+#pragma once
+
+#include "core/cube_view.h"
+#include "math/exact_sum.h"
+#include "stream/statistics_scan.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace hsi::stream {
+
+struct BlockShape {
+    int64_t samples, lines;
+};
+
+/// For products wide and low, so that whole lines of a scene make tiles that stay in a cache.
+constexpr BlockShape block_shape(Statistics what) {
+    return what == Statistics::means ? BlockShape{128, 16} : BlockShape{1024, 8};
+}
+
+/// f(block, x, y) for all blocks of a tile that was read to `in`, of the shape or less at the scene's end;
+/// (x, y) is the block's corner in the scene.
+template <class F>
+void for_each_block(BlockShape shape, const Tile& tile, const CubeView<float>& in, const F& f) {
+    for (int64_t y = 0; y < tile.window.h; y += shape.lines)
+        for (int64_t x = 0; x < tile.window.w; x += shape.samples)
+            f(in.cut(x, y, std::min(shape.samples, tile.window.w - x),
+                     std::min(shape.lines, tile.window.h - y)),
+              tile.window.x + x, tile.window.y + y);
+}
+
+/// Where a symmetric matrix that is stored by its rows on and below the diagonal has entry (a, b), b <= a; of
+/// n bands there are at_lower(n, 0).
+inline size_t at_lower(int a, int b) {
+    return static_cast<size_t>(a) * (static_cast<size_t>(a) + 1) / 2 + static_cast<size_t>(b);
+}
+
+/// The rows of a matrix on and below its diagonal: row a, of a + 1 entries or more, is at a * pitch, or,
+/// packed (pitch 0), right behind row a - 1.
+struct LowerRows {
+    const double* data;
+    ptrdiff_t pitch;
+    const double* row(int a) const { return pitch > 0 ? data + a * pitch : data + at_lower(a, 0); }
+};
+
+/// Sums over blocks, added without rounding. A block has 2^13 pixels at most.
+struct StatisticsSums {
+    StatisticsSums(int bands, Statistics what);
+
+    /// sum[b] = sum of x_b over the valid pixels of a block.
+    void add_sums(const double* sum);
+    /// A block of `count` valid pixels, one at least, by sums that were rounded: sum[b] of x_b; scatter: of
+    /// (x_a - centre_a)(x_b - centre_b), for any centre: near the block's mean, single precision suffices.
+    /// The centre of a band with one value is that value.
+    void add_block(int64_t count, const float* centre, const double* sum, const LowerRows& scatter);
+    /// The same by what values differ from the centre by: rest[b] = sum of x_b - centre_b.
+    void add_centred_block(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
+    /// `count` pairs of neighbours: scatter: sums of d_a d_b, d their difference.
+    void add_pairs(int64_t count, const LowerRows& scatter);
+
+    void add(const StatisticsSums& other);
+    /// By all ranks together: become those of all of them. \throws Error when another has other bands.
+    void unite(parallel::Group& ranks);
+    SceneStatistics result() const;                    ///< as StatisticsScan's
+    static uint64_t bytes(int bands, Statistics what); ///< at most
+
+    int bands;
+    Statistics what;
+    int64_t valid = 0, invalid = 0, pairs = 0;
+    std::vector<int64_t> finite;
+    math::ExactSums sum;        ///< of x_b
+    math::ExactSums product;    ///< of x_a x_b, at at_lower(a, b); none for means
+    math::ExactSums difference; ///< of d_a d_b likewise; none unless asked for
+
+  private:
+    void add_products(int64_t count, const float* centre, const double* rest, const LowerRows& scatter);
+    std::vector<double> means() const;
+    std::vector<double> covariance() const;
+
+    std::vector<float> m_level; ///< a band's value in the first block; empty before it
+    std::vector<char> m_varies; ///< whether a band has another one somewhere
+};
+
+/// By all ranks together: the sums of all of them, on each.
+void unite(parallel::Group& ranks, const std::string& what, math::ExactSums& sums);
+
+/// A lane of a scan, on whatever device.
+class StatisticsWorker : public Worker {
+  public:
+    StatisticsWorker(int bands, Statistics what) : sums(bands, what) {}
+    StatisticsSums sums; ///< StatisticsScan::stop() takes them
+};
+
+/// Pairs across the borders of blocks, one pair in 1024. The last column of a block waits for the first one
+/// of its right neighbour, or the other way round: whoever comes second adds up their pairs, so no tile needs
+/// a column more than it owns. All workers of a scan share it.
+class BorderPairs {
+  public:
+    explicit BorderPairs(const CubeShape& scene) : m_samples(scene.samples) {}
+    /// A block of the scene whose corner is (x, y) there meets its left and right neighbours. Thread-safe.
+    void add(const CubeView<float>& block, int64_t x, int64_t y, StatisticsSums& sums);
+    /// By all ranks together: those left whose blocks were different ranks'.
+    void exchange(parallel::Group& ranks, StatisticsSums& sums);
+    /// What waits at most, of a tile of such a scene.
+    static uint64_t bytes(const CubeShape& scene, const TileLimits& limits);
+
+  private:
+    /// The first sample right of it, the first line.
+    using Border = std::pair<int64_t, int64_t>;
+    /// Of a block, bands x lines.
+    struct Column {
+        bool left = false; ///< of the border
+        std::vector<float> values;
+    };
+    void meet(const CubeView<float>& block, int64_t sample, const Border& border, bool left,
+              StatisticsSums& sums);
+
+    const int64_t m_samples; ///< of the scene
+    std::mutex m_mutex;
+    std::map<Border, Column> m_waiting;
+};
+
+} // namespace hsi::stream
