@@ -4,6 +4,7 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/host_memory.h"
 #include "core/names.h"
 #include "core/process_limits.h"
@@ -14,10 +15,12 @@
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
+#include "raster/products/hdf5_chunks.h"
 #include "raster/products/hdf5_references.h"
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
 #include "raster/products/product.h"
+#include "raster/source/chunk_store.h"
 #include "raster/source/locations.h"
 #include "raster/source/source_checks.h"
 #include "raster/source/source_impl.h"
@@ -33,6 +36,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 namespace hsi::raster {
@@ -203,12 +207,36 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     match_nodata(s);
 }
 
+/// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
+std::shared_ptr<ChunkStore> chunk_store_of(const SourceState& s) {
+    if (!is_local(s.product->path)) return nullptr;
+    std::vector<std::string> names;
+    for (const CubePart& part : s.product->parts)
+        names.push_back(part.array);
+    auto arrays = find_hdf5_chunks(s.product->path, names);
+    if (arrays.empty()) return nullptr;
+    for (size_t p = 0; p < arrays.size(); ++p) {
+        const CubePart& part = s.product->parts[p];
+        const auto size = [&](int axis) { return arrays[p].size[static_cast<size_t>(axis)]; };
+        // Chunks are told by the same file in another way, or not at all.
+        if (arrays[p].type != part.type || size(part.line_axis) != s.product->lines ||
+            size(part.sample_axis) != s.product->samples ||
+            (part.chunk[0] > 0 && !std::equal(part.chunk.begin(), part.chunk.end(), arrays[p].chunk.begin())))
+            return nullptr;
+        for (const ProductBand& band : s.product->bands)
+            if (static_cast<size_t>(band.part) == p && band.index >= size(part.band_axis)) return nullptr;
+    }
+    return std::make_shared<ChunkStore>(s.product->path, std::move(names), std::move(arrays));
+}
+
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s) {
     const CubePart& part = s.product->parts.front();
+    s.chunks = chunk_store_of(s);
     s.block_samples = part.chunk_samples(s.file_samples);
     s.block_lines = part.chunk_lines();
     if (s.block_samples >= s.file_samples) s.block_samples = 0;
+    if (s.chunks) return;
     uint64_t largest = 0;
     for (const CubePart& each : s.product->parts)
         largest = std::max(largest, each.chunk_bytes());
@@ -441,7 +469,7 @@ stream::CubeShape RasterSource::shape() const {
 
 stream::BlockLayout RasterSource::layout() const {
     if (m->pixels) return m->pixels->layout();
-    stream::BlockLayout layout{m->block_samples, m->block_lines};
+    stream::BlockLayout layout{m->block_samples, m->block_lines, m->kept_lines->load()};
     if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
     layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
     return layout;
@@ -457,9 +485,10 @@ bool RasterSource::has_mask() const { return m->counted != nullptr; }
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     auto reader = m->pixels ? m->pixels->open_reader()
-                            : scaled_reader(watched(m->in_arrays ? make_product_reader(m)
-                                                    : m->raw     ? make_raw_reader(m)
-                                                                 : make_gdal_reader(m),
+                            : scaled_reader(watched(m->chunks      ? make_chunk_reader(m)
+                                                    : m->in_arrays ? make_product_reader(m)
+                                                    : m->raw       ? make_raw_reader(m)
+                                                                   : make_gdal_reader(m),
                                                     m),
                                             m);
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
@@ -476,6 +505,7 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
 uint64_t RasterSource::reader_bytes() const {
     const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
     if (m->pixels) return m->pixels->reader_bytes() + masking;
+    if (m->chunks) return chunk_reader_bytes(*m->chunks) + masking;
     if (m->in_arrays) return product_reader_bytes(*m->product) + masking;
     return (m->raw ? 0 : m->reader_bytes()) + masking;
 }
@@ -485,6 +515,10 @@ std::string RasterSource::product() const { return m->product ? m->product->name
 const std::string& RasterSource::driver() const { return m->scene.driver; }
 std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
 bool RasterSource::raw_access() const { return m->raw.has_value(); }
+bool RasterSource::decodes_chunks() const { return m->chunks != nullptr; }
+const char* RasterSource::access() const {
+    return raw_access() ? "raw" : decodes_chunks() ? "chunks" : "gdal";
+}
 
 bool RasterSource::held_by_system() const {
     constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
@@ -510,6 +544,48 @@ uint64_t RasterSource::cache_bytes() const {
             : static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->type) * m->scene.file_bands);
     const uint64_t wanted = 2 * blocks_across * block_pixels * size;
     return std::clamp(wanted, least, std::max(least, usable_ram() / 8));
+}
+
+uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
+    if (!m->chunks) return 0;
+    ChunkStore& store = *m->chunks;
+    const uint64_t list = store.list_bytes();
+    if (list >= most) return list;
+    most -= list;
+    // A row of chunks: those of the kept bands, over all samples of the window.
+    const Rect w = m->scene.window;
+    uint64_t row = 0;
+    int64_t lines = 0;
+    for (size_t p = 0; p < store.arrays().size(); ++p) {
+        const CubePart& part = m->product->parts[p];
+        const Hdf5Chunks& array = store.arrays()[p];
+        const auto chunk = [&](int axis) { return array.chunk[static_cast<size_t>(axis)]; };
+        std::set<int64_t> along_bands;
+        for (const int b : m->bands)
+            if (const ProductBand& band = m->product->bands[static_cast<size_t>(b - 1)];
+                static_cast<size_t>(band.part) == p)
+                along_bands.insert(band.index / chunk(part.band_axis));
+        if (along_bands.empty()) continue;
+        const int64_t across = (w.right() - 1) / chunk(part.sample_axis) - w.x / chunk(part.sample_axis) + 1;
+        row += static_cast<uint64_t>(across) * along_bands.size() * array.chunk_bytes();
+        lines = lines == 0 ? chunk(part.line_axis) : std::min(lines, chunk(part.line_axis));
+    }
+    // Tiles of some lines for each lane, at the border of two rows of chunks. Low chunks make tiles by
+    // themselves.
+    constexpr int64_t tile_lines = 16, least_lines = 4;
+    const int64_t all = (w.bottom() - 1) / lines - w.y / lines + 1,
+                  wished = std::min(all, (tile_lines * lanes + lines - 1) / lines + 1),
+                  rows = std::min(wished, static_cast<int64_t>(most / row)),
+                  kept = rows == all ? w.h : (rows - 1) * lines;
+    if (lines > tile_lines && kept >= std::min(least_lines * lanes, w.h)) {
+        m->kept_lines->store(kept);
+        most = static_cast<uint64_t>(rows) * row;
+    } else { // for what the windows of neighbouring tiles share
+        most = std::min(most / 2, static_cast<uint64_t>(wished) * row);
+        if (most < 8 * store.largest_chunk()) most = 0;
+    }
+    store.keep(most);
+    return list + most;
 }
 
 const std::vector<int>& RasterSource::bands() const { return m->bands; }
