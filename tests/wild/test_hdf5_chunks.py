@@ -445,7 +445,7 @@ def test_threads_tiles_and_memory(tmp_path):
     path = cube(tmp_path / "scene.h5", data, chunks=(96, 64, 16), compression="gzip", shuffle=True)
     answers, sums = set(), set()
     for words in (["-threads", 1], ["-threads", 2], ["-threads", 8], ["-threads", 3, "-tile", 50, 40], ["-threads", 4, "-memory", "64MB"],
-                  ["-threads", 2, "-memory", "2GB"], ["-threads", 2, "-memory", "56MB", "-tile", 1024, 300], ["-threads", 8, "-tile", 64, 96]):
+                  ["-threads", 2, "-memory", "2GB"], ["-threads", 2, "-memory", "80MB", "-tile", 1024, 300], ["-threads", 8, "-tile", 64, 96]):
         answers.add(succeed(run("gdal_hsi_vd", "-json", *words, path)).out)
         image = tmp_path / "spp.img"
         succeed(run("gdal_hsi_spp", "-q", "-overwrite", "-device", "cpu", "-ws", 5, "-of", "ENVI", *words, path, image))

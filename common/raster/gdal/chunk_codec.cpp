@@ -190,6 +190,20 @@ ChunkDecoder::ChunkDecoder(const ChunkCoding& coding, size_t bytes)
 ChunkDecoder::ChunkDecoder(ChunkDecoder&&) noexcept = default;
 ChunkDecoder::~ChunkDecoder() = default;
 
+uint64_t ChunkDecoder::held_bytes(const ChunkCoding& coding, uint64_t chunk_bytes) {
+    const auto& filters = coding.filters;
+    const auto at = [&](Filter filter) { return std::find(filters.begin(), filters.end(), filter); };
+    const bool packed = std::any_of(filters.begin(), filters.end(), compresses),
+               shuffled = at(Filter::shuffle) != filters.end(),
+               checked_first =
+                   at(Filter::checksum) < std::find_if(filters.begin(), filters.end(), compresses);
+    constexpr uint64_t decoder = 32 << 10;
+    uint64_t bytes = decoder;
+    if (packed && (shuffled || checked_first)) bytes += chunk_bytes + checksum_bytes;
+    if (shuffled && at(Filter::checksum) < at(Filter::shuffle)) bytes += chunk_bytes + checksum_bytes;
+    return bytes;
+}
+
 std::optional<std::string> ChunkDecoder::decode(std::span<const char> stored, uint32_t left_out,
                                                 char* samples) {
     std::span<const char> at = stored;

@@ -37,8 +37,8 @@ class ChunkDecoder {
     ChunkDecoder(ChunkDecoder&&) noexcept;
     ~ChunkDecoder();
 
-    /// Bytes of its buffers, at most.
-    static uint64_t held_bytes(uint64_t chunk_bytes) { return 2 * chunk_bytes + 4096; }
+    /// Bytes of its buffers.
+    static uint64_t held_bytes(const ChunkCoding& coding, uint64_t chunk_bytes);
 
     /// The bytes of a chunk in the file become its samples, as they are stored. `left_out`: bit k for a
     /// filter k that was not applied to this one. \return what is wrong with it ("fails its checksum");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Tiles from the chunks of a product's arrays, which each reader decodes by itself.
-#include "raster/source/chunk_store.h"
+#include "raster/source/band_rows.h"
+#include "raster/source/chunk_arrays.h"
 #include "raster/source/source_impl.h"
 
 #include "raster/products/product.h"
@@ -17,41 +18,18 @@
 namespace hsi::raster {
 namespace {
 
-constexpr int64_t pixels_at_once = 128; ///< of all bands they stay in the cache
-
-/// A band of a part that goes to a band of the tile.
-struct WantedBand {
-    int64_t index = 0;
-    int target = 0;
-};
-
 /// A chunk that a tile needs.
 struct NeededChunk {
-    ChunkName name;
+    size_t part = 0, number = 0;
     std::array<int64_t, 3> begin{}; ///< along the array's axes
     bool keep = false;              ///< neighbours of the tile need it, too
 };
 
-/// What of an axis a tile needs of chunks.
-struct ChunkRange {
-    int64_t first, last;        ///< chunks
-    int64_t keep_to, keep_from; ///< those up to here and from here on
-    bool keeps(int64_t k) const { return k <= keep_to || k >= keep_from; }
-};
-
-/// A tile that ends within a chunk has a neighbour that needs the chunk, too. Where that is so because
-/// windows overlap, the neighbour needs what lies within the tile beside that chunk as well.
-ChunkRange chunk_range(int64_t begin, int64_t end, int64_t chunk, int64_t size) {
-    ChunkRange range{begin / chunk, (end - 1) / chunk, -1, INT64_MAX};
-    if (begin % chunk != 0) range.keep_to = range.first + 1;
-    if (end % chunk != 0 && end < size) range.keep_from = range.last - 1;
-    return range;
-}
-
 class ChunkReader final : public stream::CubeReader {
   public:
     explicit ChunkReader(std::shared_ptr<const SourceState> source)
-        : m_source(std::move(source)), m_store(*m_source->chunks) {
+        : m_source(std::move(source)), m_arrays(*m_source->chunks), m_store(m_arrays.store()),
+          m_rows(*m_source), m_hands(m_arrays.make_hands()) {
         const Product& product = *m_source->product;
         m_wanted.resize(product.parts.size());
         for (size_t k = 0; k < m_source->bands.size(); ++k) {
@@ -59,8 +37,7 @@ class ChunkReader final : public stream::CubeReader {
             m_wanted[static_cast<size_t>(band.part)].push_back({band.index, static_cast<int>(k)});
         }
         for (auto& wanted : m_wanted)
-            std::stable_sort(wanted.begin(), wanted.end(),
-                             [](const WantedBand& a, const WantedBand& b) { return a.index < b.index; });
+            sort_bands_of(wanted);
     }
     ~ChunkReader() override {
         if (m_helped) m_store.stop_helpers();
@@ -72,10 +49,10 @@ class ChunkReader final : public stream::CubeReader {
         if (m_helped) {
             if (m_begun != tile) {
                 m_store.forget();
-                m_store.want(names_of(needed));
+                m_store.want(blocks_of(needed));
             }
             m_begun.reset(); // if it fails, it is begun anew
-            if (m_next) m_store.want(names_of(chunks_of(*m_next)));
+            if (m_next) m_store.want(blocks_of(chunks_of(*m_next)));
         }
         // Those that others decode at this moment come last.
         std::vector<const NeededChunk*> later;
@@ -89,7 +66,9 @@ class ChunkReader final : public stream::CubeReader {
     void prefetch(const Rect& window) override { m_next = in_file(window); }
 
     uint64_t look_ahead(uint64_t bytes, int threads) override {
-        const uint64_t taken = m_store.start_helpers(bytes, threads);
+        const uint64_t taken =
+            m_store.start_helpers(bytes, threads, m_arrays.largest_chunk(), m_arrays.hands_bytes(),
+                                  [this] { return m_arrays.make_hands(); });
         m_helped = taken > 0;
         return taken;
     }
@@ -105,17 +84,17 @@ class ChunkReader final : public stream::CubeReader {
         for (size_t p = 0; p < m_wanted.size(); ++p) {
             if (m_wanted[p].empty()) continue;
             const CubePart& part = m_source->product->parts[p];
-            const Hdf5Chunks& array = m_store.arrays()[p];
+            const Hdf5Chunks& array = m_arrays.array(p);
             std::vector<int64_t> along[3];
-            const auto all = [&](int axis, const ChunkRange& range) {
+            const auto all = [&](int axis, const BlockRange& range) {
                 for (int64_t k = range.first; k <= range.last; ++k)
                     along[axis].push_back(k);
             };
             const Rect scene = m_source->window();
-            const ChunkRange lines = chunk_range(tile.y, tile.bottom(), chunk(array, part.line_axis),
-                                                 scene.bottom()),
-                             samples = chunk_range(tile.x, tile.right(), chunk(array, part.sample_axis),
-                                                   scene.right());
+            const BlockRange lines = BlockRange::of(tile.y, tile.bottom(), chunk(array, part.line_axis),
+                                                    scene.bottom()),
+                             samples = BlockRange::of(tile.x, tile.right(), chunk(array, part.sample_axis),
+                                                      scene.right());
             all(part.line_axis, lines);
             all(part.sample_axis, samples);
             for (const WantedBand& band : m_wanted[p])
@@ -127,7 +106,8 @@ class ChunkReader final : public stream::CubeReader {
                     for (const int64_t c : along[2]) {
                         const int64_t at[3] = {a, b, c};
                         chunks.push_back(
-                            {{static_cast<uint32_t>(p), static_cast<uint32_t>(array.number(a, b, c))},
+                            {p,
+                             array.number(a, b, c),
                              {a * array.chunk[0], b * array.chunk[1], c * array.chunk[2]},
                              lines.keeps(at[part.line_axis]) || samples.keeps(at[part.sample_axis])});
                     }
@@ -135,25 +115,26 @@ class ChunkReader final : public stream::CubeReader {
         return chunks;
     }
 
-    std::vector<ChunkName> names_of(const std::vector<NeededChunk>& chunks) const {
-        std::vector<ChunkName> names;
+    std::vector<BlockStore::Block> blocks_of(const std::vector<NeededChunk>& chunks) const {
+        std::vector<BlockStore::Block> blocks;
         for (const NeededChunk& chunk : chunks)
-            if (place_of(chunk).written()) names.push_back(chunk.name);
-        return names;
+            if (is_written(chunk)) blocks.push_back(m_arrays.block(chunk.part, chunk.number));
+        return blocks;
     }
 
-    const ChunkPlace& place_of(const NeededChunk& chunk) const {
-        return m_store.arrays()[chunk.name.part].places[chunk.name.number];
+    bool is_written(const NeededChunk& chunk) const {
+        return m_arrays.array(chunk.part).places[chunk.number].written();
     }
 
     /// False when another thread decodes the chunk, unless `wait`.
     bool take(const NeededChunk& chunk, bool wait, const Rect& tile, const CubeView<float>& dst) {
-        if (!place_of(chunk).written()) {
+        if (!is_written(chunk)) {
             spread(chunk, nullptr, tile, dst);
             return true;
         }
-        if (m_own.size() == 0) m_own = HostBuffer<char>(m_store.largest_chunk());
-        const auto lease = m_store.take(chunk.name, chunk.keep, wait, m_hands, m_own.data());
+        if (m_own.size() == 0) m_own = HostBuffer<char>(m_arrays.largest_chunk());
+        const auto lease =
+            m_store.take(m_arrays.block(chunk.part, chunk.number), chunk.keep, wait, *m_hands, m_own.data());
         if (lease) spread(chunk, lease.samples(), tile, dst);
         return static_cast<bool>(lease);
     }
@@ -163,8 +144,8 @@ class ChunkReader final : public stream::CubeReader {
     /// samples: null for a chunk that holds the fill value throughout.
     void spread(const NeededChunk& needed, const char* samples, const Rect& tile,
                 const CubeView<float>& dst) {
-        const CubePart& part = m_source->product->parts[needed.name.part];
-        const Hdf5Chunks& array = m_store.arrays()[needed.name.part];
+        const CubePart& part = m_source->product->parts[needed.part];
+        const Hdf5Chunks& array = m_arrays.array(needed.part);
         const auto begin = [&](int axis) { return needed.begin[static_cast<size_t>(axis)]; };
         const Rect place = intersect(Rect{begin(part.sample_axis), begin(part.line_axis),
                                           chunk(array, part.sample_axis), chunk(array, part.line_axis)},
@@ -175,17 +156,15 @@ class ChunkReader final : public stream::CubeReader {
         step[0] = array.chunk[1] * step[1];
         const int64_t line = step[part.line_axis], pixel = step[part.sample_axis],
                       band = step[part.band_axis];
-        const auto& wanted = m_wanted[needed.name.part];
+        const auto& wanted = m_wanted[needed.part];
         const int64_t first = begin(part.band_axis), last = first + chunk(array, part.band_axis);
         const auto low = std::lower_bound(wanted.begin(), wanted.end(), first,
                                           [](const WantedBand& w, int64_t index) { return w.index < index; });
         const auto high =
             std::find_if(low, wanted.end(), [&](const WantedBand& w) { return w.index >= last; });
         const int64_t apart = samples == nullptr ? 0 : pixel;
-        // Of pixels whose bands stand together all are turned around at once, unless few of them are wanted.
         const bool turned = samples != nullptr && band == array.sample_bytes && !array.narrow() &&
-                            m_source->parts.empty() && exact_in_float(array.type) &&
-                            (high - low) * 4 >= last - first;
+                            m_rows.suits(array.type, high - low, last - first);
         for (int64_t y = 0; y < place.h; ++y)
             for (int64_t x = 0; x < place.w; x += pixels_at_once) {
                 const auto count = static_cast<size_t>(std::min(pixels_at_once, place.w - x));
@@ -197,7 +176,7 @@ class ChunkReader final : public stream::CubeReader {
                     return dst.row(w.target, place.y - tile.y + y) + (place.x - tile.x + x);
                 };
                 if (turned) {
-                    turn(array, from, static_cast<size_t>(last - first), count, first, low, high, to);
+                    m_rows.turn(from, array.type, array.swapped, last - first, count, first, low, high, to);
                     continue;
                 }
                 for (auto w = low; w != high; ++w)
@@ -216,49 +195,21 @@ class ChunkReader final : public stream::CubeReader {
         m_source->deliver(k, wide, GDALGetDataTypeSizeBytes(array.type), array.type, false, to, count);
     }
 
-    /// Pixels of `bands` samples each, the first of band `first`, to rows of the wanted bands [low, high).
-    template <class Wanted, class To>
-    void turn(const Hdf5Chunks& array, const char* from, size_t bands, size_t pixels, int64_t first,
-              Wanted low, Wanted high, const To& to) {
-        const auto* floats = reinterpret_cast<const float*>(from);
-        if (array.type != GDT_Float32 || array.swapped) {
-            m_floats.resize(bands * pixels_at_once);
-            to_floats(from, array.sample_bytes, array.type, array.swapped, NodataMatch{}, m_floats.data(),
-                      bands * pixels);
-            floats = m_floats.data();
-        }
-        while (low != high) {
-            m_rows.clear();
-            auto next = low;
-            for (; next != high && next->index == low->index + (next - low); ++next)
-                m_rows.push_back(to(*next));
-            pixels_to_rows(floats + (low->index - first), bands, m_rows.size(), pixels, m_rows.data());
-            for (; low != next; ++low) {
-                const NodataMatch& nodata = m_source->nodata[static_cast<size_t>(low->target)];
-                if (!nodata.active) continue;
-                float value;
-                to_floats(nodata.bytes, 0, array.type, false, NodataMatch{}, &value, 1);
-                blank(to(*low), pixels, value);
-            }
-        }
-    }
-
     const std::shared_ptr<const SourceState> m_source;
-    ChunkStore& m_store;
+    const ChunkArrays& m_arrays;
+    BlockStore& m_store;
     std::vector<std::vector<WantedBand>> m_wanted; ///< a part each, by index
-    ChunkHands m_hands;
+    BandRows m_rows;
+    const std::unique_ptr<BlockHands> m_hands;
     HostBuffer<char> m_own;
-    std::vector<float> m_floats;
-    std::vector<float*> m_rows;
     bool m_helped = false;               ///< helpers decode ahead of this reader
     std::optional<Rect> m_next, m_begun; ///< in the file: what is read soon, and what helpers know of already
 };
 
 } // namespace
 
-uint64_t chunk_reader_bytes(const ChunkStore& store) {
-    const uint64_t chunk = store.largest_chunk();
-    return 2 * chunk + ChunkDecoder::held_bytes(chunk); // as stored and decoded, and the decoder's
+uint64_t chunk_reader_bytes(const ChunkArrays& arrays) {
+    return arrays.largest_chunk() + arrays.hands_bytes();
 }
 
 std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source) {

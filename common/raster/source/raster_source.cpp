@@ -20,10 +20,12 @@
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
 #include "raster/products/product.h"
-#include "raster/source/chunk_store.h"
+#include "raster/source/block_store.h"
+#include "raster/source/chunk_arrays.h"
 #include "raster/source/locations.h"
 #include "raster/source/source_checks.h"
 #include "raster/source/source_impl.h"
+#include "raster/source/tiff_decoder.h"
 #include "stream/value_parts.h"
 
 #include <cpl_string.h>
@@ -208,7 +210,7 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
 }
 
 /// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
-std::shared_ptr<ChunkStore> chunk_store_of(const SourceState& s) {
+std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s) {
     if (!is_local(s.product->path)) return nullptr;
     std::vector<std::string> names;
     for (const CubePart& part : s.product->parts)
@@ -226,13 +228,46 @@ std::shared_ptr<ChunkStore> chunk_store_of(const SourceState& s) {
         for (const ProductBand& band : s.product->bands)
             if (static_cast<size_t>(band.part) == p && band.index >= size(part.band_axis)) return nullptr;
     }
-    return std::make_shared<ChunkStore>(s.product->path, std::move(names), std::move(arrays));
+    return std::make_shared<ChunkArrays>(s.product->path, std::move(names), std::move(arrays));
+}
+
+/// A row of the chunks that hold the kept bands, over all samples of the window.
+BlockRow chunk_row(const SourceState& s) {
+    BlockRow row;
+    for (size_t p = 0; p < s.chunks->size(); ++p) {
+        const CubePart& part = s.product->parts[p];
+        const Hdf5Chunks& array = s.chunks->array(p);
+        const auto chunk = [&](int axis) { return array.chunk[static_cast<size_t>(axis)]; };
+        std::set<int64_t> along_bands;
+        for (const int b : s.bands)
+            if (const ProductBand& band = s.product->bands[static_cast<size_t>(b - 1)];
+                static_cast<size_t>(band.part) == p)
+                along_bands.insert(band.index / chunk(part.band_axis));
+        if (along_bands.empty()) continue;
+        const Rect w = s.window();
+        const int64_t across = (w.right() - 1) / chunk(part.sample_axis) - w.x / chunk(part.sample_axis) + 1;
+        const uint64_t chunks = static_cast<uint64_t>(across) * along_bands.size();
+        row.bytes += chunks * array.chunk_bytes();
+        row.blocks += chunks;
+        row.lines = row.lines == 0 ? chunk(part.line_axis) : std::min(row.lines, chunk(part.line_axis));
+        row.largest = std::max(row.largest, array.chunk_bytes());
+    }
+    return row;
+}
+
+/// The same of a GeoTIFF's blocks.
+BlockRow block_row(const SourceState& s) {
+    const Rect w = s.window();
+    const int64_t across = (w.right() - 1) / s.block_samples - w.x / s.block_samples + 1;
+    const std::set<int> bands(s.bands.begin(), s.bands.end());
+    const uint64_t blocks = static_cast<uint64_t>(across) * (s.band_interleaved_blocks ? bands.size() : 1);
+    return {blocks * s.block_bytes(), s.block_bytes(), blocks, s.block_lines};
 }
 
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s) {
     const CubePart& part = s.product->parts.front();
-    s.chunks = chunk_store_of(s);
+    s.chunks = chunk_arrays_of(s);
     s.block_samples = part.chunk_samples(s.file_samples);
     s.block_lines = part.chunk_lines();
     if (s.block_samples >= s.file_samples) s.block_samples = 0;
@@ -258,7 +293,13 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     // Only of a GTiff is it known that blocks which are not compressed are read in place.
     s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") ||
                    dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") != nullptr;
-    if (s.mask != MaskKind::none) return;
+    // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
+    const bool masks_itself = s.mask != MaskKind::none && !s.band_interleaved_blocks;
+    if (!s.half && !masks_itself &&
+        (!s.band_interleaved_blocks || s.block_samples * s.block_lines <= largest_block))
+        s.coding = tiff_coding(dataset);
+    if (s.coding) s.blocks = std::make_shared<BlockStore>();
+    if (s.mask != MaskKind::none || s.coding) return;
     s.raw = raw_layout(dataset);
     if (!s.raw) return;
     FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -337,8 +378,11 @@ bool SourceState::wide() const {
     return false;
 }
 
+BlockStore* SourceState::store() const { return chunks ? &chunks->store() : blocks.get(); }
+
 uint64_t SourceState::reader_bytes() const {
     const uint64_t block = block_bytes();
+    if (coding) return 2 * block; // as stored and decoded
     uint64_t bytes = compressed ? 2 * block : block;
     if (wide())
         bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));
@@ -469,7 +513,7 @@ stream::CubeShape RasterSource::shape() const {
 
 stream::BlockLayout RasterSource::layout() const {
     if (m->pixels) return m->pixels->layout();
-    stream::BlockLayout layout{m->block_samples, m->block_lines, m->kept_lines->load()};
+    stream::BlockLayout layout{m->block_samples, m->block_lines, m->store() ? m->store()->kept_lines() : 0};
     if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
     layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
     return layout;
@@ -526,12 +570,13 @@ bool RasterSource::held_by_system() const {
 }
 
 uint64_t RasterSource::shared_block_bytes() const {
-    return m->raw || m->in_arrays || m->pixels || m->band_interleaved_blocks ? 0 : m->block_bytes();
+    return m->raw || m->in_arrays || m->pixels || m->coding || m->band_interleaved_blocks ? 0
+                                                                                          : m->block_bytes();
 }
 
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
-    if (m->raw || m->in_arrays || m->pixels) return least;
+    if (m->raw || m->in_arrays || m->pixels || m->coding) return least;
     // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
     // file.
     const Rect w = m->scene.window;
@@ -547,45 +592,13 @@ uint64_t RasterSource::cache_bytes() const {
 }
 
 uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
-    if (!m->chunks) return 0;
-    ChunkStore& store = *m->chunks;
-    const uint64_t list = store.list_bytes();
+    BlockStore* const store = m->store();
+    if (store == nullptr) return 0;
+    const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
     if (list >= most) return list;
-    most -= list;
-    // A row of chunks: those of the kept bands, over all samples of the window.
     const Rect w = m->scene.window;
-    uint64_t row = 0;
-    int64_t lines = 0;
-    for (size_t p = 0; p < store.arrays().size(); ++p) {
-        const CubePart& part = m->product->parts[p];
-        const Hdf5Chunks& array = store.arrays()[p];
-        const auto chunk = [&](int axis) { return array.chunk[static_cast<size_t>(axis)]; };
-        std::set<int64_t> along_bands;
-        for (const int b : m->bands)
-            if (const ProductBand& band = m->product->bands[static_cast<size_t>(b - 1)];
-                static_cast<size_t>(band.part) == p)
-                along_bands.insert(band.index / chunk(part.band_axis));
-        if (along_bands.empty()) continue;
-        const int64_t across = (w.right() - 1) / chunk(part.sample_axis) - w.x / chunk(part.sample_axis) + 1;
-        row += static_cast<uint64_t>(across) * along_bands.size() * array.chunk_bytes();
-        lines = lines == 0 ? chunk(part.line_axis) : std::min(lines, chunk(part.line_axis));
-    }
-    // Tiles of some lines for each lane, at the border of two rows of chunks. Low chunks make tiles by
-    // themselves.
-    constexpr int64_t tile_lines = 16, least_lines = 4;
-    const int64_t all = (w.bottom() - 1) / lines - w.y / lines + 1,
-                  wished = std::min(all, (tile_lines * lanes + lines - 1) / lines + 1),
-                  rows = std::min(wished, static_cast<int64_t>(most / row)),
-                  kept = rows == all ? w.h : (rows - 1) * lines;
-    if (lines > tile_lines && kept >= std::min(least_lines * lanes, w.h)) {
-        m->kept_lines->store(kept);
-        most = static_cast<uint64_t>(rows) * row;
-    } else { // for what the windows of neighbouring tiles share
-        most = std::min(most / 2, static_cast<uint64_t>(wished) * row);
-        if (most < 8 * store.largest_chunk()) most = 0;
-    }
-    store.keep(most);
-    return list + most;
+    return list + store->share_memory(most - list, m->chunks ? chunk_row(*m) : block_row(*m), w.y, w.bottom(),
+                                      lanes);
 }
 
 const std::vector<int>& RasterSource::bands() const { return m->bands; }

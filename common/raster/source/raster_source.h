@@ -74,8 +74,8 @@ class RasterSource final : public stream::CubeSource {
     uint64_t shared_block_bytes() const; ///< of a block of all bands together; 0: each band has its own
     uint64_t cache_bytes() const;        ///< GDAL block cache that tile reading wants (small when raw)
     /// Of `most` bytes beside that cache, what this source takes for itself from now on, to keep decoded
-    /// chunks that its readers share, where a pass has `lanes`. For sources whose arrays are decoded past
-    /// their library; 0 for others. Once, before the first reader; sources made from this one share it.
+    /// blocks that its readers share, where a pass has `lanes`. For sources whose blocks or chunks are
+    /// decoded past GDAL; 0 for others. Once, before the first reader; sources made from this one share it.
     uint64_t take_memory(uint64_t most, int lanes) const;
     const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands
     /// How models, libraries and other scenes know the bands where there are no wavelengths: by their numbers
