@@ -101,8 +101,7 @@ TEST_F(BlockStoreTest, ThreadsDecodeNoBlockTwice) {
 }
 
 TEST_F(BlockStoreTest, WithinItsMemoryTheLongestUnusedGoesFirst) {
-    store.share_memory(8 * bytes_of_block * 2, rows_of(8, 100), 0, 1000,
-                       1); // 16 blocks, less what is known of each
+    store.share_memory(20 * bytes_of_block, rows_of(8, 100), 0, 1000, 1); // 16 blocks
     for (uint64_t block = 0; block < 10; ++block)
         look_at(block, true, hands);
     look_at(0, true, hands);
