@@ -176,7 +176,9 @@ class PickedSource final : public stream::CubeSource {
                         std::copy_n(view.row(picks[k], y), window.w, dst.row(static_cast<int>(k), y));
             }
             void prefetch(const Rect& window) override { reader->prefetch(window); }
-            uint64_t look_ahead(uint64_t bytes) override { return reader->look_ahead(bytes); }
+            uint64_t look_ahead(uint64_t bytes, int threads) override {
+                return reader->look_ahead(bytes, threads);
+            }
             std::unique_ptr<stream::CubeReader> reader;
             const std::vector<int>& picks;
             int bands;

@@ -205,8 +205,10 @@ Facts describe(const raster::RasterSource& source) {
                                    ? "lines"
                                    : "blocks of " + std::to_string(layout.block_samples) + " x " +
                                          std::to_string(layout.block_lines);
-    facts.add("access", "Access:", source.raw_access() ? "raw" : "gdal",
-              (source.raw_access() ? "raw, past GDAL's block cache" : "through GDAL, in " + blocks) +
+    facts.add("access", "Access:", source.access(),
+              (source.raw_access()       ? "raw, past GDAL's block cache"
+               : source.decodes_chunks() ? "chunks decoded past HDF5's library, in " + blocks
+                                         : "through GDAL, in " + blocks) +
                   (source.held_by_system() ? "; the system holds the file in memory" : ""));
     facts.json()["block"] = {layout.block_samples, layout.block_lines};
     add_place(facts, source);

@@ -245,6 +245,11 @@ TilePlan plan_tiles(const TileRequest& r) {
     const int64_t balanced = round_up(std::max<int64_t>(ceil_div(r.lines, wanted_rows), 8), unit_y);
     const int64_t halo_floor = round_up(std::max<int64_t>(1, 2 * r.halo), unit_y);
     tl = std::min(tl, std::max(balanced, halo_floor));
+    if (r.kept_lines > 0) {
+        const int64_t rows = ceil_div(lanes, across);
+        const int64_t together = std::max<int64_t>(0, r.kept_lines - 2 * r.halo) / rows / unit_y * unit_y;
+        tl = std::min(tl, std::max({together, unit_y, round_up(roomy, unit_y)}));
+    }
     return TilePlan(r.samples, r.lines, ts, tl, r.halo, lanes);
 }
 

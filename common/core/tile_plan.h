@@ -46,6 +46,9 @@ class TilePlan {
 struct TileRequest {
     int64_t samples = 0, lines = 0;             ///< the scene
     int64_t block_samples = 0, block_lines = 1; ///< the file's blocks; block_samples = 0 means whole lines
+    /// Not 0: the lines that the windows of all lanes may cover together, or blocks are decoded anew. A halo
+    /// that asks for more gets it.
+    int64_t kept_lines = 0;
     int64_t halo = 0;
     int lanes = 1;              ///< wanted; fewer when memory is short
     uint64_t budget = 0;        ///< bytes for all lanes together

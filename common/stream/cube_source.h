@@ -30,6 +30,9 @@ struct CubeShape {
 struct BlockLayout {
     int64_t block_samples = 0;
     int64_t block_lines = 1;
+    /// Not 0: decoded blocks stay for all readers, as long as the tiles that are worked on together cover no
+    /// more lines than these. Tiles need not follow the blocks then.
+    int64_t kept_lines = 0;
 };
 
 /// Reads tiles; one reader a thread (readers share nothing that is not thread-safe).
@@ -47,10 +50,10 @@ class CubeReader {
     virtual std::optional<CubeView<float>> view(const Rect& /*window*/) { return std::nullopt; }
     /// A hint that `window` will be read soon.
     virtual void prefetch(const Rect& /*window*/) {}
-    /// Lets a reader that decodes what it reads do so for the window that prefetch() named last, on a thread
-    /// of its own and into `bytes` of memory or less, while its caller computes. Returns how many it may
-    /// hold; 0 where it does nothing of the kind. Call it before the first read.
-    virtual uint64_t look_ahead(uint64_t /*bytes*/) { return 0; }
+    /// Lets a reader that decodes what it reads do so for the window that prefetch() named last, on `threads`
+    /// of its own at most and into `bytes` of memory or less, while its caller computes. Returns how many it
+    /// may hold; 0 where it does nothing of the kind. Call it before the first read.
+    virtual uint64_t look_ahead(uint64_t /*bytes*/, int /*threads*/) { return 0; }
 };
 
 class CubeSource {

@@ -237,7 +237,8 @@ class PassRun {
         if (planned >= m_options.memory) return;
         const auto tile = static_cast<uint64_t>(m_limits.window_samples * m_limits.window_lines) *
                           m_source.stored_bytes_per_pixel();
-        const uint64_t ahead = reader.look_ahead(std::min(tile, m_options.memory - planned));
+        const uint64_t ahead =
+            reader.look_ahead(std::min(tile, m_options.memory - planned), m_options.lanes - 1);
         const std::lock_guard lock(m_mutex);
         m_report.ahead_bytes = ahead;
     }
@@ -383,7 +384,8 @@ int lanes_of(const PassOptions& options, const CubeShape& shape, bool raw) {
 /// `operation` must outlive it.
 TileRequest request_of(const CubeSource& source, const Operation& operation, const PassOptions& options) {
     const CubeShape shape = source.shape();
-    const BlockLayout layout = source.layout();
+    BlockLayout layout = source.layout();
+    if (layout.kept_lines > 0) layout = {0, 1, layout.kept_lines};
     const std::vector<int> outputs = operation.output_bands();
     TileRequest request;
     request.samples = shape.samples;
@@ -396,6 +398,7 @@ TileRequest request_of(const CubeSource& source, const Operation& operation, con
             layout.block_samples > 0 ? std::max(out.block_samples, layout.block_samples) : out.block_samples;
         request.block_lines = std::max(out.block_lines, layout.block_lines);
     }
+    request.kept_lines = layout.kept_lines;
     request.halo = operation.halo();
     const uint64_t reader = source.reader_bytes();
     request.lanes = lanes_of(options, shape, reader == 0);

@@ -37,7 +37,7 @@ class MaskedReader final : public CubeReader {
         return m_behind->view(window);
     }
     void prefetch(const Rect& window) override { m_behind->prefetch(window); }
-    uint64_t look_ahead(uint64_t bytes) override { return m_behind->look_ahead(bytes); }
+    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_behind->look_ahead(bytes, threads); }
 
   private:
     /// The runs of a line of the window that are not in the mask, counted from its first sample.

@@ -34,7 +34,9 @@ class ResidentSource::Reader final : public CubeReader {
     void prefetch(const Rect& window) override {
         if (m_behind) m_behind->prefetch(window);
     }
-    uint64_t look_ahead(uint64_t bytes) override { return m_behind ? m_behind->look_ahead(bytes) : 0; }
+    uint64_t look_ahead(uint64_t bytes, int threads) override {
+        return m_behind ? m_behind->look_ahead(bytes, threads) : 0;
+    }
 
   private:
     const ResidentSource& m_owner;

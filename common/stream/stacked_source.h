@@ -79,10 +79,10 @@ class StackedSource final : public CubeSource {
             for (const Part& p : parts)
                 p.reader->prefetch(window);
         }
-        uint64_t look_ahead(uint64_t bytes) override {
+        uint64_t look_ahead(uint64_t bytes, int threads) override {
             uint64_t held = 0;
             for (const Part& p : parts)
-                held += p.reader->look_ahead(bytes / parts.size());
+                held += p.reader->look_ahead(bytes / parts.size(), threads);
             return held;
         }
     };

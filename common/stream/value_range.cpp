@@ -87,7 +87,7 @@ class RangeWatch::Reader final : public CubeReader {
         }
     }
     void prefetch(const Rect& window) override { m_reader->prefetch(window); }
-    uint64_t look_ahead(uint64_t bytes) override { return m_reader->look_ahead(bytes); }
+    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
 
   private:
     /// The pixels at m_places of a line.

@@ -75,7 +75,7 @@ uint64_t MemoryPlan::cache() const {
 uint64_t MemoryPlan::buffers(uint64_t held) const {
     // What was reserved beyond the block cache is held elsewhere: in a sink's blocks in the making. It is
     // left free for that, up to half of the whole; a scene that is kept took at most half of the rest.
-    held += std::clamp(m_cache_wanted, cache(), half(m_memory));
+    held += m_held + std::clamp(m_cache_wanted, cache(), half(m_memory));
     const uint64_t left = m_memory - std::min(held, m_memory);
     if (left < least_buffers)
         throw Error("-memory: " + format_byte_size(m_memory) + " leaves no room for tile buffers",

@@ -58,6 +58,8 @@ class MemoryPlan {
     void reserve_cache(uint64_t bytes) { m_cache_wanted += bytes; }
     /// A source has bands that share a block of so many bytes.
     void expect_shared_block(uint64_t bytes) { m_shared_block = std::max(m_shared_block, bytes); }
+    /// So much is held beside everything, to the end of the run: decoded chunks that readers share.
+    void hold(uint64_t bytes) { m_held += bytes; }
     uint64_t cache() const; ///< bytes of GDAL's block cache
     /// For tile buffers: what is left beside the cache, what was reserved beyond it, and what is `held`.
     /// \throws Error when that is too little for any pass
@@ -69,7 +71,7 @@ class MemoryPlan {
   private:
     uint64_t m_memory = 0;
     int m_threads = 1;
-    uint64_t m_cache_wanted = 0, m_shared_block = 0;
+    uint64_t m_cache_wanted = 0, m_shared_block = 0, m_held = 0;
 };
 
 // Lanes of a device

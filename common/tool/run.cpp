@@ -389,6 +389,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
     // What readers hold beside the cache is in the plan of each pass; the cache itself never gets more than a
     // quarter.
     reserve_cache(std::min(source->cache_bytes(), quarter(m->options.memory)));
+    m->memory.hold(source->take_memory(quarter(m->options.memory), m->options.threads));
     if (m->source.is_null()) {
         const auto shape = source->shape();
         m->source = Json{
@@ -401,7 +402,7 @@ std::shared_ptr<raster::RasterSource> Run::open_source(Precision precision) {
             {"band_numbers", source->bands()},
             {"bad_bands", source->bad_bands()},
             {"type", source->type_name()},
-            {"access", source->raw_access() ? "raw" : "gdal"},
+            {"access", source->access()},
             {"nodata", number_or_text(source->nodata())},
         };
         if (!source->product().empty()) note("Recognised " + source->path() + " as " + source->product());

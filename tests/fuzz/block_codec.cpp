@@ -13,7 +13,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     using raster::BlockCoding;
     fuzz::Bytes bytes(data, size);
     BlockCoding coding;
-    coding.codec = bytes.take<uint8_t>() % 2 ? BlockCoding::Codec::zstd : BlockCoding::Codec::deflate;
+    const uint8_t codec = bytes.take<uint8_t>();
+    coding.codec = codec % 4 == 2 ? BlockCoding::Codec::lzw
+                   : codec % 2    ? BlockCoding::Codec::zstd
+                                  : BlockCoding::Codec::deflate;
     coding.level = static_cast<int>(bytes.take(1, 6));
     coding.by_default = bytes.take<uint8_t>() % 4 != 0;
     raster::BlockForm form;

@@ -510,13 +510,85 @@ std::span<const char> BlockCoder::encode(const char* samples, int64_t lines) {
     return {m->coded.data(), size};
 }
 
+namespace {
+
+/// TIFF's LZW, read: what a code stands for is a piece of what was made before, one byte longer than the
+/// piece that came before it.
+class LzwReader {
+  public:
+    /// \return the bytes made, `room` or fewer; 0: these are no codes, or make more.
+    size_t decode(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
+        const unsigned char* const end = from + count;
+        size_t made = 0;
+        uint64_t held = 0;
+        uint32_t bits = 0, width = 9, next = first;
+        Piece last{0, 0};
+        for (bool begun = false; made < room;) {
+            while (bits <= 56 && from < end) {
+                held = held << 8 | *from++;
+                bits += 8;
+            }
+            if (bits < width) return 0;
+            bits -= width;
+            const auto code = static_cast<uint32_t>(held >> bits) & ((1U << width) - 1);
+            if (!begun && code != clear) return 0;
+            begun = true;
+            if (code == clear) {
+                width = 9;
+                next = first;
+                last.length = 0;
+                continue;
+            }
+            if (code == stop) break;
+            // A code that is just being made begins and ends with the same byte.
+            Piece piece{made, 1};
+            if (code >= first) {
+                if (last.length == 0 || code > next) return 0;
+                piece = code < next ? m_pieces[code] : Piece{last.at, last.length + 1};
+                if (piece.length > room - made) return 0;
+                copy(to + piece.at, to + made, piece.length);
+            } else {
+                to[made] = static_cast<unsigned char>(code);
+            }
+            if (last.length > 0) {
+                if (next < m_pieces.size()) m_pieces[next++] = {last.at, last.length + 1};
+                if (next == (1U << width) - 1 && width < 12) ++width;
+            }
+            last = {made, piece.length};
+            made += piece.length;
+        }
+        return made;
+    }
+
+  private:
+    static constexpr uint32_t clear = 256, stop = 257, first = 258;
+    struct Piece {
+        size_t at, length;
+    };
+
+    /// `from` may lie so near before `to` that the copy repeats itself.
+    static void copy(const unsigned char* from, unsigned char* to, size_t count) {
+        if (to - from >= static_cast<ptrdiff_t>(count))
+            std::memcpy(to, from, count);
+        else
+            for (size_t i = 0; i < count; ++i)
+                to[i] = from[i];
+    }
+
+    std::array<Piece, 4096> m_pieces{};
+};
+
+} // namespace
+
 struct BlockDecoder::Impl {
     Impl(const BlockCoding& how, const BlockForm& what) : coding(how), form(what) {
         if (coding.codec == BlockCoding::Codec::deflate)
             deflate.reset(libdeflate_alloc_decompressor());
         else if (coding.codec == BlockCoding::Codec::zstd)
             zstd.reset(ZSTD_createDCtx());
-        if (!deflate && !zstd) throw Error("there is no memory for decoding");
+        else
+            lzw = std::make_unique<LzwReader>();
+        if (!deflate && !zstd && !lzw) throw Error("there is no memory for decoding");
         if (coding.predictor == BlockCoding::Predictor::floats)
             planes.resize(static_cast<size_t>(form.line_samples * form.sample_bytes));
     }
@@ -530,6 +602,9 @@ struct BlockDecoder::Impl {
                            LIBDEFLATE_SUCCESS
                        ? made
                        : 0;
+        if (lzw)
+            return lzw->decode(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                               reinterpret_cast<unsigned char*>(to), room);
         made = ZSTD_decompressDCtx(zstd.get(), to, room, bytes.data(), bytes.size());
         return ZSTD_isError(made) ? 0 : made;
     }
@@ -558,6 +633,7 @@ struct BlockDecoder::Impl {
     const BlockForm form;
     std::unique_ptr<libdeflate_decompressor, Free> deflate;
     std::unique_ptr<ZSTD_DCtx, Free> zstd;
+    std::unique_ptr<LzwReader> lzw;
     std::vector<unsigned char> planes; ///< of a line
 };
 

@@ -58,7 +58,7 @@ class BlockCoder {
     std::unique_ptr<Impl> m;
 };
 
-/// The other way. One for each thread; not for LZW.
+/// The other way. One for each thread. LZW with its bits in the order of the oldest files is none.
 class BlockDecoder {
   public:
     /// \throws Error when there is no memory for it.

@@ -5,6 +5,7 @@
 // dies of damaged files, which this must not.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct Hdf5Reference {
 
 struct Hdf5Contents {
     std::vector<std::string> objects; ///< groups and datasets
+    std::vector<uint64_t> headers;    ///< of these, their addresses
     std::vector<std::string> links;   ///< names that lead to another name, here or in another file
     std::vector<Hdf5Reference> references;
     bool complete = true; ///< false: a part of the file is damaged, too deep, or of a later version

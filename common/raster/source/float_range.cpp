@@ -33,7 +33,7 @@ class WatchedReader final : public stream::CubeReader {
         }
     }
     void prefetch(const Rect& window) override { m_reader->prefetch(window); }
-    uint64_t look_ahead(uint64_t bytes) override { return m_reader->look_ahead(bytes); }
+    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
 
   private:
     const std::unique_ptr<stream::CubeReader> m_reader;

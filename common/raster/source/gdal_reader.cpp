@@ -2,21 +2,17 @@
 // Tiles through GDAL: all bands in one RasterIO, so that a format that stores bands together decodes each
 // block once.
 #include "core/error.h"
-#include "core/file_path.h"
-#include "raster/gdal/block_codec.h"
 #include "raster/gdal/gdal_errors.h"
+#include "raster/source/band_rows.h"
+#include "raster/source/block_store.h"
 #include "raster/source/source_impl.h"
+#include "raster/source/tiff_decoder.h"
 
 #include <cpl_string.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <bit>
-#include <cstdlib>
 #include <limits>
 #include <memory>
-#include <optional>
 
 namespace hsi::raster {
 namespace {
@@ -24,83 +20,15 @@ namespace {
 /// A handle whose buffers are larger is closed after a pass: what it holds is in no plan of what comes then.
 constexpr uint64_t largest_idle = uint64_t{2} << 20;
 
-/// Blocks of a GeoTIFF with each band by itself, decoded here: libtiff takes up to twice as long for floats
-/// that went through a predictor. Whatever is out of the ordinary is left to GDAL, damaged blocks and
-/// messages about them among it.
-class TiffBlocks {
-  public:
-    /// None for files whose blocks only GDAL reads.
-    static std::unique_ptr<TiffBlocks> of(GDALDataset& dataset) {
-        const auto item = [&](const char* name) {
-            const char* const text = dataset.GetMetadataItem(name, "IMAGE_STRUCTURE");
-            return std::string(text != nullptr ? text : "");
-        };
-        const std::string path = dataset.GetDescription(), codec = item("COMPRESSION"),
-                          predictor = item("PREDICTOR");
-        if (dataset.GetDriver() == nullptr || !EQUAL(dataset.GetDriver()->GetDescription(), "GTiff") ||
-            !is_local(path))
-            return nullptr;
-        BlockCoding coding;
-        if (codec == "ZSTD")
-            coding.codec = BlockCoding::Codec::zstd;
-        else if (codec != "DEFLATE")
-            return nullptr;
-        if (predictor == "2" || predictor == "3")
-            coding.predictor =
-                predictor == "2" ? BlockCoding::Predictor::differences : BlockCoding::Predictor::floats;
-        else if (!predictor.empty() && predictor != "1")
-            return nullptr;
-        auto made = std::make_unique<TiffBlocks>();
-        made->m_coding = coding;
-        made->m_file = FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-        char order[2];
-        constexpr char here = std::endian::native == std::endian::little ? 'I' : 'M';
-        if (!made->m_file || ::pread(made->m_file.get(), order, 2, 0) != 2 || order[0] != here ||
-            order[1] != here)
-            return nullptr;
-        return made;
-    }
-
-    /// Block (x, y) of a band, to room for a whole one. \return false: it is
-    /// GDAL's.
-    bool read(GDALRasterBand& band, int x, int y, char* to) {
-        const GDALDataType type = band.GetRasterDataType();
-        const char* const bits = band.GetMetadataItem("NBITS", "IMAGE_STRUCTURE");
-        if (bits != nullptr && std::atoi(bits) != GDALGetDataTypeSizeBits(type)) return false;
-        const auto fact = [&](const char* name) -> int64_t {
-            const char* const text = band.GetMetadataItem(CPLSPrintf("%s_%d_%d", name, x, y), "TIFF");
-            return text != nullptr ? std::atoll(text) : 0;
-        };
-        const int64_t at = fact("BLOCK_OFFSET"), size = fact("BLOCK_SIZE");
-        int across = 0, down = 0;
-        band.GetBlockSize(&across, &down);
-        const BlockForm form{across, down, 1, GDALGetDataTypeSizeBytes(type), false};
-        // No codec makes more of noise; a size that is wrong must not take memory.
-        if (at <= 0 || size <= 0 || size > form.bytes() + form.bytes() / 2 + 4096) return false;
-        m_bytes.resize(std::max(m_bytes.size(), static_cast<size_t>(size)));
-        if (::pread(m_file.get(), m_bytes.data(), static_cast<size_t>(size), at) != size) return false;
-        if (!m_decoder || form.sample_bytes != m_sample_bytes) {
-            m_decoder.emplace(m_coding, form);
-            m_sample_bytes = form.sample_bytes;
-        }
-        const int64_t lines = std::min<int64_t>(down, band.GetYSize() - int64_t{y} * down);
-        return m_decoder->decode({m_bytes.data(), static_cast<size_t>(size)}, lines, to);
-    }
-
-  private:
-    BlockCoding m_coding;
-    FileHandle m_file;
-    std::optional<BlockDecoder> m_decoder;
-    int64_t m_sample_bytes = 0;
-    std::vector<char> m_bytes;
-};
-
 class GdalReader final : public stream::CubeReader {
   public:
     explicit GdalReader(std::shared_ptr<const SourceState> source)
         : m_source(std::move(source)), m_bands(m_source->bands), m_dataset(m_source->pool->take()),
-          m_tiff(m_source->band_interleaved_blocks && !m_source->half ? TiffBlocks::of(*m_dataset) : nullptr),
-          m_wide(m_source->wide()) {}
+          m_rows(*m_source), m_wide(m_source->wide()) {
+        if (m_source->coding)
+            m_tiff = std::make_unique<TiffDecoder>(*m_dataset, *m_source->coding,
+                                                   !m_source->band_interleaved_blocks, m_source->name());
+    }
     ~GdalReader() override {
         if (m_source->reader_bytes() <= largest_idle) m_source->pool->give(std::move(m_dataset));
     }
@@ -109,7 +37,9 @@ class GdalReader final : public stream::CubeReader {
         const Rect in_file{window.x + m_source->window().x, window.y + m_source->window().y, window.w,
                            window.h};
         const GdalErrors errors;
-        if (m_source->band_interleaved_blocks && !m_source->half && covers_blocks(in_file))
+        if (m_tiff)
+            read_decoded(in_file, dst);
+        else if (m_source->band_interleaved_blocks && !m_source->half && covers_blocks(in_file))
             read_blocks(in_file, dst, errors);
         else if (m_wide)
             read_wide(in_file, dst, errors);
@@ -153,6 +83,76 @@ class GdalReader final : public stream::CubeReader {
         return next;
     }
 
+    /// A block that a tile needs, for the kept bands [first, end).
+    struct NeededBlock {
+        BlockStore::Block block;
+        int64_t x, y; ///< its first pixel
+        bool keep;
+        size_t first, end;
+    };
+
+    /// Through the store of the source's decoded blocks.
+    void read_decoded(const Rect& r, const CubeView<float>& dst) {
+        const int64_t bx = m_tiff->block_samples(), by = m_tiff->block_lines();
+        const Rect scene = m_source->window();
+        const BlockRange columns = BlockRange::of(r.x, r.right(), bx, scene.right()),
+                         rows = BlockRange::of(r.y, r.bottom(), by, scene.bottom());
+        const bool together = !m_source->band_interleaved_blocks;
+        // Those that others decode at this moment come last.
+        std::vector<NeededBlock> later;
+        for (size_t k = 0, next = 0; k < m_bands.size(); k = next) {
+            next = together ? m_bands.size() : behind(k, m_bands.size());
+            for (int64_t row = rows.first; row <= rows.last; ++row)
+                for (int64_t column = columns.first; column <= columns.last; ++column) {
+                    const NeededBlock needed{m_tiff->block(together ? 0 : m_bands[k] - 1, column, row),
+                                             column * bx,
+                                             row * by,
+                                             rows.keeps(row) || columns.keeps(column),
+                                             k,
+                                             next};
+                    if (!take(needed, false, r, dst)) later.push_back(needed);
+                }
+        }
+        for (const NeededBlock& needed : later)
+            take(needed, true, r, dst);
+    }
+
+    /// False when another thread decodes the block, unless `wait`.
+    bool take(const NeededBlock& needed, bool wait, const Rect& r, const CubeView<float>& dst) {
+        m_scratch.resize(needed.block.bytes);
+        const auto lease = m_source->blocks->take(needed.block, needed.keep, wait, *m_tiff, m_scratch.data());
+        if (lease) spread(needed, lease.samples(), r, dst);
+        return static_cast<bool>(lease);
+    }
+
+    void spread(const NeededBlock& needed, const char* samples, const Rect& r, const CubeView<float>& dst) {
+        const int64_t size = m_tiff->sample_bytes(), bands = m_tiff->bands_in_block(), pixel = bands * size;
+        const Rect place =
+            intersect(Rect{needed.x, needed.y, m_tiff->block_samples(), m_tiff->block_lines()}, r);
+        const GDALDataType type = m_source->scene.bands[needed.first].type;
+        if (bands > 1 && m_wanted.empty()) {
+            for (size_t k = 0; k < m_bands.size(); ++k)
+                m_wanted.push_back({m_bands[k] - 1, static_cast<int>(k)});
+            sort_bands_of(m_wanted);
+        }
+        const bool turned = bands > 1 && m_rows.suits(type, static_cast<int64_t>(m_wanted.size()), bands);
+        for (int64_t y = place.y; y < place.bottom(); ++y)
+            for (int64_t x = place.x; x < place.right(); x += pixels_at_once) {
+                const auto count = static_cast<size_t>(std::min(pixels_at_once, place.right() - x));
+                const char* const from =
+                    samples + ((y - needed.y) * m_tiff->block_samples() + x - needed.x) * pixel;
+                const auto row = [&](int k) { return dst.row(k, y - r.y) + (x - r.x); };
+                if (turned) {
+                    m_rows.turn(from, type, false, bands, count, 0, m_wanted.begin(), m_wanted.end(),
+                                [&](const WantedBand& w) { return row(w.target); });
+                    continue;
+                }
+                for (size_t k = needed.first; k < needed.end; ++k)
+                    m_source->deliver(k, from + (bands > 1 ? (m_bands[k] - 1) * size : 0), pixel, type, false,
+                                      row(static_cast<int>(k)), count);
+            }
+    }
+
     void read_blocks(const Rect& r, const CubeView<float>& dst, const GdalErrors& errors) {
         const int64_t bx = block_samples(), by = m_source->block_lines;
         for (size_t k = 0, next = 0; k < m_bands.size(); k = next) {
@@ -165,8 +165,7 @@ class GdalReader final : public stream::CubeReader {
                 for (int64_t x = 0; x < r.w; x += bx) {
                     const auto column = static_cast<int>((r.x + x) / bx),
                                row = static_cast<int>((r.y + y) / by);
-                    if (!m_tiff || !m_tiff->read(*band, column, row, m_scratch.data()))
-                        check(band->ReadBlock(column, row, m_scratch.data()), errors);
+                    check(band->ReadBlock(column, row, m_scratch.data()), errors);
                     for (int64_t line = 0; line < std::min(by, r.h - y); ++line)
                         for (size_t part = k; part < next; ++part)
                             m_source->deliver(part, m_scratch.data() + line * bx * size, size, type, false,
@@ -280,7 +279,9 @@ class GdalReader final : public stream::CubeReader {
     const std::shared_ptr<const SourceState> m_source;
     std::vector<int> m_bands; ///< RasterIO wants it changeable
     DatasetHandle m_dataset;
-    std::unique_ptr<TiffBlocks> m_tiff; ///< null: GDAL reads all blocks
+    BandRows m_rows;
+    std::unique_ptr<TiffDecoder> m_tiff; ///< null: GDAL decodes the blocks
+    std::vector<WantedBand> m_wanted;    ///< of blocks of all bands
     bool m_wide = false;
     std::vector<int> m_of_file; ///< bands that are read at once
     std::vector<char> m_scratch;

@@ -134,7 +134,7 @@ class ProductReader final : public stream::CubeReader {
 
     void prefetch(const Rect& window) override { m_next = in_file(window); }
 
-    uint64_t look_ahead(uint64_t bytes) override {
+    uint64_t look_ahead(uint64_t bytes, int /*threads: the library works on one*/) override {
         // Two for the reader to go back and forth between at least: the first is counted among what any
         // holds.
         const uint64_t piece = piece_bytes(*m_source->product), more = std::min(bytes / piece, most_ahead);

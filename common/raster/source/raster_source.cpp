@@ -4,6 +4,7 @@
 #include "core/byte_size.h"
 #include "core/counted.h"
 #include "core/error.h"
+#include "core/file_path.h"
 #include "core/host_memory.h"
 #include "core/names.h"
 #include "core/process_limits.h"
@@ -14,13 +15,17 @@
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
+#include "raster/products/hdf5_chunks.h"
 #include "raster/products/hdf5_references.h"
 #include "raster/products/hdf5_trial.h"
 #include "raster/products/matlab_scene.h"
 #include "raster/products/product.h"
+#include "raster/source/block_store.h"
+#include "raster/source/chunk_arrays.h"
 #include "raster/source/locations.h"
 #include "raster/source/source_checks.h"
 #include "raster/source/source_impl.h"
+#include "raster/source/tiff_decoder.h"
 #include "stream/value_parts.h"
 
 #include <cpl_string.h>
@@ -33,6 +38,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 namespace hsi::raster {
@@ -203,12 +209,69 @@ void choose_parts(SourceState& s, GDALDataset* dataset) {
     match_nodata(s);
 }
 
+/// Where the arrays of a file of HDF5 lie, if they are to be decoded here; null: by the library.
+std::shared_ptr<ChunkArrays> chunk_arrays_of(const SourceState& s) {
+    if (!is_local(s.product->path)) return nullptr;
+    std::vector<std::string> names;
+    for (const CubePart& part : s.product->parts)
+        names.push_back(part.array);
+    auto arrays = find_hdf5_chunks(s.product->path, names);
+    if (arrays.empty()) return nullptr;
+    for (size_t p = 0; p < arrays.size(); ++p) {
+        const CubePart& part = s.product->parts[p];
+        const auto size = [&](int axis) { return arrays[p].size[static_cast<size_t>(axis)]; };
+        // Chunks are told by the same file in another way, or not at all.
+        if (arrays[p].type != part.type || size(part.line_axis) != s.product->lines ||
+            size(part.sample_axis) != s.product->samples ||
+            (part.chunk[0] > 0 && !std::equal(part.chunk.begin(), part.chunk.end(), arrays[p].chunk.begin())))
+            return nullptr;
+        for (const ProductBand& band : s.product->bands)
+            if (static_cast<size_t>(band.part) == p && band.index >= size(part.band_axis)) return nullptr;
+    }
+    return std::make_shared<ChunkArrays>(s.product->path, std::move(names), std::move(arrays));
+}
+
+/// A row of the chunks that hold the kept bands, over all samples of the window.
+BlockRow chunk_row(const SourceState& s) {
+    BlockRow row;
+    for (size_t p = 0; p < s.chunks->size(); ++p) {
+        const CubePart& part = s.product->parts[p];
+        const Hdf5Chunks& array = s.chunks->array(p);
+        const auto chunk = [&](int axis) { return array.chunk[static_cast<size_t>(axis)]; };
+        std::set<int64_t> along_bands;
+        for (const int b : s.bands)
+            if (const ProductBand& band = s.product->bands[static_cast<size_t>(b - 1)];
+                static_cast<size_t>(band.part) == p)
+                along_bands.insert(band.index / chunk(part.band_axis));
+        if (along_bands.empty()) continue;
+        const Rect w = s.window();
+        const int64_t across = (w.right() - 1) / chunk(part.sample_axis) - w.x / chunk(part.sample_axis) + 1;
+        const uint64_t chunks = static_cast<uint64_t>(across) * along_bands.size();
+        row.bytes += chunks * array.chunk_bytes();
+        row.blocks += chunks;
+        row.lines = row.lines == 0 ? chunk(part.line_axis) : std::min(row.lines, chunk(part.line_axis));
+        row.largest = std::max(row.largest, array.chunk_bytes());
+    }
+    return row;
+}
+
+/// The same of a GeoTIFF's blocks.
+BlockRow block_row(const SourceState& s) {
+    const Rect w = s.window();
+    const int64_t across = (w.right() - 1) / s.block_samples - w.x / s.block_samples + 1;
+    const std::set<int> bands(s.bands.begin(), s.bands.end());
+    const uint64_t blocks = static_cast<uint64_t>(across) * (s.band_interleaved_blocks ? bands.size() : 1);
+    return {blocks * s.block_bytes(), s.block_bytes(), blocks, s.block_lines};
+}
+
 /// A product whose cube is read along its chunks, past GDAL's two-dimensional readers.
 void choose_arrays(SourceState& s) {
     const CubePart& part = s.product->parts.front();
+    s.chunks = chunk_arrays_of(s);
     s.block_samples = part.chunk_samples(s.file_samples);
     s.block_lines = part.chunk_lines();
     if (s.block_samples >= s.file_samples) s.block_samples = 0;
+    if (s.chunks) return;
     uint64_t largest = 0;
     for (const CubePart& each : s.product->parts)
         largest = std::max(largest, each.chunk_bytes());
@@ -230,7 +293,13 @@ void choose_access(SourceState& s, GDALDataset& dataset) {
     // Only of a GTiff is it known that blocks which are not compressed are read in place.
     s.compressed = !EQUAL(s.scene.driver.c_str(), "GTiff") ||
                    dataset.GetMetadataItem("COMPRESSION", "IMAGE_STRUCTURE") != nullptr;
-    if (s.mask != MaskKind::none) return;
+    // An alpha band lies in the blocks that it masks: GDAL decodes them for it in any case.
+    const bool masks_itself = s.mask != MaskKind::none && !s.band_interleaved_blocks;
+    if (!s.half && !masks_itself &&
+        (!s.band_interleaved_blocks || s.block_samples * s.block_lines <= largest_block))
+        s.coding = tiff_coding(dataset);
+    if (s.coding) s.blocks = std::make_shared<BlockStore>();
+    if (s.mask != MaskKind::none || s.coding) return;
     s.raw = raw_layout(dataset);
     if (!s.raw) return;
     FileHandle file(::open(s.raw->path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -309,8 +378,11 @@ bool SourceState::wide() const {
     return false;
 }
 
+BlockStore* SourceState::store() const { return chunks ? &chunks->store() : blocks.get(); }
+
 uint64_t SourceState::reader_bytes() const {
     const uint64_t block = block_bytes();
+    if (coding) return 2 * block; // as stored and decoded
     uint64_t bytes = compressed ? 2 * block : block;
     if (wide())
         bytes += std::max(block, static_cast<uint64_t>(wide_scratch_bytes));
@@ -441,7 +513,7 @@ stream::CubeShape RasterSource::shape() const {
 
 stream::BlockLayout RasterSource::layout() const {
     if (m->pixels) return m->pixels->layout();
-    stream::BlockLayout layout{m->block_samples, m->block_lines};
+    stream::BlockLayout layout{m->block_samples, m->block_lines, m->store() ? m->store()->kept_lines() : 0};
     if (layout.block_samples >= m->scene.window.w) layout.block_samples = 0;
     layout.block_lines = std::min(layout.block_lines, m->scene.window.h);
     return layout;
@@ -457,9 +529,10 @@ bool RasterSource::has_mask() const { return m->counted != nullptr; }
 
 std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
     auto reader = m->pixels ? m->pixels->open_reader()
-                            : scaled_reader(watched(m->in_arrays ? make_product_reader(m)
-                                                    : m->raw     ? make_raw_reader(m)
-                                                                 : make_gdal_reader(m),
+                            : scaled_reader(watched(m->chunks      ? make_chunk_reader(m)
+                                                    : m->in_arrays ? make_product_reader(m)
+                                                    : m->raw       ? make_raw_reader(m)
+                                                                   : make_gdal_reader(m),
                                                     m),
                                             m);
     return m->counted ? stream::masked_reader(std::move(reader), m->counted) : std::move(reader);
@@ -476,6 +549,7 @@ uint64_t RasterSource::stored_bytes_per_pixel() const {
 uint64_t RasterSource::reader_bytes() const {
     const uint64_t masking = m->counted ? stream::masked_reader_bytes(m->scene.window.w) : 0;
     if (m->pixels) return m->pixels->reader_bytes() + masking;
+    if (m->chunks) return chunk_reader_bytes(*m->chunks) + masking;
     if (m->in_arrays) return product_reader_bytes(*m->product) + masking;
     return (m->raw ? 0 : m->reader_bytes()) + masking;
 }
@@ -485,6 +559,10 @@ std::string RasterSource::product() const { return m->product ? m->product->name
 const std::string& RasterSource::driver() const { return m->scene.driver; }
 std::string RasterSource::type_name() const { return GDALGetDataTypeName(m->type); }
 bool RasterSource::raw_access() const { return m->raw.has_value(); }
+bool RasterSource::decodes_chunks() const { return m->chunks != nullptr; }
+const char* RasterSource::access() const {
+    return raw_access() ? "raw" : decodes_chunks() ? "chunks" : "gdal";
+}
 
 bool RasterSource::held_by_system() const {
     constexpr size_t probes = 4096; // asking for every page of 10 GB takes a tenth of a second
@@ -492,12 +570,13 @@ bool RasterSource::held_by_system() const {
 }
 
 uint64_t RasterSource::shared_block_bytes() const {
-    return m->raw || m->in_arrays || m->pixels || m->band_interleaved_blocks ? 0 : m->block_bytes();
+    return m->raw || m->in_arrays || m->pixels || m->coding || m->band_interleaved_blocks ? 0
+                                                                                          : m->block_bytes();
 }
 
 uint64_t RasterSource::cache_bytes() const {
     constexpr uint64_t least = uint64_t{8} << 20;
-    if (m->raw || m->in_arrays || m->pixels) return least;
+    if (m->raw || m->in_arrays || m->pixels || m->coding) return least;
     // Two rows of blocks: lanes work in neighbouring rows. A pixel-interleaved block brings all bands of the
     // file.
     const Rect w = m->scene.window;
@@ -510,6 +589,16 @@ uint64_t RasterSource::cache_bytes() const {
             : static_cast<uint64_t>(GDALGetDataTypeSizeBytes(m->type) * m->scene.file_bands);
     const uint64_t wanted = 2 * blocks_across * block_pixels * size;
     return std::clamp(wanted, least, std::max(least, usable_ram() / 8));
+}
+
+uint64_t RasterSource::take_memory(uint64_t most, int lanes) const {
+    BlockStore* const store = m->store();
+    if (store == nullptr) return 0;
+    const uint64_t list = m->chunks ? m->chunks->list_bytes() : 0;
+    if (list >= most) return list;
+    const Rect w = m->scene.window;
+    return list + store->share_memory(most - list, m->chunks ? chunk_row(*m) : block_row(*m), w.y, w.bottom(),
+                                      lanes);
 }
 
 const std::vector<int>& RasterSource::bands() const { return m->bands; }

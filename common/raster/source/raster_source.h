@@ -4,8 +4,9 @@
 // Bands: those asked for, or all that the file's bad-band list does not mark. Values are the stored numbers
 // (scale and offset are carried to outputs, not applied). Nodata (compared in the file's own type) and masked
 // pixels arrive as NaN; NaN and infinities stay. Uncompressed raw files (GDALDataset::GetRawBinaryLayout,
-// where some samples show that it tells the truth) are read with pread past GDAL's block cache; everything
-// else through RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
+// where some samples show that it tells the truth) are read with pread past GDAL's block cache; chunks of
+// products in HDF5 are decoded by whichever reader needs them (chunk_store.h); everything else through
+// RasterIO along the file's blocks, a dataset handle a reader. Same bytes.
 #pragma once
 
 #include "core/rect.h"
@@ -65,11 +66,17 @@ class RasterSource final : public stream::CubeSource {
     std::string product() const;
     std::string type_name() const; ///< "Float32", "Int16" ...
     bool raw_access() const;       ///< pread instead of RasterIO
+    bool decodes_chunks() const;   ///< of a product's arrays, past HDF5's library
+    const char* access() const;    ///< "raw", "chunks" or "gdal"
     /// True when reading the scene again costs no disk and no decoding: access is raw, and the system holds
     /// the file in its memory now, by some thousand of its pages.
     bool held_by_system() const;
-    uint64_t shared_block_bytes() const;   ///< of a block of all bands together; 0: each band has its own
-    uint64_t cache_bytes() const;          ///< GDAL block cache that tile reading wants (small when raw)
+    uint64_t shared_block_bytes() const; ///< of a block of all bands together; 0: each band has its own
+    uint64_t cache_bytes() const;        ///< GDAL block cache that tile reading wants (small when raw)
+    /// Of `most` bytes beside that cache, what this source takes for itself from now on, to keep decoded
+    /// blocks that its readers share, where a pass has `lanes`. For sources whose blocks or chunks are
+    /// decoded past GDAL; 0 for others. Once, before the first reader; sources made from this one share it.
+    uint64_t take_memory(uint64_t most, int lanes) const;
     const std::vector<int>& bands() const; ///< file bands (1-based) behind the source's bands
     /// How models, libraries and other scenes know the bands where there are no wavelengths: by their numbers
     /// in the scene that the file has been made from, where it tells them, else by bands().

@@ -2,6 +2,7 @@
 // What a RasterSource and its readers share.
 #pragma once
 
+#include "raster/gdal/block_codec.h"
 #include "raster/gdal/dataset_handle.h"
 #include "raster/gdal/raw_file.h"
 #include "raster/gdal/sample_convert.h"
@@ -47,11 +48,14 @@ inline constexpr int64_t largest_block = int64_t{4} << 20;
 enum class MaskKind { none, dataset, band };
 
 struct Product;
+class ChunkArrays;
+class BlockStore;
 
 struct SourceState {
     OpenOptions options;                    ///< path: what is opened, which is not always what the user named
     std::shared_ptr<const Product> product; ///< null: none that is known
     bool in_arrays = false;                 ///< the product's cube is read by make_product_reader()
+    std::shared_ptr<ChunkArrays> chunks;    ///< not null: by make_chunk_reader()
     SceneMetadata scene;                    ///< its bands are the kept ones
     std::vector<int> bands;                 ///< file bands behind them
     std::vector<int> bad;
@@ -67,6 +71,10 @@ struct SourceState {
     int64_t block_samples = 0, block_lines = 1; ///< of the file
     bool band_interleaved_blocks = true;        ///< false: decoding a block yields all bands of the file
     std::shared_ptr<const stream::CubeSource> pixels; ///< not null: all pixels come from there, past the file
+    std::optional<BlockCoding> coding;                ///< of a GeoTIFF whose blocks are decoded past GDAL,
+    std::shared_ptr<BlockStore> blocks;               ///< and shared by its readers
+    /// Of decoded blocks, or of chunks; null: there is none.
+    BlockStore* store() const;
     std::optional<RawLayout> raw;
     std::shared_ptr<const FileHandle> file; ///< with raw
     std::shared_ptr<DatasetPool> pool;
@@ -107,6 +115,9 @@ std::unique_ptr<stream::CubeReader> make_gdal_reader(std::shared_ptr<const Sourc
 /// For a source in arrays.
 std::unique_ptr<stream::CubeReader> make_product_reader(std::shared_ptr<const SourceState> source);
 uint64_t product_reader_bytes(const Product& product); ///< what such a reader holds
+/// For a source with chunks.
+std::unique_ptr<stream::CubeReader> make_chunk_reader(std::shared_ptr<const SourceState> source);
+uint64_t chunk_reader_bytes(const ChunkArrays& arrays);
 
 /// A reader that looks for infinite values in bands of doubles; `reader` itself when there are no such bands.
 std::unique_ptr<stream::CubeReader> watched(std::unique_ptr<stream::CubeReader> reader,

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: MIT
+// The bytes of an HDF5 file (The HDF Group, HDF5 File Format Specification, version 3.0): numbers, headers of
+// objects, heaps and trees, for those who look into one without its library. Everything throws Damaged where
+// the bytes cannot be what the specification says.
+#pragma once
+
+#include <cpl_vsi.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::raster::hdf5 {
+
+/// The object that the bytes belong to is passed over.
+struct Damaged {};
+
+using Bytes = std::vector<uint8_t>;
+
+// What no file comes near, unless it was made to.
+constexpr size_t most_objects = 100000, deepest_tree = 32;
+
+/// Numbers of one block, one after the other: little-endian, of as many bytes as the file says.
+class Cursor {
+  public:
+    Cursor(const uint8_t* data, size_t size) : m_at(data), m_end(data + size) {}
+    size_t left() const { return static_cast<size_t>(m_end - m_at); }
+    const uint8_t* take(uint64_t bytes) {
+        if (bytes > left()) throw Damaged();
+        const uint8_t* const from = m_at;
+        m_at += bytes;
+        return from;
+    }
+    void skip(uint64_t bytes) { take(bytes); }
+    uint64_t number(size_t bytes) {
+        if (bytes > sizeof(uint64_t)) throw Damaged();
+        const uint8_t* const from = take(bytes);
+        uint64_t value = 0;
+        for (size_t i = 0; i < bytes; ++i)
+            value |= uint64_t{from[i]} << (8 * i);
+        return value;
+    }
+    void expect(const char* signature) {
+        if (std::memcmp(take(4), signature, 4) != 0) throw Damaged();
+    }
+    /// Up to the zero byte.
+    std::string text() {
+        const auto* const zero = static_cast<const uint8_t*>(std::memchr(m_at, 0, left()));
+        if (zero == nullptr) throw Damaged();
+        std::string out(reinterpret_cast<const char*>(m_at), static_cast<size_t>(zero - m_at));
+        m_at = zero + 1;
+        return out;
+    }
+    std::string text_of(uint64_t bytes) {
+        return {reinterpret_cast<const char*>(take(bytes)), static_cast<size_t>(bytes)};
+    }
+    Cursor part(uint64_t bytes) { return {take(bytes), static_cast<size_t>(bytes)}; }
+
+  private:
+    const uint8_t *m_at, *m_end;
+};
+
+size_t bytes_for(uint64_t most); ///< that a number up to `most` takes
+size_t log2_of(uint64_t power);  ///< rounded down; 0 for 0
+
+/// The file, with the sizes of its addresses.
+class File {
+  public:
+    explicit File(const std::string& path);
+    ~File();
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    bool is_open() const { return m_file != nullptr; }
+    uint64_t size() const { return m_size; }
+
+    /// Throws where the file ends before, and past some gigabyte in all: headers and heaps have some
+    /// kilobytes.
+    Bytes read(uint64_t address, uint64_t size);
+    Bytes read_up_to(uint64_t address, uint64_t size);
+    /// The same of a block whose last four bytes are the checksum of those before.
+    Bytes read_checked(uint64_t address, uint64_t size);
+    bool undefined(uint64_t address) const {
+        return address == (offset_size >= 8 ? UINT64_MAX : (uint64_t{1} << (8 * offset_size)) - 1);
+    }
+
+    uint64_t base = 0;
+    size_t offset_size = 8, length_size = 8;
+
+  private:
+    VSILFILE* const m_file;
+    uint64_t m_size = 0, m_left;
+};
+
+/// Where the file's own bytes begin, perhaps behind a block of the user's.
+std::optional<uint64_t> find_begin(File& file);
+/// The address of the root group's header. Sets what the file says of addresses.
+uint64_t root_of(File& file, uint64_t begin);
+
+struct Message {
+    uint64_t type = 0;
+    Bytes data;
+};
+
+constexpr uint64_t space_message = 1, link_info = 2, type_message = 3, old_fill_message = 4, fill_message = 5,
+                   link_message = 6, storage_message = 7, layout_message = 8, filter_message = 11,
+                   continuation = 16, symbol_table = 17;
+
+/// An object's header: its messages, but for those that are kept elsewhere for several objects.
+class Header {
+  public:
+    Header(File& file, uint64_t address);
+    std::vector<Message> messages; ///< of the types above
+    uint64_t shared = 0;           ///< bit t: one of type t is kept elsewhere
+
+  private:
+    struct Block {
+        uint64_t address, size;
+    };
+    void read_old(uint64_t address, const Bytes& begin);
+    void read_new(uint64_t address, const Bytes& begin);
+    void read_blocks(const Block& first, bool is_new);
+    void read_messages(Cursor& c, bool is_new, size_t checksum, std::vector<Block>& blocks);
+
+    File& m_file;
+    uint64_t m_flags = 0;
+};
+
+/// A heap of names, of the older form of groups and of external storage.
+class LocalHeap {
+  public:
+    LocalHeap(File& file, uint64_t address);
+    std::string at(uint64_t offset) const;
+
+  private:
+    Bytes m_data;
+};
+
+/// The heap that holds the links of a group with many of them ("dense"): blocks of doubling sizes.
+class FractalHeap {
+  public:
+    FractalHeap(File& file, uint64_t address);
+    size_t id_bytes() const { return m_id_bytes; }
+    Bytes object(Cursor id) const;
+
+  private:
+    uint64_t block_size(size_t row) const;
+    Bytes in_block(uint64_t address, size_t rows, uint64_t offset, uint64_t length, size_t depth) const;
+
+    File& m_file;
+    size_t m_id_bytes = 0, m_offset_bytes = 0, m_length_bytes = 0, m_rows = 0, m_direct_rows = 0;
+    uint64_t m_width = 0, m_start = 0, m_root = 0;
+};
+
+/// The records of a B-tree, version 2, one behind another in `records`, record_bytes() each.
+class RecordTree {
+  public:
+    RecordTree(File& file, uint64_t address, size_t most = most_objects);
+    size_t record_bytes() const { return m_record_bytes; }
+    size_t count() const { return records.size() / m_record_bytes; }
+    Bytes records;
+
+  private:
+    void visit(uint64_t address, uint64_t count, size_t level);
+
+    File& m_file;
+    const size_t m_most;
+    uint64_t m_node_bytes = 0;
+    size_t m_record_bytes = 0, m_count_bytes = 0;
+    std::vector<size_t> m_total_bytes; ///< by level: how long the number of all records below a child is
+};
+
+/// The checksum of metadata: Bob Jenkins, lookup3.c (2006, public domain), hashlittle() from 0.
+uint32_t checksum(const uint8_t* bytes, size_t count);
+
+} // namespace hsi::raster::hdf5

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""Compressed GeoTIFFs as sources: the values that GDAL has written, bit for bit, whatever the codec, the predictor, the
+interleave, the blocks, the threads and the tiles; blocks that were never written; and damaged ones."""
+import json
+
+import numpy as np
+import pytest
+from conftest import assert_untouched, cube, first_error, gdal, run, spp, succeed
+
+SAMPLES, LINES, BANDS = 75, 61, 7
+LAYOUTS = {
+    "band tiles": ["INTERLEAVE=BAND", "TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=48"],
+    "pixel tiles": ["INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=32", "BLOCKYSIZE=48"],
+    "band strips": ["INTERLEAVE=BAND", "BLOCKYSIZE=13"],
+    "pixel strips": ["INTERLEAVE=PIXEL", "BLOCKYSIZE=13"],
+    "one strip": ["INTERLEAVE=PIXEL", f"BLOCKYSIZE={LINES}"],
+    "big": ["INTERLEAVE=PIXEL", "TILED=YES", "BLOCKXSIZE=128", "BLOCKYSIZE=16", "BIGTIFF=YES"],
+}
+CODECS = [f"COMPRESS={codec}" for codec in ("DEFLATE", "ZSTD", "LZW")]
+KINDS = {"u1": gdal.GDT_Byte, "i2": gdal.GDT_Int16, "u2": gdal.GDT_UInt16, "i4": gdal.GDT_Int32, "u4": gdal.GDT_UInt32,
+         "i8": gdal.GDT_Int64, "f4": gdal.GDT_Float32, "f8": gdal.GDT_Float64}
+TYPES = {"u1": "12", "i2": "12", "u4": "2", "i8": "1", "f4": "123", "f8": "13"}
+
+
+def values(dtype, seed=3):
+    """(band, line, sample): smooth here, noise there, and stretches of one value."""
+    data = cube(SAMPLES, LINES, BANDS, seed, scale=100)
+    data[:, 20:30, 10:60] = 17
+    if np.dtype(dtype).kind != "f":
+        data = np.clip(data, 1, 250)
+    return data.astype(dtype)
+
+
+def write(path, data, *options, missing=()):
+    bands, lines, samples = data.shape
+    options = list(options)
+    dataset = gdal.GetDriverByName("GTiff").Create(str(path), samples, lines, bands, KINDS[data.dtype.str[1:]], options)
+    dataset.SetGeoTransform((300000, 1, 0, 4000000, 0, -1))
+    if not missing:
+        dataset.WriteArray(data)
+    for x, y, w, h in missing:  # what is written, then
+        dataset.WriteArray(np.ascontiguousarray(data[:, y:y + h, x:x + w]), x, y)
+    return path
+
+
+def copied(path, *options):
+    """All values, through a tool that copies numbers: on a grid that is the scene's own."""
+    grid, out = path.with_name("grid.tif"), path.with_name("copy.tif")
+    if not grid.exists():
+        table = gdal.GetDriverByName("GTiff").Create(str(grid), SAMPLES, LINES, 2, gdal.GDT_Int32)
+        table.SetGeoTransform((300000, 1, 0, 4000000, 0, -1))
+        table.WriteArray(np.stack(np.meshgrid(np.arange(1, SAMPLES + 1), np.arange(1, LINES + 1))).astype("i4"))
+        table = None
+    succeed(run("gdal_hsi_orthorectify", "-q", "-overwrite", "-glt", grid, *options, path, out))
+    return gdal.Open(str(out)).ReadAsArray()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("codec", CODECS)
+def test_values(tmp_path, codec, layout):
+    for dtype, predictors in TYPES.items():
+        data = values(dtype)
+        for predictor in predictors:
+            path = write(tmp_path / "scene.tif", data, codec, f"PREDICTOR={predictor}", *LAYOUTS[layout])
+            for way in (["-threads", 1], ["-threads", 3, "-tile", 17, 11]):
+                got = copied(path, *way)
+                assert got.dtype == data.dtype and got.tobytes() == data.tobytes(), (dtype, predictor, way)
+
+
+@pytest.mark.parametrize("layout", ["band tiles", "pixel tiles", "pixel strips"])
+@pytest.mark.parametrize("codec", CODECS)
+def test_same_results_by_all_ways(tmp_path, codec, layout):
+    data = values("f4")
+    plain = write(tmp_path / "plain.tif", data)
+    packed = write(tmp_path / "packed.tif", data, codec, *LAYOUTS[layout])
+    results = set()
+    for source in (plain, packed):
+        for words in (["-threads", 1], ["-threads", 8], ["-threads", 3, "-tile", 20, 9], ["-threads", 2, "-memory", "64MB"]):
+            succeed(spp("-q", "-overwrite", "-of", "ENVI", "-ws", 5, *words, source, tmp_path / "out.img"))
+            results.add((tmp_path / "out.img").read_bytes())
+    assert len(results) == 1
+
+
+def test_chosen_bands_and_windows(tmp_path):
+    data = values("i2")
+    for layout in ("band tiles", "pixel tiles"):
+        path = write(tmp_path / "scene.tif", data, "COMPRESS=LZW", *LAYOUTS[layout])
+        for bands in ([6], [0], [5, 1, 2, 3], [0, 6]):
+            got = copied(path, "-b", ",".join(str(b + 1) for b in bands)).reshape(len(bands), LINES, SAMPLES)
+            assert got.tobytes() == data[bands].tobytes()
+        plain = write(tmp_path / "plain.tif", data)
+        told = {succeed(run("gdal_hsi_vd", "-json", "-srcwin", 30, 40, 33, 20, source)).out.replace(str(source), "") for source in (path, plain)}
+        assert len(told) == 1
+
+
+@pytest.mark.parametrize("layout", ["band tiles", "pixel tiles", "pixel strips"])
+def test_blocks_that_were_never_written(tmp_path, layout):
+    data = values("f4")
+    dataset = write(tmp_path / "scene.tif", data, "COMPRESS=DEFLATE", "SPARSE_OK=TRUE", *LAYOUTS[layout], missing=[(0, 0, 32, 13)])
+    file = gdal.Open(str(dataset), gdal.GA_Update)
+    for b in range(BANDS):
+        file.GetRasterBand(b + 1).SetNoDataValue(-5)
+    file = None
+    reference = gdal.Open(str(dataset)).ReadAsArray()
+    assert (reference == data).any()
+    assert copied(dataset, "-threads", 2).tobytes() == reference.tobytes()
+
+
+@pytest.mark.parametrize("layout", ["band tiles", "pixel tiles"])
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("damage", ["cut short", "overwritten", "past the end"])
+def test_damaged_blocks(tmp_path, out, codec, layout, damage):
+    path = write(tmp_path / "scene.tif", values("f4"), codec, *LAYOUTS[layout])
+    dataset = gdal.Open(str(path))
+    def fact(what, band, x, y):
+        return int(dataset.GetRasterBand(band).GetMetadataItem(f"BLOCK_{what}_{x}_{y}", "TIFF"))
+    at, size = fact("OFFSET", 1, 1, 0), fact("SIZE", 1, 1, 0)
+    last = max(fact("OFFSET", b + 1, x, y) for b in range(BANDS) for x in range(3) for y in range(2))
+    dataset = None
+    content = bytearray(path.read_bytes())
+    if damage == "cut short":
+        content[at + size // 2:at + size] = bytes(size - size // 2)
+        if codec == "COMPRESS=LZW":
+            pytest.skip("LZW has no checksum: zeros are codes, too")
+    elif damage == "overwritten":
+        content[at:at + 40] = b"\xff" * 40
+    else:
+        del content[last + 5:]
+    path.write_bytes(content)
+    for threads in (1, 3):
+        with assert_untouched(out):
+            result = spp("-q", "-threads", threads, path, out / "out.tif")
+        error = first_error(result)
+        assert result.code == 1 and str(path) in error and "the block of " in error and "of the file)" in error, result.err
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_bits_the_other_way_round(tmp_path, codec):
+    """The tag FillOrder: each byte of the blocks is turned around."""
+    data = values("i2")
+    path = write(tmp_path / "scene.tif", data, codec, "INTERLEAVE=PIXEL", f"BLOCKYSIZE={LINES}")
+    dataset = gdal.Open(str(path))
+    at, size = (int(dataset.GetRasterBand(1).GetMetadataItem(f"BLOCK_{what}_0_0", "TIFF")) for what in ("OFFSET", "SIZE"))
+    dataset = None
+    content = bytearray(path.read_bytes())
+    content[at:at + size] = bytes(int(f"{byte:08b}"[::-1], 2) for byte in content[at:at + size])
+    path.write_bytes(content)
+    assert copied(path).tobytes() == data.tobytes()
+
+
+@pytest.mark.parametrize("kind", ["alpha", "mask", "nodata"])
+@pytest.mark.parametrize("layout", ["band tiles", "pixel tiles"])
+def test_masked_pixels(tmp_path, kind, layout):
+    data = values("u1")
+    if kind == "alpha":
+        data[1] = 255  # ALPHA=YES: the first band behind that of a grey image
+        data[1, 3:5, 6:16] = 0
+    path = write(tmp_path / "scene.tif", data, "COMPRESS=DEFLATE", *LAYOUTS[layout], *(["ALPHA=YES"] if kind == "alpha" else []))
+    file = gdal.Open(str(path), gdal.GA_Update)
+    if kind == "mask":
+        mask = np.full((LINES, SAMPLES), 255, "u1")
+        mask[3:5, 6:16] = 0
+        gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", "YES")
+        file.CreateMaskBand(gdal.GMF_PER_DATASET)
+        file.GetRasterBand(1).GetMaskBand().WriteArray(mask)
+        gdal.SetConfigOption("GDAL_TIFF_INTERNAL_MASK", None)
+    if kind == "nodata":
+        data[2, 3:5, 6:16] = 251
+        file.WriteArray(data)
+        for b in range(BANDS):
+            file.GetRasterBand(b + 1).SetNoDataValue(251)
+    file = None
+    told = json.loads(succeed(run("gdal_hsi_vd", "-json", path)).out)
+    assert told["invalid_pixels"] == 20
