@@ -518,6 +518,7 @@ class LzwReader {
   public:
     /// \return the bytes made, `room` or fewer; 0: these are no codes, or make more.
     size_t decode(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
+        if (room > UINT32_MAX) return 0;
         const unsigned char* const end = from + count;
         size_t made = 0;
         uint64_t held = 0;
@@ -541,12 +542,12 @@ class LzwReader {
             }
             if (code == stop) break;
             // A code that is just being made begins and ends with the same byte.
-            Piece piece{made, 1};
+            Piece piece{static_cast<uint32_t>(made), 1};
             if (code >= first) {
                 if (last.length == 0 || code > next) return 0;
                 piece = code < next ? m_pieces[code] : Piece{last.at, last.length + 1};
                 if (piece.length > room - made) return 0;
-                copy(to + piece.at, to + made, piece.length);
+                copy(to + piece.at, to + made, piece.length, room - made);
             } else {
                 to[made] = static_cast<unsigned char>(code);
             }
@@ -554,7 +555,7 @@ class LzwReader {
                 if (next < m_pieces.size()) m_pieces[next++] = {last.at, last.length + 1};
                 if (next == (1U << width) - 1 && width < 12) ++width;
             }
-            last = {made, piece.length};
+            last = {static_cast<uint32_t>(made), piece.length};
             made += piece.length;
         }
         return made;
@@ -563,16 +564,20 @@ class LzwReader {
   private:
     static constexpr uint32_t clear = 256, stop = 257, first = 258;
     struct Piece {
-        size_t at, length;
+        uint32_t at, length;
     };
 
-    /// `from` may lie so near before `to` that the copy repeats itself.
-    static void copy(const unsigned char* from, unsigned char* to, size_t count) {
-        if (to - from >= static_cast<ptrdiff_t>(count))
-            std::memcpy(to, from, count);
-        else
+    /// `from` may lie so near before `to` that the copy repeats itself. Most pieces are short: eight bytes at
+    /// a time, a few too many where there is `room` behind.
+    static void copy(const unsigned char* from, unsigned char* to, size_t count, size_t room) {
+        constexpr size_t step = 8;
+        if (to - from < static_cast<ptrdiff_t>(step) || room < count + step) {
             for (size_t i = 0; i < count; ++i)
                 to[i] = from[i];
+            return;
+        }
+        for (size_t i = 0; i < count; i += step)
+            std::memcpy(to + i, from + i, step);
     }
 
     std::array<Piece, 4096> m_pieces{};

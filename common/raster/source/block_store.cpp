@@ -23,7 +23,7 @@ constexpr uint64_t few_bytes = uint64_t{32} << 10;
 
 /// Blocks that lie decoded: each is memory to clear once, and one that the caches no longer hold when it is
 /// taken.
-constexpr uint64_t most_ahead = 8;
+constexpr uint64_t most_in_advance = 8;
 
 } // namespace
 
@@ -173,7 +173,7 @@ uint64_t BlockStore::start_helpers(uint64_t bytes, int threads, uint64_t largest
     const std::lock_guard lock(m_mutex);
     m_largest = largest;
     m_most_ahead =
-        std::min((bytes - count * hands_bytes) / largest, std::max(most_ahead, 2 * count)) * largest;
+        std::min((bytes - count * hands_bytes) / largest, std::max(most_in_advance, 2 * count)) * largest;
     try {
         for (uint64_t k = 0; k < count; ++k)
             m_helpers.emplace_back([this, hands = std::shared_ptr<BlockHands>(make())] { serve(*hands); });
