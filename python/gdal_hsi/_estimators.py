@@ -146,6 +146,14 @@ class _Estimator(_Base):
 class _Components(_Transformer, _Estimator):
     _prefix = ""
 
+    def _more_tags(self):
+        return {"preserves_dtype": ["float32"]}  # results are Float32, as the tools write them
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
     def fit(self, X, y=None):
         """Learns the components of the pixels."""
         self._learn(_pixels(X, self, fitting=True))
@@ -291,17 +299,23 @@ def _conversion_warning():
 
 class SVM(_ClassifierOfPixels):
     """A support vector machine, gdal_hsi_svm_train and gdal_hsi_svm_classify. C and gamma: numbers, or None for a search by
-    cross-validation."""
+    cross-validation. probability: predict_proba() is there, and training takes several times longer."""
 
-    def __init__(self, C=None, gamma=None, *, probability=True, seed=None, threads=None, device=None):
+    def __init__(self, C=None, gamma=None, *, probability=False, seed=None, threads=None, device=None):
         self.C, self.gamma, self.probability, self.seed = C, gamma, probability, seed
         self.threads, self.device = threads, device
 
     def fit(self, X, y):
         """Trains with pixels and their classes."""
-        options = {"c": self.C, "gamma": self.gamma, "probability": self.probability, "seed": self.seed}
-        self._device, options = self.device, _known("svm_train", options)
+        options = {"C": self.C, "gamma": self.gamma, "probability": self.probability, "seed": self.seed}
         return self._fit("svm_train", options, X, y, ["model"])
+
+    @property
+    def predict_proba(self):
+        """The probability of every class, pixels x classes: a function, where probability=True."""
+        if not self.probability and not (hasattr(self, "model_") and "probability_a" in self.model_):
+            raise AttributeError("predict_proba is not there: the estimator was made with probability=False")
+        return super().predict_proba
 
     def _compute(self):
         return {"threads": self.threads}
@@ -316,29 +330,18 @@ class SVM(_ClassifierOfPixels):
 class SAHIC(_ClassifierOfPixels):
     """SAHIC's classifier, gdal_hsi_sahic without the random field, which needs a scene: for that, gdal_hsi.sahic()."""
 
-    def __init__(self, *, seed=None, threads=None, device=None):
-        self.seed, self.threads, self.device = seed, threads, device
+    def __init__(self, *, threads=None, device=None):
+        self.threads, self.device = threads, device
 
     def fit(self, X, y):
         """Trains with pixels and their classes."""
-        options = _known("sahic", {"seed": self.seed, **self._without_field()})
-        return self._fit("sahic", options, X, y, ["dst", "model"])
-
-    @staticmethod
-    def _without_field():
-        return {"mu": 0}
+        return self._fit("sahic", {"no-spatial": True}, X, y, ["dst", "model"])
 
     def _classify(self, X, outputs):
         self._check_fitted()
         X = _pixels(X, self)
-        return _call("sahic", _known("sahic", {"any-wavelengths": True, "any-scale": True, **self._without_field(), **self._compute()}),
-                     {"src": _scene(X), "apply": self.model_}, outputs)
-
-
-def _known(algorithm, options):
-    """Those that the algorithm has."""
-    names = {a["name"] for a in _library.algorithms()[algorithm]["arguments"]}
-    return {name: value for name, value in options.items() if name in names}
+        options = {"no-spatial": True, "any-wavelengths": True, "any-scale": True, **self._compute()}
+        return _call("sahic", options, {"src": _scene(X), "labels": "none", "apply": self.model_}, outputs)
 
 
 class EADP(_Transformer, _Base):

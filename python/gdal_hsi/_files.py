@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Files: the executables as child processes, so that no libgdal is loaded into Python beside that of rasterio or osgeo."""
+import functools
 import json
 import os
 import pathlib
@@ -39,8 +40,18 @@ def _words(arguments):
             yield os.fspath(value) if isinstance(value, os.PathLike) else str(value)
 
 
+@functools.lru_cache(maxsize=None)
+def _values(suite, tool):
+    """How many words follow each option of a tool, by name and alias."""
+    told = subprocess.run([suite, tool, "--json-usage"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          start_new_session=True)
+    if told.returncode != 0:
+        return {}  # the call says what is wrong
+    return {name: a["values"] for a in json.loads(told.stdout)["arguments"] for name in [a["name"], *a["aliases"]]}
+
+
 def command(tool, positional, options):
-    """The command line: options=True is a flag, lists are values or repetitions."""
+    """The command line: options=True is a flag; lists are the values of one that takes several, else each value a time."""
     words = [executable(), tool]
     for name, value in options.items():
         option = "-" + name.rstrip("_").replace("_", "-")
@@ -48,7 +59,8 @@ def command(tool, positional, options):
             continue
         if value is True:
             words.append(option)
-        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], (list, tuple)):
+        elif isinstance(value, (list, tuple)) and value and (isinstance(value[0], (list, tuple)) or
+                                                             _values(words[0], tool).get(option[1:], len(value)) == 1):
             for one in value:
                 words += [option, *_words([one])]
         else:
@@ -107,7 +119,7 @@ def child(words, progress=None):
 def run(tool, *arguments, progress=None, **options):
     """Runs a tool of the suite on files, as its command line does: run("spp", "a.dat", "b.tif", ws=7).
 
-    True is a flag; lists are values; underscores are dashes, and a trailing one is dropped. Returns what the tool prints. progress: True
+    True is a flag; lists are values, or an option several times; underscores are dashes, and a trailing one is dropped. Returns what the tool prints. progress: True
     for a bar, or a function that is given the share done. Raises Error with the tool's message and advice.
     """
     quiet = {} if progress else {"q": True}

@@ -46,7 +46,7 @@ def test_errors_of_tools(scene, tmp_path):
 
 def test_info(scene):
     facts = hsi.info(scene[0])
-    assert facts["bands"] == 8 or facts["size"]["bands"] == 8
+    assert facts["size"] == [24, 20, 8] and facts["driver"] == "ENVI"
 
 
 def test_functions_on_paths(scene, tmp_path):
