@@ -9,8 +9,6 @@
 
 The functions are made from the definitions of the algorithms: help(hsi.spp) tells all parameters.
 """
-import warnings as _warnings
-
 from ._arrays import Model, Spectra
 from ._errors import Cancelled, Error, UsageError, Warning  # noqa: A004
 from ._files import info, run

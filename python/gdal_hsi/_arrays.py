@@ -44,7 +44,8 @@ def as_numpy(value, name):
     if isinstance(value, np.ma.MaskedArray):
         value = value.data
     try:
-        array = np.asarray(value)
+        only = device is not None and not (hasattr(value, "__array__") or hasattr(value, "__array_interface__"))
+        array = np.from_dlpack(value) if only else np.asarray(value)
     except Exception as error:
         raise UsageError(f"{name} is no array: {error}", "Give a NumPy array, an xarray.DataArray, or a path.") from None
     if array.dtype == np.bool_:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: MIT
+# mypy: ignore-errors
 """Estimators with scikit-learn's interface, without scikit-learn: pixels x bands in, pixels x results out. A set of pixels is a
 scene of one line to the algorithms. Models are the tools' own: model_ is their JSON, which save() writes and load() reads.
 """

@@ -51,7 +51,7 @@ def _bar(progress, name):
     if callable(progress):
         return progress, lambda: None
     try:
-        from tqdm.auto import tqdm
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
     except ImportError:
         return None, lambda: None
     bar = tqdm(total=100, desc=name, unit="%", leave=False)

@@ -169,6 +169,49 @@ def test_what_others_export():
     refused("on a device", lambda: hsi.spp(OnDevice()))
 
 
+class Tensor:
+    """An array of another library, known by what it offers: on the CPU by DLPack, else on a device."""
+    def __init__(self, values, device=(1, 0)):
+        self.values, self.device = values, device
+
+    def __dlpack__(self, **options):
+        return self.values.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def test_arrays_by_dlpack(monkeypatch):
+    """Results come back as the kind that was given, by its library's from_dlpack()."""
+    import types
+    library = types.ModuleType("tensors")
+    library.from_dlpack = lambda array: Tensor(np.from_dlpack(array))
+    monkeypatch.setitem(sys.modules, "tensors", library)
+    monkeypatch.setattr(Tensor, "__module__", "tensors")
+    y = hsi.spp(Tensor(X))
+    assert isinstance(y, Tensor)
+    np.testing.assert_array_equal(y.values, hsi.spp(X))
+    refused("on a device", lambda: hsi.spp(Tensor(X, (2, 0))))
+
+
+def test_stubs_are_the_functions():
+    import ast
+    text = (ROOT / "python" / "gdal_hsi" / "__init__.pyi").read_text()
+    found = {node.name: node.args for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    for name in hsi.algorithms():
+        arguments = found[name]
+        assert [a.arg for a in arguments.args + arguments.kwonlyargs] == list(inspect.signature(getattr(hsi, name)).parameters)
+
+
+def test_class_numbers_that_a_type_does_not_hold():
+    labels = np.zeros((20, 24), np.uint16)
+    labels[2:6], labels[10:14] = 1, 300
+    model = hsi.svm_train(X, labels, C=8, gamma=0.5)
+    assert hsi.svm_classify(X, model).dtype == np.uint16
+    refused("300", lambda: hsi.svm_classify(X, model, ot="Byte"))
+    refused("the result is", lambda: hsi.svm_classify(X, model, out=np.empty((20, 24), np.uint8)))
+
+
 def test_results():
     y, alpha = hsi.spp(X, alpha=True)
     result = hsi.spp(X, alpha=True)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from conftest import cube, read, run, succeed, write_scene
+from conftest import cube, run, succeed, write_scene
 
 import gdal_hsi as hsi
 
@@ -109,7 +109,7 @@ def test_cubes(files, name, words, options, threads):
     folder, values, _ = files
     tool(name, "-device", "cpu", "-threads", threads, *words, folder / "scene.dat", folder / "out.tif")
     expected = stored(folder / "out.tif")
-    for how, array, axis in layouts(values):
+    for _, array, axis in layouts(values):
         made = getattr(hsi, name)(array, band_axis=axis, wavelengths=NM, device="cpu", threads=threads, **options)
         same(made, expected, axis)
 
@@ -123,7 +123,7 @@ def test_types(tmp_path, name, options, dtype):
     write_typed(tmp_path / "scene.tif", values)
     tool(name, "-device", "cpu", *[w for k, v in options.items() for w in ("-" + k, v)], tmp_path / "scene.tif", tmp_path / "out.tif")
     expected = stored(tmp_path / "out.tif")
-    for how, array, axis in layouts(values):
+    for _, array, axis in layouts(values):
         same(getattr(hsi, name)(array, band_axis=axis, device="cpu", **options), expected, axis)
 
 
@@ -166,7 +166,7 @@ def test_nodata_and_masks(files, nodata):
     for words, options in (([], {}), (["-mask", folder / "mask.tif"], {"mask": mask}),
                            (["-mask-exclude", folder / "mask.tif", "-mask-output"], {"mask_exclude": mask, "mask_output": True})):
         tool("pca", "-device", "cpu", "-nc", "4", *words, "-overwrite", folder / "nodata.tif", folder / "out.tif")
-        for how, array, axis in layouts(values):
+        for _, array, axis in layouts(values):
             same(hsi.pca(array, nc=4, nodata=nodata, band_axis=axis, device="cpu", **options), stored(folder / "out.tif"), axis)
     hidden = np.ma.MaskedArray(values, np.broadcast_to(values == nodata, values.shape))
     tool("spp", "-device", "cpu", folder / "nodata.tif", folder / "spp.tif")
@@ -210,7 +210,7 @@ def test_models(files, name):
 def test_vd(files, method):
     folder, values, _ = files
     told = json.loads(succeed(run("gdal_hsi_vd", "-json", "-method", method, folder / "scene.dat")).out)
-    for how, array, axis in layouts(values):
+    for _, array, axis in layouts(values):
         found = hsi.vd(array, method=method, band_axis=axis)
         assert {k: v for k, v in found.items() if k != "source"} == {k: v for k, v in told.items() if k != "source"}
 

@@ -105,3 +105,9 @@ def test_calls_leave_no_files_open():
         with pytest.raises(hsi.Error):
             hsi.spp(x, ws=4)
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_sources_are_of_python_3_9():
+    import ast
+    for file in (ROOT / "python" / "gdal_hsi").glob("*.py"):
+        ast.parse(file.read_text(), feature_version=(3, 9))
