@@ -153,8 +153,8 @@ HSI_API int hsi_run(const char* algorithm, const char* options, const hsi_input*
                     hsi_result** result);
 
 /* Checks the same without computing or writing anything. hsi_result_json() then tells shapes and types of the
- * outputs, and under "plan" what each pass takes of memory. Bands that turn out to be of no use may make
- * results smaller. */
+ * outputs, and in "plan" of its report what each pass takes of memory. Bands that turn out to be of no use
+ * may make results smaller. */
 HSI_API int hsi_plan(const char* algorithm, const char* options, const hsi_input* inputs, size_t input_count,
                      const hsi_output* outputs, size_t output_count, const hsi_hooks* hooks,
                      hsi_result** result);
