@@ -132,6 +132,79 @@ static void test_plan(void) {
     hsi_result_free(result);
 }
 
+/* Spectra and labels are arrays, too: names of spectra, of classes, and a mask. */
+static void test_libraries_and_labels(void) {
+    static float in[BANDS * PIXELS], out[2 * PIXELS];
+    static unsigned char labels[PIXELS], mask[PIXELS], map[PIXELS];
+    static const char* const names[] = {"roof", "road"};
+    static const char* const classes[] = {NULL, "water", "soil"};
+    float spectra[2 * BANDS];
+    hsi_array source = array_of(in, BANDS), target = array_of(out, 2), library = HSI_ARRAY, truth = HSI_ARRAY;
+    hsi_array map_out;
+    hsi_input inputs[] = {{"src", NULL, NULL}, {"target", NULL, NULL}};
+    hsi_output outputs[] = {{"dst", NULL}};
+    hsi_result *result = NULL, *mapped = NULL;
+    int k;
+    fill(in);
+    for (k = 0; k < PIXELS; ++k) {
+        mask[k] = k % 7 != 0;
+        labels[k] = (unsigned char)(k % 3);
+    }
+    for (k = 0; k < BANDS; ++k) { /* a pixel a spectrum, its values side by side */
+        spectra[k] = in[k * PIXELS + 31];
+        spectra[BANDS + k] = in[k * PIXELS + 99];
+    }
+    library.data = spectra;
+    library.shape[0] = BANDS;
+    library.shape[1] = 1;
+    library.shape[2] = 2;
+    library.strides[0] = (int64_t)sizeof(float);
+    library.strides[1] = library.strides[2] = BANDS * (int64_t)sizeof(float);
+    library.names = names;
+    library.name_count = 2;
+    source.mask = mask;
+    source.mask_strides[0] = SAMPLES;
+    source.mask_strides[1] = 1;
+    inputs[0].array = &source;
+    inputs[1].array = &library;
+    outputs[0].array = &target;
+    CHECK(hsi_run("detect", "{\"method\": \"ace\"}", inputs, 2, outputs, 1, NULL, &result) == HSI_OK);
+    CHECK(strstr(hsi_result_json(result), "\"name\":\"road\"") != NULL);
+    CHECK(out[0] != out[0] && fabsf(out[31] - 1) < 1e-4f && fabsf(out[PIXELS + 99] - 1) < 1e-4f);
+    hsi_result_free(result);
+
+    source.mask = NULL;
+    truth.data = labels;
+    truth.type = HSI_UINT8;
+    truth.shape[0] = 1;
+    truth.shape[1] = LINES;
+    truth.shape[2] = SAMPLES;
+    truth.strides[0] = PIXELS;
+    truth.strides[1] = SAMPLES;
+    truth.strides[2] = 1;
+    map_out = truth;
+    map_out.data = map;
+    truth.names = classes;
+    truth.name_count = 3;
+    inputs[1].role = "labels";
+    inputs[1].array = &truth;
+    outputs[0].role = "model";
+    outputs[0].array = NULL;
+    CHECK(hsi_run("svm_train", "{\"C\": 2, \"gamma\": 1}", inputs, 2, outputs, 1, NULL, &result) == HSI_OK);
+    CHECK(hsi_result_text(result, "model") != NULL &&
+          strstr(hsi_result_text(result, "model"), "water") != NULL);
+    inputs[1].role = "model";
+    inputs[1].array = NULL;
+    inputs[1].text = hsi_result_text(result, "model");
+    outputs[0].role = "dst";
+    outputs[0].array = &map_out;
+    CHECK(hsi_run("svm_classify", NULL, inputs, 2, outputs, 1, NULL, &mapped) == HSI_OK);
+    CHECK(strstr(hsi_result_json(mapped), "\"soil\"") != NULL && map[0] >= 1 && map[0] <= 2 &&
+          map_out.has_nodata == 1);
+    hsi_result_free(mapped);
+    hsi_result_free(result);
+}
+
 /* Code, and a word of the message. */
 static void refused(int code, const char* word, const char* algorithm, const char* options,
                     const hsi_input* inputs, size_t input_count, const hsi_output* outputs,
@@ -291,7 +364,8 @@ static void test_growth(void) {
         if (k == 1000) getrusage(RUSAGE_SELF, &before);
     }
     getrusage(RUSAGE_SELF, &after);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* which keep what was freed, and look for leaks themselves */
+#if !defined(__SANITIZE_ADDRESS__) &&                                                                        \
+    !defined(__SANITIZE_THREAD__) /* which keep what was freed, and look for leaks themselves */
     CHECK(after.ru_maxrss - before.ru_maxrss < 8 * 1024); /* KiB */
 #endif
 }
@@ -302,6 +376,7 @@ int main(void) {
     test_run_and_strides();
     test_hooks_and_models();
     test_plan();
+    test_libraries_and_labels();
     test_refusals();
     test_cancellation();
     test_several_at_once();
