@@ -71,7 +71,7 @@ OrderedJson description_of(const tool::Definition& definition) {
 void give_options(tool::Call& call, const std::string& options) {
     const Json json = Json::parse(options, nullptr, false);
     if (!json.is_object())
-        throw UsageError("the options are no JSON object", "Give them like {\"ws\": 7, \"threads\": 2}.");
+        throw UsageError("the options are no JSON object", R"(Give them like {"ws": 7, "threads": 2}.)");
     for (const auto& [name, value] : json.items()) {
         const tool::Argument* const argument = found(call, name);
         if (argument == nullptr) {

@@ -146,7 +146,7 @@ class ArrayReader final : public stream::CubeReader {
                 const size_t n = std::min(chunk, across - x);
                 const char* const from =
                     m->at(m->bands[0], window.y + line, window.x + static_cast<int64_t>(x));
-                const float* values = reinterpret_cast<const float*>(from);
+                const auto* values = reinterpret_cast<const float*>(from);
                 size_t pixel = static_cast<size_t>(step) / sizeof(float);
                 if (!as_is) {
                     for (size_t i = 0; i < n; ++i)
@@ -266,9 +266,10 @@ std::unique_ptr<stream::CubeReader> RasterSource::open_reader() const {
 }
 
 uint64_t RasterSource::stored_bytes_per_pixel() const {
-    const size_t parts =
-        m->parts.empty() ? 1 : static_cast<size_t>(std::count(m->bands.begin(), m->bands.end(), m->bands[0]));
-    return m->bands.size() / parts * static_cast<uint64_t>(arrays::type_bytes(m->array.type));
+    uint64_t bands = 0;
+    for (size_t k = 0; k < m->bands.size(); ++k) // parts of one band are read together
+        bands += m->parts.empty() || m->parts[k] == m->parts[0];
+    return bands * static_cast<uint64_t>(arrays::type_bytes(m->array.type));
 }
 uint64_t RasterSource::reader_bytes() const {
     return m->counted ? stream::masked_reader_bytes(m->window.w) : 0;

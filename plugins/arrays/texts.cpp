@@ -102,7 +102,7 @@ std::vector<double> numbers_in(const Json& list) {
 SpectralLibrary library_in(const std::string& role, const char* text) {
     const auto refuse = [&](const std::string& why) {
         throw Error(role + " is no spectral library: " + why,
-                    "Give an array, or an object with \"names\" and \"spectra\" (a list a spectrum).");
+                    R"(Give an array, or an object with "names" and "spectra" (a list a spectrum).)");
     };
     const Json json = Json::parse(text, nullptr, false);
     SpectralLibrary library;
@@ -209,6 +209,7 @@ std::vector<PixelPlace> places_of_pixels(const RasterSource&,
                                          const std::vector<std::pair<int64_t, int64_t>>& pixels) {
     constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
     std::vector<PixelPlace> places;
+    places.reserve(pixels.size());
     for (const auto& [line, sample] : pixels)
         places.push_back(
             {static_cast<double>(sample) + 0.5, -(static_cast<double>(line) + 0.5), unknown, unknown});

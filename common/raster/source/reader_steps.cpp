@@ -145,6 +145,7 @@ std::optional<RasterSource::CoarseBand> judge(std::vector<double> values) {
     band.spread = (quantile(values, 0.75) - quantile(values, 0.25)) / (2 * quartile);
     if (band.spread == 0) band.spread = deviation_from(values, band.level);
     std::vector<double> rounding;
+    rounding.reserve(values.size());
     for (const double v : values)
         rounding.push_back(std::fabs(v - static_cast<double>(static_cast<float>(v))));
     const auto level = static_cast<float>(std::fabs(band.level));
