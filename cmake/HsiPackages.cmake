@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # Debian packages by cpack (scripts/package): gdal-hsi, the tools with the pixel functions, manual pages, completion and
-# documentation; gdal-hsi-cuda, the CUDA modules, where they were built; qgis-plugin-gdal-hsi, the Processing provider. What
-# a package depends on the linker's records say.
+# documentation; libhsi0, libhsi-dev and python3-gdal-hsi, the tools on arrays; gdal-hsi-cuda, the CUDA modules, where they
+# were built; qgis-plugin-gdal-hsi, the Processing provider. What a package depends on the linker's records say.
 # A component of the installation is a package.
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME gdal-hsi)
@@ -19,7 +19,7 @@ set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXE
 
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL gdal-hsi qgis-plugin-gdal-hsi)
+set(CPACK_COMPONENTS_ALL gdal-hsi qgis-plugin-gdal-hsi libhsi0 libhsi-dev python3-gdal-hsi)
 if(HSI_HAVE_CUDA)
   list(APPEND CPACK_COMPONENTS_ALL gdal-hsi-cuda)
 endif()
@@ -71,6 +71,34 @@ set(CPACK_COMPONENT_QGIS-PLUGIN-GDAL-HSI_DESCRIPTION "The tools of gdal-hsi in t
 with help, ranges and choices, progress, batches, models and qgis_process,
 and styles for what comes out. Tick GDAL-HSI in the plugin manager, or run
 'qgis_process plugins enable gdal_hsi'.")
+
+set(HSI_PACKAGE_IS_EXACT "(= ${PROJECT_VERSION}-${CPACK_DEBIAN_PACKAGE_RELEASE})")
+set(CPACK_DEBIAN_LIBHSI0_PACKAGE_NAME libhsi0)
+set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_LIBHSI0_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/libhsi0/shlibs)
+set(CPACK_DEBIAN_LIBHSI0_PACKAGE_SUGGESTS "gdal-hsi-cuda")
+set(CPACK_COMPONENT_LIBHSI0_DESCRIPTION "The tools of gdal-hsi on arrays in memory: a C library without GDAL.
+Arrays may have any strides and real types; results have the bits of the
+tools. This package has the shared library.")
+
+set(CPACK_DEBIAN_LIBHSI-DEV_PACKAGE_NAME libhsi-dev)
+set(CPACK_DEBIAN_LIBHSI-DEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBHSI-DEV_PACKAGE_DEPENDS "libhsi0 ${HSI_PACKAGE_IS_EXACT}")
+set(CPACK_COMPONENT_LIBHSI-DEV_DESCRIPTION "The header of libhsi, the tools of gdal-hsi on arrays in memory, and the
+link by which programs are linked to it.")
+
+set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_NAME python3-gdal-hsi)
+set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_ARCHITECTURE all)
+# Functions are made from what the installed library says of its algorithms; structures are those of libhsi0.
+set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_DEPENDS "python3 (>= 3.9), python3-numpy, libhsi0 (>= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_RECOMMENDS "gdal-hsi")
+set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_SUGGESTS "python3-xarray, python3-sklearn, python3-tqdm")
+set(CPACK_DEBIAN_PYTHON3-GDAL-HSI_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/packages/python/postinst
+  ${CMAKE_CURRENT_LIST_DIR}/packages/python/prerm)
+set(CPACK_COMPONENT_PYTHON3-GDAL-HSI_DESCRIPTION "The tools of gdal-hsi as functions of Python on NumPy arrays and
+xarray, as estimators for scikit-learn, and on files by child processes.")
 
 set(CPACK_DEBIAN_GDAL-HSI-MPI_PACKAGE_NAME gdal-hsi-mpi)
 set(CPACK_DEBIAN_GDAL-HSI-MPI_PACKAGE_SHLIBDEPS ON)

@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: MIT
+# The tools that are about files, which libhsi (plugins/arrays) has not: each is compiled by itself, so that the linker can leave it out.
+set(HSI_FILE_TOOLS info orthorectify quicklook synth)
+
 # hsi_tools(): one executable gdal_hsi that holds the tools of this folder, all that gdal_hsi_NAME.cpp define with what shared/ has
 # for them, and for each of them a link gdal_hsi_NAME to it, which is how it is called; their manual pages, and their completion in
 # bash.
@@ -15,6 +18,10 @@ function(hsi_tools)
   list(TRANSFORM names PREPEND "&")
   list(JOIN names ", " addresses)
   configure_file(catalogue.cpp.in catalogue.cpp @ONLY)
+  foreach(name ${HSI_FILE_TOOLS})
+    set_source_files_properties(gdal_hsi_${name}.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endforeach()
+  set_source_files_properties(${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   # The catalogue is an object library: other hosts take it, too.
   # What no tool is comes first: where sources are compiled together it does not see the names of the catalogue, which it may use.
   add_library(hsi_catalogue STATIC ${shared} ${CMAKE_CURRENT_BINARY_DIR}/catalogue.cpp ${sources})

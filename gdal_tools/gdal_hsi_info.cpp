@@ -591,7 +591,8 @@ extern const tool::Definition info{
      {"gdal_hsi_info -json scene.img | python3 -m json.tool", "For another program"}},
     "",
     info_tool::declare,
-    true};
+    true,
+    false};
 
 } // namespace tools
 } // namespace hsi

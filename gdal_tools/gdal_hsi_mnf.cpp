@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "mnf/mnf.h"
 #include "pca/pca.h"
+#include "raster/gdal/text_input.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
 #include "stream/statistics_scan.h"
@@ -138,7 +139,9 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
 
 void run_mnf(tool::Run& run, const Settings& settings) {
     mnf::Model model;
-    if (!settings.apply_file.empty()) model = mnf::load_model(settings.apply_file);
+    if (!settings.apply_file.empty())
+        model =
+            mnf::from_json(raster::read_input(settings.apply_file, largest_file::model), settings.apply_file);
     const auto source = run.open_source();
     const int made = settings.inverse ? model.band_count() : settings.components;
     const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty(),

@@ -165,7 +165,9 @@ extern const tool::Definition orthorectify{
      {"gdal_hsi_orthorectify -glt ang20150420t182050_glt ang_rdn.img ang_ortho.img -of ENVI",
       "A flight line with its table beside it"}},
     "",
-    orthorectify_tool::declare};
+    orthorectify_tool::declare,
+    false,
+    false};
 
 } // namespace tools
 } // namespace hsi

@@ -3,6 +3,7 @@
 // then the projection; one pass with a saved model, forward or back.
 #include "core/error.h"
 #include "pca/pca.h"
+#include "raster/gdal/text_input.h"
 #include "raster/sink/raster_sink.h"
 #include "shared/components.h"
 #include "tool/definition.h"
@@ -75,7 +76,9 @@ void run_fit(tool::Run& run, const Settings& settings, tools::PcaComputing& comp
 
 void run_pca(tool::Run& run, const Settings& settings) {
     pca::Model model;
-    if (!settings.apply_file.empty()) model = pca::load_model(settings.apply_file);
+    if (!settings.apply_file.empty())
+        model =
+            pca::from_json(raster::read_input(settings.apply_file, largest_file::model), settings.apply_file);
     const auto source = run.open_source();
     const int made = settings.inverse ? model.band_count() : settings.components;
     const auto work = tools::projection_work(source->shape(), made, settings.apply_file.empty());

@@ -720,7 +720,8 @@ extern const tool::Definition quicklook{
     "picture's pixels. "
     "Pixels without a value are black.",
     quicklook_tool::declare,
-    true};
+    true,
+    false};
 
 } // namespace tools
 } // namespace hsi

@@ -5,6 +5,7 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "raster/metadata/packed_text.h"
 #include "raster/sink/output_set.h"
@@ -55,7 +56,7 @@ struct Settings : tools::MrfSettings {
 /// The model that -apply names, for this scene's numbers.
 std::shared_ptr<const sahic::MlrModel> read_model(tool::Run& run, const Settings& s,
                                                   std::shared_ptr<raster::RasterSource>& source) {
-    auto model = sahic::read_model(s.apply);
+    auto model = sahic::from_json(raster::read_input(s.apply, largest_file::model), s.apply);
     source = tool::matching_source(run, s.apply, model, s.any_wavelengths);
     const auto values = tool::value_scale(*source);
     sahic::rescale(model, s.apply, tool::compare_scales(run, s.apply, model, values, s.any_scale), values);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // gdal_hsi_svm_classify: a scene and a model to a class map; one pass, tile by tile.
 #include "core/error.h"
+#include "raster/gdal/text_input.h"
 #include "raster/labels/labels.h"
 #include "raster/metadata/packed_text.h"
 #include "raster/sink/output_set.h"
@@ -60,7 +61,7 @@ tool::Work work_of(const stream::CubeShape& shape, const svm::Model& model) {
 }
 
 void run_classify(tool::Run& run, const Settings& s) {
-    auto read = svm::read_model(s.model_file);
+    auto read = svm::from_json(raster::read_input(s.model_file, largest_file::model), s.model_file);
     svm::ClassifyOptions options;
     options.probabilities = !s.probabilities.empty();
     options.confidence = !s.confidence.empty();

@@ -344,7 +344,9 @@ extern const tool::Definition synth{
      {"gdal_hsi_synth -size 300 300 100 -nodata-stripe 40 5 -nan-pixels 20 -bad-bands 6 awkward.tif",
       "What makes a scene difficult"}},
     "",
-    synth_tool::declare};
+    synth_tool::declare,
+    false,
+    false};
 
 } // namespace tools
 } // namespace hsi

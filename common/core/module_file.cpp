@@ -26,14 +26,15 @@ std::vector<std::filesystem::path> module_folders() {
     char exe[4096];
     const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
     exe[n > 0 ? n : 0] = 0;
-    // This code inside a library (GDAL's plugin): modules lie beside it, or in lib/hsi where it is in
-    // lib/gdalplugins; what program has loaded it says nothing.
+    // This code inside a library: modules lie beside it, or in lib/hsi where it is in lib (libhsi) or in
+    // lib/gdalplugins (GDAL's plugin); what program has loaded it says nothing.
     Dl_info here;
     std::error_code ec;
     if (dladdr(reinterpret_cast<void*>(&module_file), &here) != 0 && here.dli_fname != nullptr) {
         const auto file = std::filesystem::canonical(here.dli_fname, ec);
         if (!ec && file != exe) {
             folders.push_back(file.parent_path());
+            folders.push_back(file.parent_path() / "hsi");
             folders.push_back(file.parent_path().parent_path() / "hsi");
         }
     }

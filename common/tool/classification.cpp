@@ -2,7 +2,6 @@
 #include "tool/classification.h"
 
 #include "core/error.h"
-#include "raster/metadata/metadata_items.h"
 #include "tool/model_values.h"
 
 #include <algorithm>
@@ -73,8 +72,7 @@ namespace {
 /// The item "class" of every band; empty when one has none, or two have the same.
 std::vector<int> class_items(const raster::RasterSource& source) {
     std::vector<int> numbers;
-    for (const auto& band : source.metadata().bands) {
-        const std::string text = raster::value_of(band.domains, "", "class");
+    for (const std::string& text : source.band_items("class")) {
         if (text.empty() || text.size() > 5 || text.find_first_not_of("0123456789") != std::string::npos)
             return {};
         const int number = std::stoi(text);

@@ -52,6 +52,7 @@ struct Definition {
     std::string notes; ///< further lines of the help; may be empty
     std::function<void(Call& call)> declare;
     bool one_process = false; ///< several ranks do it no faster: rank 0 works, and the others wait
+    bool on_arrays = true;    ///< false: it is about files, and libhsi has it not (plugins/arrays)
 
     std::string executable() const { return "gdal_hsi_" + name; }
 };

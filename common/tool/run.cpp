@@ -5,14 +5,15 @@
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/host_memory.h"
+#include "core/names.h"
 #include "core/text_file.h"
 #include "math/simd_target.h"
 #include "parallel/ranks.h"
 #include "raster/files/side_files.h"
+#include "raster/gdal/drivers.h"
 #include "tool/mask.h"
 #include "tool/words.h"
 
-#include <cpl_conv.h>
 #include <gdal.h>
 
 #include <sys/stat.h>
@@ -521,8 +522,8 @@ raster::OutputOptions Run::side_output(const std::string& role, const std::strin
     side.cancel = main.cancel;
     side.history = main.history;
     // An extension of its own says the format; one like the destination's, or none, means "as there".
-    const std::string extension = CPLGetExtension(path.c_str());
-    const bool alike = EQUAL(extension.c_str(), CPLGetExtension(main.path.c_str()));
+    const std::string extension = raster::extension_of(path);
+    const bool alike = equal_names(extension, raster::extension_of(main.path));
     if (alike || extension.empty()) {
         side.format = main.format;
         if (alike || !main.format.empty()) side.creation_options = main.creation_options;

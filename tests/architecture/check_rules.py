@@ -11,7 +11,8 @@ The rules, also told in docs/architecture.md:
   b/b.h of other algorithms; gdal_tools see tool, what is below it, and public headers of algorithms; what makes commands of GDAL from the
   catalogue, gdal_tools/gdal_command, is a host beside the executable's and sees host, too. A tool is one file, gdal_tools/gdal_hsi_NAME.cpp;
   gdal_tools/shared has what several of them include, and no more.
-  GDAL's headers: raster, tool, host, plugins/gdal, gdal_tools/gdal_command, tests. CUDA's headers, and those of common/cuda: common/cuda
+  plugins/arrays is the tools on arrays: it sees tool, and implements headers of raster once more.
+  GDAL's headers: raster, tool, host, plugins/gdal, gdal_tools/gdal_command, tests, and what stands for GDAL's functions in plugins/arrays. CUDA's headers, and those of common/cuda: common/cuda
   and .cu and .cuh files; MPI's: common/parallel/mpi_transport.cpp. How ranks are started and end (parallel/ranks.h) is for what runs a
   job or a pass (RANKS); all others see parallel/group.h at most, and gdal_tools not even that: a tool asks Run::ranks(). Every source starts with its licence; nothing is fetched while building. Every tool has a page
   that the README leads to, links between documents lead somewhere, to headings too, and their lines have at most 120
@@ -48,6 +49,8 @@ RASTER = {
     "sink": "library_output output_format output_set raster_sink vector_sink",
     "labels": "labels",
 }
+# plugins/arrays implements headers of common/raster once more, for arrays, and shares these private ones with the first.
+ARRAYS = {"atomic_file", "nodata_choice", "nodata_value", "numbered_labels", "reader_steps"}
 RANKS = {"common/stream/pipeline.cpp", "common/tool/execute.cpp", "common/tool/job.h", "common/tool/resources.cpp", "common/tool/run.cpp",
          "plugins/sahic/mrf_scene.cpp"}
 STANDARD = {
@@ -91,7 +94,8 @@ def check_raster(path, name):
     if folder not in RASTER:
         return '"%s": common/raster has the folders %s' % (name, ", ".join(RASTER))
     if path.parts[:2] != ("common", "raster"):
-        known = header.removesuffix(".h") in RASTER[folder].split()
+        known = header.removesuffix(".h") in RASTER[folder].split() or (
+            path.parts[:2] == ("plugins", "arrays") and header.removesuffix(".h") in ARRAYS)
         return None if known else '"%s" is private to common/raster' % name
     own, order = path.parts[2], list(RASTER)
     if own not in RASTER:
@@ -109,7 +113,7 @@ def check_include(root, path, kind, name):
 
     if GDAL.match(name):
         allowed = (for_tests or (top == "common" and room in {"raster", "tool", "host"}) or (top == "plugins" and room == "gdal")
-                   or command)
+                   or command or path.as_posix() == "plugins/arrays/gdal_functions.cpp")
         return None if allowed else ("GDAL's %s belongs to common/raster, common/tool, common/host, plugins/gdal, "
                                      "gdal_tools/gdal_command and tests" % name)
     if kind == "<":
@@ -156,8 +160,10 @@ def check_include(root, path, kind, name):
             allowed |= {"raster", "tool"}
             if path.name == "gdal_hsi.cpp" or command:
                 allowed.add("host")
-        if top == "plugins" and room == "gdal":
+        if top == "plugins" and room in {"gdal", "arrays"}:
             allowed |= {"raster"}
+        if top == "plugins" and room == "arrays":
+            allowed |= {"tool"}
         return None if target in allowed else "%s may not include %s" % (top + ("/" + room if room else ""), target)
     if target == room or name == "%s/%s.h" % (target, target):
         return None
@@ -422,6 +428,9 @@ def self_test():
         "a bare include": {"plugins/spp/a.cpp": '#include "spp_simd.h"\n'},
         "an unknown header": {"plugins/spp/a.cpp": '#include "spp/none.h"\n'},
         "test support in a tool": {"gdal_tools/shared/a.cpp": '#include "support/cube.h"\n'},
+        "a private header of raster in the room of arrays": {
+            "plugins/arrays/a.cpp": '#include "raster/sink/raw_writer.h"\n', "common/raster/sink/raw_writer.h": "#pragma once\n"},
+        "GDAL in the room of arrays": {"plugins/arrays/a.cpp": "#include <gdal.h>\n"},
         "an unknown folder of the top level": {"library/CMakeLists.txt": "\n"},
         "an unknown room": {"common/misc/a.cpp": "\n"},
         "no pragma once": {"plugins/spp/a.h": "\n"},

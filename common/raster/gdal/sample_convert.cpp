@@ -42,13 +42,10 @@ bool with_type(GDALDataType type, F&& f) {
     case GDT_Float64:
         f(double{});
         return true;
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
-    case GDT_Int8:
+    default:
+        if (type != type_int8) return false;
         f(int8_t{});
         return true;
-#endif
-    default:
-        return false;
     }
 }
 
@@ -160,6 +157,12 @@ void turn(Quad& a, Quad& b, Quad& c, Quad& d) {
 constexpr size_t pass_bands = 16;
 
 } // namespace
+
+double NodataValue::as_double() const {
+    if (kind == GDT_Int64) return static_cast<double>(whole);
+    if (kind == GDT_UInt64) return static_cast<double>(natural);
+    return real;
+}
 
 bool operator==(const NodataMatch& a, const NodataMatch& b) {
     return a.active == b.active && std::memcmp(a.bytes, b.bytes, sizeof a.bytes) == 0;

@@ -42,4 +42,6 @@ std::string read_file(const std::string& path, uint64_t limit, FileHolds holds) 
     return text;
 }
 
+std::string read_input(const std::string& path, uint64_t limit) { return read_text_file(path, limit); }
+
 } // namespace hsi::raster

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// What a LabelSource and its readers share: classes from numbers, SRSs and strips of lines.
+// What a LabelSource and its readers share: SRSs and what coordinates mean.
 #pragma once
 
 #include "raster/gdal/dataset_handle.h"
 #include "raster/labels/labels.h"
+#include "raster/labels/numbered_labels.h"
 
 #include <ogr_spatialref.h>
 
@@ -17,10 +18,6 @@
 namespace hsi::raster {
 
 using GeoTransform = std::array<double, 6>;
-
-// Lines that are read or burned together. Vectors are burned in strips anchored at line 0 whatever the caller
-// asks for, so that a pixel's label does not depend on how the scene is read.
-inline constexpr int64_t strip_lines = 256;
 
 struct DestroyTransformation {
     void operator()(OGRCoordinateTransformation* t) const { OGRCoordinateTransformation::DestroyCT(t); }
@@ -38,17 +35,6 @@ bool counts_degrees(const std::string& wkt);
 inline constexpr double full_turn = 360; ///< in degrees
 /// For coordinates of the SRS `from`; path: for messages. Throws Error when there is no way.
 Transformation transformation(const std::string& from, const std::string& to, const std::string& path);
-
-/// The class that a number stands for, `none` for negative numbers and NaN; 0 is the class 0 where `none` is
-/// another number. Throws Error when a positive number is no class.
-uint16_t class_of(double v, uint16_t none, const std::string& path);
-/// Whether a class of this name is one: empty names, numbers, "Unclassified", "no data" and their like tell
-/// of none.
-bool names_a_class(const std::string& name);
-/// In UTF-8 and without blanks around it; what is not UTF-8 is taken for Latin-1.
-std::string clean_name(const char* name);
-/// "3 pixels hold negative numbers (the least is -1), which are taken for no label", of what `things` counts.
-std::string negative_note(const std::string& path, const std::string& things, double least);
 
 /// Coordinates in pixels from the grid's upper left corner. What comes out of a geotransform is a border of
 /// pixels but for the last digits.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Labels from a raster: its values, resampled where it has another grid, and a legend from category names,
 // colour table and attribute table.
-#include "core/counted.h"
 #include "core/error.h"
 #include "core/utf8.h"
 #include "raster/gdal/gdal_errors.h"
 #include "raster/labels/labels_impl.h"
+#include "raster/labels/numbered_labels.h"
 #include "raster/metadata/envi_file.h"
 #include "raster/metadata/scene_metadata.h"
 
@@ -80,7 +80,7 @@ void read_attribute_table(GDALRasterBand& band, Legend& legend) {
     }
 }
 
-class RasterLabels final : public LabelSource {
+class RasterLabels final : public NumberedLabels {
   public:
     RasterLabels(DatasetHandle dataset, const LabelOptions& options, const Grid* grid)
         : m_dataset(std::move(dataset)) {
@@ -117,19 +117,6 @@ class RasterLabels final : public LabelSource {
         }
     }
 
-    std::vector<std::string> reading_notes() const override {
-        std::vector<std::string> notes;
-        if (m_negative > 0)
-            notes.push_back(
-                negative_note(m_path, counted(m_negative, "pixel holds", "pixels hold"), m_least));
-        if (m_zeros > 0 && m_zero_is_open && m_nodata)
-            notes.push_back(
-                "'" + m_path + "': " + counted(m_zeros, "pixel is", "pixels are") +
-                " 0, which is taken for no label, although the file has another number for that (" +
-                CPLSPrintf("nodata %.9g", *m_nodata) + "); if 0 is a class, give -zero class");
-        return notes;
-    }
-
   private:
     void check_bands() const {
         const int bands = m_dataset->GetRasterCount();
@@ -157,30 +144,6 @@ class RasterLabels final : public LabelSource {
             one.value = value;
             if (one.name == std::to_string(value)) one.name.clear(); // what we write where there is no name
             m_legend.push_back(one);
-        }
-    }
-
-    /// name: that of 0 in the file.
-    void decide_zero(ZeroMeans means, const std::string& name) {
-        constexpr uint16_t beyond = max_class;
-        const bool nodata = m_nodata && *m_nodata == 0, named = names_a_class(name);
-        if (means == ZeroMeans::no_label) return;
-        if (means == ZeroMeans::a_class) {
-            if (nodata) m_nodata.reset();
-            m_none = beyond;
-        } else if (nodata) {
-            if (named)
-                m_notes.push_back("'" + m_path +
-                                  "': 0 is its nodata value and no label, although it is called '" + name +
-                                  "'; if it is a class, give -zero class");
-        } else if (named ||
-                   (name == "0" && m_nodata)) { // "0": our own class maps have that where there is no name
-            m_none = beyond;
-            if (!m_nodata)
-                m_notes.push_back("'" + m_path + "': 0 is a class, as it is called '" + name +
-                                  "'; if it means no label, give -zero none");
-        } else {
-            m_zero_is_open = name.find_first_not_of("0123456789") == std::string::npos;
         }
     }
 
@@ -242,20 +205,6 @@ class RasterLabels final : public LabelSource {
         for (size_t i = 0; i < n; ++i)
             if ((m_nodata && values[i] == *m_nodata) || (m_masked && m_valid[i] == 0))
                 values[i] = std::numeric_limits<double>::quiet_NaN();
-    }
-
-    uint16_t label_of(double v) {
-        if (m_mask) return v != 0 && !std::isnan(v);
-        if (v < 0) {
-            ++m_negative;
-            m_least = std::min(m_least, v);
-        }
-        const uint16_t value = class_of(v, m_none, m_path);
-        if (v == 0)
-            ++m_zeros;
-        else if (value != m_none && value != m_only_class)
-            m_only_class = m_only_class == 0 ? value : -1;
-        return value;
     }
 
     void resample(int64_t line, int64_t count, uint16_t* out) {
@@ -323,9 +272,7 @@ class RasterLabels final : public LabelSource {
     Transformation m_transformation; ///< scene to file; null when they share an SRS
     GeoTransform m_inverse{};        ///< of the file
     double m_turn = 0, m_middle = 0; ///< of the file's longitudes: 360, and the one of its centre; 0: none
-    std::optional<double> m_nodata;
-    int64_t m_negative = 0;
-    bool m_masked = false, m_mask = false, m_same = false;
+    bool m_masked = false, m_same = false;
     std::vector<double> m_values, m_x, m_y;
     std::vector<int> m_ok;
     std::vector<uint8_t> m_valid;

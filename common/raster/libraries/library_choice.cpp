@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
-// Spectra of a library by name.
+// Spectra of a library by name, and at other wavelengths. Asks GDAL nothing.
 #include "core/counted.h"
 #include "core/error.h"
 #include "core/names.h"
 #include "raster/libraries/spectral_library.h"
-#include "raster/metadata/metadata_items.h"
 
 #include <algorithm>
+#include <cctype>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
+#include <utility>
 
 namespace hsi::raster {
 namespace {
@@ -18,7 +21,10 @@ bool is_pattern(const std::string& text) { return text.find_first_of("*?") != st
 std::string plain(const std::string& name) {
     const size_t begin = name.find_first_not_of(" \t");
     if (begin == std::string::npos) return {};
-    return lower(name.substr(begin, name.find_last_not_of(" \t") + 1 - begin));
+    std::string text = name.substr(begin, name.find_last_not_of(" \t") + 1 - begin);
+    for (char& c : text)
+        c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return text;
 }
 
 /// * stands for any letters, ? for one.
@@ -118,6 +124,41 @@ SpectralLibrary selected(const SpectralLibrary& library, const std::vector<size_
     for (const size_t k : indices) {
         out.names.push_back(library.names[k]);
         out.spectra.push_back(library.spectra[k]);
+    }
+    return out;
+}
+
+SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm) {
+    std::vector<size_t> order; // sensors' wavelengths overlap where spectrometers meet
+    for (size_t b = 0; b < library.wavelengths_nm.size(); ++b)
+        if (std::isfinite(library.wavelengths_nm[b])) order.push_back(b);
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+        return library.wavelengths_nm[a] < library.wavelengths_nm[b];
+    });
+    SpectralLibrary out;
+    out.names = library.names;
+    out.wavelengths_nm = wavelengths_nm;
+    for (const auto& spectrum : library.spectra) {
+        std::vector<double> values;
+        for (double w : wavelengths_nm) {
+            const auto above = std::lower_bound(order.begin(), order.end(), w, [&](size_t b, double x) {
+                return library.wavelengths_nm[b] < x;
+            });
+            if (!std::isfinite(w) || above == order.end() ||
+                (above == order.begin() && library.wavelengths_nm[*above] != w)) {
+                values.push_back(std::numeric_limits<double>::quiet_NaN());
+                continue;
+            }
+            if (library.wavelengths_nm[*above] == w) {
+                values.push_back(spectrum[*above]);
+                continue;
+            }
+            const size_t lo = *(above - 1), hi = *above;
+            const double share =
+                (w - library.wavelengths_nm[lo]) / (library.wavelengths_nm[hi] - library.wavelengths_nm[lo]);
+            values.push_back(spectrum[lo] + share * (spectrum[hi] - spectrum[lo]));
+        }
+        out.spectra.push_back(std::move(values));
     }
     return out;
 }

@@ -238,39 +238,4 @@ std::vector<std::string> files_of_library(const std::string& path) {
     return files;
 }
 
-SpectralLibrary resampled(const SpectralLibrary& library, const std::vector<double>& wavelengths_nm) {
-    std::vector<size_t> order; // sensors' wavelengths overlap where spectrometers meet
-    for (size_t b = 0; b < library.wavelengths_nm.size(); ++b)
-        if (std::isfinite(library.wavelengths_nm[b])) order.push_back(b);
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-        return library.wavelengths_nm[a] < library.wavelengths_nm[b];
-    });
-    SpectralLibrary out;
-    out.names = library.names;
-    out.wavelengths_nm = wavelengths_nm;
-    for (const auto& spectrum : library.spectra) {
-        std::vector<double> values;
-        for (double w : wavelengths_nm) {
-            const auto above = std::lower_bound(order.begin(), order.end(), w, [&](size_t b, double x) {
-                return library.wavelengths_nm[b] < x;
-            });
-            if (!std::isfinite(w) || above == order.end() ||
-                (above == order.begin() && library.wavelengths_nm[*above] != w)) {
-                values.push_back(no_library_value);
-                continue;
-            }
-            if (library.wavelengths_nm[*above] == w) {
-                values.push_back(spectrum[*above]);
-                continue;
-            }
-            const size_t lo = *(above - 1), hi = *above;
-            const double share =
-                (w - library.wavelengths_nm[lo]) / (library.wavelengths_nm[hi] - library.wavelengths_nm[lo]);
-            values.push_back(spectrum[lo] + share * (spectrum[hi] - spectrum[lo]));
-        }
-        out.spectra.push_back(std::move(values));
-    }
-    return out;
-}
-
 } // namespace hsi::raster

@@ -8,12 +8,6 @@
 
 namespace hsi::raster {
 
-double NodataValue::as_double() const {
-    if (kind == GDT_Int64) return static_cast<double>(whole);
-    if (kind == GDT_UInt64) return static_cast<double>(natural);
-    return real;
-}
-
 bool BandMetadata::bad() const {
     if (bbl.empty()) return false;
     char* end = nullptr;

@@ -3,7 +3,7 @@
 
 #include "core/error.h"
 #include "raster/gdal/gdal_errors.h"
-#include "raster/gdal/sample_convert.h"
+#include "raster/sink/nodata_choice.h"
 #include "raster/sink/output_format.h"
 
 #include <cpl_string.h>
@@ -35,38 +35,6 @@ std::shared_ptr<const OGRSpatialReference> parse_srs(const std::string& text) {
 std::string item(const std::map<std::string, std::string>& items, const char* key) {
     const auto at = items.find(key);
     return at == items.end() ? std::string() : at->second;
-}
-
-/// The lowest value of a signed type, 0 of an unsigned one, NaN of floats.
-NodataValue invented_nodata(GDALDataType type) {
-    NodataValue nodata;
-    switch (type) {
-    case GDT_Float32:
-    case GDT_Float64:
-        nodata.real = std::numeric_limits<double>::quiet_NaN();
-        break;
-    case GDT_Int16:
-        nodata.real = std::numeric_limits<int16_t>::min();
-        break;
-    case GDT_Int32:
-        nodata.real = std::numeric_limits<int32_t>::min();
-        break;
-    case GDT_Int64:
-        nodata.kind = GDT_Int64;
-        nodata.whole = std::numeric_limits<int64_t>::min();
-        break;
-    case GDT_UInt64:
-        nodata.kind = GDT_UInt64;
-        break;
-#if GDAL_VERSION_NUM >= GDAL_COMPUTE_VERSION(3, 7, 0)
-    case GDT_Int8:
-        nodata.real = std::numeric_limits<int8_t>::min();
-        break;
-#endif
-    default:
-        break;
-    }
-    return nodata;
 }
 
 void set_nodata(GDALRasterBand& band, const NodataValue& nodata, GDALDataType type) {
@@ -118,22 +86,11 @@ void describe_band(const BandSpec& spec, const SceneMetadata* scene, GDALRasterB
 
 std::optional<NodataValue> choose_nodata(const OutputOptions& options, const OutputSpec& spec,
                                          const SceneMetadata* scene, GDALDataType type) {
-    if (options.nodata) return fitting(*options.nodata, type);
-    if (spec.nodata) return fitting(*spec.nodata, type);
-    bool holes = spec.holes;
-    if (scene != nullptr) {
-        holes |= scene->masked;
-        for (const BandMetadata& b : scene->bands) {
-            if (!b.nodata) continue;
-            holes = true;
-            if (b.nodata->kind == GDT_Float64) {
-                if (const auto nodata = fitting(b.nodata->real, type)) return nodata;
-            } else if (match_in_type(*b.nodata, type).active) {
-                return b.nodata;
-            }
-        }
-    }
-    return holes ? std::optional<NodataValue>(invented_nodata(type)) : std::nullopt;
+    if (scene == nullptr) return choose_nodata(options, spec, SourceNodata(), type);
+    SourceNodata source{scene->masked, {}};
+    for (const BandMetadata& b : scene->bands)
+        if (b.nodata) source.values.push_back(*b.nodata);
+    return choose_nodata(options, spec, source, type);
 }
 
 void describe_output(const OutputOptions& options, const OutputSpec& spec, const SceneMetadata* scene,

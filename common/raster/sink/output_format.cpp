@@ -7,9 +7,9 @@
 #include "raster/gdal/gdal_errors.h"
 #include "raster/gdal/sample_convert.h"
 #include "raster/sink/creation_options.h"
+#include "raster/sink/nodata_choice.h"
 
 #include <climits>
-#include <cmath>
 
 namespace hsi::raster {
 namespace {
@@ -60,17 +60,6 @@ GDALDriver* choose_driver(const OutputOptions& options) {
     throw UsageError("no driver writes files with the extension '." + extension + "' of '" + options.path +
                          "'",
                      "Name one with -of.");
-}
-
-std::optional<NodataValue> fitting(double value, GDALDataType type) {
-    NodataValue nodata;
-    nodata.real = value;
-    if (std::isnan(value)) {
-        if (type == GDT_Float32 || type == GDT_Float64) return nodata;
-        return std::nullopt;
-    }
-    if (!match_in_type(nodata, type).active) return std::nullopt;
-    return nodata;
 }
 
 bool lists_type(GDALDriver* driver, GDALDataType type) {

@@ -38,9 +38,6 @@ struct Target {
 /// habit, whatever else claims them. Throws UsageError when there is none that writes rasters into files.
 GDALDriver* choose_driver(const OutputOptions& options);
 
-/// The value of -dstnodata in the output's type; none when it does not fit.
-std::optional<NodataValue> fitting(double value, GDALDataType type);
-
 /// Driver, type and creation options of an output, as far as they can be judged without making a file: throws
 /// UsageError for what the driver says that it does not take. is_virtual: the caller writes a VRT whose
 /// pixels other rasters hold.

@@ -13,6 +13,7 @@
 #include "raster/gdal/gdal_errors.h"
 #include "raster/libraries/spectral_library.h"
 #include "raster/metadata/envi_file.h"
+#include "raster/metadata/metadata_items.h"
 #include "raster/metadata/spectral_metadata.h"
 #include "raster/products/array_axes.h"
 #include "raster/products/hdf5_chunks.h"
@@ -699,5 +700,12 @@ bool RasterSource::located() const { return m->scene.geotransform || locations_b
 
 bool RasterSource::geotransform(double (&gt)[6]) const { return m->scene.window_geotransform(gt); }
 const SceneMetadata& RasterSource::metadata() const { return m->scene; }
+
+std::vector<std::string> RasterSource::band_items(const char* name) const {
+    std::vector<std::string> items;
+    for (const BandMetadata& b : m->scene.bands)
+        items.push_back(value_of(b.domains, "", name));
+    return items;
+}
 
 } // namespace hsi::raster

@@ -148,6 +148,9 @@ class RasterSource final : public stream::CubeSource {
     /// read where there is no such band.
     std::vector<CoarseBand> coarse_bands() const;
 
+    /// The metadata item of this name of every band; empty texts where there is none.
+    std::vector<std::string> band_items(const char* name) const;
+
     const SceneMetadata& metadata() const;
 
   private:

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: MIT
 // What the numbers of a scene mean, and readers that deliver that.
+#include "raster/source/reader_steps.h"
 #include "raster/source/source_impl.h"
 
 #include <cpl_conv.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstddef>
-#include <limits>
 #include <utility>
 
 namespace hsi::raster {
@@ -60,46 +58,7 @@ BandValues values_of(const SourceState& s) {
     return values;
 }
 
-/// number * scale + offset of a reader's numbers. A pixel whose numbers are all 0 is invalid and becomes NaN.
-class ScaledReader final : public stream::CubeReader {
-  public:
-    ScaledReader(std::unique_ptr<stream::CubeReader> reader, BandValues values)
-        : m_reader(std::move(reader)), m_values(std::move(values)) {}
-
-    void read(const Rect& window, const CubeView<float>& dst) override {
-        m_reader->read(window, dst);
-        m_some.resize(static_cast<size_t>(dst.samples));
-        for (int64_t line = 0; line < dst.lines; ++line) {
-            std::fill(m_some.begin(), m_some.end(), char{0});
-            for (int k = 0; k < dst.bands; ++k) {
-                float* const row = dst.row(k, line);
-                const double scale = m_values.scale[static_cast<size_t>(k)],
-                             offset = m_values.offset[static_cast<size_t>(k)];
-                for (size_t i = 0; i < m_some.size(); ++i) {
-                    m_some[i] = static_cast<char>(m_some[i] | (row[i] != 0));
-                    row[i] = static_cast<float>(static_cast<double>(row[i]) * scale + offset);
-                }
-            }
-            for (size_t i = 0; i < m_some.size(); ++i)
-                for (int k = 0; k < dst.bands && m_some[i] == 0; ++k)
-                    dst.row(k, line)[i] = std::numeric_limits<float>::quiet_NaN();
-        }
-    }
-    void prefetch(const Rect& window) override { m_reader->prefetch(window); }
-    uint64_t look_ahead(uint64_t bytes, int threads) override { return m_reader->look_ahead(bytes, threads); }
-
-  private:
-    const std::unique_ptr<stream::CubeReader> m_reader;
-    const BandValues m_values;
-    std::vector<char> m_some; ///< pixels of a line with a number that is not 0
-};
-
 } // namespace
-
-bool BandValues::one_factor() const {
-    return std::all_of(scale.begin(), scale.end(), [&](double v) { return v == scale.front(); }) &&
-           std::all_of(offset.begin(), offset.end(), [](double v) { return v == 0; });
-}
 
 BandValues RasterSource::band_values() const {
     const SourceState& s = SourceAccess::state(*this);
@@ -122,9 +81,7 @@ bool RasterSource::is_scaled() const { return SourceAccess::state(*this).scaled;
 std::unique_ptr<stream::CubeReader> scaled_reader(std::unique_ptr<stream::CubeReader> reader,
                                                   const std::shared_ptr<const SourceState>& source) {
     if (!source->scaled) return reader;
-    BandValues values = values_of(*source);
-    if (values.scale.empty()) return reader;
-    return std::make_unique<ScaledReader>(std::move(reader), std::move(values));
+    return reader_of_meanings(std::move(reader), values_of(*source));
 }
 
 } // namespace hsi::raster

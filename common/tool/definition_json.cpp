@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "tool/definition_json.h"
+
+#include "tool/execute.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace hsi::tool {
+namespace {
+
+const char* vocabulary_name(Vocabulary vocabulary) {
+    switch (vocabulary) {
+    case Vocabulary::raster_drivers:
+        return "raster_drivers";
+    case Vocabulary::vector_drivers:
+        return "vector_drivers";
+    case Vocabulary::pixel_types:
+        return "pixel_types";
+    case Vocabulary::none:
+        break;
+    }
+    return nullptr;
+}
+
+/// By whatever name a tool has it: drivers and their options, files that are there, features of vector files,
+/// and what is printed or recorded where.
+constexpr std::array about_files{"if",          "oo",
+                                 "bbl",         "of",
+                                 "co",          "dsco",
+                                 "lco",         "overwrite",
+                                 "report",      "report-append",
+                                 "dry-run",     "q",
+                                 "ranks",       "json",
+                                 "table",       "field",
+                                 "layer",       "name-field",
+                                 "all-touched", "inside-only",
+                                 "min-cover",   "pixel-coordinates",
+                                 "o",           "folds"};
+
+} // namespace
+
+bool is_about_files(const Argument& argument) {
+    return std::find(about_files.begin(), about_files.end(), std::string_view(argument.name)) !=
+           about_files.end();
+}
+
+OrderedJson argument_json(const Argument& argument) {
+    OrderedJson json{{"name", argument.name},
+                     {"aliases", argument.aliases},
+                     {"summary", argument.summary},
+                     {"group", argument.group},
+                     {"type", name_of(argument.type)},
+                     {"role", name_of(argument.role)},
+                     {"positional", argument.positional},
+                     {"required", argument.required},
+                     {"repeatable", argument.repeatable},
+                     {"values", argument.values}};
+    if (!argument.option_name.empty()) json["option"] = argument.option_name;
+    if (argument.content != Content::none) json["content"] = name_of(argument.content);
+    if (argument.values > 0) json["value_name"] = argument.value_name;
+    if (!argument.unit.empty()) json["unit"] = argument.unit;
+    if (argument.minimum) {
+        json["minimum"] = *argument.minimum;
+        json["minimum_is_allowed"] = !argument.above_minimum;
+    }
+    if (argument.maximum) json["maximum"] = *argument.maximum;
+    for (const Choice& choice : argument.choices)
+        json["choices"].push_back({{"name", choice.name}, {"summary", choice.summary}});
+    if (const char* vocabulary = vocabulary_name(argument.vocabulary)) json["vocabulary"] = vocabulary;
+    if (!argument.default_value.empty()) json["default"] = argument.default_value;
+    if (!argument.default_note.empty()) json["default_note"] = argument.default_note;
+    json["shared"] = argument.shared;
+    json["about_files"] = is_about_files(argument);
+    return json;
+}
+
+OrderedJson definition_json(const Call& call) {
+    const Definition& definition = call.definition();
+    OrderedJson json{{"name", definition.name},
+                     {"executable", definition.executable()},
+                     {"version", project_version()},
+                     {"title", definition.title},
+                     {"description", definition.description},
+                     {"arrays", definition.on_arrays}};
+    json["arguments"] = OrderedJson::array();
+    for (const Argument& argument : call.arguments())
+        json["arguments"].push_back(argument_json(argument));
+    json["exclusive"] = OrderedJson::array();
+    for (const auto& [one, other] : call.exclusions())
+        json["exclusive"].push_back({one, other});
+    json["examples"] = OrderedJson::array();
+    for (const Example& example : definition.examples)
+        json["examples"].push_back({{"command", example.command}, {"purpose", example.purpose}});
+    return json;
+}
+
+} // namespace hsi::tool

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+#include "arrays/exchange.h"
+
+#include "core/byte_size.h"
+#include "core/error.h"
+#include "raster/gdal/sample_convert.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+namespace hsi::arrays {
+namespace {
+
+thread_local Exchange* t_current = nullptr;
+
+constexpr const char* axes_text = "An array has three: bands, lines, samples.";
+constexpr int64_t most_pixels = int64_t{1} << 31; // GDAL's end of an axis, and ours
+
+/// What an hsi_array must have before anything of it is used. size: what the caller's header says.
+void check_array(const std::string& role, const hsi_array& array) {
+    if (array.size != sizeof(hsi_array))
+        throw UsageError(role + ": the array's member 'size' is " + std::to_string(array.size) + ", not " +
+                             std::to_string(sizeof(hsi_array)),
+                         "Initialise it with HSI_ARRAY of this library's hsi.h.");
+    if (array.device >= 0)
+        throw UsageError(role + " is in the memory of CUDA device " + std::to_string(array.device) +
+                             ": this library takes arrays in host memory",
+                         "Copy it to the host.");
+    if (type_name(array.type) == nullptr)
+        throw UsageError(role + ": " + std::to_string(array.type) + " is no type of values",
+                         "Types are HSI_UINT8 to HSI_INT8 of hsi.h: real numbers of up to 8 bytes.");
+}
+
+void check_shape(const std::string& role, const hsi_array& array) {
+    const auto& [bands, lines, samples] = array.shape;
+    if (bands < 1 || lines < 1 || samples < 1)
+        throw UsageError(role + " has no values: its shape is " + std::to_string(bands) + " x " +
+                             std::to_string(lines) + " x " + std::to_string(samples),
+                         axes_text);
+    if (bands >= most_pixels || lines >= most_pixels || samples >= most_pixels)
+        throw UsageError(role + ": an axis is longer than 2147483647", axes_text);
+}
+
+Extent extent_of_array(const hsi_array& array) {
+    return extent_of(array.data, array.shape, array.strides, 3, type_bytes(array.type));
+}
+
+/// Whether two elements of an output share memory, as far as strides tell it.
+bool overlaps_itself(const hsi_array& array) {
+    std::vector<std::pair<int64_t, int64_t>> axes; // step, size
+    for (int axis = 0; axis < 3; ++axis)
+        if (array.shape[axis] > 1) axes.emplace_back(std::abs(array.strides[axis]), array.shape[axis]);
+    std::sort(axes.begin(), axes.end());
+    int64_t reach = type_bytes(array.type);
+    for (const auto& [step, size] : axes) {
+        if (step < reach) return true;
+        reach = step * (size - 1) + reach;
+    }
+    return false;
+}
+
+const std::string nowhere = "/dev/null/";
+
+} // namespace
+
+std::string path_of_role(const std::string& role, bool destination) {
+    return destination ? nowhere + role : role;
+}
+
+std::string role_of_path(const std::string& path) {
+    return path.rfind(nowhere, 0) == 0 ? path.substr(nowhere.size()) : path;
+}
+
+std::string with_roles(std::string text) {
+    for (size_t at = text.find(nowhere); at != std::string::npos; at = text.find(nowhere, at))
+        text.erase(at, nowhere.size());
+    return text;
+}
+
+const char* type_name(int32_t type) {
+    const bool known = (type >= HSI_UINT8 && type <= HSI_FLOAT64) || (type >= HSI_UINT64 && type <= HSI_INT8);
+    return known ? GDALGetDataTypeName(static_cast<GDALDataType>(type)) : nullptr;
+}
+
+int64_t type_bytes(int32_t type) { return GDALGetDataTypeSizeBytes(static_cast<GDALDataType>(type)); }
+
+Extent extent_of(const void* data, const int64_t* sizes, const int64_t* strides, int axes, int64_t bytes) {
+    if (data == nullptr) return {};
+    int64_t least = 0, most = 0;
+    for (int axis = 0; axis < axes; ++axis) {
+        const int64_t last = (sizes[axis] - 1) * strides[axis];
+        least += std::min<int64_t>(last, 0);
+        most += std::max<int64_t>(last, 0);
+    }
+    const auto* const at = static_cast<const char*>(data);
+    return {at + least, at + most + bytes};
+}
+
+Exchange::Exchange(const hsi_input* inputs, size_t input_count, const hsi_output* outputs,
+                   size_t output_count, const hsi_hooks* hooks)
+    : m_hooks(hooks) {
+    for (size_t k = 0; k < input_count; ++k) {
+        const hsi_input& input = inputs[k];
+        if (input.role == nullptr) throw UsageError("an input has no role");
+        const std::string role = input.role;
+        if ((input.array == nullptr) == (input.text == nullptr))
+            throw UsageError(role + ": an input is an array or a text", "Set one of both members.");
+        if (!m_inputs.emplace(role, input).second) throw UsageError(role + " is given twice");
+        if (input.array == nullptr) continue;
+        const hsi_array& array = *input.array;
+        check_array(role, array);
+        check_shape(role, array);
+        if (array.data == nullptr) throw UsageError(role + ": its data is a null pointer");
+        m_read[role] = extent_of_array(array);
+        if (array.mask != nullptr)
+            m_read[role + "'s mask"] = extent_of(array.mask, array.shape + 1, array.mask_strides, 2, 1);
+    }
+    for (size_t k = 0; k < output_count; ++k) {
+        const hsi_output& output = outputs[k];
+        if (output.role == nullptr) throw UsageError("an output has no role");
+        const std::string role = output.role;
+        if (!m_outputs.emplace(role, output).second || m_inputs.count(role) > 0)
+            throw UsageError(role + " is given twice");
+        if (output.array == nullptr || output.array->data == nullptr) continue;
+        check_array(role, *output.array);
+        check_shape(role, *output.array);
+        if (overlaps_itself(*output.array))
+            throw UsageError(role + ": elements of the output share memory", "Strides must keep them apart.");
+        const Extent extent = extent_of_array(*output.array);
+        check_overlaps(role, extent);
+        m_written[role] = extent;
+    }
+}
+
+void Exchange::check_overlaps(const std::string& role, const Extent& extent) const {
+    for (const auto* others : {&m_read, &m_written})
+        for (const auto& [name, other] : *others)
+            if (name != role && extent.overlaps(other))
+                throw UsageError(role + " shares memory with " + name + ", which would be changed meanwhile",
+                                 "Give the output memory of its own.");
+}
+
+Exchange& Exchange::current() {
+    if (t_current == nullptr) throw Error("internal: no call runs on this thread");
+    return *t_current;
+}
+
+Exchange::Scope::Scope(Exchange& exchange) : m_before(std::exchange(t_current, &exchange)) {}
+Exchange::Scope::~Scope() { t_current = m_before; }
+
+const hsi_array& Exchange::array(const std::string& role) const {
+    const auto found = m_inputs.find(role);
+    if (found == m_inputs.end()) throw Error("there is no input '" + role + "'");
+    if (found->second.array == nullptr)
+        throw UsageError(role + " is a text, and an array is needed", "Give an array.");
+    return *found->second.array;
+}
+
+const char* Exchange::text(const std::string& role) const {
+    const auto found = m_inputs.find(role);
+    if (found == m_inputs.end()) throw Error("there is no input '" + role + "'");
+    return found->second.text;
+}
+
+void Exchange::describe(const std::string& role, const OrderedJson& info) { m_descriptions[role] = info; }
+
+hsi_array Exchange::make(const std::string& role, const stream::CubeShape& shape, int32_t type,
+                         const std::optional<raster::NodataValue>& nodata) {
+    const auto found = m_outputs.find(role);
+    if (found == m_outputs.end()) throw Error("internal: nobody has asked for the output '" + role + "'");
+    const int64_t sizes[3] = {shape.bands, shape.lines, shape.samples};
+    hsi_array made = HSI_ARRAY;
+    hsi_array* const given = found->second.array;
+    if (given != nullptr && given->data != nullptr) {
+        const bool fits = given->type == type && std::equal(sizes, sizes + 3, given->shape);
+        const auto text = [](const char* name, const int64_t* s) {
+            return std::string(name) + " of " + std::to_string(s[0]) + " x " + std::to_string(s[1]) + " x " +
+                   std::to_string(s[2]);
+        };
+        if (!fits)
+            throw UsageError(
+                role + " is " + text(type_name(given->type), given->shape) + ", and the result is " +
+                    text(type_name(type), sizes),
+                "hsi_plan() tells type and shape of every output: type, bands x lines x samples.");
+        made = *given;
+    } else {
+        std::copy_n(sizes, 3, made.shape);
+        made.type = type;
+        if (m_hooks == nullptr || m_hooks->allocate == nullptr)
+            throw UsageError(role + " has no memory", "Set its data, or the hook 'allocate'.");
+        const std::string info = m_descriptions.value(role, OrderedJson::object()).dump();
+        if (m_hooks->allocate(m_hooks->user, role.c_str(), info.c_str(), &made) != 0 || made.data == nullptr)
+            throw Error("there is no memory for the output " + role + ": " +
+                            format_byte_size(
+                                static_cast<uint64_t>(sizes[0] * sizes[1] * sizes[2] * type_bytes(type))),
+                        "Free some, or work on a part of the scene.");
+        if (overlaps_itself(made)) throw UsageError(role + ": elements of the output share memory");
+        check_overlaps(role, extent_of_array(made));
+        m_written[role] = extent_of_array(made);
+    }
+    made.has_nodata = nodata ? 1 : 0;
+    made.nodata = nodata ? nodata->as_double() : 0;
+    if (given != nullptr) *given = made;
+    return made;
+}
+
+} // namespace hsi::arrays

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+// What goes in and out of one call, by role. Tools name arrays as they name files: an argument's path is its
+// role, "src", "mask", and what stands in the place of common/raster here looks them up in the exchange of
+// the thread that runs the tool.
+#pragma once
+
+#include "arrays/hsi.h"
+#include "core/json.h"
+#include "core/rect.h"
+#include "raster/gdal/nodata_value.h"
+#include "raster/sink/raster_sink.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace hsi::arrays {
+
+/// A byte range in memory that an array touches.
+struct Extent {
+    const char *begin = nullptr, *end = nullptr; ///< begin == end: none
+    bool overlaps(const Extent& other) const { return begin < other.end && other.begin < end; }
+};
+/// Of elements of `bytes` with these sizes and strides.
+Extent extent_of(const void* data, const int64_t* sizes, const int64_t* strides, int axes, int64_t bytes);
+
+class Exchange {
+  public:
+    /// Checks what was given. Inputs, outputs and hooks must outlive this. \throws UsageError for an array
+    /// that is none, two of one role, and an output that overlaps anything.
+    Exchange(const hsi_input* inputs, size_t input_count, const hsi_output* outputs, size_t output_count,
+             const hsi_hooks* hooks);
+
+    /// That of the call which this thread runs.
+    static Exchange& current();
+    /// Makes an exchange current as long as it lives.
+    class Scope {
+      public:
+        explicit Scope(Exchange& exchange);
+        ~Scope();
+        Scope(const Scope&) = delete;
+        Scope& operator=(const Scope&) = delete;
+
+      private:
+        Exchange* m_before;
+    };
+
+    const std::map<std::string, hsi_input>& inputs() const { return m_inputs; }
+    const std::map<std::string, hsi_output>& outputs() const { return m_outputs; }
+    /// The array of a role. \throws Error when a text was given for it.
+    const hsi_array& array(const std::string& role) const;
+    /// The text of a role; null when an array was given.
+    const char* text(const std::string& role) const;
+
+    /// What becomes of an output, for hsi_result_json(); said again when it is known better.
+    void describe(const std::string& role, const OrderedJson& info);
+    /// The array of an output: the caller's, which has to fit, or one that he makes now. \throws UsageError,
+    /// and Error when he has no memory.
+    hsi_array make(const std::string& role, const stream::CubeShape& shape, int32_t type,
+                   const std::optional<raster::NodataValue>& nodata);
+    void put_text(const std::string& role, std::string text) { m_texts[role] = std::move(text); }
+
+    const OrderedJson& descriptions() const { return m_descriptions; }
+    const std::map<std::string, std::string>& texts() const { return m_texts; }
+
+  private:
+    void check_overlaps(const std::string& role, const Extent& extent) const;
+
+    std::map<std::string, hsi_input> m_inputs;
+    std::map<std::string, hsi_output> m_outputs;
+    std::map<std::string, Extent> m_read, m_written;
+    const hsi_hooks* m_hooks;
+    OrderedJson m_descriptions = OrderedJson::object();
+    std::map<std::string, std::string> m_texts;
+};
+
+/// A role as the path of an argument, and back. That of the output proper lies in no folder that there is or
+/// could be: what a tool would put beside its output goes where temporary files go.
+std::string path_of_role(const std::string& role, bool destination);
+std::string role_of_path(const std::string& path);
+/// A text without what path_of_role() puts before roles.
+std::string with_roles(std::string text);
+
+/// "Float32" of a type of hsi.h; null: it is none.
+const char* type_name(int32_t type);
+int64_t type_bytes(int32_t type);
+
+} // namespace hsi::arrays

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+// raster::LabelSource of an array of class numbers, on the grid of the scene that it belongs to.
+#include "arrays/exchange.h"
+
+#include "core/error.h"
+#include "core/rect.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/labels/labels.h"
+#include "raster/labels/numbered_labels.h"
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+namespace hsi::raster {
+namespace {
+
+/// The number of one element, in double precision.
+double number_at(const char* p, int32_t type) {
+    const auto load = [p](auto value) {
+        std::memcpy(&value, p, sizeof value);
+        return static_cast<double>(value);
+    };
+    switch (type) {
+    case HSI_UINT8:
+        return load(uint8_t{});
+    case HSI_INT8:
+        return load(int8_t{});
+    case HSI_UINT16:
+        return load(uint16_t{});
+    case HSI_INT16:
+        return load(int16_t{});
+    case HSI_UINT32:
+        return load(uint32_t{});
+    case HSI_INT32:
+        return load(int32_t{});
+    case HSI_UINT64:
+        return load(uint64_t{});
+    case HSI_INT64:
+        return load(int64_t{});
+    case HSI_FLOAT32:
+        return load(float{});
+    default:
+        return load(double{});
+    }
+}
+
+class ArrayLabels final : public NumberedLabels {
+  public:
+    ArrayLabels(const LabelOptions& options, const Grid* grid)
+        : m_array(arrays::Exchange::current().array(options.path)) {
+        m_path = options.path;
+        m_mask = options.mask;
+        if (m_array.shape[0] != 1)
+            throw Error("'" + m_path + "' has " + std::to_string(m_array.shape[0]) + " bands; " +
+                            (m_mask ? "a mask" : "an array of labels") + " has one",
+                        "Is it the scene? Give lines x samples.");
+        const bool wants_features = !options.field.empty() || !options.layer.empty() ||
+                                    !options.name_field.empty() || options.all_touched ||
+                                    options.inside_only || options.min_cover || options.shares ||
+                                    options.pixel_coordinates;
+        if (wants_features && !options.said_of_another)
+            throw Error("'" + m_path + "' is an array: it has no features",
+                        "Leave out what is about features of vector files.");
+        if (grid != nullptr && (grid->samples != m_array.shape[2] || grid->lines != m_array.shape[1]))
+            throw Error("'" + m_path + "' has " + size_text(m_array.shape[2], m_array.shape[1]) +
+                            " pixels, " + grid->owner + " " + size_text(grid->samples, grid->lines),
+                        "Give one of the same size.");
+        m_grid.samples = m_array.shape[2];
+        m_grid.lines = m_array.shape[1];
+        m_grid.owner = grid != nullptr ? grid->owner : "'" + m_path + "'";
+        m_description = "array";
+        if (m_array.has_nodata != 0) m_nodata = m_array.nodata;
+        if (!m_mask) read_legend(options.zero);
+    }
+
+  protected:
+    void read_lines(int64_t line, int64_t count, uint16_t* out) override {
+        m_seen = true;
+        for (int64_t y = line; y < line + count; ++y)
+            for (int64_t x = 0; x < m_grid.samples; ++x)
+                *out++ = label_of(value_at(y, x));
+    }
+
+  private:
+    double value_at(int64_t line, int64_t sample) const {
+        constexpr double none = std::numeric_limits<double>::quiet_NaN();
+        if (m_array.mask != nullptr &&
+            static_cast<const unsigned char*>(
+                m_array.mask)[line * m_array.mask_strides[0] + sample * m_array.mask_strides[1]] == 0)
+            return none;
+        const double v = number_at(static_cast<const char*>(m_array.data) + line * m_array.strides[1] +
+                                       sample * m_array.strides[2],
+                                   m_array.type);
+        return m_nodata && v == *m_nodata ? none : v;
+    }
+
+    void read_legend(ZeroMeans zero) {
+        const auto name = [&](int64_t value) {
+            const bool known = m_array.names != nullptr && value < m_array.name_count;
+            return std::string(known && m_array.names[value] != nullptr ? m_array.names[value] : "");
+        };
+        decide_zero(zero, name(0));
+        for (int64_t value = zero_is_class() ? 0 : 1; value < m_array.name_count && value <= max_class;
+             ++value)
+            if (const std::string text = name(value); !text.empty())
+                m_legend.push_back(
+                    {static_cast<int>(value), text == std::to_string(value) ? std::string() : text});
+    }
+
+    const hsi_array m_array;
+};
+
+} // namespace
+
+std::unique_ptr<LabelSource> LabelSource::open(const LabelOptions& options, const Grid* grid) {
+    auto source = std::make_unique<ArrayLabels>(options, grid);
+    std::unique_ptr<LabelSource> labels = std::move(source);
+    if (!options.leave_out.empty()) labels->leave_out(options);
+    return labels;
+}
+
+Grid grid_of(const RasterSource& source) {
+    Grid grid;
+    grid.samples = source.shape().samples;
+    grid.lines = source.shape().lines;
+    return grid;
+}
+
+bool same_grid(const Grid& a, const Grid& b) { return a.samples == b.samples && a.lines == b.lines; }
+
+} // namespace hsi::raster

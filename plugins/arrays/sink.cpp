@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// raster::RasterSink into an array of the caller's.
+#include "arrays/exchange.h"
+
+#include "core/counted.h"
+#include "core/error.h"
+#include "raster/files/run_files.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/gdal/store_convert.h"
+#include "raster/sink/nodata_choice.h"
+#include "raster/sink/raster_sink.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <utility>
+
+namespace hsi::raster {
+
+struct RasterSink::Impl {
+    OutputOptions options;
+    OutputSpec spec;
+    GDALDataType type = GDT_Unknown;
+    std::optional<NodataValue> nodata;
+    StoreRule rule;
+    hsi_array array;
+
+    char* at(int band, int64_t line, int64_t sample) const {
+        return static_cast<char*>(array.data) + band * array.strides[0] + line * array.strides[1] +
+               sample * array.strides[2];
+    }
+};
+
+namespace {
+
+std::string role_of(const OutputOptions& options) { return arrays::role_of_path(options.path); }
+
+GDALDataType output_type(const OutputOptions& options, const OutputSpec& spec) {
+    const std::string& name = options.type.empty() ? spec.type : options.type;
+    for (int type = HSI_UINT8; type <= HSI_INT8; ++type)
+        if (const char* const known = arrays::type_name(type); known != nullptr && name == known)
+            return static_cast<GDALDataType>(type);
+    throw UsageError("-ot " + name + ": only real types of up to 8 bytes can be written");
+}
+
+/// For whom takes the array: what it is, and what its bands are.
+OrderedJson description(const OutputSpec& spec, GDALDataType type, const std::optional<NodataValue>& nodata,
+                        const RasterSource* like) {
+    OrderedJson info{{"kind", "array"},
+                     {"shape", {spec.shape.bands, spec.shape.lines, spec.shape.samples}},
+                     {"type", arrays::type_name(static_cast<int32_t>(type))}};
+    if (nodata && !std::isnan(nodata->as_double())) info["nodata"] = nodata->as_double();
+    if (spec.same_bands && like != nullptr) info["source_bands"] = like->bands();
+    for (const BandSpec& band : spec.bands) {
+        OrderedJson one{{"name", band.description}};
+        if (!band.metadata.empty()) one["items"] = band.metadata;
+        if (band.scale) one["scale"] = *band.scale;
+        if (band.offset) one["offset"] = *band.offset;
+        if (!band.unit.empty()) one["unit"] = band.unit;
+        if (band.like_band >= 0 && like != nullptr)
+            one["source_band"] = like->bands()[static_cast<size_t>(band.like_band)];
+        info["bands"].push_back(std::move(one));
+    }
+    if (!spec.metadata.empty()) info["items"] = spec.metadata;
+    if (!spec.categories.empty()) info["classes"] = spec.categories;
+    if (!spec.colours.empty()) info["colours"] = spec.colours;
+    return info;
+}
+
+void check_one(const OutputOptions& options, const OutputSpec& spec, GDALDataType type) {
+    if (!spec.sample_type.empty()) throw Error("internal: samples are not copied into arrays");
+    if (options.nodata && !fitting(*options.nodata, type)) {
+        char text[32];
+        std::snprintf(text, sizeof text, "%.17g", *options.nodata);
+        throw UsageError(std::string("-dstnodata ") + text + " is no value of the type " +
+                         arrays::type_name(static_cast<int32_t>(type)));
+    }
+    if (spec.categories.empty()) return;
+    const auto largest = static_cast<double>(spec.categories.size() - 1);
+    if (!fitting(largest, type))
+        throw UsageError("-ot " + options.type + ": it does not hold class number " +
+                             std::to_string(spec.categories.size() - 1),
+                         "Leave -ot out: the type follows the classes.");
+}
+
+SourceNodata nodata_of(const RasterSource* like) {
+    SourceNodata source;
+    if (like == nullptr) return source;
+    source.masked = like->has_mask() || arrays::Exchange::current().array(like->path()).mask != nullptr;
+    if (const auto value = like->nodata()) {
+        NodataValue nodata;
+        nodata.real = *value;
+        source.values.push_back(nodata);
+    }
+    return source;
+}
+
+} // namespace
+
+void RasterSink::check(const OutputOptions& options, const OutputSpec& spec) {
+    const GDALDataType type = output_type(options, spec);
+    check_one(options, spec, type);
+    arrays::Exchange::current().describe(
+        role_of(options),
+        description(spec, type, choose_nodata(options, spec, SourceNodata(), type), nullptr));
+}
+
+bool RasterSink::will_take_bands(const OutputOptions&, const OutputSpec& spec) {
+    return spec.shape.bands > 1;
+}
+
+RasterSink::RasterSink(std::unique_ptr<Impl> impl) : m(std::move(impl)) {}
+RasterSink::~RasterSink() = default;
+
+std::unique_ptr<RasterSink> RasterSink::create(const OutputOptions& options, const OutputSpec& spec,
+                                               const RasterSource* like) {
+    auto impl = std::make_unique<Impl>();
+    impl->options = options;
+    impl->spec = spec;
+    impl->type = output_type(options, spec);
+    check_one(options, spec, impl->type);
+    impl->nodata = choose_nodata(options, spec, nodata_of(like), impl->type);
+    impl->rule = StoreRule(impl->type, spec.keep_nan ? std::nullopt : impl->nodata);
+    auto& exchange = arrays::Exchange::current();
+    exchange.describe(role_of(options), description(spec, impl->type, impl->nodata, like));
+    impl->array = exchange.make(role_of(options), spec.shape, static_cast<int32_t>(impl->type), impl->nodata);
+    return std::unique_ptr<RasterSink>(new RasterSink(std::move(impl)));
+}
+
+bool RasterSink::is_virtual(const OutputOptions&) { return false; }
+void RasterSink::check_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&) {}
+void RasterSink::write_virtual(const OutputOptions&, const OutputSpec&, const RasterSource&,
+                               const std::vector<VirtualBand>&) {
+    throw Error("internal: an array has values of its own");
+}
+
+stream::CubeShape RasterSink::shape() const { return m->spec.shape; }
+bool RasterSink::concurrent() const { return true; }
+stream::BlockLayout RasterSink::layout() const { return {}; }
+
+namespace {
+
+/// Stores a line of one band, whose samples lie `step` bytes apart.
+void store_row(const StoreRule& rule, const CubeView<float>& src, int band, int64_t line, char* to,
+               int64_t step, std::vector<double>& scratch) {
+    const size_t count = static_cast<size_t>(src.samples), bytes = rule.sample_bytes();
+    if (step == static_cast<int64_t>(bytes) && reinterpret_cast<uintptr_t>(to) % bytes == 0)
+        return rule.store_line(src, band, line, 0, count, to);
+    scratch.resize(count);
+    rule.store_line(src, band, line, 0, count, scratch.data());
+    const auto* const from = reinterpret_cast<const char*>(scratch.data());
+    for (size_t i = 0; i < count; ++i)
+        std::memcpy(to + static_cast<int64_t>(i) * step, from + i * bytes, bytes);
+}
+
+} // namespace
+
+void RasterSink::write(const Rect& core, const CubeView<float>& src) {
+    const auto bytes = static_cast<int64_t>(m->rule.sample_bytes());
+    const auto& strides = m->array.strides;
+    const bool pixels = src.bands > 1 && strides[0] == bytes && strides[2] == src.bands * bytes &&
+                        reinterpret_cast<uintptr_t>(m->array.data) % static_cast<size_t>(bytes) == 0 &&
+                        strides[1] % bytes == 0;
+    StoreRule::Scratch scratch;
+    std::vector<double> row;
+    for (int64_t line = 0; line < core.h; ++line) {
+        if (pixels) {
+            m->rule.store_pixels(src, line, 0, static_cast<size_t>(core.w), m->at(0, core.y + line, core.x),
+                                 scratch);
+            continue;
+        }
+        for (int band = 0; band < src.bands; ++band)
+            store_row(m->rule, src, band, line, m->at(band, core.y + line, core.x), strides[2], row);
+    }
+}
+
+bool RasterSink::takes_bands() const { return true; }
+
+void RasterSink::write_band(int band, const Rect& core, const CubeView<float>& src) {
+    std::vector<double> row;
+    for (int64_t line = 0; line < core.h; ++line)
+        store_row(m->rule, src, 0, line, m->at(band, core.y + line, core.x), m->array.strides[2], row);
+}
+
+uint64_t RasterSink::stored_bytes_per_pixel() const {
+    return static_cast<uint64_t>(m->spec.shape.bands) * m->rule.sample_bytes();
+}
+bool RasterSink::raw_access() const { return true; }
+uint64_t RasterSink::cache_bytes() const { return 0; }
+std::string RasterSink::driver() const { return "array"; }
+std::optional<double> RasterSink::nodata() const {
+    return m->nodata ? std::optional<double>(m->nodata->as_double()) : std::nullopt;
+}
+
+void RasterSink::commit() {
+    const int64_t moved = m->rule.moved();
+    if (moved == 0 || !m->options.run) return;
+    char text[96];
+    std::snprintf(text, sizeof text, " stored as %.17g instead of %.17g, which means no data",
+                  m->rule.beside(), m->nodata->as_double());
+    m->options.run->warn(role_of(m->options) + ": " + counted(moved, "value is", "values are") + text +
+                         "; another -dstnodata or -ot keeps them");
+}
+
+} // namespace hsi::raster

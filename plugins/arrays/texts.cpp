@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// Texts, spectral libraries and layers of points where arrays take the place of files: models and tables as
+// they are, libraries as arrays or JSON, points as JSON. There are no files to look after.
+#include "arrays/exchange.h"
+
+#include "core/error.h"
+#include "raster/files/atomic_file.h"
+#include "raster/files/run_files.h"
+#include "raster/files/side_files.h"
+#include "raster/files/text_output.h"
+#include "raster/gdal/drivers.h"
+#include "raster/gdal/gdal_errors.h"
+#include "raster/gdal/regular_file.h"
+#include "raster/gdal/sample_convert.h"
+#include "raster/gdal/text_input.h"
+#include "raster/libraries/spectral_library.h"
+#include "raster/metadata/packed_text.h"
+#include "raster/sink/library_output.h"
+#include "raster/sink/vector_sink.h"
+
+#include <cmath>
+#include <limits>
+#include <utility>
+
+namespace hsi::raster {
+
+// Files ----------------------------------------------------------------------------------------------------
+
+class AtomicFile::PrivateFolder {};
+struct AtomicFile::Move {};
+AtomicFile::~AtomicFile() = default;
+
+RunFiles::RunFiles() = default;
+RunFiles::~RunFiles() = default;
+void RunFiles::reads(const std::string&, const std::string&, const std::vector<std::string>&) {}
+void RunFiles::writes(const std::string&, const std::string&, const std::vector<std::string>&) {}
+bool RunFiles::clashes(const std::string&, const std::string&) const { return false; }
+void RunFiles::set_listeners(Tell warn, Tell note) {
+    m_warn = std::move(warn);
+    m_note = std::move(note);
+}
+void RunFiles::warn(const std::string& text) const {
+    if (m_warn) m_warn(text);
+}
+void RunFiles::note(const std::string& text) const {
+    if (m_note) m_note(text);
+}
+void RunFiles::commit(const CancelFlag* cancel, const Addition* /*addition*/) {
+    if (cancel != nullptr && cancel->requested()) throw Cancelled();
+}
+
+std::vector<std::string> files_read_with(const std::string&) { return {}; }
+bool is_there(const std::string& path) { return arrays::Exchange::current().inputs().count(path) > 0; }
+std::string with_final_names(std::string text) { return text; }
+void register_drivers() {}
+
+std::string extension_of(const std::string&) { return {}; }
+
+std::string pack_text(const std::string&) { throw Error("internal: no model is packed into an array"); }
+
+// Texts ----------------------------------------------------------------------------------------------------
+
+std::string read_input(const std::string& path, uint64_t limit) {
+    const char* const text = arrays::Exchange::current().text(path);
+    if (text == nullptr)
+        throw UsageError(path + " is an array, and a text is needed", "Give the model as JSON.");
+    std::string whole = text;
+    if (whole.size() > limit)
+        throw Error(path + ": a text of " + std::to_string(whole.size()) + " bytes is too long");
+    return whole;
+}
+
+void check_text_output(const TextOutput&) {}
+
+void write_text_output(const TextOutput& output, const std::string& text) {
+    if (output.path.empty()) return;
+    auto& exchange = arrays::Exchange::current();
+    const std::string role = arrays::role_of_path(output.path);
+    exchange.describe(role, {{"kind", "text"}});
+    exchange.put_text(role, text);
+}
+
+// Spectral libraries ---------------------------------------------------------------------------------------
+
+namespace {
+
+OrderedJson numbers(const std::vector<double>& values) {
+    OrderedJson list = OrderedJson::array();
+    for (const double v : values)
+        list.push_back(std::isfinite(v) ? OrderedJson(v) : OrderedJson());
+    return list;
+}
+
+std::vector<double> numbers_in(const Json& list) {
+    std::vector<double> values;
+    for (const Json& v : list)
+        values.push_back(v.is_number() ? v.get<double>() : std::numeric_limits<double>::quiet_NaN());
+    return values;
+}
+
+/// What write_spectral_library() makes.
+SpectralLibrary library_in(const std::string& role, const char* text) {
+    const auto refuse = [&](const std::string& why) {
+        throw Error(role + " is no spectral library: " + why,
+                    R"(Give an array, or an object with "names" and "spectra" (a list a spectrum).)");
+    };
+    const Json json = Json::parse(text, nullptr, false);
+    SpectralLibrary library;
+    try {
+        if (!json.is_object() || !json.contains("spectra")) refuse("it is no object with \"spectra\"");
+        for (const Json& one : json.at("spectra"))
+            library.spectra.push_back(numbers_in(one));
+        library.names = json.value("names", std::vector<std::string>());
+        library.wavelengths_nm = numbers_in(json.value("wavelengths_nm", Json::array()));
+        library.fwhm_nm = numbers_in(json.value("fwhm_nm", Json::array()));
+        library.band_numbers = json.value("band_numbers", std::vector<int>());
+    } catch (const Json::exception& error) {
+        refuse(error.what());
+    }
+    library.numbers_told = !library.band_numbers.empty();
+    return library;
+}
+
+SpectralLibrary library_of(const hsi_array& array) {
+    SpectralLibrary library;
+    const auto bands = static_cast<size_t>(array.shape[0]);
+    for (int64_t k = 0; k < array.shape[2]; ++k) {
+        auto& spectrum = library.spectra.emplace_back();
+        for (size_t b = 0; b < bands; ++b) {
+            const char* const at = static_cast<const char*>(array.data) +
+                                   static_cast<int64_t>(b) * array.strides[0] + k * array.strides[2];
+            // The three floats of a number give it back in double precision.
+            double value = 0;
+            for (const SamplePart part : {SamplePart::rest, SamplePart::remainder, SamplePart::value}) {
+                float one;
+                to_part(part, at, array.strides[0], static_cast<GDALDataType>(array.type), false, {},
+                        static_cast<GDALDataType>(array.type), &one, 1);
+                value += static_cast<double>(one);
+            }
+            spectrum.push_back(array.has_nodata != 0 && value == array.nodata
+                                   ? std::numeric_limits<double>::quiet_NaN()
+                                   : value);
+        }
+        const bool named = array.names != nullptr && k < array.name_count && array.names[k] != nullptr;
+        library.names.emplace_back(named ? array.names[k] : "");
+    }
+    if (array.wavelengths != nullptr)
+        library.wavelengths_nm.assign(array.wavelengths, array.wavelengths + bands);
+    if (array.widths != nullptr) library.fwhm_nm.assign(array.widths, array.widths + bands);
+    return library;
+}
+
+} // namespace
+
+SpectralLibrary read_spectral_library(const std::string& path, size_t) {
+    const auto& exchange = arrays::Exchange::current();
+    const char* const text = exchange.text(path);
+    if (text == nullptr && exchange.array(path).shape[1] != 1)
+        throw UsageError(path + ": an array of spectra has the shape bands x 1 x spectra");
+    SpectralLibrary library = text != nullptr ? library_in(path, text) : library_of(exchange.array(path));
+    if (library.spectra.empty() || library.spectra.front().empty())
+        throw Error(path + " has no spectra", "Give one at least.");
+    const size_t bands = library.bands();
+    for (const auto& spectrum : library.spectra)
+        if (spectrum.size() != bands) throw Error(path + ": its spectra have different numbers of bands");
+    for (const auto* list : {&library.wavelengths_nm, &library.fwhm_nm})
+        if (!list->empty() && list->size() != bands)
+            throw Error(path + " has " + std::to_string(list->size()) + " wavelengths or widths for " +
+                        std::to_string(bands) + " bands");
+    if (!library.band_numbers.empty() && library.band_numbers.size() != bands)
+        throw Error(path + " has " + std::to_string(library.band_numbers.size()) + " band numbers for " +
+                    std::to_string(bands) + " bands");
+    if (!library.names.empty() && library.names.size() != library.spectra.size())
+        throw Error(path + " has " + std::to_string(library.names.size()) + " names for " +
+                    std::to_string(library.spectra.size()) + " spectra");
+    library.names.resize(library.spectra.size());
+    for (size_t k = 0; k < library.names.size(); ++k)
+        if (library.names[k].empty()) library.names[k] = "spectrum " + std::to_string(k + 1);
+    return library;
+}
+
+std::optional<SpectralLibrary> plain_library(const std::string&) { return std::nullopt; }
+std::vector<std::string> files_of_library(const std::string&) { return {}; }
+
+void check_library_output(const TextOutput&, const std::string&) {}
+
+void write_spectral_library(const TextOutput& output, const SpectralLibrary& library, const std::string&) {
+    OrderedJson json{{"names", library.names}};
+    json["spectra"] = OrderedJson::array();
+    for (const auto& spectrum : library.spectra)
+        json["spectra"].push_back(numbers(spectrum));
+    if (!library.wavelengths_nm.empty()) json["wavelengths_nm"] = numbers(library.wavelengths_nm);
+    if (!library.fwhm_nm.empty()) json["fwhm_nm"] = numbers(library.fwhm_nm);
+    if (!library.band_numbers.empty()) json["band_numbers"] = library.band_numbers;
+    json["double_precision"] = library.twofold;
+    write_text_output(output, json.dump(-1, ' ', false, OrderedJson::error_handler_t::replace));
+    arrays::Exchange::current().describe(arrays::role_of_path(output.path), {{"kind", "spectra"}});
+}
+
+// Points ---------------------------------------------------------------------------------------------------
+
+void check_vector_output(const VectorOptions&) {}
+bool keeps_places(const VectorOptions&, const PointLayer&) { return true; }
+std::string layer_name(const std::string& path) { return arrays::role_of_path(path); }
+std::string srs_of_places(const RasterSource&) { return {}; }
+std::string unread_georeference(const RasterSource&) { return {}; }
+
+std::vector<PixelPlace> places_of_pixels(const RasterSource&,
+                                         const std::vector<std::pair<int64_t, int64_t>>& pixels) {
+    constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+    std::vector<PixelPlace> places;
+    places.reserve(pixels.size());
+    for (const auto& [line, sample] : pixels)
+        places.push_back(
+            {static_cast<double>(sample) + 0.5, -(static_cast<double>(line) + 0.5), unknown, unknown});
+    return places;
+}
+
+void write_points(const VectorOptions& options, const PointLayer& layer) {
+    OrderedJson json{{"fields", OrderedJson::array()}, {"points", OrderedJson::array()}};
+    // Without georeference a point is its line and sample, which are among the fields.
+    std::vector<size_t> known;
+    for (size_t f = 0; f < layer.fields.size(); ++f) {
+        bool any = layer.points.empty();
+        for (const Point& point : layer.points)
+            any = any || !std::isnan(point.values[f]);
+        if (!any) continue;
+        known.push_back(f);
+        json["fields"].push_back({{"name", layer.fields[f].name}, {"whole", layer.fields[f].whole}});
+    }
+    for (const Point& point : layer.points) {
+        OrderedJson row = OrderedJson::array();
+        for (const size_t f : known) {
+            const double v = point.values[f];
+            if (layer.fields[f].whole && std::isfinite(v))
+                row.push_back(static_cast<int64_t>(v));
+            else
+                row.push_back(std::isfinite(v) ? OrderedJson(v) : OrderedJson());
+        }
+        json["points"].push_back(std::move(row));
+    }
+    auto& exchange = arrays::Exchange::current();
+    const std::string role = arrays::role_of_path(options.path);
+    exchange.describe(role, {{"kind", "points"}});
+    exchange.put_text(role, json.dump());
+}
+
+} // namespace hsi::raster

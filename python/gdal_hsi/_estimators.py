@@ -1,0 +1,363 @@
+# SPDX-License-Identifier: MIT
+# mypy: ignore-errors
+"""Estimators with scikit-learn's interface, without scikit-learn: pixels x bands in, pixels x results out. A set of pixels is a
+scene of one line to the algorithms. Models are the tools' own: model_ is their JSON, which save() writes and load() reads.
+"""
+import inspect
+
+import numpy as np
+
+from . import _library
+from ._arrays import Model, model_text
+from ._errors import Error, UsageError
+
+try:  # with scikit-learn its tools know these classes; without it they work alike
+    from sklearn.base import BaseEstimator as _Base
+    from sklearn.base import ClassifierMixin as _Classifier
+    from sklearn.base import TransformerMixin as _Transformer
+    from sklearn.exceptions import NotFittedError as _NotFitted
+except ImportError:
+    class _NotFitted(ValueError, AttributeError):
+        """The estimator has not been fitted."""
+
+    class _Base:
+        @classmethod
+        def _get_param_names(cls):
+            return sorted(p for p in inspect.signature(cls.__init__).parameters if p != "self")
+
+        def get_params(self, deep=True):
+            """The parameters by name."""
+            return {name: getattr(self, name) for name in self._get_param_names()}
+
+        def set_params(self, **params):
+            """Sets parameters by name."""
+            for name, value in params.items():
+                if name not in self._get_param_names():
+                    raise ValueError(f"Invalid parameter {name!r} for estimator {type(self).__name__}")
+                setattr(self, name, value)
+            return self
+
+        def __repr__(self):
+            return "%s(%s)" % (type(self).__name__, ", ".join(f"{k}={v!r}" for k, v in self.get_params().items()))
+
+    class _Classifier:
+        _estimator_type = "classifier"
+
+        def score(self, X, y, sample_weight=None):
+            """The share of pixels whose class is right."""
+            return float(np.average(np.asarray(y) == self.predict(X), weights=sample_weight))
+
+    class _Transformer:
+        def fit_transform(self, X, y=None, **params):
+            """fit() and transform()."""
+            return self.fit(X, y, **params).transform(X)
+
+
+def _pixels(X, estimator=None, fitting=False):
+    """X as pixels x bands, of a type that the library takes."""
+    if hasattr(X, "toarray") and hasattr(X, "nnz"):
+        raise TypeError("Sparse data was passed, but dense data is required: use X.toarray().")
+    names = np.asarray(X.columns, dtype=object) if hasattr(X, "columns") else None
+    X = np.asarray(X)
+    if X.dtype == object:
+        try:
+            X = X.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"argument must be numbers, not texts or objects: {error}") from None
+    if np.iscomplexobj(X):
+        raise ValueError("Complex data not supported: take the real part.")
+    if X.dtype.kind in "US":
+        raise ValueError("X holds texts, and numbers are needed: convert them with X.astype(float).")
+    if X.dtype.name not in _library.TYPES:
+        X = X.astype(np.float32 if X.dtype.itemsize < 4 else np.float64)
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: pixels x bands. Reshape your data "
+                         "(X.reshape(1, -1) of one pixel).")
+    if X.shape[0] == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if X.shape[1] == 0:
+        raise ValueError(f"0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+    if estimator is not None and not getattr(estimator, "_may_have_nan", False) and not np.isfinite(X).all():
+        raise ValueError("Input X contains NaN or infinity: leave such pixels out.")
+    if estimator is None:
+        return X
+    if fitting:
+        estimator.n_features_in_ = X.shape[1]
+        if names is not None and all(isinstance(n, str) for n in names):
+            estimator.feature_names_in_ = names
+        elif hasattr(estimator, "feature_names_in_"):
+            del estimator.feature_names_in_
+    elif X.shape[1] != estimator.n_features_in_:
+        raise ValueError(f"X has {X.shape[1]} features, but {type(estimator).__name__} is expecting "
+                         f"{estimator.n_features_in_} features as input.")
+    return X
+
+
+def _scene(X):
+    """Pixels x bands as the library's bands x 1 x pixels, where they lie."""
+    return _library.Cube(X.T[:, np.newaxis, :])
+
+
+def _rows(array):
+    """The library's bands x 1 x pixels as pixels x bands."""
+    return array[:, 0, :].T
+
+
+def _call(algorithm, options, inputs, outputs):
+    def allocate(role, info, shape, dtype):
+        # pixels x bands in memory
+        return np.empty((shape[1], shape[2], shape[0]), dtype).transpose(2, 0, 1)
+    try:
+        return _library.call(algorithm, {k: v for k, v in options.items() if v is not None and v is not False}, inputs,
+                             {role: None for role in outputs}, allocate=allocate)
+    except UsageError:
+        raise
+    except Error as error:
+        raise UsageError(error.message, error.advice) from None
+
+
+class _Estimator(_Base):
+    """What all of them have: a model that is saved as and loaded from the tools' JSON."""
+
+    def _check_fitted(self):
+        if not hasattr(self, "model_"):
+            raise _NotFitted(f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
+                             "using this estimator.")
+
+    def _compute(self):
+        return {"threads": self.threads, "device": self.device}
+
+    def save(self, path):
+        """Writes the model as the tools read it."""
+        self._check_fitted()
+        self.model_.save(path)
+
+    @classmethod
+    def load(cls, model, **params):
+        """An estimator with a model of the tools': a path, a Model or its JSON."""
+        one = cls(**params)
+        one.model_ = Model(model_text(model, "model"))
+        one._take(one.model_.document)
+        return one
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "model_")
+
+
+class _Components(_Transformer, _Estimator):
+    _prefix = ""
+
+    def _more_tags(self):
+        return {"preserves_dtype": ["float32"]}  # results are Float32, as the tools write them
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def fit(self, X, y=None):
+        """Learns the components of the pixels."""
+        self._learn(_pixels(X, self, fitting=True))
+        return self
+
+    def fit_transform(self, X, y=None):
+        """The components of the pixels that they are learned from."""
+        return self._learn(_pixels(X, self, fitting=True))
+
+    def _options(self):
+        return {"nc": self.n_components}
+
+    def _learn(self, X):
+        if X.shape[0] < 2:
+            raise ValueError(f"n_samples={X.shape[0]}: components need two pixels at least.")
+        if X.shape[1] < 2:
+            raise ValueError(f"n_features={X.shape[1]}: components need two bands at least (1 feature(s)).")
+        outcome = _call(self._algorithm, {**self._options(), **self._compute()}, {"src": _scene(X)}, ["dst", "model"])
+        self.model_ = Model(outcome.texts["model"])
+        self._take(self.model_.document)
+        return _rows(outcome.arrays["dst"])
+
+    def _take(self, document):
+        self.n_features_in_ = len(document["bands"])
+        self.eigenvalues_ = np.array(document["eigenvalues"])
+        self.n_components_ = min(self.n_components or 7, len(self.eigenvalues_))
+        self.mean_ = np.array(document["mean"])
+
+    def transform(self, X):
+        """The components of pixels."""
+        self._check_fitted()
+        X = _pixels(X, self)
+        outcome = _call(self._algorithm, {"nc": self.n_components_, "any-wavelengths": True, "any-scale": True, **self._compute()},
+                        {"src": _scene(X), "apply": self.model_}, ["dst"])
+        return _rows(outcome.arrays["dst"])
+
+    def inverse_transform(self, X):
+        """Pixels of components."""
+        self._check_fitted()
+        X = _pixels(X)
+        if X.shape[1] > self.n_components_:
+            raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} has {self.n_components_} components.")
+        outcome = _call(self._algorithm, {"inverse": True, "nc": X.shape[1], **self._compute()},
+                        {"src": _scene(X), "apply": self.model_}, ["dst"])
+        return _rows(outcome.arrays["dst"])
+
+    @property
+    def _n_features_out(self):
+        return self.n_components_
+
+    def get_feature_names_out(self, input_features=None):
+        """PC1, PC2 ..."""
+        self._check_fitted()
+        return np.array([f"{self._prefix}{k + 1}" for k in range(self.n_components_)], dtype=object)
+
+
+class PCA(_Components):
+    """Principal components, gdal_hsi_pca."""
+    _algorithm, _prefix = "pca", "PC"
+
+    def __init__(self, n_components=None, *, scale=False, whiten=False, threads=None, device=None):
+        self.n_components, self.scale, self.whiten, self.threads, self.device = n_components, scale, whiten, threads, device
+
+    def _options(self):
+        return {"nc": self.n_components, "scale": self.scale, "whiten": self.whiten}
+
+    def _take(self, document):
+        super()._take(document)
+        self.explained_variance_ = self.eigenvalues_[:self.n_components_]
+        total = document.get("total_variance") or self.eigenvalues_.sum()
+        self.explained_variance_ratio_ = self.explained_variance_ / total if total > 0 else self.explained_variance_
+
+
+class MNF(_Components):
+    """Minimum noise fraction, gdal_hsi_mnf. The noise is that of neighbours: pixels stand in the order of a scene's lines."""
+    _algorithm, _prefix = "mnf", "MNF"
+
+    def __init__(self, n_components=None, *, threads=None, device=None):
+        self.n_components, self.threads, self.device = n_components, threads, device
+
+
+class _ClassifierOfPixels(_Classifier, _Estimator):
+    def _labels(self, X, y):
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        y = np.asarray(y)
+        if y.ndim == 2 and y.shape[1] == 1:
+            import warnings
+            warnings.warn("A column-vector y was passed when a 1d array was expected.", _conversion_warning(), stacklevel=3)
+            y = y.ravel()
+        if y.ndim != 1:
+            raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+        if len(y) != len(X):
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: [{len(X)}, {len(y)}]")
+        if y.dtype.kind == "f":
+            if not np.isfinite(y).all():
+                raise ValueError("Input y contains NaN or infinity.")
+            if (y != np.round(y)).any():
+                raise ValueError("Unknown label type: continuous. Classes are whole numbers or names.")
+        self.classes_, numbers = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("Classifier can't train when only one class is present.")
+        return (numbers + 1).astype(np.uint16)
+
+    def _fit(self, algorithm, options, X, y, outputs):
+        X = _pixels(X, self, fitting=True)
+        labels = self._labels(X, y)
+        names = [None] + [str(c) for c in self.classes_]
+        cube = _library.Cube(labels[np.newaxis, np.newaxis, :], names=names)
+        outcome = _call(algorithm, {**options, **self._compute()}, {"src": _scene(X), "labels": cube}, outputs)
+        self.model_ = Model(outcome.texts["model"])
+        return self
+
+    def _take(self, document):
+        features = document.get("features", document)
+        self.n_features_in_ = len(features["bands"])
+        classes = document["classes"]
+        self.classes_ = np.array([c.get("name") or c["value"] for c in classes])
+
+    def _numbers(self):
+        """Of the classes in the model, by their place in classes_."""
+        return [c["value"] for c in self.model_.document["classes"]]
+
+    def predict(self, X):
+        """The class of every pixel."""
+        labels = self._classify(X, ["dst"]).arrays["dst"][0, 0]
+        numbers = np.asarray(self._numbers())
+        return self.classes_[np.searchsorted(numbers, labels)]
+
+    def predict_proba(self, X):
+        """The probability of every class, pixels x classes."""
+        outcome = self._classify(X, ["dst", "probabilities"])
+        return _rows(outcome.arrays["probabilities"]).astype(np.float64)
+
+
+def _conversion_warning():
+    try:
+        from sklearn.exceptions import DataConversionWarning
+        return DataConversionWarning
+    except ImportError:
+        return UserWarning
+
+
+class SVM(_ClassifierOfPixels):
+    """A support vector machine, gdal_hsi_svm_train and gdal_hsi_svm_classify. C and gamma: numbers, or None for a search by
+    cross-validation. probability: predict_proba() is there, and training takes several times longer."""
+
+    def __init__(self, C=None, gamma=None, *, probability=False, seed=None, threads=None, device=None):
+        self.C, self.gamma, self.probability, self.seed = C, gamma, probability, seed
+        self.threads, self.device = threads, device
+
+    def fit(self, X, y):
+        """Trains with pixels and their classes."""
+        options = {"C": self.C, "gamma": self.gamma, "probability": self.probability, "seed": self.seed}
+        return self._fit("svm_train", options, X, y, ["model"])
+
+    @property
+    def predict_proba(self):
+        """The probability of every class, pixels x classes: a function, where probability=True."""
+        if not self.probability and not (hasattr(self, "model_") and "probability_a" in self.model_):
+            raise AttributeError("predict_proba is not there: the estimator was made with probability=False")
+        return super().predict_proba
+
+    def _compute(self):
+        return {"threads": self.threads}
+
+    def _classify(self, X, outputs):
+        self._check_fitted()
+        X = _pixels(X, self)
+        return _call("svm_classify", {"any-wavelengths": True, "any-scale": True, "threads": self.threads, "device": self.device},
+                     {"src": _scene(X), "model": self.model_}, outputs)
+
+
+class SAHIC(_ClassifierOfPixels):
+    """SAHIC's classifier, gdal_hsi_sahic without the random field, which needs a scene: for that, gdal_hsi.sahic()."""
+
+    def __init__(self, *, threads=None, device=None):
+        self.threads, self.device = threads, device
+
+    def fit(self, X, y):
+        """Trains with pixels and their classes."""
+        return self._fit("sahic", {"no-spatial": True}, X, y, ["dst", "model"])
+
+    def _classify(self, X, outputs):
+        self._check_fitted()
+        X = _pixels(X, self)
+        options = {"no-spatial": True, "any-wavelengths": True, "any-scale": True, **self._compute()}
+        return _call("sahic", options, {"src": _scene(X), "labels": "none", "apply": self.model_}, outputs)
+
+
+class EADP(_Transformer, _Base):
+    """Extended anisotropic diffusion profiles, gdal_hsi_eadp, of whole scenes: X is bands x lines x samples, and so is what comes
+    out. It learns nothing that outlives a scene, so that fit() only remembers its bands."""
+
+    def __init__(self, n_components=None, *, threads=None, device=None):
+        self.n_components, self.threads, self.device = n_components, threads, device
+
+    def fit(self, X, y=None):
+        """Remembers the number of bands."""
+        self.n_features_in_ = np.shape(X)[0]
+        return self
+
+    def transform(self, X):
+        """The profile of a scene."""
+        import gdal_hsi
+        return gdal_hsi.eadp(X, nc=self.n_components, threads=self.threads, device=self.device)

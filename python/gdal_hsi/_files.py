@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: MIT
+"""Files: the executables as child processes, so that no libgdal is loaded into Python beside that of rasterio or osgeo."""
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import warnings
+
+from . import _errors
+from ._errors import Error, UsageError
+
+NO_PLACE = "Install gdal-hsi, put gdal_hsi on PATH, or name its folder in HSI_BIN_DIR."
+
+
+def executable():
+    """The suite's executable: that of $HSI_BIN_DIR, of this package, or the first on PATH."""
+    folder = os.environ.get("HSI_BIN_DIR")
+    places = [pathlib.Path(folder) / "gdal_hsi"] if folder else [pathlib.Path(__file__).parent / "bin" / "gdal_hsi"]
+    for place in places:
+        if place.is_file():
+            return str(place)
+    found = None if folder else shutil.which("gdal_hsi")
+    if found is None:
+        raise Error("the executable gdal_hsi is not there", NO_PLACE)
+    return found
+
+
+def _words(arguments):
+    for value in arguments:
+        if isinstance(value, (list, tuple)):
+            yield from _words(value)
+        else:
+            yield os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+
+
+@functools.lru_cache(maxsize=None)
+def _values(suite, tool):
+    """How many words follow each option of a tool, by name and alias."""
+    told = subprocess.run([suite, tool, "--json-usage"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          start_new_session=True)
+    if told.returncode != 0:
+        return {}  # the call says what is wrong
+    return {name: a["values"] for a in json.loads(told.stdout)["arguments"] for name in [a["name"], *a["aliases"]]}
+
+
+def command(tool, positional, options):
+    """The command line: options=True is a flag; lists are the values of one that takes several, else each value a time."""
+    words = [executable(), tool]
+    for name, value in options.items():
+        option = "-" + name.rstrip("_").replace("_", "-")
+        if value is None or value is False:
+            continue
+        if value is True:
+            words.append(option)
+        elif isinstance(value, (list, tuple)) and value and (isinstance(value[0], (list, tuple)) or
+                                                             _values(words[0], tool).get(option[1:], len(value)) == 1):
+            for one in value:
+                words += [option, *_words([one])]
+        else:
+            words += [option, *_words([value])]
+    return words + list(_words(positional))
+
+
+def child(words, progress=None):
+    """Runs a tool to its end and returns (what it has printed, its warnings). Ctrl-C ends it cleanly: it removes what it
+    has begun.
+    """
+    from ._functions import _bar
+    show, end = _bar(progress, pathlib.Path(words[0]).name + " " + words[1])
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True)
+    told = []
+    reader = threading.Thread(target=lambda: told.append(process.stderr.read()), daemon=True)
+    reader.start()
+    printed = b""
+    try:
+        while True:
+            piece = process.stdout.read1(4096)
+            if not piece:
+                break
+            printed += piece
+            if show is not None:
+                shares = re.findall(rb"(\d+)(?=\.)", printed[printed.rfind(b"\n") + 1:])
+                if shares:
+                    show(min(1.0, int(shares[-1]) / 100))
+        process.wait()
+    except BaseException:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        end()
+        reader.join()
+        process.stdout.close()
+        process.stderr.close()
+    lines = b"".join(told).decode(errors="replace").splitlines()
+    if process.returncode != 0:
+        begin = next((i for i, line in enumerate(lines) if line.startswith("ERROR: ")), None)
+        message = lines[begin][len("ERROR: "):] if begin is not None else f"{words[1]} ended with code {process.returncode}"
+        advice = "\n".join(lines[begin + 1:]) if begin is not None else "\n".join(lines)
+        raise (UsageError if process.returncode == 2 else Error)(message, advice)
+    if show is not None:
+        show(1.0)
+    warned = [line[len("Warning: "):] for line in lines if line.startswith("Warning: ")]
+    return printed.decode(errors="replace"), warned
+
+
+def run(tool, *arguments, progress=None, **options):
+    """Runs a tool of the suite on files, as its command line does: run("spp", "a.dat", "b.tif", ws=7).
+
+    True is a flag; lists are values, or an option several times; underscores are dashes, and a trailing one is dropped. Returns what the tool prints. progress: True
+    for a bar, or a function that is given the share done. Raises Error with the tool's message and advice.
+    """
+    quiet = {} if progress else {"q": True}
+    printed, warned = child(command(tool, arguments, {**options, **quiet}), progress)
+    for text in warned:
+        warnings.warn(text, _errors.Warning, stacklevel=2)
+    return printed
+
+
+def info(path, **options):
+    """What gdal_hsi_info tells of a file, as a dictionary."""
+    printed, warned = child(command("info", [path], {**options, "json": True}))
+    for text in warned:
+        warnings.warn(text, _errors.Warning, stacklevel=2)
+    return json.loads(printed)
+
+
+def run_function(signature, options, inputs, wanted, further):
+    """A function whose scene is a path: the tool itself, from files to files."""
+    from ._arrays import Model, model_text
+    from ._functions import Result, python_name
+    given = dict(options)
+    made = [a for a in signature.made]
+    out = further["out"]
+    outs = [out] if out is None or isinstance(out, (str, os.PathLike)) else list(out)
+    if made and (out is None or len(outs) != len(made)):
+        names = ", ".join(python_name(a["name"]) for a in made)
+        raise UsageError(f"the results of a path are files, and out does not name them: {names}",
+                         "Give out='result.tif'" + (" (a list of them)" if len(made) > 1 else "") + ", or an array.")
+    for name in ("band_axis", "wavelengths", "fwhm", "names"):
+        if further[name] not in (None, 0):
+            raise UsageError(f"{name} is said of arrays, and src is a path", "Leave it out: the file tells its own.")
+    if further["nodata"] is not None:
+        given["srcnodata"] = further["nodata"]
+    positional, results = [], {}
+    with tempfile.TemporaryDirectory(prefix="gdal_hsi_") as folder:
+        for argument, value in inputs:
+            if argument.get("content") == "model" and not isinstance(value, (str, os.PathLike)) or isinstance(value, Model):
+                path = pathlib.Path(folder) / (argument["name"] + ".json")
+                path.write_text(model_text(value, argument["name"]), encoding="utf-8")
+                value = path
+            elif not isinstance(value, (str, os.PathLike)):
+                raise UsageError(f"{python_name(argument['name'])} is an array, and src a path",
+                                 "Give paths, or arrays, for all of them.")
+            if argument["positional"]:
+                positional.append((argument["name"], value))
+            else:
+                given[argument["name"]] = value
+        for argument, path in zip(made, outs):
+            positional.append((argument["name"], path))
+            results[python_name(argument["name"])] = path
+        for role, path in wanted.items():
+            if path is True:
+                raise UsageError(f"{python_name(role)}=True: the results of a path are files", "Give a path for it, too.")
+            given[role] = results[python_name(role)] = path
+        order = [a["name"] for a in signature.definition["arguments"] if a["positional"]]
+        report = pathlib.Path(folder) / "report.json"
+        given["report"] = report
+        words = [value for name, value in sorted(positional, key=lambda p: order.index(p[0]))]
+        _, warned = child(command(signature.name, words, {k: v for k, v in given.items()}), further["progress"])
+        facts = {"report": json.loads(report.read_text(encoding="utf-8"))} if report.exists() else {}
+    for text in warned:
+        warnings.warn(text, _errors.Warning, stacklevel=4)
+    if not results and not further["full"]:
+        return facts["report"].get("result", facts["report"])
+    if len(results) == 1 and not further["full"]:
+        return next(iter(results.values()))
+    return Result(results, facts, warned)

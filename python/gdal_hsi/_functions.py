@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: MIT
+"""Functions from the definitions of the algorithms: what they say of files becomes arrays. Nothing of an algorithm is written
+here, and what parameters there are and mean says _signatures.py.
+"""
+import warnings
+
+import numpy as np
+
+from . import _errors, _files
+from ._arrays import Layout, Model, Spectra, as_numpy, cube_of, is_data_array, is_path, model_text, of_same_kind, points_of
+from ._errors import Error, UsageError
+from ._library import TYPES, call
+from ._signatures import FURTHER, Signature, documentation, in_words_of_python, python_name
+
+class Result:
+    """Several results of one call: attributes by name, and in their order when it is unpacked.
+
+    report: what the tool says of its run. warnings, notes: texts.
+    """
+
+    def __init__(self, outputs, facts, warned):
+        self._names = list(outputs)
+        self.report = facts.get("report", {})
+        self.warnings, self.notes = warned, facts.get("notes", [])
+        for name, value in outputs.items():
+            setattr(self, name, value)
+
+    def __iter__(self):
+        return iter([getattr(self, name) for name in self._names])
+
+    def __len__(self):
+        return len(self._names)
+
+    def __repr__(self):
+        return "<Result: %s>" % ", ".join(self._names)
+
+
+def plain(value):
+    """A value of an option as JSON has it."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, (np.ndarray, tuple, list, range)):
+        return [plain(v) for v in value]
+    return value
+
+
+def _bar(progress, name):
+    """What is called with the share done, and what ends it."""
+    if progress is None or progress is False:
+        return None, lambda: None
+    if callable(progress):
+        return progress, lambda: None
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import-untyped]
+    except ImportError:
+        return None, lambda: None
+    bar = tqdm(total=100, desc=name, unit="%", leave=False)
+
+    def show(done):
+        bar.update(round(100 * done) - bar.n)
+    return show, bar.close
+
+
+def _input(signature, argument, value, further, layout):
+    """An input for the library: a Cube or a text, and its layout where it is a cube."""
+    name, content = python_name(argument["name"]), argument.get("content")
+    if value is None or isinstance(value, str) and value == "none":
+        return "none", None  # where the tool takes that word for a file's name
+    if content == "model":
+        return model_text(value, name), None
+    if content == "spectra":
+        if is_path(value):
+            raise UsageError(f"{name} is a path, and src an array", "Give the spectra themselves: an array of spectra x bands, or Spectra with names and wavelengths.")
+        return (value if isinstance(value, Spectra) else Spectra(as_numpy(value, name))).text(), None
+    if is_path(value):
+        raise UsageError(f"{name} is a path, and src an array", "Give paths, or arrays, for all of them.")
+    first = argument is signature.required[0] if signature.required else False
+    if content == "labels" or argument["role"] == "input" and _axes(value) == 2:
+        plane = value
+        if not is_data_array(value) and _axes(value) == 3 and 1 in np.shape(value):
+            plane = np.squeeze(value, axis=np.shape(value).index(1))
+        own = Layout(plane, name, rank=2)
+        names = further.get("class_names")
+        if is_data_array(value) and "classes" in value.attrs:
+            names = list(value.attrs["classes"])
+        return cube_of(own, names=names, nodata=further["nodata"] if first else None), own
+    own = Layout(value, name, further["band_axis"])
+    said = {k: further[k] for k in ("nodata", "wavelengths", "fwhm", "names")} if first else {}
+    return cube_of(own, **said), own
+
+
+def _axes(value):
+    """How many axes an array has; of what is none, 0."""
+    return getattr(value, "ndim", 0)
+
+
+def _finish(signature, outcome, layout, given, full, options):
+    """What the function returns."""
+    names = {a["name"] for a in signature.definition["arguments"]}
+    warned = [in_words_of_python(text, names=names) for text in outcome.facts.get("warnings", [])]
+    for text in warned:
+        warnings.warn(text, _errors.Warning, stacklevel=4)
+    results = {}
+    for argument in signature.outputs:
+        role = argument["name"]
+        info = outcome.info(role)
+        if role in outcome.arrays:
+            array = outcome.arrays[role]
+            flat = array.shape[0] == 1 and ("classes" in info or argument not in signature.made)
+            results[python_name(role)] = (given[role] if role in given else
+                                          of_same_kind(array, layout, flat, info) if layout is not None else
+                                          array[0] if flat else array)
+        elif role in outcome.texts:
+            text, kind = outcome.texts[role], info.get("kind")
+            results[python_name(role)] = (points_of(text) if kind == "points" else Spectra.from_text(text) if kind == "spectra"
+                                          else Model(text) if argument.get("content") == "model" else text)
+    report = outcome.facts.get("report", {})
+    if not results and not full:
+        return report.get("result", report)
+    if len(results) == 1 and not full:
+        return next(iter(results.values()))
+    return Result(results, outcome.facts, warned)
+
+
+def _arguments(signature, bound):
+    """Inputs, options and wanted outputs of a bound call."""
+    known = {name: argument for name, argument, _ in signature.parameters()}
+    values = {name: bound.get(name) for name in known}
+    options = {argument["name"]: plain(values[name]) for name, argument in known.items()
+               if argument in signature.options and values[name] is not None and values[name] is not False}
+    inputs = [(argument, values[name]) for name, argument in known.items()
+              if argument is not None and argument in signature.inputs and (values[name] is not None or argument["required"])]
+    wanted = {argument["name"]: values[name] for name, argument in known.items()
+              if argument is not None and argument in signature.wanted and values[name] not in (None, False)}
+    return options, inputs, wanted, {name: values.get(name) for name in FURTHER}
+
+
+def on_arrays(signature, options, inputs, wanted, further, class_names=None):
+    """Runs the algorithm in this process. Returns (Outcome, Layout of the scene, outputs that were given)."""
+    further = dict(further, class_names=class_names)
+    layout, cubes = None, {}
+    for argument, value in inputs:
+        cubes[argument["name"]], own = _input(signature, argument, value, further, layout)
+        if layout is None and own is not None and argument["positional"]:
+            layout = own
+    for role, value in wanted.items():
+        if value is not True:
+            raise UsageError(f"{python_name(role)}={value!r}: with arrays an output is wanted (True) or not",
+                             "Give paths for all, or arrays.")
+    roles = [a["name"] for a in signature.made] + list(wanted)
+    given = {}
+    if further["out"] is not None:
+        given[roles[0]] = further["out"]
+    outputs = {role: _target(given[role], layout, role) if role in given else None for role in roles}
+
+    def allocate(role, info, shape, dtype):
+        if layout is None or len(layout.axes) != 3:
+            return np.empty(shape, dtype)
+        return layout.empty(shape, dtype)
+
+    progress, end = _bar(further["progress"], signature.name)
+    try:
+        outcome = call(signature.name, options, cubes, outputs, allocate=allocate, progress=progress)
+    finally:
+        end()
+    return outcome, layout, given
+
+
+def _target(out, layout, role):
+    if not isinstance(out, np.ndarray):
+        raise UsageError("out is no NumPy array", "Leave it out: the result is then a new array.")
+    if not out.flags.writeable:
+        raise UsageError("out cannot be written to", "Give an array of your own.")
+    if out.dtype.name not in TYPES:
+        raise UsageError(f"out has values of type {out.dtype}", "Results are real numbers of up to 8 bytes.")
+    if out.ndim == 2:
+        return out[np.newaxis]
+    if out.ndim != 3:
+        raise UsageError(f"out has {out.ndim} axes, and 3 are needed")
+    return out.transpose(layout.axes) if layout is not None and len(layout.axes) == 3 else out
+
+
+def make_function(definition, module):
+    """The function of an algorithm."""
+    signature = Signature(definition)
+    shape = signature.signature()
+
+    def function(*args, **kwargs):
+        bound = shape.bind(*args, **kwargs)
+        bound.apply_defaults()
+        options, inputs, wanted, further = _arguments(signature, bound.arguments)
+        names = {a["name"] for a in definition["arguments"]}
+        try:
+            if any(is_path(value) and argument.get("content") != "model" for argument, value in inputs[:1]):
+                return _files.run_function(signature, options, inputs, wanted, further)
+            outcome, layout, given = on_arrays(signature, options, inputs, wanted, further)
+        except Error as error:
+            told = type(error)(in_words_of_python(error.message, names=names), in_words_of_python(error.advice, names=names))
+            raise told from None
+        return _finish(signature, outcome, layout, given, further["full"], options)
+
+    function.__name__ = function.__qualname__ = definition["name"]
+    function.__module__ = module
+    function.__signature__ = shape
+    function.__doc__ = documentation(signature)
+    return function

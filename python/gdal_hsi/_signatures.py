@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""What the definitions of the algorithms mean for functions: parameters, their types, docstrings, stubs and the table of the manual. Needs
+nothing but the definitions, so that scripts/update_docs uses it without the library.
+"""
+import inspect
+import keyword
+import re
+import textwrap
+
+# What each function takes beside the tool's own arguments: name and meaning.
+FURTHER = {
+    "band_axis": "axis of the bands of arrays without named axes: 0 as rasterio has them, -1 as Spectral Python",
+    "nodata": "value that means none, beside NaN; a DataArray tells its own",
+    "wavelengths": "one a band, in nm (or in micrometres, all below 100); a DataArray tells its own",
+    "fwhm": "full width at half maximum of every band, in nm",
+    "names": "a name for every band",
+    "out": "array of the result's shape and type that takes it; of a path, the file to write",
+    "full": "return a Result with the report of the run even where there is one result",
+    "progress": "True for a bar (tqdm), or a function that is given the share done, 0 to 1",
+}
+
+
+def python_name(name):
+    """An argument's name as a parameter: all_touched for all-touched, lambda_ for lambda."""
+    name = name.replace("-", "_")
+    return name + "_" if keyword.iskeyword(name) else name
+
+
+class Signature:
+    """What a definition means for a function: which arguments are what."""
+
+    def __init__(self, definition):
+        self.definition = definition
+        self.name = definition["name"]
+        arguments = [a for a in definition["arguments"] if not a["about_files"]]
+        self.options = [a for a in arguments if a["role"] == "option"]
+        self.inputs = [a for a in arguments if a["role"] in ("source", "input")]
+        self.outputs = [a for a in arguments if a["role"] in ("destination", "output")]
+        self.required = [a for a in self.inputs if a["positional"]]
+        self.optional = [a for a in self.inputs if not a["positional"]]
+        self.made = [a for a in self.outputs if a["positional"]]
+        self.wanted = [a for a in self.outputs if not a["positional"]]
+        self.has_scene = bool(self.required) and self.required[0].get("content") in ("raster", "labels")
+
+    def parameters(self):
+        """(name, argument or None, is required), in the order of the signature."""
+        rows = [(python_name(a["name"]), a, a["required"]) for a in self.required]
+        rows += [(python_name(a["name"]), a, False) for a in self.optional + self.options + self.wanted]
+        taken = {r[0] for r in rows}
+        rows += [(name, None, False) for name in FURTHER if name not in taken]
+        return rows
+
+    def signature(self):
+        kinds = inspect.Parameter
+        parameters = []
+        for name, argument, required in self.parameters():
+            first = argument is not None and argument["positional"]
+            default = kinds.empty if required else {"band_axis": 0, "full": False}.get(name)
+            if argument is not None and argument in self.wanted:
+                default = False
+            parameters.append(kinds(name, kinds.POSITIONAL_OR_KEYWORD if first else kinds.KEYWORD_ONLY, default=default))
+        return inspect.Signature(parameters)
+
+
+def type_text(argument, of_output=False):
+    """The type of a parameter, for docstrings and stubs."""
+    content = argument.get("content")
+    if of_output:
+        return "bool | PathLike"
+    if argument["role"] in ("source", "input"):
+        return {"model": "Model | dict | PathLike", "spectra": "Spectra | ArrayLike | PathLike"}.get(content, "ArrayLike | PathLike")
+    base = {"flag": "bool", "integer": "int", "number": "float", "text": "str"}[argument["type"]]
+    if argument.get("choices"):
+        base = "Literal[%s]" % ", ".join(repr(c["name"]) for c in argument["choices"])
+    elif argument["type"] == "text":
+        base = "str | float"
+    if argument["values"] > 1:
+        return f"Sequence[{base}]" + (f" | Sequence[Sequence[{base}]]" if argument["repeatable"] else "")
+    return f"{base} | Sequence[{base}]" if argument["repeatable"] else base
+
+
+def meaning(argument):
+    """What a docstring says of an argument."""
+    text = argument["summary"]
+    if argument.get("unit"):
+        text += ", in " + argument["unit"]
+    low, high = argument.get("minimum"), argument.get("maximum")
+    number = lambda v: f"{v:g}"  # noqa: E731
+    if low is not None and high is not None:
+        text += f", {'above ' if not argument['minimum_is_allowed'] else ''}{number(low)} to {number(high)}"
+    elif low is not None:
+        text += f", {'from' if argument['minimum_is_allowed'] else 'above'} {number(low)}" + (
+            " on" if argument["minimum_is_allowed"] else "")
+    told = [f"{c['name']}: {c['summary']}" for c in argument.get("choices", []) if c["summary"]]
+    if told:
+        text += " (" + "; ".join(told) + ")"
+    default = argument.get("default_note") or argument.get("default")
+    if default:
+        text += f"; default: {default}"
+    return in_words_of_python(text, argument)
+
+
+def in_words_of_python(text, argument=None, names=None):
+    """-all-touched of a message is all_touched here."""
+    def replace(match):
+        name = match.group(1)
+        return python_name(name) if names is None or name in names else match.group(0)
+    text = re.sub(r"(?<![\w-])-([a-z][a-z0-9]*(?:[-_][a-z0-9]+)*)\b(?![\w.])", replace, text)
+    return text.replace("to FILE", "").replace("FILE", "").replace("  ", " ").replace(" ,", ",").strip() if argument else text
+
+
+def documentation(signature):
+    definition = signature.definition
+    lines = [definition["title"], "", *textwrap.wrap(definition["description"], 100), "", "Parameters", "----------"]
+    for name, argument, _ in signature.parameters():
+        if argument is None:
+            lines += [name, *textwrap.wrap(FURTHER[name], 96, initial_indent="    ", subsequent_indent="    ")]
+            continue
+        lines.append(f"{name} : {type_text(argument, argument in signature.wanted)}")
+        lines += textwrap.wrap(meaning(argument), 96, initial_indent="    ", subsequent_indent="    ")
+    lines += ["", "Returns", "-------"]
+    if signature.outputs:
+        first = ", ".join(python_name(a["name"]) for a in signature.made) or "the report"
+        lines += textwrap.wrap(f"{first}; with further outputs (True for one) a Result that has all of them by name.", 100)
+    else:
+        lines.append("what the tool reports, a dictionary")
+    lines += ["", "Raises", "------", "Error, with message and advice"]
+    return "\n".join(lines)
+
+STUB_HEAD = '''# SPDX-License-Identifier: MIT
+# Made by scripts/update_docs from the definitions of the tools.
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Union
+
+from numpy.typing import ArrayLike
+
+from ._arrays import Model as Model
+from ._arrays import Spectra as Spectra
+from ._errors import Cancelled as Cancelled
+from ._errors import Error as Error
+from ._errors import UsageError as UsageError
+from ._errors import Warning as Warning
+from ._estimators import EADP as EADP
+from ._estimators import MNF as MNF
+from ._estimators import PCA as PCA
+from ._estimators import SAHIC as SAHIC
+from ._estimators import SVM as SVM
+from ._files import info as info
+from ._files import run as run
+from ._functions import Result as Result
+
+PathLike = Union[str, os.PathLike[str]]
+__version__: str
+
+def algorithms() -> list[str]: ...
+'''
+
+FURTHER_TYPES = {"band_axis": "int", "nodata": "float | None", "wavelengths": "ArrayLike | None", "fwhm": "ArrayLike | None",
+                 "names": "Sequence[str] | None", "out": "Any", "full": "bool",
+                 "progress": "bool | Callable[[float], object] | None"}
+
+
+def stub(signature):
+    """The function in a stub file."""
+    rows, keyword_only = [], False
+    for name, argument, required in signature.parameters():
+        if argument is None:
+            kind, default = FURTHER_TYPES[name], " = ..."
+        else:
+            wanted = argument in signature.wanted
+            kind = type_text(argument, wanted)
+            kind, default = (kind, "") if required else (kind if wanted else kind + " | None", " = ...")
+        if not keyword_only and not (argument is not None and argument["positional"]):
+            rows.append("*")
+            keyword_only = True
+        rows.append(f"{name}: {kind}{default}")
+    return "def %s(\n    %s,\n) -> Any: ...\n" % (signature.name, ",\n    ".join(rows))
+
+
+def stubs(definitions):
+    """The stub file of the package."""
+    return STUB_HEAD + "".join(stub(Signature(d)) for d in definitions)
+
+
+def table(definitions):
+    """The functions as a table of a page."""
+    rows = ["| function | what it does | gives |", "| --- | --- | --- |"]
+    for definition in definitions:
+        signature = Signature(definition)
+        required = ", ".join(name for name, argument, needed in signature.parameters() if needed)
+        gives = ", ".join([python_name(a["name"]) for a in signature.made] + [f"*{python_name(a['name'])}*" for a in signature.wanted])
+        rows.append(f"| `{signature.name}({required}, ...)` | [{definition['title']}](gdal_hsi_{signature.name}.md) | {gives or 'a dictionary'} |")
+    return "\n".join(rows) + "\n"

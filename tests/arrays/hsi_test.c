@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT */
+/* libhsi as a program in C uses it. Every check that fails is printed; the exit code tells whether one did.
+ */
+#include "hsi.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { BANDS = 8, LINES = 20, SAMPLES = 30, PIXELS = LINES * SAMPLES };
+
+static int g_failed = 0;
+#define CHECK(what)                                                                                          \
+    do {                                                                                                     \
+        if (!(what)) {                                                                                       \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);                                       \
+            g_failed = 1;                                                                                    \
+        }                                                                                                    \
+    } while (0)
+
+static void fill(float* values) {
+    unsigned seed = 7;
+    int i;
+    for (i = 0; i < BANDS * PIXELS; ++i) {
+        seed = seed * 1664525u + 1013904223u;
+        values[i] = (float)(1 + i / PIXELS) + (float)(seed >> 16) / 65536.0f;
+    }
+}
+
+/* An array of floats, bands first. */
+static hsi_array array_of(float* values, int64_t bands) {
+    hsi_array array = HSI_ARRAY;
+    array.data = values;
+    array.shape[0] = bands;
+    array.shape[1] = LINES;
+    array.shape[2] = SAMPLES;
+    array.strides[0] = PIXELS * (int64_t)sizeof(float);
+    array.strides[1] = SAMPLES * (int64_t)sizeof(float);
+    array.strides[2] = (int64_t)sizeof(float);
+    return array;
+}
+
+/* The same algorithm on pixels whose bands lie side by side. */
+static void test_run_and_strides(void) {
+    static float in[BANDS * PIXELS], out[BANDS * PIXELS], turned[BANDS * PIXELS], turned_out[BANDS * PIXELS];
+    hsi_array source = array_of(in, BANDS), target = array_of(out, BANDS);
+    hsi_array pixels = array_of(turned, BANDS), pixels_out = array_of(turned_out, BANDS);
+    const hsi_input inputs[] = {{"src", &source, NULL}}, others[] = {{"src", &pixels, NULL}};
+    const hsi_output outputs[] = {{"dst", &target}}, other_outputs[] = {{"dst", &pixels_out}};
+    hsi_result* result = NULL;
+    int b, p;
+    fill(in);
+    for (b = 0; b < BANDS; ++b)
+        for (p = 0; p < PIXELS; ++p)
+            turned[p * BANDS + b] = in[b * PIXELS + p];
+    pixels.strides[0] = pixels_out.strides[0] = (int64_t)sizeof(float);
+    pixels.strides[1] = pixels_out.strides[1] = SAMPLES * BANDS * (int64_t)sizeof(float);
+    pixels.strides[2] = pixels_out.strides[2] = BANDS * (int64_t)sizeof(float);
+    CHECK(hsi_run("spp", "{\"ws\": 5, \"threads\": 2}", inputs, 1, outputs, 1, NULL, &result) == HSI_OK);
+    CHECK(strcmp(hsi_result_message(result), "") == 0);
+    CHECK(strstr(hsi_result_json(result), "\"dst\"") != NULL);
+    hsi_result_free(result);
+    CHECK(hsi_run("spp", "{\"ws\": 5}", others, 1, other_outputs, 1, NULL, &result) == HSI_OK);
+    hsi_result_free(result);
+    for (b = 0; b < BANDS; ++b)
+        for (p = 0; p < PIXELS; ++p)
+            CHECK(memcmp(&turned_out[p * BANDS + b], &out[b * PIXELS + p], sizeof(float)) == 0);
+    CHECK(out[0] != in[0]);
+}
+
+struct memory {
+    float* values;
+    int calls;
+};
+
+static int allocate(void* user, const char* role, const char* info, hsi_array* array) {
+    struct memory* memory = user;
+    const size_t bytes = sizeof(float) * (size_t)(array->shape[0] * array->shape[1] * array->shape[2]);
+    CHECK(strcmp(role, "dst") == 0 && strstr(info, "\"shape\"") != NULL && array->type == HSI_FLOAT32);
+    ++memory->calls;
+    memory->values = malloc(bytes);
+    array->data = memory->values;
+    array->strides[2] = (int64_t)sizeof(float);
+    array->strides[1] = array->shape[2] * (int64_t)sizeof(float);
+    array->strides[0] = array->shape[1] * array->strides[1];
+    return memory->values == NULL;
+}
+
+/* Results in memory that the caller makes when their shape is known, and a model that goes out and in. */
+static void test_hooks_and_models(void) {
+    static float in[BANDS * PIXELS];
+    hsi_array source = array_of(in, BANDS), target = HSI_ARRAY;
+    const hsi_input inputs[] = {{"src", &source, NULL}};
+    const hsi_output outputs[] = {{"dst", &target}, {"model", NULL}};
+    struct memory memory = {NULL, 0}, again = {NULL, 0};
+    hsi_hooks hooks;
+    hsi_result *result = NULL, *second = NULL;
+    hsi_input with_model[2];
+    memset(&hooks, 0, sizeof hooks);
+    hooks.size = sizeof hooks;
+    hooks.user = &memory;
+    hooks.allocate = allocate;
+    fill(in);
+    CHECK(hsi_run("pca", "{\"nc\": 3}", inputs, 1, outputs, 2, &hooks, &result) == HSI_OK);
+    CHECK(memory.calls == 1 && target.shape[0] == 3 && target.data == memory.values);
+    CHECK(hsi_result_text(result, "model") != NULL && hsi_result_text(result, "dst") == NULL);
+    with_model[0] = inputs[0];
+    with_model[1].role = "apply";
+    with_model[1].array = NULL;
+    with_model[1].text = hsi_result_text(result, "model");
+    hooks.user = &again;
+    CHECK(hsi_run("pca", "{\"nc\": 3}", with_model, 2, outputs, 1, &hooks, &second) == HSI_OK);
+    CHECK(again.calls == 0);
+    hsi_result_free(second);
+    hsi_result_free(result);
+    free(memory.values);
+}
+
+static void test_plan(void) {
+    static float in[BANDS * PIXELS];
+    hsi_array source = array_of(in, BANDS);
+    const hsi_input inputs[] = {{"src", &source, NULL}};
+    const hsi_output outputs[] = {{"dst", NULL}};
+    hsi_result* result = NULL;
+    fill(in);
+    CHECK(hsi_plan("mnf", "{\"nc\": 4}", inputs, 1, outputs, 1, NULL, &result) == HSI_OK);
+    CHECK(strstr(hsi_result_json(result), "\"shape\":[4,20,30],\"type\":\"Float32\"") != NULL);
+    CHECK(strstr(hsi_result_json(result), "\"buffer_bytes\"") != NULL);
+    hsi_result_free(result);
+}
+
+/* Spectra and labels are arrays, too: names of spectra, of classes, and a mask. */
+static void test_libraries_and_labels(void) {
+    static float in[BANDS * PIXELS], out[2 * PIXELS];
+    static unsigned char labels[PIXELS], mask[PIXELS], map[PIXELS];
+    static const char* const names[] = {"roof", "road"};
+    static const char* const classes[] = {NULL, "water", "soil"};
+    float spectra[2 * BANDS];
+    hsi_array source = array_of(in, BANDS), target = array_of(out, 2), library = HSI_ARRAY, truth = HSI_ARRAY;
+    hsi_array map_out;
+    hsi_input inputs[] = {{"src", NULL, NULL}, {"target", NULL, NULL}};
+    hsi_output outputs[] = {{"dst", NULL}};
+    hsi_result *result = NULL, *mapped = NULL;
+    int k;
+    fill(in);
+    for (k = 0; k < PIXELS; ++k) {
+        mask[k] = k % 7 != 0;
+        labels[k] = (unsigned char)(k % 3);
+    }
+    for (k = 0; k < BANDS; ++k) { /* a pixel a spectrum, its values side by side */
+        spectra[k] = in[k * PIXELS + 31];
+        spectra[BANDS + k] = in[k * PIXELS + 99];
+    }
+    library.data = spectra;
+    library.shape[0] = BANDS;
+    library.shape[1] = 1;
+    library.shape[2] = 2;
+    library.strides[0] = (int64_t)sizeof(float);
+    library.strides[1] = library.strides[2] = BANDS * (int64_t)sizeof(float);
+    library.names = names;
+    library.name_count = 2;
+    source.mask = mask;
+    source.mask_strides[0] = SAMPLES;
+    source.mask_strides[1] = 1;
+    inputs[0].array = &source;
+    inputs[1].array = &library;
+    outputs[0].array = &target;
+    CHECK(hsi_run("detect", "{\"method\": \"ace\"}", inputs, 2, outputs, 1, NULL, &result) == HSI_OK);
+    CHECK(strstr(hsi_result_json(result), "\"name\":\"road\"") != NULL);
+    CHECK(out[0] != out[0] && fabsf(out[31] - 1) < 1e-4f && fabsf(out[PIXELS + 99] - 1) < 1e-4f);
+    hsi_result_free(result);
+
+    source.mask = NULL;
+    truth.data = labels;
+    truth.type = HSI_UINT8;
+    truth.shape[0] = 1;
+    truth.shape[1] = LINES;
+    truth.shape[2] = SAMPLES;
+    truth.strides[0] = PIXELS;
+    truth.strides[1] = SAMPLES;
+    truth.strides[2] = 1;
+    map_out = truth;
+    map_out.data = map;
+    truth.names = classes;
+    truth.name_count = 3;
+    inputs[1].role = "labels";
+    inputs[1].array = &truth;
+    outputs[0].role = "model";
+    outputs[0].array = NULL;
+    CHECK(hsi_run("svm_train", "{\"C\": 2, \"gamma\": 1}", inputs, 2, outputs, 1, NULL, &result) == HSI_OK);
+    CHECK(hsi_result_text(result, "model") != NULL &&
+          strstr(hsi_result_text(result, "model"), "water") != NULL);
+    inputs[1].role = "model";
+    inputs[1].array = NULL;
+    inputs[1].text = hsi_result_text(result, "model");
+    outputs[0].role = "dst";
+    outputs[0].array = &map_out;
+    CHECK(hsi_run("svm_classify", NULL, inputs, 2, outputs, 1, NULL, &mapped) == HSI_OK);
+    CHECK(strstr(hsi_result_json(mapped), "\"soil\"") != NULL && map[0] >= 1 && map[0] <= 2 &&
+          map_out.has_nodata == 1);
+    hsi_result_free(mapped);
+    hsi_result_free(result);
+}
+
+/* Code, and a word of the message. */
+static void refused(int code, const char* word, const char* algorithm, const char* options,
+                    const hsi_input* inputs, size_t input_count, const hsi_output* outputs,
+                    size_t output_count) {
+    hsi_result* result = NULL;
+    const int got = hsi_run(algorithm, options, inputs, input_count, outputs, output_count, NULL, &result);
+    if (got != code || strstr(hsi_result_message(result), word) == NULL) {
+        fprintf(stderr, "'%s' expected in code %d: %s\n", word, got, hsi_result_message(result));
+        g_failed = 1;
+    }
+    hsi_result_free(result);
+}
+
+static void test_refusals(void) {
+    static float in[BANDS * PIXELS], out[BANDS * PIXELS];
+    hsi_array source = array_of(in, BANDS), target = array_of(out, BANDS), other;
+    hsi_input input = {"src", NULL, NULL};
+    hsi_output output = {"dst", NULL};
+    input.array = &source;
+    output.array = &target;
+    fill(in);
+    refused(HSI_USAGE, "no algorithm", "sp", NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "no algorithm", NULL, NULL, &input, 1, &output, 1);
+    refused(HSI_USAGE, "no JSON object", "spp", "ws=7", &input, 1, &output, 1);
+    refused(HSI_USAGE, "unknown option", "spp", "{\"wsx\": 7}", &input, 1, &output, 1);
+    refused(HSI_USAGE, "about files", "spp", "{\"of\": \"ENVI\"}", &input, 1, &output, 1);
+    refused(HSI_USAGE, "-ws", "spp", "{\"ws\": 6}", &input, 1, &output, 1);
+    refused(HSI_USAGE, "-ws", "spp", "{\"ws\": \"wide\"}", &input, 1, &output, 1);
+    refused(HSI_USAGE, "larger than the scene", "spp", "{\"ws\": 63}", &input, 1, &output, 1);
+    refused(HSI_USAGE, "src is missing", "spp", NULL, NULL, 0, &output, 1);
+    refused(HSI_USAGE, "dst is missing", "spp", NULL, &input, 1, NULL, 0);
+    input.role = "scene";
+    refused(HSI_USAGE, "has no input 'scene'", "spp", NULL, &input, 1, &output, 1);
+    input.role = NULL;
+    refused(HSI_USAGE, "no role", "spp", NULL, &input, 1, &output, 1);
+    input.role = "src";
+    other = source;
+    other.size = 8;
+    input.array = &other;
+    refused(HSI_USAGE, "'size'", "spp", NULL, &input, 1, &output, 1);
+    other = source;
+    other.type = 99;
+    refused(HSI_USAGE, "no type", "spp", NULL, &input, 1, &output, 1);
+    other = source;
+    other.shape[1] = 0;
+    refused(HSI_USAGE, "no values", "spp", NULL, &input, 1, &output, 1);
+    other = source;
+    other.data = NULL;
+    refused(HSI_USAGE, "null pointer", "spp", NULL, &input, 1, &output, 1);
+    other = source;
+    other.device = 0;
+    refused(HSI_USAGE, "CUDA", "spp", NULL, &input, 1, &output, 1);
+    input.array = &source;
+    other = array_of(in + 100, BANDS);
+    other.shape[0] = BANDS - 1;
+    output.array = &other;
+    refused(HSI_USAGE, "shares memory with src", "spp", NULL, &input, 1, &output, 1);
+    other = target;
+    other.shape[2] = SAMPLES - 1;
+    refused(HSI_USAGE, "the result is", "spp", NULL, &input, 1, &output, 1);
+    other = target;
+    other.strides[2] = 0;
+    refused(HSI_USAGE, "share memory", "spp", NULL, &input, 1, &output, 1);
+    other = target;
+    other.data = NULL;
+    refused(HSI_USAGE, "no memory", "spp", NULL, &input, 1, &output, 1);
+    output.array = &target;
+    memset(in, 0, sizeof in);
+    refused(HSI_FAILED, "no pixel is valid", "spp", NULL, &input, 1, &output, 1);
+    CHECK(hsi_run("spp", NULL, &input, 1, &output, 1, NULL, NULL) == HSI_FAILED);
+    CHECK(hsi_result_code(NULL) == HSI_FAILED && hsi_result_text(NULL, "dst") == NULL);
+    hsi_result_free(NULL);
+}
+
+static int stop(void* user, double done) {
+    (void)done;
+    ++*(int*)user;
+    return 1;
+}
+
+static void test_cancellation(void) {
+    static float in[BANDS * PIXELS], out[BANDS * PIXELS];
+    hsi_array source = array_of(in, BANDS), target = array_of(out, BANDS);
+    const hsi_input inputs[] = {{"src", &source, NULL}};
+    const hsi_output outputs[] = {{"dst", &target}};
+    hsi_result* result = NULL;
+    hsi_hooks hooks;
+    int calls = 0;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.size = sizeof hooks;
+    hooks.user = &calls;
+    hooks.progress = stop;
+    fill(in);
+    CHECK(hsi_run("spp", "{\"tile\": [8, 8]}", inputs, 1, outputs, 1, &hooks, &result) == HSI_CANCELLED);
+    CHECK(calls > 0 && strstr(hsi_result_message(result), "interrupted") != NULL);
+    hsi_result_free(result);
+    hooks.progress = NULL;
+    hooks.cancellation = hsi_cancellation_new();
+    hsi_cancel(hooks.cancellation);
+    CHECK(hsi_run("spp", NULL, inputs, 1, outputs, 1, &hooks, &result) == HSI_CANCELLED);
+    hsi_result_free(result);
+    hsi_cancellation_free(hooks.cancellation);
+}
+
+static void* one_of_several(void* argument) {
+    static float in[BANDS * PIXELS];
+    float* out = argument;
+    hsi_array source = array_of(in, BANDS), target = array_of(out, BANDS);
+    const hsi_input inputs[] = {{"src", &source, NULL}};
+    const hsi_output outputs[] = {{"dst", &target}};
+    int k;
+    for (k = 0; k < 5; ++k)
+        CHECK(hsi_run(k % 2 ? "spp" : "mnf", k % 2 ? "{}" : "{\"nc\": 8}", inputs, 1, outputs, 1, NULL,
+                      NULL) != HSI_USAGE);
+    CHECK(hsi_run("spp", NULL, inputs, 1, outputs, 1, NULL, NULL) == HSI_FAILED); /* all zero */
+    fill(out); /* each its own values from here on */
+    {
+        float* own = malloc(sizeof in);
+        hsi_array mine = array_of(own, BANDS);
+        const hsi_input input[] = {{"src", &mine, NULL}};
+        memcpy(own, out, sizeof in);
+        CHECK(hsi_run("spp", "{\"ws\": 3}", input, 1, outputs, 1, NULL, NULL) == HSI_OK);
+        free(own);
+    }
+    return NULL;
+}
+
+static void test_several_at_once(void) {
+    enum { THREADS = 4 };
+    static float out[THREADS][BANDS * PIXELS];
+    pthread_t threads[THREADS];
+    int k;
+    for (k = 0; k < THREADS; ++k)
+        CHECK(pthread_create(&threads[k], NULL, one_of_several, out[k]) == 0);
+    for (k = 0; k < THREADS; ++k)
+        pthread_join(threads[k], NULL);
+    for (k = 1; k < THREADS; ++k)
+        CHECK(memcmp(out[0], out[k], sizeof out[0]) == 0);
+}
+
+/* Ten thousand calls, good ones and bad ones, take no more memory than a thousand do. */
+static void test_growth(void) {
+    static float in[BANDS * PIXELS], out[BANDS * PIXELS];
+    hsi_array source = array_of(in, BANDS), target = array_of(out, BANDS);
+    const hsi_input inputs[] = {{"src", &source, NULL}};
+    const hsi_output outputs[] = {{"dst", &target}};
+    struct rusage before, after;
+    int k;
+    source.shape[1] = source.shape[2] = target.shape[1] = target.shape[2] = 6;
+    fill(in);
+    for (k = 0; k < 10000; ++k) {
+        hsi_result* result = NULL;
+        const int code = hsi_run("spp", k % 4 == 3 ? "{\"ws\": 9}" : "{\"ws\": 3, \"threads\": 1}", inputs, 1,
+                                 outputs, 1, NULL, &result);
+        CHECK(code == (k % 4 == 3 ? HSI_USAGE : HSI_OK));
+        hsi_result_free(result);
+        if (k == 1000) getrusage(RUSAGE_SELF, &before);
+    }
+    getrusage(RUSAGE_SELF, &after);
+#if !defined(__SANITIZE_ADDRESS__) &&                                                                        \
+    !defined(__SANITIZE_THREAD__) /* which keep what was freed, and look for leaks themselves */
+    CHECK(after.ru_maxrss - before.ru_maxrss < 8 * 1024); /* KiB */
+#endif
+}
+
+int main(void) {
+    CHECK(strlen(hsi_version()) > 0);
+    CHECK(strstr(hsi_algorithms(), "\"name\":\"spp\"") != NULL);
+    test_run_and_strides();
+    test_hooks_and_models();
+    test_plan();
+    test_libraries_and_labels();
+    test_refusals();
+    test_cancellation();
+    test_several_at_once();
+    test_growth();
+    return g_failed;
+}

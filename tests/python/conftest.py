@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""Helpers and fixtures are those of tests/support/suite.py; the package is that of the tree."""
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests" / "support"), str(ROOT / "python")]
+# The executable gives its BLAS the kernels for AVX2 (SAHIC's training); a library leaves that of its process alone.
+os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
+from suite import *  # noqa: E402,F401,F403
+
+os.environ.setdefault("HSI_BIN_DIR", str(BIN))  # noqa: F405
+os.environ.setdefault("HSI_LIBRARY", str(BIN.parent / "lib" / "libhsi.so.0"))  # noqa: F405

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: MIT
+"""What functions refuse, with message and advice, and that the process lives; how results are given back; progress and the end
+of a call."""
+import inspect
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from conftest import ROOT, cube
+
+import gdal_hsi as hsi
+
+X = cube(24, 20, 8)
+
+
+def refused(word, call, kind=hsi.UsageError):
+    with pytest.raises(kind) as caught:
+        call()
+    error = caught.value
+    assert word in error.message, error.message
+    assert isinstance(error.advice, str) and "\x00" not in str(error)
+    return error
+
+
+@pytest.mark.parametrize("word, call", [
+    ("2 axes", lambda: hsi.spp(X[0])),
+    ("4 axes", lambda: hsi.spp(X[None])),
+    ("1 axes", lambda: hsi.spp(X[0, 0])),
+    ("band_axis=3", lambda: hsi.spp(X, band_axis=3)),
+    ("band_axis='bands'", lambda: hsi.spp(X, band_axis="bands")),
+    ("no values", lambda: hsi.spp(X[:, :, :0])),
+    ("no values", lambda: hsi.spp(X[:0])),
+    ("complex64", lambda: hsi.spp(X.astype(np.complex64))),
+    ("object", lambda: hsi.spp(X.astype(object))),
+    ("<U", lambda: hsi.spp(X.astype(str))),
+    ("datetime64", lambda: hsi.spp(X.astype("datetime64[s]"))),
+    ("float128", lambda: hsi.spp(X.astype(np.longdouble))),
+    ("is no array", lambda: hsi.spp([[1, [2]], [3]])),
+    ("7 wavelengths for 8 bands", lambda: hsi.spp(X, wavelengths=range(400, 407))),
+    ("3 fwhm for 8 bands", lambda: hsi.spp(X, fwhm=[1, 2, 3])),
+    ("ws: 6 is not", lambda: hsi.spp(X, ws=6)),
+    ("ws: '99' is", lambda: hsi.spp(X, ws=99)),
+    ("ws", lambda: hsi.spp(X, ws="wide")),
+    ("larger than the scene", lambda: hsi.spp(X, ws=25)),
+    ("nc: 9 components", lambda: hsi.pca(X, nc=9)),
+    ("no spectrum", lambda: hsi.pca(X[:1])),
+    ("device", lambda: hsi.spp(X, device="gpu")),
+    ("threads", lambda: hsi.spp(X, threads=0)),
+    ("memory", lambda: hsi.spp(X, memory="much")),
+    ("method", lambda: hsi.vd(X, method="hfk")),
+    ("needs a target", lambda: hsi.detect(X, method="ace")),
+    ("inverse needs the model", lambda: hsi.pca(X, inverse=True)),
+    ("ot", lambda: hsi.spp(X, ot="Complex64")),
+    ("is a path, and src an array", lambda: hsi.detect(X, target="library.csv")),
+    ("apply", lambda: hsi.pca(X, apply=7)),
+    ("cannot be read", lambda: hsi.pca(X, apply="/nowhere/model.json")),
+    ("3 axes, and 2", lambda: hsi.svm_train(X, np.zeros((2, 20, 24), int))),
+    ("out is no NumPy array", lambda: hsi.spp(X, out=[1])),
+    ("the result is", lambda: hsi.spp(X, out=np.empty((8, 20, 23), np.float32))),
+    ("the result is", lambda: hsi.spp(X, out=np.empty(X.shape, np.float64))),
+    ("shares memory with src", lambda: in_place()),
+    ("overlap", lambda: hsi.spp(X, out=np.lib.stride_tricks.as_strided(np.empty(X.shape, np.float32), X.shape, (0, 96, 4))))
+])
+def test_refusals(word, call):
+    if word == "overlap":
+        word = "share memory"
+    refused(word, call)
+
+
+def in_place():
+    x = X.copy()
+    return hsi.spp(x, out=x)
+
+
+@pytest.mark.parametrize("word, call", [
+    ("no pixel is valid", lambda: hsi.spp(np.full_like(X, np.nan))),
+    ("no pixel is valid", lambda: hsi.pca(np.zeros_like(X))),
+    ("no usable PCA model", lambda: hsi.pca(X, apply="{\"format\": \"other\"}")),
+    ("has 19x24", lambda: hsi.svm_train(X, np.ones((24, 19), int))),
+    ("no class number", lambda: hsi.svm_train(X, np.full((20, 24), 1.5))),
+    ("one class only", lambda: hsi.svm_train(X, np.ones((20, 24), int))),
+    ("no labelled pixel", lambda: hsi.svm_train(X, np.zeros((20, 24), int))),
+])
+def test_work_that_fails(word, call):
+    refused(word, call, hsi.Error)
+
+
+def test_a_model_of_other_bands():
+    model = hsi.pca(X, nc=2, model=True, wavelengths=range(400, 480, 10)).model
+    refused("bands", lambda: hsi.pca(X[:5], apply=model, wavelengths=range(900, 950, 10)), hsi.Error)
+
+
+def test_wrong_axis_is_told_by_wavelengths():
+    error = refused("20 wavelengths for 8 bands", lambda: hsi.spp(X, wavelengths=range(400, 420)))
+    assert error.advice == "band_axis=1 has as many."
+
+
+def test_unknown_arguments_are_those_of_python():
+    with pytest.raises(TypeError, match="window"):
+        hsi.spp(X, window=5)
+    with pytest.raises(TypeError):
+        hsi.spp()
+    with pytest.raises(AttributeError, match="no attribute 'spq'"):
+        hsi.spq
+
+
+def test_advice_speaks_python():
+    assert refused("ws:", lambda: hsi.spp(X, ws=25)).advice == "Use an odd number from 3 to 23."
+    assert "-" not in refused("shrinkage", lambda: hsi.detect(X, window=(3, 5), shrinkage=0.1)).message.split()[0]
+
+
+def test_errors_travel():
+    error = refused("ws", lambda: hsi.spp(X, ws=6))
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), again.message, again.advice) == (hsi.UsageError, error.message, error.advice)
+    assert isinstance(error, ValueError) and str(error).splitlines() == [error.message, error.advice]
+
+
+def test_inputs_are_never_written():
+    for array in (X.copy(), np.asfortranarray(X), X.astype(np.int16), np.ascontiguousarray(X.transpose(1, 2, 0)).transpose(2, 0, 1)):
+        before = array.copy()
+        array.flags.writeable = False
+        hsi.spp(array), hsi.pca(array, nc=2), hsi.detect(array), hsi.vd(array)
+        np.testing.assert_array_equal(array, before)
+
+
+def test_band_axis_and_memory_of_results():
+    expected = hsi.spp(X)
+    assert expected.flags.c_contiguous and expected.shape == X.shape
+    last = hsi.spp(np.ascontiguousarray(np.moveaxis(X, 0, -1)), band_axis=-1)
+    assert last.flags.c_contiguous
+    np.testing.assert_array_equal(np.moveaxis(last, -1, 0), expected)
+    y = np.empty((20, 24, 8), np.float32)
+    assert hsi.spp(np.moveaxis(X, 0, -1), band_axis=-1, out=y) is y
+    np.testing.assert_array_equal(y, last)
+    other = np.full((8, 40, 24), 7, np.float32)
+    hsi.spp(X, out=other[:, ::-2])
+    np.testing.assert_array_equal(other[:, ::-2], expected)
+    assert (other[:, ::2] == 7).all()
+
+
+def test_other_kinds_of_values():
+    integers = (X * 10).astype(np.int32)
+    np.testing.assert_array_equal(hsi.spp(integers.astype(">i4")), hsi.spp(integers))
+    np.testing.assert_array_equal(hsi.spp(X.astype(np.float16)), hsi.spp(X.astype(np.float16).astype(np.float32)))
+    mask = np.zeros((20, 24), bool)
+    mask[:, 5:] = True
+    np.testing.assert_array_equal(hsi.pca(X, nc=2, mask=mask), hsi.pca(X, nc=2, mask=mask.astype(np.uint8)))
+    hidden = np.ma.MaskedArray(X, np.broadcast_to(~mask, X.shape))
+    y = hsi.spp(hidden)
+    assert isinstance(y, np.ma.MaskedArray)
+    np.testing.assert_array_equal(y.mask, hidden.mask)
+
+
+def test_what_others_export():
+    class Exports:
+        def __array__(self, dtype=None, copy=None):
+            return X
+    np.testing.assert_array_equal(hsi.spp(Exports()), hsi.spp(X))
+
+    class OnDevice:
+        __cuda_array_interface__ = {"shape": X.shape, "typestr": "<f4", "data": (0, True), "version": 3}
+    refused("on a device", lambda: hsi.spp(OnDevice()))
+
+
+class Tensor:
+    """An array of another library, known by what it offers: on the CPU by DLPack, else on a device."""
+    def __init__(self, values, device=(1, 0)):
+        self.values, self.device = values, device
+
+    def __dlpack__(self, **options):
+        return self.values.__dlpack__()
+
+    def __dlpack_device__(self):
+        return self.device
+
+
+def test_arrays_by_dlpack(monkeypatch):
+    """Results come back as the kind that was given, by its library's from_dlpack()."""
+    import types
+    library = types.ModuleType("tensors")
+    library.from_dlpack = lambda array: Tensor(np.from_dlpack(array))
+    monkeypatch.setitem(sys.modules, "tensors", library)
+    monkeypatch.setattr(Tensor, "__module__", "tensors")
+    y = hsi.spp(Tensor(X))
+    assert isinstance(y, Tensor)
+    np.testing.assert_array_equal(y.values, hsi.spp(X))
+    refused("on a device", lambda: hsi.spp(Tensor(X, (2, 0))))
+
+
+def test_stubs_are_the_functions():
+    import ast
+    text = (ROOT / "python" / "gdal_hsi" / "__init__.pyi").read_text()
+    found = {node.name: node.args for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)}
+    for name in hsi.algorithms():
+        arguments = found[name]
+        assert [a.arg for a in arguments.args + arguments.kwonlyargs] == list(inspect.signature(getattr(hsi, name)).parameters)
+
+
+def test_class_numbers_that_a_type_does_not_hold():
+    labels = np.zeros((20, 24), np.uint16)
+    labels[2:6], labels[10:14] = 1, 300
+    model = hsi.svm_train(X, labels, C=8, gamma=0.5)
+    assert hsi.svm_classify(X, model).dtype == np.uint16
+    refused("300", lambda: hsi.svm_classify(X, model, ot="Byte"))
+    refused("the result is", lambda: hsi.svm_classify(X, model, out=np.empty((20, 24), np.uint8)))
+
+
+def test_results():
+    y, alpha = hsi.spp(X, alpha=True)
+    result = hsi.spp(X, alpha=True)
+    assert len(result) == 2 and alpha.shape == (20, 24) and repr(result) == "<Result: dst, alpha>"
+    assert result.report["valid_pixels"] == 20 * 24
+    full = hsi.spp(X, full=True)
+    np.testing.assert_array_equal(full.dst, y)
+    assert hsi.vd(X)["virtual_dimensionality"] >= 0
+    points = hsi.atdca(X, t=3)
+    assert points.dtype.names[:3] == ("rank", "line", "sample") and len(points) == 3
+
+
+def test_warnings():
+    few = cube(3, 3, 8, seed=2)
+    with pytest.warns(hsi.Warning, match="background"):
+        hsi.detect(few)
+    assert hsi.detect.__module__ == "gdal_hsi"
+
+
+def test_signatures_and_docstrings():
+    for name in hsi.algorithms():
+        function = getattr(hsi, name)
+        parameters = inspect.signature(function).parameters
+        text = function.__doc__
+        assert text.splitlines()[0] and "Parameters" in text and "FILE" not in text
+        assert set(parameters) >= {"progress", "full"}
+        for parameter in parameters:
+            assert f"\n{parameter}" in text, (name, parameter)
+    assert list(inspect.signature(hsi.spp).parameters)[:3] == ["src", "mask", "mask_exclude"]
+    assert "3 to 63" in hsi.spp.__doc__
+
+
+def test_progress():
+    shares = []
+    hsi.spp(X, progress=shares.append)
+    assert shares[-1] == 1.0 and shares == sorted(shares)
+
+    class Enough(Exception):
+        pass
+
+    def stop(done):
+        raise Enough("at %g" % done)
+    with pytest.raises(Enough):
+        hsi.spp(X, tile=(8, 8), progress=stop)
+    hsi.spp(X, progress=True)
+
+
+def test_ctrl_c_ends_a_call():
+    """A call of minutes, and a signal after a moment: the call ends, KeyboardInterrupt comes, the next call works."""
+    script = """
+import os, signal, sys, threading, time
+import numpy as np, gdal_hsi as hsi
+x = np.random.default_rng(1).random((64, 1500, 1500), dtype=np.float32) + 1
+begun = threading.Event()
+def watch(done):
+    begun.set()
+def interrupt():
+    begun.wait()
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=interrupt, daemon=True).start()
+try:
+    hsi.detect(x, window=(15, 31), tile=(64, 64), progress=watch)
+    sys.exit("it came to its end")
+except KeyboardInterrupt:
+    pass
+assert hsi.spp(x[:4, :20, :20]).shape == (4, 20, 20)
+"""
+    done = subprocess.run([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True, timeout=600,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
+    assert done.returncode == 0, done.stderr
+
+
+def test_threads_of_python():
+    """Several calls at once, in threads that are not the main one."""
+    expected, found = hsi.spp(X), {}
+
+    def work(k):
+        found[k] = hsi.spp(X, threads=1 + k % 3)
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8
+    for y in found.values():
+        np.testing.assert_array_equal(y, expected)
+
+
+def test_memory_does_not_grow():
+    import resource
+    small = X[:, :8, :8]
+
+    def calls(count):
+        for _ in range(count):
+            hsi.spp(small, ws=3, threads=1)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = calls(300)
+    assert calls(1500) - before < 8 * 1024
+
+
+def test_a_process_that_forks():
+    """Calls in workers of multiprocessing, whichever way they are started."""
+    import multiprocessing
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        sums = pool.map(_sum_of, [X, X + 1])
+    assert sums == [float(hsi.spp(X).sum()), float(hsi.spp(X + 1).sum())]
+
+
+def _sum_of(values):
+    return float(hsi.spp(values).sum())
+
+

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Estimators: with scikit-learn its own checks, pipelines, searches and clones; without it the same interface. Their models are
+the tools'."""
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from conftest import ROOT, cube, read, run, succeed, write_scene
+
+import gdal_hsi as hsi
+
+VALUES = cube(30, 25, 9)
+PIXELS = VALUES.reshape(9, -1).T
+
+
+def classes(pixels):
+    return np.where(pixels[:, 2] > np.median(pixels[:, 2]), "bright", "dark")
+
+
+@pytest.mark.parametrize("kind, algorithm", [(hsi.PCA, "pca"), (hsi.MNF, "mnf")])
+def test_components_are_the_functions(kind, algorithm, tmp_path):
+    line = VALUES.reshape(9, 1, -1)  # pixels are a scene of one line
+    estimator = kind(n_components=3, device="cpu")
+    made = estimator.fit_transform(PIXELS)
+    np.testing.assert_array_equal(made, getattr(hsi, algorithm)(line, nc=3, device="cpu")[:, 0].T)
+    np.testing.assert_array_equal(estimator.transform(PIXELS), made)
+    back = estimator.inverse_transform(made)
+    assert back.shape == PIXELS.shape and np.abs(back - PIXELS).mean() < PIXELS.std()
+    estimator.save(tmp_path / "m.json")
+    np.testing.assert_array_equal(kind.load(tmp_path / "m.json", n_components=3).transform(PIXELS), made)
+    write_scene(tmp_path / "scene.dat", VALUES, geotransform=None, epsg=None)
+    succeed(run("gdal_hsi_" + algorithm, "-device", "cpu", "-nc", "3", "-apply", tmp_path / "m.json", tmp_path / "scene.dat", tmp_path / "c.tif"))
+    np.testing.assert_array_equal(read(tmp_path / "c.tif").reshape(3, -1).T, made)
+
+
+@pytest.mark.parametrize("estimator", [hsi.SVM(C=8, gamma=0.5, probability=True), hsi.SAHIC()], ids=["SVM", "SAHIC"])
+def test_classifiers(estimator, tmp_path):
+    y = classes(PIXELS)
+    estimator.fit(PIXELS, y)
+    assert list(estimator.classes_) == ["bright", "dark"]
+    assert estimator.score(PIXELS, y) > 0.8
+    shares = estimator.predict_proba(PIXELS)
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-5)
+    estimator.save(tmp_path / "m.json")
+    again = type(estimator).load(tmp_path / "m.json")
+    np.testing.assert_array_equal(again.predict(PIXELS), estimator.predict(PIXELS))
+
+
+def test_probabilities_are_there_where_they_were_asked_for():
+    with pytest.raises(AttributeError, match="probability=False"):
+        hsi.SVM().predict_proba
+    assert not hasattr(hsi.SVM(), "predict_proba") and hasattr(hsi.SVM(probability=True), "predict_proba")
+
+
+def test_eadp_of_scenes():
+    np.testing.assert_array_equal(hsi.EADP(n_components=2).fit_transform(VALUES), hsi.eadp(VALUES, nc=2))
+
+
+def test_parameters():
+    estimator = hsi.PCA(4, whiten=True)
+    assert estimator.get_params()["n_components"] == 4 and estimator.set_params(scale=True).scale is True
+    with pytest.raises(ValueError):
+        estimator.set_params(window=3)
+    with pytest.raises(ValueError, match="not fitted"):
+        hsi.PCA().transform(PIXELS)
+    ratio = hsi.PCA(9).fit(PIXELS).explained_variance_ratio_
+    assert ratio.sum() == pytest.approx(1)
+
+
+def test_without_scikit_learn(tmp_path):
+    """The same without it: a folder that hides it stands first in the path."""
+    (tmp_path / "sklearn").mkdir()
+    (tmp_path / "sklearn" / "__init__.py").write_text("raise ImportError('hidden')\n")
+    script = """
+import numpy as np, gdal_hsi as hsi
+x = np.random.default_rng(1).random((200, 6), dtype=np.float32) + 1
+y = (x[:, 0] > 1.5).astype(int)
+p = hsi.PCA(2).fit(x)
+assert p.transform(x).shape == (200, 2) and p.fit_transform(x).shape == (200, 2) and p.get_params()["n_components"] == 2
+assert "PCA(" in repr(p)
+s = hsi.SVM(C=8, gamma=0.5).fit(x, y)
+assert s.score(x, y) > 0.8 and set(s.predict(x)) <= {0, 1}
+try: hsi.MNF().transform(x)
+except ValueError as e: assert "not fitted" in str(e)
+"""
+    done = subprocess.run([sys.executable, "-c", script], stderr=subprocess.PIPE, text=True,
+                          env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT / 'python'}"})
+    assert done.returncode == 0, done.stderr
+
+
+sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
+
+@pytest.mark.parametrize("estimator", [hsi.PCA(), hsi.MNF(), hsi.SVM(C=8, gamma=0.5), hsi.SAHIC()], ids=lambda e: type(e).__name__)
+def test_checks_of_scikit_learn(estimator):
+    """All of them apply, but for one that the estimators' tags leave out: results are Float32, whatever the input's type."""
+    check_estimator(estimator)
+
+
+def test_pipeline_search_and_clone():
+    from sklearn.base import clone
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    y = classes(PIXELS)
+    pipeline = make_pipeline(hsi.PCA(), hsi.SVM(C=8, gamma=0.5, probability=False))
+    search = GridSearchCV(pipeline, {"pca__n_components": [2, 4]}, cv=2).fit(PIXELS, y)
+    assert search.best_score_ > 0.7
+    assert clone(pipeline).get_params()["svm__C"] == 8

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: MIT
+"""The pages' Python as a reader would run it: the tutorial from top to bottom, as the notebook that is made of it."""
+import contextlib
+import io
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import ROOT
+
+PAGE = ROOT / "docs" / "tutorials" / "arrays.md"
+
+
+def test_tutorial(tmp_path):
+    subprocess.run([ROOT / "scripts" / "notebook", PAGE, tmp_path / "arrays.ipynb"], check=True)
+    notebook = json.loads((tmp_path / "arrays.ipynb").read_text())
+    cells = ["".join(c["source"]) for c in notebook["cells"] if c["cell_type"] == "code"]
+    assert len(cells) == PAGE.read_text().count("```python\n") >= 6
+    names = {}
+    for code in cells:
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, str(PAGE), "exec"), names)  # noqa: S102
+        assert printed.getvalue().splitlines() == re.findall(r"# prints: (.*)", code)
+
+
+def test_examples_of_the_manual():
+    """The first block of docs/python.md on arrays of the sizes that it takes for granted."""
+    import numpy as np
+    from conftest import cube
+    import gdal_hsi as hsi
+    text = (ROOT / "docs" / "python.md").read_text()
+    code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+    x = cube(30, 24, 12)
+    labels = np.zeros((24, 30), np.uint8)
+    labels[2:8, ::2], labels[12:20, ::2] = 1, 2
+    spectra = x.reshape(12, -1).T[[10, 200, 400]]
+    names = {"x": x, "labels": labels, "spectra": spectra, "names": list("abc"), "nm": list(range(400, 1000, 50)),
+             "wavelengths": list(range(400, 1000, 50))}
+    for line in code.splitlines():
+        if "band_axis=-1" in line:
+            line = line.replace("hsi.spp(x", "hsi.spp(x.transpose(1, 2, 0)")
+        exec(line, names)  # noqa: S102
+    assert names["y"].shape == (24, 30, 12) and names["classes"].shape == (24, 30)
+    assert isinstance(names["model"], hsi.Model) and names["scores"].shape == (3, 24, 30)
+
+
+@pytest.mark.parametrize("page", ["python.md", "libhsi.md"])
+def test_pages_name_functions_that_there_are(page):
+    import gdal_hsi as hsi
+    for name in set(re.findall(r"\bhsi\.(\w+)\(", (ROOT / "docs" / page).read_text())):
+        assert hasattr(hsi, name) or name in hsi.algorithms()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""DataArrays: axes by their names, and what survives of coordinates and attributes."""
+import numpy as np
+import pytest
+
+xr = pytest.importorskip("xarray", reason="xarray is not installed")
+
+from conftest import cube  # noqa: E402
+
+import gdal_hsi as hsi  # noqa: E402
+import gdal_hsi.xarray  # noqa: E402,F401
+
+VALUES = cube(20, 15, 6)
+NM = np.array([450.0, 520, 610, 700, 850, 2100])
+
+
+def scene(dims=("band", "y", "x"), bands="band", units="nm", factor=1.0):
+    order = {"y": 1, "x": 2, "lat": 1, "lon": 2, "line": 1, "sample": 2}
+    array = xr.DataArray(VALUES.transpose([order.get(d, 0) for d in dims]), dims=dims, attrs={"long_name": "radiance"})
+    line, sample = [d for d in dims if order.get(d) == 1][0], [d for d in dims if order.get(d) == 2][0]
+    array = array.assign_coords({line: 4480000.0 - 20 * np.arange(15), sample: 500000.0 + 20 * np.arange(20), "spatial_ref": 0})
+    array = array.assign_coords(wavelength=(bands, NM * factor, {"units": units}), fwhm=(bands, np.full(6, 10.0)))
+    array.coords["spatial_ref"].attrs["crs_wkt"] = "LOCAL_CS[\"somewhere\"]"
+    return array
+
+
+@pytest.mark.parametrize("dims", [("band", "y", "x"), ("y", "x", "band"), ("y", "band", "x"), ("wavelength", "lat", "lon"),
+                                  ("lat", "lon", "wavelength"), ("line", "sample", "band")])
+def test_axes_by_names(dims):
+    bands = next(d for d in dims if d in ("band", "wavelength"))
+    array = scene(dims, bands)
+    y = hsi.spp(array, ws=3)
+    assert y.dims == dims and isinstance(y, xr.DataArray)
+    expected = hsi.spp(VALUES, ws=3)
+    order = [0 if d == bands else 1 if d in ("y", "lat", "line") else 2 for d in dims]
+    np.testing.assert_array_equal(y.values, expected.transpose(order))
+    for key in array.coords:
+        xr.testing.assert_identical(y.coords[key], array.coords[key])
+    assert y.attrs["long_name"] == "radiance" and y.coords["spatial_ref"].attrs["crs_wkt"].startswith("LOCAL_CS")
+
+
+def test_new_bands_have_names():
+    components, model = scene().hsi.pca(nc=3, model=True)
+    assert components.dims == ("band", "y", "x") and list(components.band.values) == ["PC1", "PC2", "PC3"]
+    assert "wavelength" not in components.coords and "spatial_ref" in components.coords
+    np.testing.assert_array_equal(components.x, scene().x)
+    assert model.document["wavelengths_nm"] == list(NM)
+    back = components.hsi.pca(apply=model, inverse=True)
+    assert back.shape == VALUES.shape
+
+
+def test_planes():
+    y, alpha = scene().hsi.spp(ws=3, alpha=True)
+    assert alpha.dims == ("y", "x") and set(alpha.coords) == {"y", "x", "spatial_ref"}
+    turned = hsi.spp(scene(("x", "y", "band")), ws=3, alpha=True).alpha
+    np.testing.assert_array_equal(turned.transpose("y", "x").values, hsi.spp(VALUES.transpose(0, 1, 2), ws=3, alpha=True).alpha)
+
+
+@pytest.mark.parametrize("units, factor", [("nm", 1.0), ("nanometers", 1.0), ("um", 1e-3), ("micrometers", 1e-3), ("", 1e-3), ("", 1.0)])
+def test_units_of_wavelengths(units, factor):
+    model = hsi.pca(scene(units=units, factor=factor), nc=2, model=True).model
+    np.testing.assert_allclose(model.document["wavelengths_nm"], NM)
+
+
+def test_nodata_survives():
+    array = scene()
+    array.values[:, 3, 4] = -9999
+    array.attrs["_FillValue"] = -9999.0
+    y = array.hsi.spp(ws=3)
+    assert y.attrs["_FillValue"] == -9999.0 and (y.values[:, 3, 4] == -9999).all()
+    with_nan = scene().where(array != -9999)
+    np.testing.assert_array_equal(np.isnan(with_nan.hsi.spp(ws=3).values), y.values == -9999)
+
+
+def test_class_maps():
+    labels = np.zeros((15, 20), np.uint8)
+    labels[2:6, ::2], labels[8:12, ::2] = 1, 2
+    truth = xr.DataArray(labels, dims=("y", "x"), attrs={"classes": ["", "water", "soil"]})
+    model = hsi.svm_train(scene(), truth, C=8, gamma=0.5)
+    assert [c["name"] for c in model.document["classes"]] == ["water", "soil"]
+    classes = scene().hsi.svm_classify(model)
+    assert classes.dims == ("y", "x") and classes.attrs["classes"][1:] == ["water", "soil"]
+
+
+def test_what_is_refused():
+    with pytest.raises(hsi.UsageError, match="one of bands"):
+        hsi.spp(xr.DataArray(VALUES, dims=("a", "b", "c")))
+    with pytest.raises(hsi.UsageError, match="2 axes"):
+        hsi.spp(xr.DataArray(VALUES[0], dims=("y", "x")))
+    with pytest.raises(AttributeError, match="no algorithm"):
+        scene().hsi.spq
+    assert "spp" in dir(scene().hsi)
