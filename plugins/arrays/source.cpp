@@ -284,6 +284,9 @@ std::string RasterSource::product() const { return {}; }
 std::string RasterSource::type_name() const { return arrays::type_name(m->array.type); }
 bool RasterSource::raw_access() const { return true; }
 bool RasterSource::held_by_system() const { return true; }
+bool RasterSource::decodes_chunks() const { return false; }
+const char* RasterSource::access() const { return "raw"; }
+uint64_t RasterSource::take_memory(uint64_t, int) const { return 0; }
 uint64_t RasterSource::shared_block_bytes() const { return 0; }
 uint64_t RasterSource::cache_bytes() const { return 0; }
 const std::vector<int>& RasterSource::bands() const { return m->bands; }
