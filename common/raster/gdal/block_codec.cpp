@@ -510,11 +510,9 @@ std::span<const char> BlockCoder::encode(const char* samples, int64_t lines) {
     return {m->coded.data(), size};
 }
 
-namespace {
-
 /// TIFF's LZW, read: what a code stands for is a piece of what was made before, one byte longer than the
 /// piece that came before it.
-class LzwReader {
+class BlockDecoder::Lzw {
   public:
     /// \return the bytes made, `room` or fewer; 0: these are no codes, or make more.
     size_t decode(const unsigned char* from, size_t count, unsigned char* to, size_t room) {
@@ -583,8 +581,6 @@ class LzwReader {
     std::array<Piece, 4096> m_pieces{};
 };
 
-} // namespace
-
 struct BlockDecoder::Impl {
     Impl(const BlockCoding& how, const BlockForm& what) : coding(how), form(what) {
         if (coding.codec == BlockCoding::Codec::deflate)
@@ -592,7 +588,7 @@ struct BlockDecoder::Impl {
         else if (coding.codec == BlockCoding::Codec::zstd)
             zstd.reset(ZSTD_createDCtx());
         else
-            lzw = std::make_unique<LzwReader>();
+            lzw = std::make_unique<Lzw>();
         if (!deflate && !zstd && !lzw) throw Error("there is no memory for decoding");
         if (coding.predictor == BlockCoding::Predictor::floats)
             planes.resize(static_cast<size_t>(form.line_samples * form.sample_bytes));
@@ -638,7 +634,7 @@ struct BlockDecoder::Impl {
     const BlockForm form;
     std::unique_ptr<libdeflate_decompressor, Free> deflate;
     std::unique_ptr<ZSTD_DCtx, Free> zstd;
-    std::unique_ptr<LzwReader> lzw;
+    std::unique_ptr<Lzw> lzw;
     std::vector<unsigned char> planes; ///< of a line
 };
 

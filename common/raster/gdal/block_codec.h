@@ -71,6 +71,7 @@ class BlockDecoder {
     bool decode(std::span<const char> bytes, int64_t lines, char* samples);
 
   private:
+    class Lzw;
     struct Impl;
     std::unique_ptr<Impl> m;
 };
